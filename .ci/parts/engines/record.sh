@@ -53,6 +53,7 @@ slurm() {
   sleep 2
   record states-cancelled "${states[@]}"
   record limits "${neutral[@]}" sinfo --noheader '--format=%P|%l|%D|%c|%m'
+  record nodes "${neutral[@]}" sinfo --noheader --Node '--format=%N|%P|%c|%m|%t'
   record refused-partition -i "$script" "${submit[@]}" --partition=nosuch
   record refused-time -i "$script" "${submit[@]}" --partition=short --time=60
   record refused-memory -i "$script" "${submit[@]}" --mem=99999M
@@ -82,6 +83,7 @@ sge() {
   record states-empty "${states[@]}"
   record records-cancelled "${neutral[@]}" qacct -j tg.a.1
   record limits "${neutral[@]}" qconf -sq '*'
+  record nodes "${neutral[@]}" qhost -q -xml
   record refused-queue -i "$script" "${submit[@]}" -q nosuch.q
   record refused-resource -i "$script" "${submit[@]}" -l nosuch=1
   record refused-environment -i "$script" "${submit[@]}" -pe nosuch 2

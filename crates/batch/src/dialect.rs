@@ -10,8 +10,8 @@ use crate::local::LocalDialect;
 use crate::sge::SgeDialect;
 use crate::slurm::SlurmDialect;
 use crate::{
-    BatchJob, BatchJobId, BatchJobName, BatchJobReport, CommandAnswer, EngineCommand, EngineFault,
-    QueueLimits,
+    BatchJob, BatchJobId, BatchJobName, BatchJobReport, BatchNode, CommandAnswer, EngineCommand,
+    EngineFault, QueueLimits,
 };
 
 /// The commands and answers of one engine. Every parser takes any text whatever and never panics;
@@ -20,7 +20,16 @@ pub trait EngineDialect: Send + Sync {
     /// Returns the command that submits a job. Its standard input has the script.
     fn submit(&self, job: &BatchJob) -> EngineCommand;
 
-    /// Returns the id of a submitted job.
+    /// Returns the command that submits an array: `elements` copies of a job, at least 1, under one
+    /// name and one id, which the states and the cancellation of the id cover. None if the engine
+    /// has no arrays.
+    fn submit_array(&self, job: &BatchJob, elements: u32) -> Option<EngineCommand>;
+
+    /// Returns the arithmetic expression of a POSIX shell whose value is the number of the element,
+    /// from 1, in the script of an array. None if the engine has no arrays.
+    fn element(&self) -> Option<&'static str>;
+
+    /// Returns the id of a submitted job or array.
     ///
     /// # Errors
     /// A refusal says whether to try again. After any other fault than a refusal for good, the job
@@ -69,6 +78,20 @@ pub trait EngineDialect: Send + Sync {
     /// # Errors
     /// A fault if the engine cannot be reached or its answer is not understood.
     fn parse_limits(&self, answer: &CommandAnswer) -> Result<Vec<QueueLimits>, EngineFault>;
+
+    /// Returns the command that asks for the nodes of a queue. None stands for the queue of jobs that name
+    /// none.
+    fn nodes(&self, queue: Option<&str>) -> EngineCommand;
+
+    /// Returns the nodes of a queue, each once, in the order of the engine.
+    ///
+    /// # Errors
+    /// A fault if the engine cannot be reached or its answer is not understood.
+    fn parse_nodes(
+        &self,
+        queue: Option<&str>,
+        answer: &CommandAnswer,
+    ) -> Result<Vec<BatchNode>, EngineFault>;
 }
 
 /// The records that a query by name reads.

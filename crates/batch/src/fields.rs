@@ -84,6 +84,25 @@ pub(crate) fn mebibytes(text: &str) -> Option<Bytes> {
     Some(Bytes::from_kibibytes(amount.saturating_mul(1024)))
 }
 
+/// Parses an amount of memory with a fraction and a unit, as in `23.5G`. None if it is not one.
+pub(crate) fn scaled_bytes(text: &str) -> Option<Bytes> {
+    const UNITS: [(char, f64); 4] = [
+        ('K', 1.0),
+        ('M', 1024.0),
+        ('G', 1_048_576.0),
+        ('T', 1_073_741_824.0),
+    ];
+    let unit = text.chars().next_back()?;
+    let (_, kibibytes) = UNITS.into_iter().find(|&(letter, _)| letter == unit)?;
+    let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    let number = text
+        .strip_suffix(unit)
+        .filter(|text| text.bytes().all(is_number))?;
+    let amount: f64 = number.parse().ok()?;
+    // The cast saturates.
+    Some(Bytes::from_kibibytes((amount * kibibytes) as u64))
+}
+
 /// Parses a span as in `1-12:00:00`, `12:00:00` or `5:00`. None if it is not one.
 pub(crate) fn clock_span(text: &str) -> Option<Span> {
     let (days, clock) = match text.split_once('-') {

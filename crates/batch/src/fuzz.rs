@@ -36,6 +36,10 @@ fn parse_all(kind: EngineKind, answer: &CommandAnswer) -> bool {
         assert!(named.iter().flatten().all(|job| job.is_named(&name)));
     }
     let limits = dialect.parse_limits(answer);
+    for queue in [None, Some("main")] {
+        let nodes = dialect.parse_nodes(queue, answer);
+        assert!(nodes.iter().flatten().all(|node| node.cores > 0));
+    }
     let is_found = states.is_ok_and(|jobs| !jobs.is_empty())
         || limits.is_ok_and(|queues| !queues.is_empty())
         || dialect.parse_submit(answer).is_ok();

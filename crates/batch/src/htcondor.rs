@@ -7,7 +7,7 @@ use crate::fields::{
     NEUTRAL, count, digits, epoch_instant, mebibytes, whole_mebibytes, whole_seconds,
 };
 use crate::{
-    BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, CommandAnswer,
+    BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, BatchNode, CommandAnswer,
     EngineCommand, EngineDialect, EngineFault, QueueLimits, RecordAge, RetryAdvice,
 };
 
@@ -52,9 +52,16 @@ const REFUSALS: &[(RetryAdvice, &str)] = &[
 
 impl EngineDialect for HtcondorDialect {
     fn submit(&self, job: &BatchJob) -> EngineCommand {
-        let words = ["condor_submit", "-terse", "-"].map(str::to_owned);
-        let words = words.into_iter().chain(job.arguments.iter().cloned());
-        EngineCommand::new(words).with_input(submit_file(job))
+        submit(job, None)
+    }
+
+    fn submit_array(&self, job: &BatchJob, elements: u32) -> Option<EngineCommand> {
+        Some(submit(job, Some(elements)))
+    }
+
+    fn element(&self) -> Option<&'static str> {
+        // Processes of a cluster are numbered from 0.
+        Some("TOLLGATE_PROCESS + 1")
     }
 
     fn parse_submit(&self, answer: &CommandAnswer) -> Result<BatchJobId, EngineFault> {
@@ -157,15 +164,60 @@ impl EngineDialect for HtcondorDialect {
         }
         Ok(vec![queue])
     }
+
+    fn nodes(&self, _: Option<&str>) -> EngineCommand {
+        let mut command = self.limits();
+        command.words.push("State".to_owned());
+        command
+    }
+
+    fn parse_nodes(
+        &self,
+        _: Option<&str>,
+        answer: &CommandAnswer,
+    ) -> Result<Vec<BatchNode>, EngineFault> {
+        if !answer.is_success() {
+            return Err(EngineFault::classify(answer, REFUSALS));
+        }
+        let mut nodes = Vec::new();
+        for line in answer.lines() {
+            let slot = parse_slot(line);
+            let slot = slot.ok_or_else(|| EngineFault::unreadable_line(answer, line))?;
+            slot.add_to(&mut nodes);
+        }
+        Ok(nodes)
+    }
 }
 
-/// Returns the submit file of a job.
+/// Parses a slot, which is a whole machine if it is partitionable.
+fn parse_slot(line: &str) -> Option<BatchNode> {
+    let mut words = line.split_whitespace();
+    let name = words.next().filter(|name| BatchNode::is_name(name))?;
+    let cores = count(words.next()?).filter(|&cores| cores > 0)?;
+    let memory = mebibytes(words.next()?)?;
+    let state = words.next()?;
+    words.next().is_none().then(|| BatchNode {
+        name: name.to_owned(),
+        cores,
+        memory: Some(memory),
+        is_up: ["Unclaimed", "Claimed", "Matched", "Preempting"].contains(&state),
+        state: state.to_owned(),
+    })
+}
+
+fn submit(job: &BatchJob, elements: Option<u32>) -> EngineCommand {
+    let words = ["condor_submit", "-terse", "-"].map(str::to_owned);
+    let words = words.into_iter().chain(job.arguments.iter().cloned());
+    EngineCommand::new(words).with_input(submit_file(job, elements))
+}
+
+/// Returns the submit file of a job, or of an array.
 ///
 /// A submit file expands `$(..)` wherever it occurs, ends a statement at the end of a line and has
 /// quotes of its own. So the script is in base64, and nothing else in the file is a user's word: the
 /// name has plain letters, the rest are numbers. The shell replaces itself with what the script
 /// executes, because HTCondor signals only the first process.
-fn submit_file(job: &BatchJob) -> String {
+fn submit_file(job: &BatchJob, elements: Option<u32>) -> String {
     let script = base64::encode(&job.script);
     let mut file = format!(
         "universe = vanilla\n\
@@ -175,7 +227,6 @@ fn submit_file(job: &BatchJob) -> String {
          batch_name = {name}\n\
          +{NAME_ATTRIBUTE} = \"{name}\"\n\
          request_cpus = {cores}\n\
-         allowed_execute_duration = {seconds}\n\
          should_transfer_files = NO\n\
          initialdir = /\n\
          getenv = false\n\
@@ -185,12 +236,20 @@ fn submit_file(job: &BatchJob) -> String {
          on_exit_remove = true\n",
         name = job.name,
         cores = job.cores,
-        seconds = whole_seconds(job.time),
     );
+    if let Some(time) = job.time {
+        let _ = writeln!(file, "allowed_execute_duration = {}", whole_seconds(time));
+    }
+    if let Some(node) = &job.placement.node {
+        let _ = writeln!(file, "requirements = Machine == \"{node}\"");
+    }
     if let Some(memory) = job.memory {
         let _ = writeln!(file, "request_memory = {}", whole_mebibytes(memory));
     }
-    file.push_str("queue 1\n");
+    if elements.is_some() {
+        file.push_str("environment = \"TOLLGATE_PROCESS=$(Process)\"\n");
+    }
+    let _ = writeln!(file, "queue {}", elements.unwrap_or(1));
     file
 }
 

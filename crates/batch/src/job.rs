@@ -16,14 +16,26 @@ pub struct BatchJob {
     pub name: BatchJobName,
     /// The script, with its `#!` line. Runs under `/bin/sh`.
     pub script: String,
-    /// The time limit of the job; positive. Engines round it up to their step.
-    pub time: Span,
+    /// The time limit of the job; positive. Engines round it up to their step. None for no limit but the
+    /// queue's.
+    pub time: Option<Span>,
     /// The number of cores, all on one node; at least 1.
     pub cores: u32,
     /// The memory. None leaves it to the engine.
     pub memory: Option<Bytes>,
     /// Further arguments of the engine's submit command, passed on as they are.
     pub arguments: Vec<String>,
+    /// Where the job is to run.
+    pub placement: BatchPlacement,
+}
+
+/// Where a job is to run. Without a queue and a node the engine chooses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BatchPlacement {
+    /// The queue (of Slurm: the partition). HTCondor has none.
+    pub queue: Option<String>,
+    /// The name of the node, as the engine reports it.
+    pub node: Option<String>,
 }
 
 /// The name of a job at an engine: a letter, then letters, digits, `.`, `-` and `_`; at most 100.

@@ -10,6 +10,7 @@
 //! | [`job`](BatchJob) | a job for an engine, its name and its id |
 //! | [`state`](BatchJobReport) | where a job is: it waits, runs, is stuck or over |
 //! | [`limits`](QueueLimits) | the queues of an engine and their limits |
+//! | [`node`](BatchNode) | the nodes of an engine |
 //! | [`fault`](EngineFault) | refusals, and answers that are not understood |
 //! | [`command`](EngineCommand) | words, standard input, and the answer |
 //! | [`shell`] | words quoted for a shell |
@@ -28,6 +29,7 @@ mod htcondor;
 mod job;
 mod limits;
 mod local;
+mod node;
 mod sge;
 pub mod shell;
 mod slurm;
@@ -36,7 +38,8 @@ mod state;
 pub use command::{CommandAnswer, EngineCommand};
 pub use dialect::{EngineDialect, EngineKind, RecordAge, UnknownEngine};
 pub use fault::{EngineFault, RetryAdvice};
-pub use job::{BatchJob, BatchJobId, BatchJobName, InvalidJobName};
+pub use job::{BatchJob, BatchJobId, BatchJobName, BatchPlacement, InvalidJobName};
 pub use limits::QueueLimits;
 pub use local::{LOCAL_QUEUE_ARG, LocalQueueVerb};
-pub use state::{BatchJobPhase, BatchJobReport};
+pub use node::BatchNode;
+pub use state::{BatchJobPhase, BatchJobReport, BatchLimit};

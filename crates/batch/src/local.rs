@@ -2,7 +2,7 @@
 
 use crate::fields::{digits, epoch_instant};
 use crate::{
-    BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, CommandAnswer,
+    BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, BatchNode, CommandAnswer,
     EngineCommand, EngineDialect, EngineFault, QueueLimits, RecordAge, RetryAdvice,
 };
 
@@ -67,6 +67,14 @@ impl EngineDialect for LocalDialect {
             .with_input(job.script.clone())
     }
 
+    fn submit_array(&self, _: &BatchJob, _: u32) -> Option<EngineCommand> {
+        None
+    }
+
+    fn element(&self) -> Option<&'static str> {
+        None
+    }
+
     fn parse_submit(&self, answer: &CommandAnswer) -> Result<BatchJobId, EngineFault> {
         if !answer.is_success() {
             return Err(EngineFault::classify(answer, REFUSALS));
@@ -129,6 +137,19 @@ impl EngineDialect for LocalDialect {
             max_cores: None,
             max_memory: None,
         }])
+    }
+
+    fn nodes(&self, _: Option<&str>) -> EngineCommand {
+        self.states()
+    }
+
+    /// Returns no nodes: a job starts on this host, which has no limits.
+    fn parse_nodes(
+        &self,
+        _: Option<&str>,
+        answer: &CommandAnswer,
+    ) -> Result<Vec<BatchNode>, EngineFault> {
+        self.parse_states(answer).map(|_| Vec::new())
     }
 }
 

@@ -4,11 +4,12 @@ use roxmltree::{Document, Node};
 use tollgate_model::Instant;
 
 use crate::fields::{
-    NEUTRAL, clock_span, count, ctime_instant, digits, iso_instant, whole_mebibytes, whole_seconds,
+    NEUTRAL, clock_span, count, ctime_instant, digits, iso_instant, scaled_bytes, whole_mebibytes,
+    whole_seconds,
 };
 use crate::{
-    BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, CommandAnswer,
-    EngineCommand, EngineDialect, EngineFault, QueueLimits, RecordAge, RetryAdvice,
+    BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, BatchNode, BatchPlacement,
+    CommandAnswer, EngineCommand, EngineDialect, EngineFault, QueueLimits, RecordAge, RetryAdvice,
 };
 
 /// Grid Engine.
@@ -44,13 +45,20 @@ const REFUSALS: &[(RetryAdvice, &str)] = &[
 
 impl EngineDialect for SgeDialect {
     fn submit(&self, job: &BatchJob) -> EngineCommand {
-        let seconds = whole_seconds(job.time);
-        let resources = match job.memory {
-            None => format!("h_rt={seconds}"),
-            // `h_vmem` would limit the address space, of which a runtime reserves far more than it
-            // uses; `mem_free` selects a host.
-            Some(memory) => format!("h_rt={seconds},mem_free={}M", whole_mebibytes(memory)),
+        let time = job.time.map(|time| format!("h_rt={}", whole_seconds(time)));
+        // `h_vmem` would limit the address space, of which a runtime reserves far more than it uses;
+        // `mem_free` selects a host.
+        let memory = job
+            .memory
+            .map(|memory| format!("mem_free={}M", whole_mebibytes(memory)));
+        let host = match &job.placement {
+            BatchPlacement {
+                queue: None,
+                node: Some(node),
+            } => Some(format!("hostname={node}")),
+            _ => None,
         };
+        let resources: Vec<String> = time.into_iter().chain(memory).chain(host).collect();
         // `-C ''`: no line of the script is read as options.
         let words = [
             "qsub",
@@ -70,12 +78,15 @@ impl EngineDialect for SgeDialect {
         ];
         let words = words.into_iter().map(str::to_owned);
         let mut words: Vec<String> = words.collect();
-        words.extend([
-            "-N".to_owned(),
-            job.name.to_string(),
-            "-l".to_owned(),
-            resources,
-        ]);
+        words.extend(["-N".to_owned(), job.name.to_string()]);
+        if !resources.is_empty() {
+            words.extend(["-l".to_owned(), resources.join(",")]);
+        }
+        if let Some(queue) = &job.placement.queue {
+            let node = job.placement.node.as_ref();
+            let instance = node.map_or_else(|| queue.clone(), |node| format!("{queue}@{node}"));
+            words.extend(["-q".to_owned(), instance]);
+        }
         if job.cores > 1 && !job.arguments.iter().any(|word| word == "-pe") {
             words.extend([
                 "-pe".to_owned(),
@@ -87,11 +98,24 @@ impl EngineDialect for SgeDialect {
         EngineCommand::new(words).with_input(job.script.clone())
     }
 
+    fn submit_array(&self, job: &BatchJob, elements: u32) -> Option<EngineCommand> {
+        let mut command = self.submit(job);
+        let range = ["-t".to_owned(), format!("1-{elements}")];
+        command.words.splice(1..1, range);
+        Some(command)
+    }
+
+    fn element(&self) -> Option<&'static str> {
+        Some("SGE_TASK_ID")
+    }
+
     fn parse_submit(&self, answer: &CommandAnswer) -> Result<BatchJobId, EngineFault> {
         if !answer.is_success() {
             return Err(EngineFault::classify(answer, REFUSALS));
         }
-        let mut ids = answer.lines().rev().filter_map(|line| digits(line.trim()));
+        // The range of an array follows its id, as in `17.1-4:1`.
+        let id = |line: &str| digits(line.trim().split('.').next()?);
+        let mut ids = answer.lines().rev().filter_map(id);
         let id = ids.next().ok_or_else(|| EngineFault::unreadable(answer))?;
         Ok(BatchJobId(id.unsigned_abs()))
     }
@@ -195,6 +219,70 @@ impl EngineDialect for SgeDialect {
         }
         Ok(queues)
     }
+
+    fn nodes(&self, _: Option<&str>) -> EngineCommand {
+        EngineCommand::new(NEUTRAL.into_iter().chain(["qhost", "-q", "-xml"]))
+    }
+
+    fn parse_nodes(
+        &self,
+        queue: Option<&str>,
+        answer: &CommandAnswer,
+    ) -> Result<Vec<BatchNode>, EngineFault> {
+        if !answer.is_success() {
+            return Err(EngineFault::classify(answer, REFUSALS));
+        }
+        let document =
+            Document::parse(&answer.output).map_err(|_| EngineFault::unreadable(answer))?;
+        if !document.root_element().has_tag_name("qhost") {
+            return Err(EngineFault::unreadable(answer));
+        }
+        let hosts = document
+            .descendants()
+            .filter(|node| node.has_tag_name("host"));
+        let mut nodes = Vec::new();
+        for host in hosts.filter(|host| host.attribute("name") != Some("global")) {
+            let found = parse_host(host, queue);
+            let text = &answer.output[host.range()];
+            let found = found.ok_or_else(|| EngineFault::unreadable_line(answer, text))?;
+            nodes.extend(found);
+        }
+        Ok(nodes)
+    }
+}
+
+/// Returns the part of a host that a queue has, or every queue together. The first None is for a text that
+/// is not understood, the second for a host outside the queue.
+fn parse_host(host: Node<'_, '_>, queue: Option<&str>) -> Option<Option<BatchNode>> {
+    let name = host
+        .attribute("name")
+        .filter(|name| BatchNode::is_name(name))?;
+    let value = |parent: Node<'_, '_>, tag: &str, key: &str| {
+        let mut values = parent.children().filter(|node| node.has_tag_name(tag));
+        let found = values.find(|node| node.attribute("name") == Some(key));
+        found.map(|node| node.text().unwrap_or_default().trim().to_owned())
+    };
+    let queues = host.children().filter(|node| node.has_tag_name("queue"));
+    let queues =
+        queues.filter(|node| queue.is_none_or(|queue| node.attribute("name") == Some(queue)));
+    let mut cores = None;
+    let mut state = String::new();
+    for queue in queues {
+        let slots = count(&value(queue, "queuevalue", "slots")?)?;
+        cores = cores.max(Some(slots));
+        state.push_str(&value(queue, "queuevalue", "state_string").unwrap_or_default());
+    }
+    // A host that does not answer has `-` for its memory.
+    let memory = value(host, "hostvalue", "mem_total").and_then(|text| scaled_bytes(&text));
+    let node = cores.filter(|&cores| cores > 0).map(|cores| BatchNode {
+        name: name.to_owned(),
+        cores,
+        memory,
+        // Every letter is a reason for which the queue takes no jobs there.
+        is_up: state.is_empty(),
+        state,
+    });
+    Some(node)
 }
 
 fn parse_job(job: Node<'_, '_>) -> Option<BatchJobReport> {

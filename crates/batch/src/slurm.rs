@@ -1,12 +1,12 @@
 //! Slurm: `sbatch`, `squeue`, `sacct`, `scancel`, `sinfo`.
 
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 
 use crate::fields::{
     NEUTRAL, clock_span, count, digits, iso_instant, mebibytes, whole_mebibytes, whole_seconds,
 };
 use crate::{
-    BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, CommandAnswer,
+    BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, BatchNode, CommandAnswer,
     EngineCommand, EngineDialect, EngineFault, QueueLimits, RecordAge, RetryAdvice,
 };
 
@@ -68,18 +68,41 @@ impl EngineDialect for SlurmDialect {
             "--nodes=1".to_owned(),
             "--ntasks=1".to_owned(),
             format!("--cpus-per-task={}", job.cores),
-            format!(
-                "--time={}",
-                whole_seconds(job.time).max(1).unsigned_abs().div_ceil(60)
-            ),
+            match job.time {
+                Some(time) => format!("--time={}", whole_minutes(time)),
+                None => "--time=UNLIMITED".to_owned(),
+            },
             "--chdir=/".to_owned(),
             "--output=/dev/null".to_owned(),
         ];
         if let Some(memory) = job.memory {
             words.push(format!("--mem={}M", whole_mebibytes(memory)));
         }
+        let placement = &job.placement;
+        words.extend(
+            placement
+                .queue
+                .iter()
+                .map(|queue| format!("--partition={queue}")),
+        );
+        words.extend(
+            placement
+                .node
+                .iter()
+                .map(|node| format!("--nodelist={node}")),
+        );
         words.extend(job.arguments.iter().cloned());
         EngineCommand::new(words).with_input(job.script.clone())
+    }
+
+    fn submit_array(&self, job: &BatchJob, elements: u32) -> Option<EngineCommand> {
+        let mut command = self.submit(job);
+        command.words.insert(1, format!("--array=1-{elements}"));
+        Some(command)
+    }
+
+    fn element(&self) -> Option<&'static str> {
+        Some("SLURM_ARRAY_TASK_ID")
     }
 
     fn parse_submit(&self, answer: &CommandAnswer) -> Result<BatchJobId, EngineFault> {
@@ -198,6 +221,42 @@ impl EngineDialect for SlurmDialect {
         }
         Ok(queues)
     }
+
+    fn nodes(&self, queue: Option<&str>) -> EngineCommand {
+        let words = ["sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%t"];
+        let words = NEUTRAL.into_iter().chain(words).map(str::to_owned);
+        let queue = queue.map(|queue| format!("--partition={queue}"));
+        EngineCommand::new(words.chain(queue))
+    }
+
+    fn parse_nodes(
+        &self,
+        queue: Option<&str>,
+        answer: &CommandAnswer,
+    ) -> Result<Vec<BatchNode>, EngineFault> {
+        if !answer.is_success() {
+            return Err(EngineFault::classify(answer, REFUSALS));
+        }
+        let mut nodes: Vec<BatchNode> = Vec::new();
+        for line in answer.lines() {
+            let row = parse_node(line);
+            let (partition, node) =
+                row.ok_or_else(|| EngineFault::unreadable_line(answer, line))?;
+            let is_meant = match queue {
+                Some(queue) => partition.trim_end_matches('*') == queue,
+                None => partition.ends_with('*'),
+            };
+            if is_meant && nodes.iter().all(|other| other.name != node.name) {
+                nodes.push(node);
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+/// Returns the minutes of a time limit, rounded up.
+fn whole_minutes(time: Span) -> u64 {
+    whole_seconds(time).max(1).unsigned_abs().div_ceil(60)
 }
 
 fn job_id(text: &str) -> Option<BatchJobId> {
@@ -273,4 +332,32 @@ fn parse_partition(line: &str) -> Option<QueueLimits> {
         max_cores: Some(cores),
         max_memory: Some(memory),
     })
+}
+
+/// Parses a node with its partition, which has a `*` behind it if it is the default.
+fn parse_node(line: &str) -> Option<(&str, BatchNode)> {
+    let mut fields = line.split('|');
+    let name = fields.next().filter(|name| BatchNode::is_name(name))?;
+    let partition = fields.next()?;
+    let cores = count(fields.next()?).filter(|&cores| cores > 0)?;
+    let memory = mebibytes(fields.next()?)?;
+    let state = fields.next()?;
+    fields.next().is_none().then(|| {
+        let node = BatchNode {
+            name: name.to_owned(),
+            cores,
+            memory: Some(memory),
+            is_up: takes_jobs(state),
+            state: state.to_owned(),
+        };
+        (partition, node)
+    })
+}
+
+/// Returns whether a node in this state takes jobs, or will when others end. A letter behind the state says
+/// more: `*` does not answer, `$` maintenance, `@` and `^` about to be started again.
+fn takes_jobs(state: &str) -> bool {
+    let word = state.trim_end_matches(|letter: char| !letter.is_ascii_alphabetic());
+    let is_known = ["idle", "mix", "alloc", "comp", "plnd", "resv"].contains(&word);
+    is_known && !state.contains(['*', '$', '@', '^'])
 }

@@ -39,7 +39,33 @@ pub enum BatchJobPhase {
     Over,
 }
 
+/// A limit of an engine by which a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchLimit {
+    /// The time limit of the job.
+    Time,
+    /// The memory of the job.
+    Memory,
+}
+
+/// Words of engines for the limit by which a job ended: of Slurm the reason of the job, of HTCondor the
+/// reason why it is held, of Grid Engine the code in the records.
+const LIMIT_WORDS: [(&str, BatchLimit); 5] = [
+    ("TimeLimit", BatchLimit::Time),
+    ("allowed execute duration", BatchLimit::Time),
+    ("enforced h_rt", BatchLimit::Time),
+    ("OutOfMemory", BatchLimit::Memory),
+    ("memory usage exceeded", BatchLimit::Memory),
+];
+
 impl BatchJobReport {
+    /// Returns the limit by which the job ended. None if it ended otherwise, or the engine does not say.
+    pub fn limit(&self) -> Option<BatchLimit> {
+        let has = |words: &str| self.reason.contains(words);
+        let found = LIMIT_WORDS.iter().find(|(words, _)| has(words));
+        found.map(|&(_, limit)| limit)
+    }
+
     /// Returns whether the job has this name.
     pub fn is_named(&self, name: &BatchJobName) -> bool {
         self.name == name.as_str()

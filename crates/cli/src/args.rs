@@ -60,6 +60,8 @@ pub(crate) enum CliCommand {
     Token(client::token::TokenArgs),
     Worker(client::worker::WorkerArgs),
     Site(Box<client::site::SiteArgs>),
+    Agent(client::site::agent::AgentArgs),
+    Cluster(client::cluster::ClusterArgs),
     Session(client::session::SessionArgs),
     Spread(client::spread::SpreadArgs),
     /// Submit a job as with qsub of PBS or Grid Engine.
@@ -328,13 +330,16 @@ mod tests {
                 .filter_map(|line| line.split(' ').next())
                 .collect();
             let shared = ["--token-file", "--certificate", "--ca", "--fingerprint"];
-            let first = match path {
-                "tollgate worker" => vec!["--connect"],
+            let (first, last) = match path {
+                "tollgate worker" => (vec!["--connect"], vec![]),
                 // A session of this host has a name.
-                "tollgate session attach" => vec!["--url"],
-                _ => vec!["--data", "--url"],
+                "tollgate session attach" => (vec!["--url"], vec![]),
+                // The name is given to what has none yet.
+                "tollgate cluster add" => (vec!["--data", "--url"], vec![]),
+                _ => (vec!["--data", "--url"], vec!["--cluster"]),
             };
-            assert_eq!(options, [first, shared.to_vec()].concat(), "{path} --help");
+            let expected = [first, shared.to_vec(), last].concat();
+            assert_eq!(options, expected, "{path} --help");
         });
         assert!(n_clients > 10, "{n_clients} commands");
     }

@@ -9,6 +9,7 @@
 //! | [`script`] | the `#TOLLGATE` lines of scripts |
 //! | [`startable`] | what cannot be started, told before it is submitted |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
+//! | [`cluster`] | `tollgate cluster`, and jobs that go to one of several clusters |
 //! | [`batch`] | `tollgate submit --each-line` and `--from-json` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`outcome`] | what was promised for a job, against what happened |
@@ -43,6 +44,7 @@ pub(crate) mod alter;
 pub(crate) mod backup;
 mod batch;
 mod clock;
+pub(crate) mod cluster;
 mod completions;
 pub(crate) mod demo;
 pub(crate) mod detach;
@@ -78,3 +80,6 @@ pub(crate) mod token;
 pub(crate) mod usage;
 pub(crate) mod wait;
 pub(crate) mod worker;
+
+pub(crate) use parse::parse_span;
+pub(crate) use site::random_key;

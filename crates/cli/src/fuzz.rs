@@ -2,7 +2,8 @@
 //! the tests that drive them without a fuzzer.
 
 use crate::client::frontends;
-use crate::client::script;
+use crate::client::{cluster, script};
+use crate::replay;
 
 /// Parses `data` as a script for `qsub` in either style, and as a script for `tollgate submit`.
 /// Each attempt gives options or an error message. Returns false if every attempt gives an error
@@ -12,4 +13,13 @@ pub fn scripts(data: &[u8]) -> bool {
         return false;
     };
     frontends::check_script(text) | script::parses(text)
+}
+
+/// Parses `data` as `clusters.toml`, which survives writing and reading if it is legal, and as the file of
+/// a cluster of a replay. Returns false if it is neither.
+pub fn clusters(data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return false;
+    };
+    cluster::is_clusters_file(text) | replay::is_cluster_file(text)
 }

@@ -47,6 +47,7 @@ use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
+use tollgate_runner::attempt::ATTEMPT_ARG;
 use tollgate_sites::EXECUTION_NODE_ARG;
 use tollgate_terminal::{JOB_COMMAND_ARG, TTY_COMMAND_ARG, run_job_command, run_tty_command};
 
@@ -98,6 +99,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         Some(word) if word == client::serve::STARTER_ARG => {
             return tollgate_runner::starter::main(words);
         }
+        Some(word) if word == ATTEMPT_ARG => return tollgate_runner::attempt::main(words),
         Some(word) if word == LOCAL_QUEUE_ARG => return client::site::local_queue(words),
         Some(word) if word == client::site::NODE_PROBE_ARG => {
             return client::site::probe_node(words);
@@ -144,6 +146,8 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Calibration(args) => client::figures::calibration(&args),
         CliCommand::Worker(args) => client::worker::run(&args),
         CliCommand::Site(args) => client::site::run(&args),
+        CliCommand::Agent(args) => client::site::agent::run(&args),
+        CliCommand::Cluster(args) => client::cluster::run(&args),
         CliCommand::Session(args) => client::session::run(&args),
         CliCommand::Spread(args) => client::spread::run(&args),
         CliCommand::Learn(args) => client::learn::run(&args),

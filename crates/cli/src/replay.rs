@@ -6,6 +6,7 @@
 //! | [`error`] | the errors |
 //! | [`plan`] | the flags as checked settings |
 //! | [`campus`] | the replay in the world of desktops |
+//! | [`clusters`] | jobs that go to one of several clusters |
 //! | [`input`] | the jobs, and notes about them |
 //! | [`learning`] | the records that are learned before the first job |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
@@ -21,6 +22,7 @@
 mod args;
 mod calibration;
 mod campus;
+mod clusters;
 mod error;
 mod gantt;
 mod groups;
@@ -45,11 +47,14 @@ use campus::ReplayWorld;
 use input::ReplayInput;
 use plan::ReplayPlan;
 
+pub(crate) use clusters::is_cluster_file;
+
 pub(crate) fn run(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     if let Some(failure) = campus::misplaced_option(args) {
         return Err(failure.into());
     }
     match args.world {
+        ReplayWorld::Cluster if !args.clusters.files.is_empty() => clusters::run(args, registry),
         ReplayWorld::Cluster => cluster(args, registry),
         ReplayWorld::Campus => campus::run(args),
     }

@@ -5,7 +5,7 @@
 //! | [`args`] | the flags of a run |
 //! | [`error`] | the errors |
 //! | [`mod@run`] | `study run` and `study chunk` |
-//! | [`batch`] | a run as a job array |
+//! | [`batch`] | a run as job arrays |
 //! | [`mod@print`] | the claims ledger |
 //! | [`report`] | `tollgate study report` |
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -26,6 +27,8 @@ pub struct ApiClient {
     host: HeaderValue,
     /// The `authorization` header.
     authorization: Option<HeaderValue>,
+    /// Maximum time of a request; None if it may take any time.
+    time_limit: Option<Duration>,
 }
 
 /// An error of a request.
@@ -54,6 +57,9 @@ pub enum ClientError {
     /// The connection broke.
     #[error("the connection to the service broke: {0}")]
     Broken(#[from] hyper::Error),
+    /// The service did not answer in time.
+    #[error("no answer within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
     /// The service returned an error.
     #[error("{}", problem.error)]
     Refused {
@@ -127,7 +133,13 @@ impl ApiClient {
             sender,
             host,
             authorization,
+            time_limit: None,
         })
+    }
+
+    /// Limits the time of each GET and POST request from now on.
+    pub fn limit_time(&mut self, limit: Duration) {
+        self.time_limit = Some(limit);
     }
 
     /// Sends a GET request.
@@ -217,13 +229,23 @@ impl ApiClient {
     ) -> Result<T, ClientError> {
         let request = self.request(method, path, body)?;
         let Self {
-            runtime, sender, ..
+            runtime,
+            sender,
+            time_limit,
+            ..
         } = self;
-        let (status, body) = runtime.block_on(async {
+        let exchange = async {
             let response = sender.send_request(request).await?;
             let status = response.status();
             let body = response.into_body().collect().await?.to_bytes();
-            Ok::<_, hyper::Error>((status, body))
+            Ok::<_, ClientError>((status, body))
+        };
+        let (status, body) = runtime.block_on(async {
+            let Some(limit) = *time_limit else {
+                return exchange.await;
+            };
+            let done = tokio::time::timeout(limit, exchange).await;
+            done.unwrap_or(Err(ClientError::TimedOut(limit)))
         })?;
         if status.is_success() {
             return Ok(serde_json::from_slice(&body)?);

@@ -14,6 +14,8 @@ pub const MAX_AFTER: usize = 1_000;
 pub const MAX_BATCH: usize = 1_000;
 /// Maximum number of kinds of notices of a job.
 pub const MAX_NOTICES: usize = 8;
+/// Maximum length of the key of a claim, in characters.
+pub const MAX_CLAIM_KEY: usize = 64;
 /// Maximum length of a name, in characters.
 pub const MAX_NAME: usize = 128;
 

@@ -63,6 +63,8 @@ pub enum CpuPinning {
     Cpuset,
     /// Processor affinity, which a task can change.
     Affinity,
+    /// The batch system whose job the task is, as it is set up there.
+    BatchSystem,
     /// Exact placement, in a simulation.
     Simulated,
     /// No enforcement.
@@ -76,6 +78,8 @@ pub enum MemoryEnforcement {
     Cgroup,
     /// A limit for the address space of each single process of the task.
     AddressSpace,
+    /// The batch system whose job the task is, as it is set up there.
+    BatchSystem,
     /// No enforcement.
     Unenforced,
 }
@@ -139,6 +143,7 @@ impl CpuPinning {
         match self {
             Self::Cpuset => "tasks cannot leave their cores (cpuset)",
             Self::Affinity => "tasks start on their cores and can leave them (affinity)",
+            Self::BatchSystem => "tasks are kept on their cores as the batch system is set up",
             Self::Simulated => "cores are simulated",
             Self::Unenforced => "tasks are not kept on their cores",
         }
@@ -151,6 +156,7 @@ impl MemoryEnforcement {
         match self {
             Self::Cgroup => "memory limits hold for a task as a whole (cgroup)",
             Self::AddressSpace => "memory limits hold for the address space of each process alone",
+            Self::BatchSystem => "memory limits hold as the batch system is set up",
             Self::Unenforced => "memory limits are not enforced",
         }
     }

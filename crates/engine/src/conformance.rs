@@ -298,7 +298,8 @@ fn end_is_reported_until_acknowledged(subject: &mut EngineUnderTest<'_>) {
 }
 
 fn running_attempts_are_found_again(subject: &mut EngineUnderTest<'_>) {
-    let launch = subject.launch(&["sleep", "1"]);
+    // Long enough for an engine to be opened again.
+    let launch = subject.launch(&["sleep", "3"]);
     let mut engine = subject.open();
     engine
         .start(std::slice::from_ref(&launch))

@@ -46,6 +46,9 @@ pub struct LaunchSpec {
     pub limits: LaunchLimits,
     /// The attempt's weight on each of its nodes; see [`crate::Engine::set_shares`].
     pub share: f64,
+    /// The attempt that this one follows on the same nodes: it starts once that attempt has ended, or at
+    /// once if the engine does not know that attempt. None if it starts at once.
+    pub after: Option<AttemptId>,
 }
 
 /// A host of an attempt.
@@ -115,6 +118,7 @@ impl LaunchSpec {
             umask: 0o022,
             limits: LaunchLimits::default(),
             share: 1.0,
+            after: None,
         }
     }
 

@@ -36,7 +36,9 @@ pub trait Engine: Send {
     fn capacity(&mut self) -> Result<EngineCapacity, EngineError>;
 
     /// Submits attempts. When this call returns, the engine has recorded them: each will be
-    /// reported as started and ended, or as lost, even if caller and engine crash.
+    /// reported as started and ended, or as lost, even if caller and engine crash. An attempt that
+    /// follows another one ([`LaunchSpec::after`]) starts once that one has ended, without another call;
+    /// its reports come after the end of that one.
     ///
     /// # Errors
     /// [`EngineError::Invalid`] if no engine could start one of the launches; then no launch of the
@@ -53,7 +55,8 @@ pub trait Engine: Send {
     fn set_shares(&mut self, shares: &[(AttemptId, f64)]) -> Result<(), EngineError>;
 
     /// Ends attempts: asks their processes to end, and kills them after the grace period. The end
-    /// is reported like any other, with `why` in it, unless the attempt has ended before.
+    /// is reported like any other, with `why` in it, unless the attempt has ended before. With
+    /// [`KillReason::Withdrawn`] only attempts end that follow another one and have not started.
     ///
     /// # Errors
     /// If the engine cannot be reached.

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | [`persistent_state`](DurableState) | the state that survives a crash, record by record |
 //! | `outbox` | effects that wait until a record is on disk |
-//! | `round` | a round as its proposer sees it |
+//! | [`round`](RoundOutcome) | a round as its proposer sees it |
 //! | [`site`](DurableSite) | a site: events in, effects out |
+//! | [`write_off`](WriteOff) | the change of the epoch when a site is lost |
 //! | [`model_checking`](SiteTimer) | the same site with a clock that runs at any speed, for explorers |
 //!
 //! It differs from the paper where the paper's form loses proxies or stops:
@@ -21,7 +22,10 @@ mod outbox;
 mod persistent_state;
 mod round;
 mod site;
+mod write_off;
 
 pub use model_checking::SiteTimer;
 pub use persistent_state::{DurableState, ProxyTransfer};
+pub use round::{ProposalRound, RoundOutcome};
 pub use site::{DurableSite, SiteActivity};
+pub use write_off::{FlyingProxy, WriteOff, WriteOffError, in_flight};

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use tollgate_model::Instant;
 
 use crate::message::{SiteEffect, SiteEvent, SiteMessage, SiteReport};
-use crate::site::{Ballot, SiteId, SiteValue};
+use crate::site::{Ballot, SiteId, SiteMeasurement, SiteValue};
 use crate::timing::SessionTiming;
 
 /// A site in the paper's form of the protocol. It handles [`SiteEvent`]s as
@@ -85,9 +85,9 @@ impl PaperSite {
     /// Handles an event and appends its effects.
     pub fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
         match event {
-            SiteEvent::Measured(worth) => self.measured = worth,
+            SiteEvent::Measured(measured) => self.measured = measured.worth,
             SiteEvent::Running(running) => self.running = running,
-            SiteEvent::Written(_) => {}
+            SiteEvent::Unreachable | SiteEvent::Written(_) => {}
             SiteEvent::Due => self.on_due(now, effects),
             SiteEvent::Received { from, message } => self.on_message(from, message, effects),
         }
@@ -122,7 +122,7 @@ impl PaperSite {
             SiteMessage::Propose { worth, .. } => self.on_propose(from, worth, effects),
             SiteMessage::Answer {
                 report: Ok(report), ..
-            } => self.on_answer(from, report.worth, effects),
+            } => self.on_answer(from, report.measured.worth, effects),
             SiteMessage::Request { .. } => self.on_request(from, effects),
             SiteMessage::Given { .. } => {
                 // Step 8. A requested proxy cannot be distinguished from a duplicate.
@@ -141,7 +141,7 @@ impl PaperSite {
     fn on_propose(&mut self, from: SiteId, proposed: SiteValue, effects: &mut Vec<SiteEffect>) {
         let worth = self.current_value();
         let report = Ok(SiteReport {
-            worth,
+            measured: SiteMeasurement::of_worth(worth.0),
             pending: self.pending(),
         });
         let ballot = ROUND;

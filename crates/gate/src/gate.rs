@@ -224,6 +224,29 @@ impl Gate {
         self.policy.nodes_changed(View::new(&self.state, now));
     }
 
+    /// Starts a held job on the nodes of a job of the same array that ended at this instant, without a
+    /// pass: the engine was told before that the one follows the other. The job has no deadline and no
+    /// price.
+    ///
+    /// # Errors
+    /// If the job is not held, or not all of the nodes are idle. Then nothing changes.
+    pub fn start_follower(
+        &mut self,
+        now: Instant,
+        job: JobId,
+        nodes: &[NodeRange],
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), InputError> {
+        let held = self.state.find_job(job).ok_or(InputError::UnknownJob)?;
+        if held.phase != JobPhase::Held || !self.state.are_idle(nodes) {
+            return Err(InputError::NotHeld);
+        }
+        self.context(now, effects).start_held(job, nodes);
+        self.policy.continued(View::new(&self.state, now), job);
+        self.verify(now);
+        Ok(())
+    }
+
     /// Asks for a pass at the next tick.
     pub fn request_pass(&mut self, now: Instant) {
         self.alarms.pass = Some(self.alarms.pass.map_or(now, |pass| pass.min(now)));

@@ -19,6 +19,7 @@
 //! | `ledger` | the amounts that are booked when a job ends or is lost |
 //! | `snapshot` | the state of a gate for storage |
 //! | `simulation` | a gate in simulated time: the ends of jobs and tasks, in order |
+//! | `prediction` | the predicted start and end of a job |
 //! | `look_ahead` | the future of one job, on a [`Simulation`] or on the job's nodes alone |
 //!
 //! No input reports the start of a job's processes or their usage while they run. The gate counts
@@ -35,6 +36,7 @@ mod gate;
 mod input;
 mod ledger;
 mod look_ahead;
+mod prediction;
 mod simulation;
 mod snapshot;
 mod workers;
@@ -42,6 +44,7 @@ mod workers;
 pub use gate::Gate;
 pub use input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 pub use look_ahead::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
+pub use prediction::{JobPrediction, quotable};
 pub use simulation::{RunTimes, Simulation};
 pub use snapshot::GateSnapshot;
 pub use tollgate_policy::{

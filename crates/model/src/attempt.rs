@@ -204,7 +204,9 @@ pub enum KillReason {
     /// The attempt's nodes are needed for another job, its lease has ended, or its runner was asked
     /// to end.
     Evicted,
-    /// The attempt's output is longer than its limit. Engines set this reason themselves. (A new
-    /// reason goes after this one, because the index is stored.)
+    /// The attempt's output is longer than its limit. Engines set this reason themselves.
     OutputLimit,
+    /// The attempt was to follow another one and has not started: it goes back to the queue. (A new
+    /// reason goes after this one, because the index is stored.)
+    Withdrawn,
 }

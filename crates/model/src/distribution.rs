@@ -186,6 +186,12 @@ impl Distribution {
         Self::new(self.quantiles.map(|quantile| quantile.min(limit)))
     }
 
+    /// Returns the distribution of the run time and a `delay` before it, which is not negative.
+    #[must_use]
+    pub fn delayed_by(&self, delay: Span) -> Self {
+        Self::new(self.quantiles.map(|quantile| quantile + delay))
+    }
+
     /// Returns the distribution of the whole run time of a job that has already run for `elapsed`.
     #[must_use]
     pub fn given_survived(&self, elapsed: Span) -> Self {

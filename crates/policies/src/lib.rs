@@ -10,6 +10,7 @@
 //! | [`plan`] | the policy that promises at submission, from a plan of all promises |
 //! | [`mod@retry`] | whether an evicted task is tried again, and where |
 //! | [`mod@select`] | the choice of the idle computer for the next task |
+//! | [`cluster_choice`] | the choice among clusters that quote the same job |
 //! | [`migrate`] | the moves of pilots between sites |
 //!
 //! The contract of a policy and the tools that policies are built from are in the crate
@@ -17,6 +18,7 @@
 //! `REGISTRY`.
 
 mod builtin;
+pub mod cluster_choice;
 pub mod deadline_tail;
 pub mod migrate;
 pub mod plan;

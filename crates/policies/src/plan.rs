@@ -612,6 +612,10 @@ impl Policy for PlanPolicy {
         self.tries_waitlist = true;
     }
 
+    fn continued(&mut self, _: View<'_>, id: JobId) {
+        self.running.insert(id);
+    }
+
     fn nodes_changed(&mut self, _: View<'_>) {
         self.tries_waitlist = true;
     }

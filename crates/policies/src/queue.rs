@@ -504,6 +504,12 @@ impl Policy for QueuePolicy {
         self.plan = plan.filter(|_| keeps);
     }
 
+    fn continued(&mut self, view: View<'_>, id: JobId) {
+        let penalty = view.job(id).spec.sla.penalty;
+        self.penalties.running = self.penalties.running + penalty;
+        self.forget_last_pass();
+    }
+
     fn nodes_changed(&mut self, _: View<'_>) {
         self.forget_last_pass();
     }

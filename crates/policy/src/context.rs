@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use tollgate_model::{Credits, Instant, JobId, NodeId, Reason};
+use tollgate_model::{Credits, Instant, JobId, NodeId, NodeRange, Reason};
 
 use crate::state::{ClusterState, HostPart, NodeTask, View};
 use crate::timers::TimerTree;
@@ -180,6 +180,13 @@ impl<'a> PolicyContext<'a> {
         let new = self.state.job(job).accepted.is_none();
         self.state.start_on_hosts(job, self.now, price, parts);
         self.announce_start(job, price, new);
+    }
+
+    /// Starts a held job exclusively on these idle nodes, free of charge.
+    pub fn start_held(&mut self, job: JobId, nodes: &[NodeRange]) {
+        let new = self.state.job(job).accepted.is_none();
+        self.state.start_held(job, nodes, self.now, Credits::ZERO);
+        self.announce_start(job, Credits::ZERO, new);
     }
 
     /// Starts a queued job on these nodes beside the tasks that run there. The gate then asks the

@@ -137,6 +137,10 @@ pub trait Policy: ClonePolicy + Debug + Send {
     /// the old attempt. Does nothing by default.
     fn ended(&mut self, _: View<'_>, _: JobId) {}
 
+    /// Records that a held job was started without the policy's doing, on the nodes of a job of the same
+    /// array that ended at this instant. Does nothing by default.
+    fn continued(&mut self, _: View<'_>, _: JobId) {}
+
     /// Records that nodes came or went. Does nothing by default.
     fn nodes_changed(&mut self, _: View<'_>) {}
 

@@ -592,6 +592,27 @@ impl ClusterState {
         self.running_jobs.insert(runner);
     }
 
+    /// Starts a held job exclusively on these nodes, all of them idle. It takes no devices and no licences.
+    pub fn start_held(&mut self, id: JobId, nodes: &[NodeRange], now: Instant, price: Credits) {
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.phase, JobPhase::Held, "{id:?}");
+        assert!(job.spec.needs.units.is_none(), "{id:?} needs a host");
+        for node in nodes.iter().flat_map(|range| range.nodes()) {
+            assert!(self.idle.contains(node), "{node:?} is not idle");
+            self.idle.remove(node);
+        }
+        job.placement = nodes.to_vec();
+        job.begin_attempt(now, price);
+        let runner = job.running_job();
+        self.running_jobs.insert(runner);
+    }
+
+    /// Returns whether all of these nodes are up and idle.
+    pub fn are_idle(&self, nodes: &[NodeRange]) -> bool {
+        let mut nodes = nodes.iter().flat_map(|range| range.nodes());
+        nodes.all(|node| self.idle.contains(node))
+    }
+
     /// Starts a queued job on these nodes, beside the tasks running there. The caller must then set
     /// the shares on each of the nodes.
     pub fn start_shared(&mut self, id: JobId, nodes: &[NodeId], now: Instant, price: Credits) {

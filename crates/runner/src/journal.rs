@@ -107,8 +107,11 @@ impl RunnerJournal {
     }
 
     /// Appends `entries`. They survive the end of this process, but not a power failure.
-    pub(crate) fn append(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
-        let lines: Vec<u8> = entries.iter().flat_map(encode).collect();
+    pub(crate) fn append<'a>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'a RunnerJournalEntry>,
+    ) -> io::Result<()> {
+        let lines: Vec<u8> = entries.into_iter().flat_map(encode).collect();
         self.write(&lines)
     }
 

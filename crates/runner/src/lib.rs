@@ -4,6 +4,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`local`] | [`LocalEngine`]: this machine as an engine; its caller's end of the runner's socket |
+//! | [`attempt`] | one attempt inside a job of a batch system, without a runner |
 //! | [`starter`] | the process that starts runners as root for a service that is not root |
 //! | [`guard`] | the checks of each launch for a service that is not root |
 //! | [`log`] | the log of a process: levels, times, text or JSON |
@@ -63,6 +64,7 @@
 //! newer; on older kernels they are reported as lost when they end). Tasks that have ended
 //! meanwhile are lost. Tasks without a `started` file never ran, and are started.
 
+pub mod attempt;
 mod cgroup;
 mod child;
 mod clock;
@@ -89,5 +91,6 @@ mod state_dir;
 mod supervisor;
 
 pub use local::{LocalEngine, LocalEngineConfig};
+pub use process::procfs::boot_id;
 pub use startup::main;
 pub use state_dir::socket_path;

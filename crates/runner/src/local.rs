@@ -19,11 +19,12 @@ use tollgate_engine::capacity::{
 };
 use tollgate_engine::launch::check_shares;
 use tollgate_engine::{
-    BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
-    RunningAttempt, WakeCallback,
+    AttemptPart, BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer,
+    OutputRead, RunningAttempt, WakeCallback,
 };
-use tollgate_model::{AttemptId, AttemptReport, KillReason};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, KillReason};
 
+use crate::clock;
 use crate::log::LogSettings;
 use crate::protocol::{RunnerRequestKind, RunnerResponse};
 use crate::settings::RunnerConfig;
@@ -64,6 +65,9 @@ pub struct LocalEngineConfig {
     pub lease: Option<Duration>,
     /// Whether control groups are used where possible. Without them fewer limits are enforced.
     pub control_groups: bool,
+    /// Whether the caller stores each attempt durably before it starts it, and after a reboot takes all of
+    /// them for lost. Then a start does not wait for the disk of the runner.
+    pub caller_records: bool,
     /// The log settings of a new runner, which logs to the file `log` in its directory.
     pub log: LogSettings,
     /// The starter that provides a connection to a runner. None if this process starts a runner and
@@ -92,6 +96,7 @@ impl LocalEngineConfig {
             idle_timeout: Duration::from_secs(10),
             lease: None,
             control_groups: true,
+            caller_records: false,
             log: LogSettings::default(),
             starter: None,
             call_timeout: Duration::from_secs(30),
@@ -253,7 +258,9 @@ impl LocalEngine {
     fn call_once(&mut self, ask: RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
         self.last_request_id += 1;
         let connection = self.connection.as_mut().ok_or_else(not_connected)?;
-        let answer = connection.call(self.last_request_id, ask, self.settings.call_timeout);
+        let is_recorded = self.settings.caller_records && !starts_part(&ask);
+        let patience = self.settings.call_timeout;
+        let answer = connection.call(self.last_request_id, ask, is_recorded, patience);
         if answer.is_err() {
             self.connection = None;
         }
@@ -285,6 +292,34 @@ fn without_repeated_texts(launches: &[LaunchSpec]) -> Vec<LaunchSpec> {
         }
     };
     launches.iter().map(&mut once).collect()
+}
+
+/// Returns whether the request starts a part of an attempt, of which the caller has no record.
+fn starts_part(ask: &RunnerRequestKind) -> bool {
+    match ask {
+        RunnerRequestKind::Start(launches) => {
+            let mut attempts = launches.iter().map(|launch| launch.attempt);
+            attempts.any(|attempt| AttemptPart::of(attempt).is_some())
+        }
+        RunnerRequestKind::Capacity
+        | RunnerRequestKind::SetShares(_)
+        | RunnerRequestKind::Kill(..)
+        | RunnerRequestKind::Acknowledge(_)
+        | RunnerRequestKind::RenewLease(_)
+        | RunnerRequestKind::Running
+        | RunnerRequestKind::ReadOutputs(_) => false,
+    }
+}
+
+/// Returns the end of a launch that the runner of an earlier release would start too early.
+fn withdrawn(launch: &LaunchSpec) -> AttemptReport {
+    let reason = "the runner of an earlier release keeps no order".to_owned();
+    let mut ended = AttemptOutcome::not_started("start", reason, clock::now());
+    ended.killed = Some(KillReason::Withdrawn);
+    AttemptReport {
+        attempt: launch.attempt,
+        event: AttemptEvent::Ended(ended),
+    }
 }
 
 fn not_connected() -> EngineError {
@@ -325,7 +360,21 @@ impl Engine for LocalEngine {
         for launch in launches {
             self.validate(launch)?;
         }
-        let launches = without_repeated_texts(launches);
+        // Connects to a runner, if there is none.
+        self.capacity()?;
+        let connection = self.connection.as_ref();
+        let keeps_order = connection.is_some_and(RunnerConnection::keeps_order);
+        let (launches, unfit): (Vec<LaunchSpec>, Vec<LaunchSpec>) =
+            without_repeated_texts(launches)
+                .into_iter()
+                .partition(|launch| keeps_order || launch.after.is_none());
+        if !unfit.is_empty() {
+            self.mailbox.lock().extend(unfit.iter().map(withdrawn));
+            self.mailbox.notify();
+        }
+        if launches.is_empty() {
+            return Ok(());
+        }
         self.call(|| RunnerRequestKind::Start(launches.clone()))?
             .expect_done()
     }

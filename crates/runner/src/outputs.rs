@@ -113,6 +113,23 @@ impl OutputReaders {
     }
 }
 
+/// Reads some of the output of a launch as the user of this process.
+pub(crate) fn read_own(read: &OutputRead, launch: Option<&LaunchSpec>) -> OutputAnswer {
+    let found = launch.ok_or(OutputReadError::Unknown);
+    let found = found.and_then(|launch| match &launch.output {
+        None => Ok(OutputPiece::default()),
+        Some(output) => OutputJob {
+            read: *read,
+            path: launch.dir.join(output),
+        }
+        .run(),
+    });
+    OutputAnswer {
+        id: read.id,
+        found: found.map_err(|error| error.to_string()),
+    }
+}
+
 /// Reads as the user of `launch` until there is nothing to read for a while.
 fn read_as_user(
     guard: Option<LaunchGuard>,

@@ -20,6 +20,10 @@ pub(crate) struct RunnerRequest {
     /// The number of the request, repeated in the answer.
     pub(crate) id: u64,
     pub(crate) ask: RunnerRequestKind,
+    /// Whether the caller has stored the attempts that it starts, and takes them for lost after a reboot;
+    /// then the runner need not wait for the disk. Runners of earlier releases do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_recorded: bool,
 }
 
 /// A request to the runner.
@@ -68,6 +72,9 @@ pub(crate) enum RunnerMessage {
         /// Whether the runner reads outputs; runners of earlier releases do not.
         #[serde(default)]
         reads_outputs: bool,
+        /// Whether attempts can follow others; runners of earlier releases start them at once.
+        #[serde(default)]
+        keeps_order: bool,
     },
     Answer {
         id: u64,

@@ -2,15 +2,17 @@
 
 pub(crate) mod output;
 pub(crate) mod pool;
+pub(crate) mod queue;
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::time;
 
 use output::OutputMonitor;
+use queue::SlotQueue;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::CpuSet;
@@ -74,11 +76,11 @@ pub(crate) struct StartedFileHeader {
     pub(crate) at_micros: i64,
 }
 
-/// Runs attempts until the channel is closed.
-pub(crate) fn serve(mut slot: SlotWorker, orders: &Receiver<SlotJob>) {
+/// Runs attempts until the queue is closed.
+pub(crate) fn serve(mut slot: SlotWorker, orders: &SlotQueue) {
     let joined = slot.group.join_thread();
     let mut stack = ChildStack::new();
-    for order in orders {
+    while let Some(order) = orders.pop() {
         let attempt = order.launch.attempt;
         let event = match &joined {
             Ok(()) => match slot.admit(order) {

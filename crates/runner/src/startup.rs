@@ -119,6 +119,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         host: machine,
         journal,
         queued: Default::default(),
+        followers: Default::default(),
         placed: Default::default(),
         slots,
         outputs,

@@ -2,6 +2,7 @@
 
 pub(crate) mod connection;
 pub(crate) mod event;
+mod followers;
 pub(crate) mod listener;
 mod requests;
 pub(crate) mod task;
@@ -57,6 +58,8 @@ pub(crate) struct RunnerSupervisor {
     pub(crate) scripts: ScriptCache,
     /// Attempts for which no slot is free, in order of submission.
     pub(crate) queued: VecDeque<AttemptId>,
+    /// Attempts that follow one without a slot, by the attempt that each follows.
+    pub(crate) followers: BTreeMap<AttemptId, AttemptId>,
     /// Attempts in slots. An attempt that neither waits nor is in this set has ended.
     pub(crate) placed: BTreeSet<AttemptId>,
     pub(crate) slots: SlotPool,
@@ -70,8 +73,8 @@ pub(crate) struct RunnerSupervisor {
     /// Whether the runner was asked to end, with all running tasks.
     pub(crate) is_stopping: bool,
     pub(crate) events: Sender<RunnerEvent>,
-    /// Entries that must be written before their reports are sent.
-    pub(crate) unflushed: Vec<(RunnerJournalEntry, Option<AttemptReport>)>,
+    /// Entries that must be written before their reports are sent, and reports that come after those.
+    pub(crate) unflushed: Vec<(Option<RunnerJournalEntry>, Option<AttemptReport>)>,
 }
 
 impl RunnerSupervisor {
@@ -130,7 +133,7 @@ impl RunnerSupervisor {
 
     /// Returns the number of attempts that have not ended.
     pub(crate) fn n_unfinished(&self) -> usize {
-        self.queued.len() + self.placed.len()
+        self.queued.len() + self.followers.len() + self.placed.len()
     }
 
     fn idle_timeout(&self) -> Duration {
@@ -206,8 +209,11 @@ impl RunnerSupervisor {
         tracing::info!("a service has connected");
         let connection = self.connection.replace(ours);
         listener::spawn_reader(connection, stream, self.events.clone());
-        for report in self.tasks.values().flat_map(RunnerTask::reports) {
-            self.connection.report(report);
+        for attempt in self.in_order_of_starts() {
+            let reports = self.tasks.get(&attempt).map(RunnerTask::reports);
+            for report in reports.into_iter().flatten() {
+                self.connection.report(report);
+            }
         }
     }
 
@@ -220,23 +226,27 @@ impl RunnerSupervisor {
             let Some(attempt) = self.queued.pop_front() else {
                 return;
             };
-            let Some(launch) = self.tasks.get(&attempt).map(|task| task.launch.clone()) else {
+            let Some(job) = self.slot_job(attempt) else {
                 continue;
             };
-            let nice = match self.host.capacity.shares == ShareEnforcement::Nice {
-                true => nice::level(launch.share, self.highest_share()),
-                false => 0,
-            };
-            if let Err(error) = self.slots.dispatch(&self.host, SlotJob { launch, nice }) {
-                tracing::error!(%error, "no thread can be started for another task");
-                self.queued.push_front(attempt);
-                return;
-            }
-            self.placed.insert(attempt);
-            if let Some(task) = self.tasks.get_mut(&attempt) {
-                task.state = RunnerTaskState::Starting;
+            match self.slots.dispatch(&self.host, job) {
+                Ok(slot) => self.on_placed(attempt, slot),
+                Err(error) => {
+                    tracing::error!(%error, "no thread can be started for another task");
+                    self.queued.push_front(attempt);
+                    return;
+                }
             }
         }
+    }
+
+    fn slot_job(&self, attempt: AttemptId) -> Option<SlotJob> {
+        let launch = self.tasks.get(&attempt)?.launch.clone();
+        let nice = match self.host.capacity.shares == ShareEnforcement::Nice {
+            true => nice::level(launch.share, self.highest_share()),
+            false => 0,
+        };
+        Some(SlotJob { launch, nice })
     }
 
     /// Records the start of an attempt. Its time limit counts from `began`, on a clock that cannot be
@@ -265,10 +275,15 @@ impl RunnerSupervisor {
         task.state = RunnerTaskState::Running(process);
         self.placed.insert(attempt);
         let killed = task.killed;
-        self.connection.report(AttemptReport {
+        let report = AttemptReport {
             attempt,
             event: AttemptEvent::Started(start),
-        });
+        };
+        // The end of the attempt that it follows is reported first.
+        match self.unflushed.is_empty() {
+            true => self.connection.report(report),
+            false => self.unflushed.push((None, Some(report))),
+        }
         if killed.is_some() {
             self.send_sigterm(attempt);
         }
@@ -300,7 +315,8 @@ impl RunnerSupervisor {
         self.timers.forget(attempt);
         let entry = task::finished_entry(attempt, task.started, &event);
         self.unflushed
-            .push((entry, Some(AttemptReport { attempt, event })));
+            .push((Some(entry), Some(AttemptReport { attempt, event })));
+        self.release_follower(attempt);
     }
 
     /// Writes the pending entries to the journal, and then sends their reports.
@@ -308,14 +324,16 @@ impl RunnerSupervisor {
         if self.unflushed.is_empty() {
             return;
         }
-        let (entries, reports): (Vec<RunnerJournalEntry>, Vec<Option<AttemptReport>>) =
-            std::mem::take(&mut self.unflushed).into_iter().unzip();
-        if let Err(error) = self.journal.append(&entries) {
+        let entries = self
+            .unflushed
+            .iter()
+            .filter_map(|(entry, _)| entry.as_ref());
+        if let Err(error) = self.journal.append(entries) {
             tracing::error!(%error, "ends of attempts cannot be recorded, trying again");
-            self.unflushed = entries.into_iter().zip(reports).collect();
             return;
         }
-        for report in reports.into_iter().flatten() {
+        let written = std::mem::take(&mut self.unflushed);
+        for report in written.into_iter().filter_map(|(_, report)| report) {
             failpoint::kill_at("recorded");
             self.connection.report(report);
         }
@@ -340,7 +358,10 @@ impl RunnerSupervisor {
         if self.n_unfinished() == 0 || !self.must_stop_all() {
             return;
         }
-        let open: Vec<AttemptId> = self.queued.iter().chain(&self.placed).copied().collect();
+        let queued = self.queued.iter().chain(self.followers.values());
+        // The last of those that follow each other first, so that none of them starts in between.
+        let mut open: Vec<AttemptId> = queued.chain(&self.placed).copied().collect();
+        open.reverse();
         for attempt in open {
             self.request_stop(attempt, KillReason::Evicted);
         }

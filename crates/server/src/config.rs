@@ -1,5 +1,6 @@
 //! The service's configuration: a TOML file in which every key is optional.
 
+mod engine;
 mod listen;
 mod local;
 pub(crate) mod maintenance;
@@ -10,11 +11,13 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SpanRelativeTo, Unit};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use tollgate_batch_engine::BatchSystem;
 use tollgate_client::certificate::{CertificateError, TlsCertificate};
 use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
@@ -31,6 +34,8 @@ use crate::net::Credential;
 use crate::net::credentials::CredentialConfig;
 use crate::notices::NoticeSettings;
 use crate::privileges::ACCOUNT;
+
+pub use engine::EngineConfig;
 
 pub use maintenance::MaintenanceRule;
 
@@ -75,6 +80,9 @@ pub struct ServiceConfig {
     pub limits: ServiceLimits,
     /// The service's own host.
     pub local: LocalConfig,
+    /// Batch system whose nodes run the jobs; default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineConfig>,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
     /// Outputs of tasks on other hosts that the service keeps.
@@ -122,6 +130,8 @@ pub struct ServeOptions {
     pub credentials: Vec<Credential>,
     /// The cores that the service offers of its own host.
     pub local_nodes: LocalNodes,
+    /// The batch system whose nodes run the jobs, if there is one.
+    pub batch_system: Option<Arc<BatchSystem>>,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
     /// Times in which no job runs.
@@ -254,6 +264,7 @@ impl Default for ServiceConfig {
             account: ACCOUNT.to_owned(),
             limits: ServiceLimits::default(),
             local: LocalConfig::default(),
+            engine: None,
             workers: WorkerConfig::default(),
             outputs: OutputConfig::default(),
             retention: RetentionConfig::default(),
@@ -395,7 +406,11 @@ impl ServiceConfig {
             access,
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, access)?,
-            local_nodes: self.local.nodes,
+            local_nodes: match self.engine {
+                Some(_) => LocalNodes::Count(0),
+                None => self.local.nodes,
+            },
+            batch_system: None,
             local_devices: self.local_devices()?,
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
@@ -482,6 +497,10 @@ impl ServiceConfig {
             max_resident: {
                 at_least_one("max_resident", u64::from(self.max_resident))?;
                 self.max_resident
+            },
+            start_delay: match &self.engine {
+                Some(engine) => engine.start_delay()?,
+                None => Span::ZERO,
             },
         })
     }

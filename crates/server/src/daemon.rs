@@ -12,6 +12,7 @@ use rustix::fs::Mode;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tollgate_batch_engine::{BatchSystem, BatchSystemError};
 use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateError, CertificateFiles, TlsCertificate};
 use tollgate_engine::{Engine, SpreadAccess};
@@ -37,10 +38,14 @@ use crate::part_socket::{self, ChannelPartSink};
 use crate::permits::KeyedSemaphore;
 use crate::user_names::UserNames;
 use crate::workers::WorkerAcceptor;
+use crate::workers::batch_nodes::{self, BatchNodes};
 
 /// Size in bytes above which a store is verified while the service answers: half a million jobs,
 /// whose verification takes about five seconds.
 const LARGE_STORE: u64 = 256 << 20;
+
+/// Maximum delay of reports that nothing waits for: some writes to a disk.
+const REPORT_DELAY: Span = Span::from_micros(10_000);
 
 /// Interval at which the service verifies that its data directory exists.
 const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -87,6 +92,15 @@ pub enum ServeError {
     /// The engine was opened for one user, and the service is for all.
     #[error("the runner was started for a single user and still has running jobs")]
     SingleUserRunner,
+    /// The policy, given here, shares nodes among jobs.
+    #[error("the policy `{0}` needs shares of processors, which no batch system has")]
+    SharedNodes(String),
+    /// Jobs of other users are to run on a batch system.
+    #[error("a batch system runs jobs of the service's own user only: expected users = \"own\"")]
+    BatchUsers,
+    /// The batch system cannot be used.
+    #[error(transparent)]
+    BatchSystem(#[from] BatchSystemError),
     /// The policy, given here, makes no plan.
     #[error(
         "maintenance: the policy `{0}` makes no plan, so its promises would not be made around it"
@@ -117,6 +131,10 @@ impl ServeError {
             Self::DataDirGone(_) => {
                 Some("`tollgate restore BACKUP` brings back what was backed up")
             }
+            Self::SharedNodes(_) => Some(
+                "`plan`, `easy`, `edf-bf` and others give jobs whole cores: see `tollgate policies`",
+            ),
+            Self::BatchSystem(error) => error.hint(),
             Self::UncountedResources(_) => {
                 Some("the policy `plan` does; or take them out of the settings")
             }
@@ -131,6 +149,7 @@ impl ServeError {
                 error.hint()
             }
             Self::Start(_)
+            | Self::BatchUsers
             | Self::Listen { .. }
             | Self::Certificate(_)
             | Self::OwnCertificate(_)
@@ -164,6 +183,9 @@ pub fn serve<E: Engine + 'static>(
     ready: impl FnOnce(&PolicySpec, Option<BoundAddress>),
 ) -> Result<(), ServeError> {
     let access = doors.access;
+    if let Some(system) = &doors.batch_system {
+        check_batch_system(system, rules, access.scope)?;
+    }
     if access.scope == UserScope::All {
         dir.open_to_users()?;
         if !engine.capacity().map_err(StartError::from)?.other_users {
@@ -196,6 +218,7 @@ pub fn serve<E: Engine + 'static>(
     if doors.local_nodes.is_none() {
         controller.offer_no_local_nodes();
     }
+    controller.delay_reports(REPORT_DELAY);
     controller.limit_jobs(access.limits.jobs);
     controller.limit_stored_bytes(access.limits.stored_bytes);
     controller.limit_tasks(access.limits.task_limits());
@@ -208,6 +231,7 @@ pub fn serve<E: Engine + 'static>(
         .map_err(registry_error)?;
     let outputs = keep_outputs(dir, doors.outputs, &reader, &mut controller)?;
     report_restored_as_lost(dir, &mut controller)?;
+    report_rebooted_as_lost(dir, &mut controller)?;
     if !doors.maintenance.is_empty() && !rules.policy.plans_maintenance() {
         return Err(ServeError::UnplannedMaintenance(rules.policy.to_string()));
     }
@@ -215,20 +239,29 @@ pub fn serve<E: Engine + 'static>(
     if counts_resources && !rules.policy.chooses_hosts() {
         return Err(ServeError::UncountedResources(rules.policy.to_string()));
     }
-    let program = std::env::current_exe().map_err(|error| ServeError::System {
-        action: "the program itself cannot be found",
-        error,
-    })?;
-    controller.set_spread_access(SpreadAccess {
-        program,
+    let spread_access = SpreadAccess {
+        program: controller_program()?,
         socket: dir.part_socket(),
-    });
+    };
+    controller.set_spread_access(spread_access.clone());
     let log = controller.log();
     let begin = log.watch().borrow().id;
     let (controller_handle, thread) = controller::start(controller)?;
     controller_handle.send(ControllerRequest::SetLicences {
         licences: doors.licences,
     });
+    let worker_acceptor = WorkerAcceptor::new(controller_handle.clone());
+    if let Some(system) = &doors.batch_system {
+        let nodes = BatchNodes {
+            system: Arc::clone(system),
+            controller: controller_handle.clone(),
+            acceptor: worker_acceptor.clone(),
+            user: own_user_name(),
+            access: spread_access,
+            dir: dir.path().join("nodes"),
+        };
+        nodes.start().map_err(StartError::Thread)?;
+    }
     let service = ApiState {
         controller_handle: controller_handle.clone(),
         reader: Arc::new(Mutex::new(reader)),
@@ -238,13 +271,17 @@ pub fn serve<E: Engine + 'static>(
             enforces_time_limits: rules.enforces_time_limits(),
             outputs,
             sends_notices: doors.notices.is_some(),
+            max_time: doors
+                .batch_system
+                .as_ref()
+                .and_then(|system| system.max_time()),
             market: rules.market.to_string(),
             since: now(),
         }),
         clock: now,
         access,
         credentials: keyring,
-        worker_acceptor: WorkerAcceptor::new(controller_handle.clone()),
+        worker_acceptor,
         terminal: data_dir::terminal(dir.path()),
         log,
         stream_permits: KeyedSemaphore::new(access.limits.streams),
@@ -385,18 +422,68 @@ fn report_restored_as_lost<E: Engine>(
     })
 }
 
+/// Returns the name of the service's own user; empty if the user has none.
+fn own_user_name() -> String {
+    os_users::name(rustix::process::geteuid().as_raw()).unwrap_or_default()
+}
+
+/// Checks that the rules can be kept on a batch system, and that its nodes can run attempts.
+fn check_batch_system(
+    system: &Arc<BatchSystem>,
+    rules: &AdmissionRules,
+    scope: UserScope,
+) -> Result<(), ServeError> {
+    if scope == UserScope::All {
+        return Err(ServeError::BatchUsers);
+    }
+    if rules.policy.shares_nodes() {
+        return Err(ServeError::SharedNodes(rules.policy.to_string()));
+    }
+    Ok(batch_nodes::check(system, &controller_program()?)?)
+}
+
+/// Returns the path of this program.
+fn controller_program() -> Result<PathBuf, ServeError> {
+    std::env::current_exe().map_err(|error| ServeError::System {
+        action: "the program itself cannot be found",
+        error,
+    })
+}
+
+/// Reports the attempts on this host as lost if it was booted since the last service ran here.
+fn report_rebooted_as_lost<E: Engine>(
+    dir: &DataDir,
+    controller: &mut Controller<E>,
+) -> Result<(), ServeError> {
+    let failed = |error| ServeError::System {
+        action: "the boot of this host cannot be recorded",
+        error,
+    };
+    let (last, now) = (dir.last_boot(), tollgate_runner::boot_id().map_err(failed)?);
+    if last.as_ref() == Some(&now) {
+        return Ok(());
+    }
+    if last.is_some() {
+        let lost = controller.lose_local_attempts().map_err(StartError::from)?;
+        tracing::warn!(
+            lost,
+            "this host was booted since: attempts that ran here are lost"
+        );
+    }
+    dir.record_boot(&now).map_err(failed)
+}
+
 /// Returns the service's description for workers.
 fn worker_pool_config(
     dir: &DataDir,
     access: AccessRules,
     timings: LeaseTimings,
 ) -> Result<WorkerPoolConfig, ServeError> {
-    let own = rustix::process::geteuid().as_raw();
     Ok(WorkerPoolConfig {
         service: dir.identity().map_err(registry_error)?,
         owners: match access.scope {
             // An empty name matches no worker.
-            UserScope::Own => JobOwners::Own(os_users::name(own).unwrap_or_default()),
+            UserScope::Own => JobOwners::Own(own_user_name()),
             UserScope::All => JobOwners::All,
         },
         lease: timings,

@@ -10,9 +10,11 @@
 //! | [`key`] | a worker's own key |
 //! | `probe` | the task that a worker runs before it offers its cores |
 //! | `part_calls` | the requests of jobs for processes on their other hosts |
+//! | `batch_nodes` | the nodes of a batch system, as workers inside the service |
 //! | [`daemon`] | the worker daemon on a real host |
 
 pub mod acceptor;
+pub(crate) mod batch_nodes;
 mod codec;
 pub mod connector;
 pub mod daemon;

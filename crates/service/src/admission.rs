@@ -1,6 +1,6 @@
 //! The admission decision: the outcome of a submission.
 
-use tollgate_gate::AdmissionDecision;
+use tollgate_gate::{AdmissionDecision, quotable};
 use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
 
 use crate::Core;
@@ -8,7 +8,6 @@ use crate::command::{Otherwise, Submission};
 use crate::output::{
     AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome, TaskGroupOutcome,
 };
-use crate::prediction::quotable;
 use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
 
 /// A job before its decision, with its forecast.

@@ -6,16 +6,17 @@
 //! does not block the queue, and the queue's length is bounded by the number of nodes.
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::{Effect, GateInput, JobEnding};
+use tollgate_gate::{Effect, GateInput, JobEnding, JobPrediction};
 use tollgate_model::{Credits, Instant, JobId, JobSpec, Probability, Reason, Span, TaskId, UserId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
 use crate::command::{ArraySpec, Otherwise, Submission};
+use crate::followers::TaskPace;
 use crate::jobs::ActiveTask;
 use crate::output::{
-    AdmissionState, CommandError, JobPrediction, RejectReason, RowChange, StepOutput,
-    SubmitOutcome, TaskGroupOutcome,
+    AdmissionState, CommandError, RejectReason, RowChange, StepOutput, SubmitOutcome,
+    TaskGroupOutcome,
 };
 use crate::promise::{LatePromises, PromiseOutcome};
 use crate::task_ranges::TaskRanges;
@@ -39,6 +40,10 @@ pub struct ActiveArray {
     max_at_once: Option<u32>,
     /// The number of tasks in the gate.
     pub(crate) before_gate: u32,
+    /// The number of those that follow others.
+    pub(crate) n_followers: u32,
+    /// How long its tasks run.
+    pub(crate) pace: TaskPace,
     /// The counts of its tasks, except for those that are not materialised or only queued.
     counts: TaskCounts,
     /// Whether the counts have changed since they were last stored.
@@ -94,6 +99,8 @@ impl ActiveArray {
             held_pending: TaskRanges::default(),
             max_at_once: plan.max_at_once,
             before_gate: 0,
+            n_followers: 0,
+            pace: TaskPace::default(),
             counts: TaskCounts::default(),
             changed: true,
             late_promises: LatePromises::default(),
@@ -164,6 +171,12 @@ impl ActiveArray {
         self.counts.attempts += 1;
     }
 
+    /// Counts an attempt that was lost before its start was known.
+    pub(crate) fn count_lost_attempt(&mut self) {
+        self.changed = true;
+        self.counts.attempts += 1;
+    }
+
     pub(crate) fn count_stop(&mut self) {
         self.changed = true;
         self.counts.running -= 1;
@@ -182,9 +195,10 @@ impl ActiveArray {
 
     /// Returns whether another unpromised task may be submitted to the gate.
     fn can_add_task(&self, nodes: u32) -> bool {
-        let wait = self.before_gate - self.counts.running - self.counts.held as u32;
+        let before_gate = self.before_gate - self.n_followers;
+        let wait = before_gate - self.counts.running - self.counts.held as u32;
         let most = self.max_at_once.unwrap_or(u32::MAX);
-        self.before_gate < most.min(nodes.max(1) * MAX_TASKS_PER_NODE) && wait <= nodes
+        before_gate < most.min(nodes.max(1) * MAX_TASKS_PER_NODE) && wait <= nodes
     }
 
     /// Returns whether all tasks ended with success.
@@ -396,7 +410,7 @@ impl Core {
         Some((task, array.can_add_task(self.gate.view(self.now).n_nodes())))
     }
 
-    fn admit_next_task(&mut self, job: u64, task: u32, step: &mut StepOutput) {
+    pub(crate) fn admit_next_task(&mut self, job: u64, task: u32, step: &mut StepOutput) {
         let Some(array) = self.jobs.arrays.get_mut(&job) else {
             return;
         };
@@ -414,7 +428,7 @@ impl Core {
 
     /// Returns the outcome of the next task. The probability of keeping its deadline is computed if
     /// `look`, and otherwise taken from the task before.
-    fn evaluate_task(
+    pub(crate) fn evaluate_task(
         &mut self,
         job: u64,
         look: bool,
@@ -641,7 +655,7 @@ impl Core {
         any
     }
 
-    fn report_held(&self, job: u64, step: &mut StepOutput) {
+    pub(crate) fn report_held(&self, job: u64, step: &mut StepOutput) {
         let Some(array) = self.jobs.arrays.get(&job) else {
             return;
         };

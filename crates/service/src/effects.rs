@@ -121,6 +121,10 @@ impl Core {
             return;
         };
         let job = task.job;
+        let ending = match live.is_lost {
+            true => JobEnding::Lost,
+            false => ending,
+        };
         if live.reserved_until.is_some() {
             step.changes.push(RowChange::Expired { job });
             self.notify_dependents(job, false, step);
@@ -155,6 +159,7 @@ impl Core {
         EngineAction::Start {
             attempt,
             nodes: placement.iter().flat_map(|range| range.nodes()).collect(),
+            after: None,
         }
     }
 

@@ -3,11 +3,12 @@
 //! To the gate a reserved quote is an ordinary job: it takes its place in the plan, and its nodes
 //! if the policy starts it at once. Nothing runs for it and nothing is charged until it is claimed.
 
-use tollgate_gate::GateInput;
-use tollgate_model::{Span, TaskId};
+use tollgate_gate::{GateInput, InputError};
+use tollgate_model::{AttemptId, Span, TaskId};
 
 use crate::Core;
-use crate::output::{CommandError, RowChange, StepOutput};
+use crate::followers::{Follower, FollowerFate};
+use crate::output::{CommandError, EngineAction, RowChange, StepOutput};
 use crate::task_ranges::TaskRanges;
 
 impl Core {
@@ -56,7 +57,14 @@ impl Core {
         task: TaskId,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
-        let live = self.jobs.get(task).ok_or(CommandError::UnknownJob)?;
+        let live = self.jobs.get_mut(task).ok_or(CommandError::UnknownJob)?;
+        let attempt = live.next_attempt_key(task);
+        if let Some(follower) = &mut live.follows {
+            // It may have started. The engine reports its end in either case.
+            follower.fate = FollowerFate::Cancel;
+            step.actions.push(EngineAction::Kill { attempt });
+            return Ok(());
+        }
         let (slot, attempt) = (live.slot, live.gate_attempt);
         let nothing_runs = live.reserved_until.is_some() && live.has_nodes();
         self.apply_input(GateInput::Cancel { job: slot }, step)?;
@@ -98,19 +106,27 @@ impl Core {
         hold: bool,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
-        let slot = self.jobs.get(task).ok_or(CommandError::UnknownJob)?.slot;
+        let live = self.jobs.get_mut(task).ok_or(CommandError::UnknownJob)?;
+        let (slot, attempt) = (live.slot, live.next_attempt_key(task));
+        if let Some(follower) = &mut live.follows {
+            return hold_follower(follower, attempt, hold, step);
+        }
         let input = match hold {
             true => GateInput::Hold { job: slot },
             false => GateInput::Release { job: slot },
         };
         self.apply_input(input, step)?;
+        self.mark_held(task, hold);
+        Ok(())
+    }
+
+    pub(crate) fn mark_held(&mut self, task: TaskId, held: bool) {
         if let Some(live) = self.jobs.get_mut(task) {
-            live.held = hold;
+            live.held = held;
         }
         if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
-            array.count_hold(hold);
+            array.count_hold(held);
         }
-        Ok(())
     }
 
     /// Drops the expired quotes.
@@ -121,4 +137,28 @@ impl Core {
             }
         }
     }
+}
+
+/// Holds a follower, which may have started, or no longer does so.
+fn hold_follower(
+    follower: &mut Follower,
+    attempt: AttemptId,
+    hold: bool,
+    step: &mut StepOutput,
+) -> Result<(), CommandError> {
+    let (from, to) = match hold {
+        true => (FollowerFate::Run, FollowerFate::Hold),
+        false => (FollowerFate::Hold, FollowerFate::Run),
+    };
+    if follower.fate != from {
+        return Err(CommandError::Gate(match hold {
+            true => InputError::NotQueued,
+            false => InputError::NotHeld,
+        }));
+    }
+    follower.fate = to;
+    if hold {
+        step.actions.push(EngineAction::Withdraw { attempt });
+    }
+    Ok(())
 }

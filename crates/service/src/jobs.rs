@@ -8,6 +8,7 @@ use tollgate_model::{AttemptId, Instant, JobId, JobSpec, Span, TaskId};
 
 use crate::array::ActiveArray;
 use crate::command::Submission;
+use crate::followers::Follower;
 use crate::promise::{EndCause, PromiseOutcome};
 use crate::runtime_forecast::RuntimeForecast;
 
@@ -53,6 +54,10 @@ pub struct ActiveTask {
     pub(crate) promise: Option<PromiseOutcome>,
     /// Whether the task is held by its user.
     pub(crate) held: bool,
+    /// The attempt that the task follows, if the engine starts it after another one.
+    pub(crate) follows: Option<Follower>,
+    /// Whether the engine lost the task while it followed another one.
+    pub(crate) is_lost: bool,
     /// Whether the task runs without a promise because its deadline could not be promised. It is left
     /// out of `spec` then.
     pub(crate) unpromised: bool,
@@ -91,6 +96,8 @@ impl ActiveTask {
             end_cause: None,
             promise: None,
             held: false,
+            follows: None,
+            is_lost: false,
             unpromised: false,
             undecided: false,
         }
@@ -123,6 +130,20 @@ impl ActiveTask {
         }
     }
 
+    /// Returns the attempt that begins with the next start.
+    pub(crate) fn next_attempt_key(&self, task: TaskId) -> AttemptId {
+        AttemptId {
+            attempt: self.attempt + 1,
+            ..self.attempt_key(task)
+        }
+    }
+
+    /// Returns whether the engine may start the attempt: it runs, or follows another one.
+    pub fn is_ordered(&self, key: AttemptId) -> bool {
+        let follows = self.follows.is_some() && self.attempt + 1 == key.attempt;
+        follows || self.is_current_attempt(key)
+    }
+
     /// Returns whether `key` is the current attempt.
     pub(crate) fn is_current_attempt(&self, key: AttemptId) -> bool {
         self.is_running() && self.attempt == key.attempt
@@ -153,6 +174,10 @@ pub(crate) struct JobTable {
     slots: BTreeMap<JobId, TaskId>,
     /// Reserved quotes, by expiry.
     reservations: BTreeSet<(Instant, u64)>,
+    /// Followers, by the attempt before each.
+    followers: BTreeMap<AttemptId, TaskId>,
+    /// Followers that are not withdrawn yet, by the time at which they are.
+    follower_ends: BTreeSet<(Instant, TaskId)>,
     /// Admitted tasks with a deadline that has not passed, by the last instant within it.
     deadlines: BTreeSet<(Instant, TaskId)>,
     /// The last number given to a job.
@@ -208,6 +233,76 @@ impl JobTable {
     pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<TaskId> {
         self.deadlines.first().filter(|(last, _)| *last < now)?;
         self.deadlines.pop_first().map(|(_, task)| task)
+    }
+
+    /// Records that a task follows an attempt.
+    pub(crate) fn set_follower(&mut self, task: TaskId, follower: Follower) {
+        self.followers.insert(follower.after, task);
+        self.follower_ends.insert((follower.until, task));
+        if let Some(live) = self.active.get_mut(&task) {
+            live.follows = Some(follower);
+        }
+        if let Some(array) = self.arrays.get_mut(&task.job) {
+            array.n_followers += 1;
+        }
+    }
+
+    /// Records that a follower begins, because the attempt before it has ended.
+    pub(crate) fn begin_follower(&mut self, task: TaskId) -> Option<Follower> {
+        let follower = self.active.get_mut(&task)?.follows.take()?;
+        self.followers.remove(&follower.after);
+        self.follower_ends.remove(&(follower.until, task));
+        if let Some(array) = self.arrays.get_mut(&task.job) {
+            array.n_followers -= 1;
+        }
+        Some(follower)
+    }
+
+    /// Records that a task follows no attempt any more and does not begin. The task that follows it now
+    /// follows the attempt before it.
+    pub(crate) fn take_from_chain(&mut self, task: TaskId) -> Option<Follower> {
+        let follower = self.begin_follower(task)?;
+        let own = self.active.get(&task)?.next_attempt_key(task);
+        if let Some(next) = self.followers.remove(&own) {
+            self.followers.insert(follower.after, next);
+            let next = self.active.get_mut(&next);
+            if let Some(next) = next.and_then(|live| live.follows.as_mut()) {
+                next.after = follower.after;
+            }
+        }
+        Some(follower)
+    }
+
+    /// Returns the task that follows an attempt.
+    pub(crate) fn follower_of(&self, attempt: AttemptId) -> Option<TaskId> {
+        self.followers.get(&attempt).copied()
+    }
+
+    /// Returns the attempts that follow `first`, in order.
+    pub(crate) fn followers_of(&self, first: AttemptId) -> Vec<AttemptId> {
+        let next = |after: &AttemptId| {
+            let task = self.follower_of(*after)?;
+            Some(self.active.get(&task)?.next_attempt_key(task))
+        };
+        std::iter::successors(next(&first), next).collect()
+    }
+
+    /// Returns all followers.
+    pub(crate) fn followers(&self) -> Vec<TaskId> {
+        self.followers.values().copied().collect()
+    }
+
+    /// Returns the time at which a follower is withdrawn next.
+    pub(crate) fn next_follower_end(&self) -> Option<Instant> {
+        self.follower_ends.first().map(|(until, _)| *until)
+    }
+
+    /// Returns a follower that is to be withdrawn, once.
+    pub(crate) fn take_late_follower(&mut self, now: Instant) -> Option<TaskId> {
+        self.follower_ends
+            .first()
+            .filter(|(until, _)| *until <= now)?;
+        self.follower_ends.pop_first().map(|(_, task)| task)
     }
 
     /// Returns the quote that expires next, with its expiry.

@@ -121,7 +121,8 @@ impl Core {
         }
         let waiting = self.jobs.iter().filter(|(_, live)| {
             let is_quote = live.reserved_until.is_some();
-            users.contains(&UserId(live.user)) && !live.has_nodes() && !live.held && !is_quote
+            let is_queued = !live.has_nodes() && !live.held && live.follows.is_none();
+            users.contains(&UserId(live.user)) && is_queued && !is_quote
         });
         let mut beliefs: BTreeMap<(u32, LookAlike, Option<Span>), _> = BTreeMap::new();
         let mut revised = Vec::new();

@@ -33,6 +33,7 @@ mod command;
 mod counter_offer;
 mod dependency;
 mod effects;
+mod followers;
 mod grant;
 mod hold;
 mod job_classes;
@@ -71,8 +72,8 @@ use jobs::JobTable;
 pub use learning::RunRecord;
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
-    EstimateSource, HostMismatch, JobPrediction, OfferAxis, RejectReason, ResourceShortage,
-    RowChange, StepOutput, SubmitOutcome, TaskGroupOutcome,
+    EstimateSource, HostMismatch, OfferAxis, RejectReason, ResourceShortage, RowChange, StepOutput,
+    SubmitOutcome, TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
 use promise::EndCause;
@@ -84,6 +85,7 @@ use shadow::ShadowPolicy;
 pub use shadow::{PolicyComparison, ShadowTotals};
 pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
+pub use tollgate_gate::JobPrediction;
 
 /// The worker that is the service's own host.
 pub const LOCAL_WORKER: WorkerId = WorkerId(0);
@@ -176,6 +178,7 @@ impl Core {
         self.look_ahead.clear();
         let mut step = StepOutput::default();
         self.expire_due(&mut step);
+        self.withdraw_late(&mut step);
         // A job is probed before its submission to the gate. A due tick comes first, so that the
         // probe sees the current shares.
         if self.gate.next_wake().is_some_and(|due| due <= self.now) {
@@ -195,6 +198,7 @@ impl Core {
             self.refresh_beliefs(&mut step);
         }
         self.run_passes(&mut step);
+        self.add_followers(&mut step);
         self.judge_overdue(&mut step);
         self.report_counts(&mut step);
         self.succeeded.clear();
@@ -224,8 +228,10 @@ impl Core {
     pub fn next_wake(&self) -> Option<Instant> {
         let lapse = self.jobs.next_expiry().map(|(lapses, _)| lapses);
         let deadline = self.jobs.next_deadline();
+        let follower = self.jobs.next_follower_end();
         let gate = self.gate.next_wake();
-        gate.into_iter().chain(lapse).chain(deadline).min()
+        let own = lapse.into_iter().chain(deadline).chain(follower);
+        gate.into_iter().chain(own).min()
     }
 
     /// Returns the last handled instant.
@@ -337,9 +343,11 @@ impl Core {
                 incarnation: epoch,
             } => self.lose_worker(worker, epoch, step),
             &ServiceCommand::Drain { worker, drained } => {
+                self.withdraw_all(step);
                 self.apply_input(GateInput::Drain { worker, drained }, step)
             }
             ServiceCommand::Maintain { calendar } => {
+                self.withdraw_all(step);
                 self.gate.set_maintenance(self.now, calendar.clone());
                 self.apply_input(GateInput::Tick, step)
             }
@@ -357,21 +365,36 @@ impl Core {
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
         let key = report.attempt;
+        let follower = self.jobs.get(key.task());
+        let follower = follower.filter(|live| live.next_attempt_key(key.task()) == key);
+        if let Some(follower) = follower.and_then(|live| live.follows) {
+            return self.report_follower(report, follower, step);
+        }
         let live = self
             .jobs
             .get_mut(key.task())
             .filter(|live| live.is_current_attempt(key));
         let live = live.ok_or(CommandError::Gate(tollgate_gate::InputError::StaleAttempt))?;
         let (job, attempt) = (live.slot, live.gate_attempt);
+        let is_followed = self.jobs.follower_of(key).is_some();
+        let view = self.gate.view(self.now);
+        let nodes = is_followed.then(|| view.job(job).placement().to_vec());
+        let live = self
+            .jobs
+            .get_mut(key.task())
+            .ok_or(CommandError::UnknownJob)?;
         if let AttemptEvent::Ended(ended) = &report.event {
             live.exit_code = Some(ended.status.shell_code());
             live.end_cause = Some(EndCause::of(ended));
         }
         step.changes
             .push(RowChange::AttemptReported(report.clone()));
-        match &report.event {
-            AttemptEvent::Started(_) => Ok(()),
+        let done = match &report.event {
+            AttemptEvent::Started(_) => return Ok(()),
             AttemptEvent::Ended(ended) => {
+                if ended.killed.is_none() {
+                    self.count_pace(key.task(), ended.wall);
+                }
                 let live = self.jobs.get(key.task());
                 let work = live.map_or(Span::ZERO, |live| self.work_within(live, ended.wall));
                 step.changes
@@ -383,7 +406,11 @@ impl Core {
                 self.learn_loss(key.task());
                 self.apply_input(GateInput::Evicted { job, attempt }, step)
             }
+        };
+        if let Some(nodes) = nodes {
+            self.begin_follower(key, &nodes, step);
         }
+        done
     }
 
     fn apply_input(&mut self, input: GateInput, step: &mut StepOutput) -> Result<(), CommandError> {

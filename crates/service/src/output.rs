@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::{BookingKind, JobEnding, WorkerId};
+use tollgate_gate::{BookingKind, JobEnding, JobPrediction, WorkerId};
 use tollgate_model::{
     AttemptId, AttemptReport, Credits, Instant, JobSpec, NodeId, Probability, Reason, Span,
 };
@@ -282,21 +282,6 @@ pub enum EstimateSource {
     Default,
 }
 
-/// The prediction for a job.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct JobPrediction {
-    /// The expected start.
-    pub start: Instant,
-    /// The expected finish.
-    pub finish: Instant,
-    /// The job finishes before this instant with a probability of one tenth.
-    pub earliest: Instant,
-    /// The job finishes after this instant with a probability of one tenth.
-    pub latest: Instant,
-    /// Probability of keeping the deadline, if there is one.
-    pub probability: Option<Probability>,
-}
-
 /// A change of the rows that queries read from the store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowChange {
@@ -482,6 +467,20 @@ pub enum EngineAction {
         attempt: AttemptId,
         /// The nodes, ascending.
         nodes: Vec<NodeId>,
+        /// The attempt that it follows on these nodes; None if it starts at once.
+        after: Option<AttemptId>,
+    },
+    /// Tells where an attempt runs that followed another one and has begun. There is nothing to do.
+    Continued {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The nodes, ascending.
+        nodes: Vec<NodeId>,
+    },
+    /// Ends an attempt that follows another one, unless it has started.
+    Withdraw {
+        /// The attempt.
+        attempt: AttemptId,
     },
     /// Changes the rate of an attempt.
     SetShare {

@@ -2,34 +2,18 @@
 
 use std::cell::{Cell, RefCell};
 
-use tollgate_gate::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
-use tollgate_model::outcome::RunInterval;
+use tollgate_gate::{JobPrediction, JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
 use tollgate_model::{Distribution, Instant, JobId, Probability, Span, TaskId};
 
 use tollgate_policy::OutlookSubject;
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
-use crate::output::JobPrediction;
 use crate::runtime_forecast::MedianCache;
 
 /// Maximum number of look-ahead steps (visits of a job or a node) for one answer: some tens of
 /// milliseconds of the one thread that answers all requests.
 const MAX_STEPS: u64 = 4_000_000;
-/// Probability level of a run time that is practically never exceeded.
-const MAX_QUANTILE: f64 = 0.999_999;
-
-/// The bounds of a quoted probability: those that 512 equally likely futures, the most that a policy
-/// plays, could show. Neither a promise nor its breach is ever certain.
-const QUOTABLE: [f64; 2] = [0.001, 0.999];
-
-/// Returns the probability within the bounds of quoted ones.
-pub(crate) fn quotable(probability: Probability) -> Probability {
-    let [least, most] = QUOTABLE;
-    let bounded = probability.as_f64().clamp(least, most);
-    Probability::new(bounded).expect("the bounds are probabilities")
-}
-
 /// The state of the look-ahead within an answer and between answers.
 #[derive(Debug)]
 pub(crate) struct LookAheadCache {
@@ -150,22 +134,9 @@ impl Core {
         distribution: &Distribution,
         delay: Span,
     ) -> Option<JobPrediction> {
-        let level = |p| distribution.quantile(Probability::new(p).expect("a level")) + delay;
-        let latest = level(0.9);
-        let horizon = LookAheadHorizon {
-            runtime: latest,
-            due: due.map(|due| (due, level(MAX_QUANTILE))),
-        };
+        let horizon = JobPrediction::horizon(distribution, due, delay);
         let course = self.trajectory(now, whom, &horizon).ok().flatten()?;
-        let probability = due
-            .map(|due| quotable(distribution.probability_within(course.max_runtime(due) - delay)));
-        Some(JobPrediction {
-            start: course.start(),
-            finish: course.finish(level(0.5))?,
-            earliest: course.finish(level(0.1))?,
-            latest: course.finish(latest)?,
-            probability,
-        })
+        JobPrediction::of_trajectory(&course, distribution, due, delay)
     }
 
     /// Returns the trajectory of a job; None if the job will not start.
@@ -199,24 +170,3 @@ impl Core {
 
 /// The look-ahead budget of an answer is exhausted.
 struct BudgetExhausted;
-
-impl JobPrediction {
-    /// Returns the prediction that follows from equally likely runs; None if most of them never end.
-    fn of_runs(mut runs: Vec<RunInterval>, due: Option<Instant>) -> Option<Self> {
-        let in_time = |due: Instant| runs.iter().filter(|run| run.finish <= due).count();
-        let probability = due.map(|due| Probability::of_scenarios(in_time(due), runs.len()));
-        let at = |level: f64| ((runs.len() as f64 * level) as usize).min(runs.len() - 1);
-        let (early, middle, late) = (at(0.1), at(0.5), at(0.9));
-        runs.sort_unstable_by_key(|run| run.start);
-        let start = runs.get(middle)?.start;
-        runs.sort_unstable_by_key(|run| run.finish);
-        let latest = runs.get(late)?.finish;
-        (latest < Instant::MAX).then_some(Self {
-            start,
-            finish: runs[middle].finish,
-            earliest: runs[early].finish,
-            latest,
-            probability,
-        })
-    }
-}

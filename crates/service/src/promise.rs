@@ -56,7 +56,7 @@ impl EndCause {
         match (ended.killed, &ended.status) {
             (Some(KillReason::Cancelled | KillReason::TimeLimit), _) => Self::Limit,
             (Some(KillReason::MemoryLimit | KillReason::OutputLimit), _) => Self::Failure,
-            (Some(KillReason::Evicted), _) => Self::Site,
+            (Some(KillReason::Evicted | KillReason::Withdrawn), _) => Self::Site,
             (None, status) if status.is_fault_of_host() => Self::Site,
             (None, status) if status.is_success() => Self::Success,
             (None, _) => Self::Failure,

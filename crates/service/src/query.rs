@@ -75,12 +75,13 @@ impl Core {
         self.jobs.arrays.iter().map(|(&job, array)| (job, array))
     }
 
-    /// Returns the start actions of all running attempts, with their nodes: an engine that lacks
-    /// one of them has to start it again.
+    /// Returns the start actions of all running attempts and of those that follow them, with their nodes: an
+    /// engine that lacks one of them has to start it again.
     pub fn running_actions(&self) -> Vec<EngineAction> {
         let running = self.jobs.iter().filter(|(_, live)| live.is_running());
         running
             .map(|(task, live)| self.start_action(live.attempt_key(task), live.slot))
+            .chain(self.follower_actions())
             .collect()
     }
 
@@ -111,6 +112,7 @@ impl Core {
             }
         }
         self.check_arrays()?;
+        self.check_followers()?;
         self.shadow
             .as_ref()
             .map_or(Ok(()), |shadow| shadow.check_invariants())

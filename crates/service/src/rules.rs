@@ -32,6 +32,9 @@ pub struct AdmissionRules {
     pub max_resident: u32,
     /// The shadow policy, which is followed on paper only.
     pub shadow: Option<PolicySpec>,
+    /// Maximum time from a decision to start a job until its program runs. It counts as run time. Not
+    /// negative.
+    pub start_delay: Span,
 }
 
 /// The serialisable form of the rules. Equal forms decide alike.
@@ -46,6 +49,12 @@ pub struct StoredRules {
     max_resident: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shadow: Option<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    start_delay: Span,
+}
+
+fn is_zero(span: &Span) -> bool {
+    *span == Span::ZERO
 }
 
 impl AdmissionRules {
@@ -60,6 +69,7 @@ impl AdmissionRules {
             confidence: self.confidence,
             max_resident: self.max_resident,
             shadow: self.shadow.as_ref().map(ToString::to_string),
+            start_delay: self.start_delay,
         }
     }
 
@@ -82,6 +92,7 @@ impl AdmissionRules {
                 Some(words) => Some(one(words)?),
                 None => None,
             },
+            start_delay: written.start_delay,
         })
     }
 

@@ -98,7 +98,8 @@ impl Core {
     /// Returns the forecast of a job's run time: the belief that the policy asks for. A policy that
     /// asks for none gets the forecast of the job's class; while nothing is known of the class, what
     /// jobs of its user and of the site needed of their requests. A job that is ended at a time limit
-    /// runs no longer.
+    /// runs no longer. A job holds its nodes from the decision to start it, and so for the delay of its
+    /// start as well.
     pub(crate) fn forecast_job(
         &self,
         user: UserId,
@@ -152,11 +153,13 @@ impl Core {
             }
         };
         let limit = time_limit.filter(|_| self.rules.enforces_time_limits());
+        let distribution = limit.map_or(distribution, |limit| distribution.ended_at(limit));
+        let delay = self.rules.start_delay;
         RuntimeForecast {
             class,
-            distribution: limit.map_or(distribution, |limit| distribution.ended_at(limit)),
+            distribution: distribution.delayed_by(delay),
             basis,
-            estimate: limit.map_or(estimate, |limit| estimate.min(limit)),
+            estimate: limit.map_or(estimate, |limit| estimate.min(limit)) + delay,
             source,
         }
     }

@@ -19,6 +19,7 @@ impl Core {
         let kills = ending.map(|(job, live)| EngineAction::Kill {
             attempt: live.attempt_key(job),
         });
+        let kills = kills.chain(self.follower_ends());
         step.actions.into_iter().chain(kills).collect()
     }
 
@@ -39,6 +40,7 @@ impl Core {
                 self.learn_loss(attempt.task());
                 step.changes.push(RowChange::WorkerLost { attempt, worker });
                 step.actions.push(EngineAction::Kill { attempt });
+                self.lose_followers_of(attempt, step);
             }
         }
         self.apply_input(

@@ -19,7 +19,7 @@ use tollgate_policy::{
 };
 use tollgate_workload::JobArrival;
 
-use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup};
+use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup, JobEstimate};
 use crate::verify;
 
 /// Maximum number of nodes of a machine: a policy keeps up to 400 bytes per node, 4 GB in all.
@@ -245,7 +245,8 @@ pub fn replay_with(
     Ok(replay)
 }
 
-struct ClusterSim<'a> {
+/// A cluster in simulated time.
+pub(crate) struct ClusterSim<'a> {
     simulation: Simulation,
     /// The speed of the slowest node. Policies and the gate see all times of jobs as they are there.
     slowest: NodeSpeed,
@@ -260,7 +261,6 @@ struct ClusterSim<'a> {
     promises: Vec<PromiseStatement>,
     overrun: OverrunRule,
     states_promises: bool,
-    arrived: usize,
     checking: bool,
 }
 
@@ -313,7 +313,7 @@ impl GroundTruths {
 }
 
 impl<'a> ClusterSim<'a> {
-    fn new(
+    pub(crate) fn new(
         jobs: usize,
         policy: Box<dyn Policy>,
         settings: &ReplayConfig,
@@ -342,7 +342,6 @@ impl<'a> ClusterSim<'a> {
             promises: Vec::new(),
             overrun: settings.overrun,
             states_promises: settings.states_promises,
-            arrived: 0,
             checking: settings.record_level == RecordLevel::Checked,
         };
         let up = GateInput::WorkerUp {
@@ -359,38 +358,65 @@ impl<'a> ClusterSim<'a> {
     /// Runs to the end of the last job. Not generic, so that the loop is compiled and optimised
     /// here and not in the calling crate.
     fn run(&mut self, arrivals: &mut dyn Iterator<Item = JobArrival>) -> Result<(), PolicyFailure> {
-        let mut arrivals = arrivals.peekable();
-        let discipline = self.simulation.gate().pass_trigger();
+        let mut arrivals = arrivals.enumerate().peekable();
         loop {
-            let arrival = arrivals.peek().map(|arrival| arrival.spec.submit);
+            let arrival = arrivals.peek().map(|(_, arrival)| arrival.spec.submit);
             let event = self.simulation.next_event();
             let Some(next) = arrival.into_iter().chain(event).min() else {
                 return Ok(());
             };
-            match discipline {
-                PassTrigger::Instant => {
-                    while self.complete_next(next) {}
-                    self.revise_beliefs(next);
-                    self.input(next, GateInput::Tick);
-                    while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
-                        self.arrive(arrival);
-                    }
-                    self.run_pass(next)?;
+            self.begin_instant(next);
+            while let Some((index, arrival)) = arrivals.next_if(|(_, a)| a.spec.submit == next) {
+                self.submit(index, arrival)?;
+            }
+            self.end_instant(next)?;
+        }
+    }
+
+    /// Handles what comes before the submissions of an instant.
+    pub(crate) fn begin_instant(&mut self, now: Instant) {
+        match self.simulation.gate().pass_trigger() {
+            PassTrigger::Instant => {
+                while self.complete_next(now) {}
+                self.revise_beliefs(now);
+                self.input(now, GateInput::Tick);
+            }
+            PassTrigger::Event => {}
+        }
+    }
+
+    /// Submits the `index`-th job at the instant of its submission.
+    pub(crate) fn submit(
+        &mut self,
+        index: usize,
+        arrival: JobArrival,
+    ) -> Result<(), PolicyFailure> {
+        let now = arrival.spec.submit;
+        self.arrive(index, arrival);
+        match self.simulation.gate().pass_trigger() {
+            PassTrigger::Instant => Ok(()),
+            PassTrigger::Event => self.run_pass(now),
+        }
+    }
+
+    /// Handles what comes after the submissions of an instant.
+    pub(crate) fn end_instant(&mut self, now: Instant) -> Result<(), PolicyFailure> {
+        match self.simulation.gate().pass_trigger() {
+            PassTrigger::Instant => {}
+            PassTrigger::Event => {
+                while self.complete_next(now) {
+                    self.revise_beliefs(now);
+                    self.run_pass(now)?;
                 }
-                PassTrigger::Event => {
-                    while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
-                        self.arrive(arrival);
-                        self.run_pass(next)?;
-                    }
-                    while self.complete_next(next) {
-                        self.revise_beliefs(next);
-                        self.run_pass(next)?;
-                    }
-                    self.input(next, GateInput::Tick);
-                    self.run_pass(next)?;
-                }
+                self.input(now, GateInput::Tick);
             }
         }
+        self.run_pass(now)
+    }
+
+    /// Returns the instant of the next event that is not a submission.
+    pub(crate) fn next_event(&self) -> Option<Instant> {
+        self.simulation.next_event()
     }
 
     /// Ends the next job or task that is due. Returns false if none is.
@@ -400,16 +426,36 @@ impl<'a> ClusterSim<'a> {
         job.is_some()
     }
 
-    fn arrive(&mut self, mut arrival: JobArrival) {
+    /// Returns the `index`-th job as the gate sees it: times are those on the slowest node.
+    pub(crate) fn told(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
+        let told = self.teller.estimate(index, arrival);
+        JobEstimate {
+            spec: JobSpec {
+                estimate: self.slowest.time_for(told.spec.estimate),
+                ..told.spec
+            },
+            forecast: told.forecast.map(|on| on.at_speed(self.slowest)),
+            ..told
+        }
+    }
+
+    /// Forgets a job that was quoted and not submitted.
+    pub(crate) fn forget(&mut self, index: usize) {
+        self.teller.discard(index);
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        self.simulation.gate()
+    }
+
+    fn arrive(&mut self, index: usize, mut arrival: JobArrival) {
         let now = arrival.spec.submit;
         let killed = self.overrun.kills(&arrival);
         if killed {
             arrival.runtime = arrival.spec.estimate;
         }
-        let index = self.arrived;
-        self.arrived += 1;
-        self.outcomes.push(None);
-        let told = self.teller.estimate(index, &arrival);
+        self.outcomes.resize(index + 1, None);
+        let told = self.told(index, &arrival);
         let truth = GroundTruth {
             index,
             recorded: arrival.runtime,
@@ -419,12 +465,9 @@ impl<'a> ClusterSim<'a> {
             utility: Credits::ZERO,
         };
         let submitted = GateInput::Submitted {
-            spec: JobSpec {
-                estimate: self.slowest.time_for(told.spec.estimate),
-                ..told.spec
-            },
+            spec: told.spec,
             on_eviction: OnEviction::Fail,
-            forecast: told.forecast.map(|on| on.at_speed(self.slowest)),
+            forecast: told.forecast,
         };
         let answer = self.simulation.handle(now, submitted);
         let Ok(InputAck::Job(job)) = answer else {
@@ -567,6 +610,18 @@ impl<'a> ClusterSim<'a> {
         if let Some(placements) = &mut self.placements {
             placements.set(truth.index, job);
         }
+    }
+
+    /// Returns the outcomes by place in the order of arrival; None of jobs that were not submitted here or
+    /// are undecided.
+    ///
+    /// # Errors
+    /// With [`RecordLevel::Checked`], the first violation in the last state.
+    pub(crate) fn into_outcomes(self) -> Result<Vec<Option<Outcome>>, InvariantViolation> {
+        if self.checking {
+            self.simulation.gate().check(Instant::MAX)?;
+        }
+        Ok(self.outcomes)
     }
 
     fn into_replay(self) -> Result<ReplayResult, ReplayFailure> {

@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cluster`] | the cluster world: arrivals, true run times and outcomes of a [`tollgate_gate::Simulation`] |
+//! | [`clusters`] | several clusters with gates of their own, and jobs that go to one of them |
 //! | [`campus`] | the campus world: tasks on desktops that users also log in to |
 //! | [`grid`] | the grid world: users' jobs, whose run times are forecast |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
@@ -15,6 +16,7 @@
 
 pub mod campus;
 pub mod cluster;
+pub mod clusters;
 pub mod estimates;
 pub mod federation;
 pub mod grid;

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate_batch::{
-    BatchJob, BatchJobId, BatchJobName, CommandAnswer, EngineCommand, EngineDialect, EngineFault,
-    RetryAdvice,
+    BatchJob, BatchJobId, BatchJobName, BatchPlacement, CommandAnswer, EngineCommand,
+    EngineDialect, EngineFault, RetryAdvice,
 };
 use tollgate_model::{Instant, Span};
 
@@ -189,13 +189,7 @@ impl SiteControl {
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
-        if self.state.wanted != wanted {
-            let (before, site) = (self.state.wanted, &self.settings.name);
-            self.journal
-                .log(format!("{wanted} pilots wanted at {site}, {before} before"))?;
-            self.state.wanted = wanted;
-            self.journal.save(&mut self.state)?;
-        }
+        self.want(wanted)?;
         self.refresh()?;
         let plan = self.plan(wanted);
         let mut outcome = ScaleOutcome {
@@ -246,6 +240,18 @@ impl SiteControl {
             });
         }
         self.journal.remove()
+    }
+
+    /// Writes down a new wanted number.
+    fn want(&mut self, wanted: u32) -> Result<(), SiteError> {
+        if self.state.wanted == wanted {
+            return Ok(());
+        }
+        let (before, site) = (self.state.wanted, &self.settings.name);
+        self.journal
+            .log(format!("{wanted} pilots wanted at {site}, {before} before"))?;
+        self.state.wanted = wanted;
+        self.journal.save(&mut self.state)
     }
 
     fn plan(&self, wanted: u32) -> ScalePlan {
@@ -344,10 +350,11 @@ impl SiteControl {
         BatchJob {
             name,
             script,
-            time: self.settings.time(),
+            time: Some(self.settings.time()),
             cores: self.settings.cores,
             memory: self.settings.memory(),
             arguments: self.settings.args.clone(),
+            placement: BatchPlacement::default(),
         }
     }
 

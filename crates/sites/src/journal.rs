@@ -223,7 +223,7 @@ pub(crate) fn file_error(path: &Path, action: &'static str, error: io::Error) ->
 ///
 /// # Errors
 /// An error if the file cannot be written.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), SiteError> {
+pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), SiteError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let new = path.with_extension("new");
     let write = || {

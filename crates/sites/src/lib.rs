@@ -17,10 +17,12 @@
 //! | [`pilot`](PilotRecord) | a pilot as it was last seen |
 //! | [`script`](PilotScript) | the script of a pilot |
 //! | [`probe`](SiteProbe) | a job that says what works at a site |
+//! | [`array`](ArrayControl) | job arrays, found again by their names |
 //! | [`shell`](EngineShell) | commands run here or over `ssh`, with a time limit |
 //! | [`local_queue`] | the engine `local`: processes of this host |
 //! | [`error`](SiteError) | errors |
 
+mod array;
 mod control;
 mod demand;
 mod error;
@@ -36,6 +38,7 @@ mod script;
 mod settings;
 mod shell;
 
+pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
 pub use control::{
     PilotBody, PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer,
     WorkerSeat,
@@ -44,7 +47,7 @@ pub use demand::{
     DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,
 };
 pub use error::SiteError;
-pub use journal::{LogEntry, SiteJournal, SiteState};
+pub use journal::{LogEntry, SiteJournal, SiteState, replace_file};
 pub use keep::{KeepLock, KeepRecord};
 pub use pilot::{PilotPhase, PilotRecord};
 pub use plan::ScalePlan;

@@ -60,6 +60,16 @@ impl ScalePlan {
             .filter(|pilot| pilot.counts() && !pilot.is_pending());
         let running = u32::try_from(running.count()).unwrap_or(u32::MAX);
         let wanted = running.saturating_add(pending);
+        Self::keeping_running(pilots, wanted, at_most, queue_at_most)
+    }
+
+    /// Returns the plan of [`Self::new`] without the cancellations of pilots that run.
+    pub fn keeping_running(
+        pilots: &[PilotRecord],
+        wanted: u32,
+        at_most: u32,
+        queue_at_most: Option<u32>,
+    ) -> Self {
         let mut plan = Self::new(pilots, wanted, at_most, queue_at_most);
         plan.cancel.retain(|number| {
             let mut pilots = pilots.iter();

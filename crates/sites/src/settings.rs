@@ -69,6 +69,10 @@ pub struct SiteSettings {
     /// service listens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect: Option<String>,
+    /// Address of the site's agent, `HOST:PORT`, if the user runs it at the site's own host. None if the
+    /// session runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The tollgate program on the site's nodes.
     #[serde(default = "default_program")]
     pub program: String,
@@ -123,6 +127,7 @@ impl SiteSettings {
             at_most: DEFAULT_AT_MOST,
             queue_at_most: None,
             connect: None,
+            agent: None,
             program: program.to_owned(),
             dir: None,
             args: Vec::new(),
@@ -188,8 +193,14 @@ impl SiteSettings {
             // A host that starts with `-` would be an option of ssh.
             return wrong("via", "a host as ssh takes it", host);
         }
+        if let Some(agent) = &self.agent
+            && !agent.contains(':')
+        {
+            return wrong("agent", "HOST:PORT", agent);
+        }
         let lines = [&self.program].into_iter();
         let lines = lines.chain(&self.via).chain(&self.connect).chain(&self.dir);
+        let lines = lines.chain(&self.agent);
         for text in lines.chain(&self.args).chain(&self.worker_args) {
             // A line of a script that is read as an option must never be a user's.
             if text.chars().any(char::is_control) {

@@ -136,5 +136,6 @@ fn status_text(status: &AttemptStatus, killed: Option<KillReason>) -> String {
         Some(KillReason::MemoryLimit) => format!("{status} (memory limit)"),
         Some(KillReason::OutputLimit) => format!("{status} (output limit)"),
         Some(KillReason::Evicted) => format!("{status} (evicted)"),
+        Some(KillReason::Withdrawn) => format!("{status} (withdrawn)"),
     }
 }

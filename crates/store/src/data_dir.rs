@@ -9,6 +9,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::private_file;
 
+/// Name of the file with the boot of the host.
+const BOOT: &str = "boot";
+
 /// Length of an identity, in random bytes.
 const IDENTITY_LEN: usize = 16;
 
@@ -222,6 +225,20 @@ impl DataDir {
     /// Returns the file that marks a restored store until a service has started with it.
     pub fn restored_marker(&self) -> PathBuf {
         self.path.join("restored")
+    }
+
+    /// Returns the boot of the host during which a service last ran here; None if no service recorded it.
+    pub fn last_boot(&self) -> Option<String> {
+        let id = fs::read_to_string(self.path.join(BOOT)).ok()?;
+        Some(id.trim().to_owned())
+    }
+
+    /// Records the boot of the host durably.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn record_boot(&self, id: &str) -> io::Result<()> {
+        private_file::replace(&self.path.join(BOOT), id.as_bytes())
     }
 
     /// Returns whether a service has run in this directory before: then it has an identity.

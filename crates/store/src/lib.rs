@@ -75,7 +75,7 @@ use disk_reserve::DiskReserve;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-const FORMAT: u32 = 10;
+const FORMAT: u32 = 11;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;
@@ -298,6 +298,16 @@ impl Store {
     /// If the store cannot be read.
     pub fn ended(&self, job: u64) -> Result<Option<(u32, bool)>, StoreError> {
         read::ended(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
+    }
+
+    /// Returns whether a job of this user was claimed as a reserved quote with this key.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn is_claimed_with(&self, job: u64, user: u32, key: &str) -> Result<bool, StoreError> {
+        let read = read::claim_key(&self.connection, job, user);
+        let stored = read.map_err(sqlite(&self.path, "cannot be read"))?;
+        Ok(stored.as_deref() == Some(key))
     }
 
     /// Lists the unfinished jobs: number, user, and size of the program in bytes.

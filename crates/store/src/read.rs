@@ -400,6 +400,18 @@ pub(crate) fn stored_bytes(connection: &Connection) -> rusqlite::Result<Vec<(u64
 }
 
 /// Returns the user of a finished job, and whether all of its tasks ended with exit code 0.
+/// Returns the key with which a job of this user was claimed; None without such a job or a key.
+pub(crate) fn claim_key(
+    connection: &Connection,
+    job: u64,
+    user: u32,
+) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT json_extract(program, '$.claim_key') FROM job WHERE id = ?1 AND user = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query((job, user))?;
+    rows.next()?.map_or(Ok(None), |row| row.get(0))
+}
+
 pub(crate) fn ended(connection: &Connection, job: u64) -> rusqlite::Result<Option<(u32, bool)>> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE id = ?1 AND finish IS NOT NULL");
     let mut statement = connection.prepare_cached(&sql)?;

@@ -39,6 +39,10 @@ pub struct JobProgram {
     /// The kinds of notices that the user wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<String>,
+    /// The key with which the job was claimed as a reserved quote, if its claim had one. The same claim
+    /// again changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_key: Option<String>,
 }
 
 impl JobProgram {

@@ -22,7 +22,6 @@
 //! | [`chart`] | charts that a world adds |
 //! | [`pipeline`], [`output_dir`] | all steps, from a file to a directory of results |
 //! | `summary` | versions, seeds, workload and counts of a finished study |
-//! | [`job_array`] | chunks as a job array of a batch system |
 //!
 //! The same experiment on the same jobs gives the same bytes, for any number of threads or chunks,
 //! and no matter how often the study was killed.
@@ -39,7 +38,6 @@ mod did_you_mean;
 pub mod estimate_name;
 pub mod experiment;
 pub mod fingerprint;
-pub mod job_array;
 mod journal;
 pub mod keyword;
 pub mod metric;

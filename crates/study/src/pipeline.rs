@@ -273,8 +273,36 @@ impl Study {
         threads: NonZeroUsize,
         progress: impl FnMut(StudyProgress) + Send,
     ) -> Result<(), StudyError> {
-        self.finish(folder, &folder.piece(chunk), chunk, threads, progress)?;
+        let path = folder.piece(chunk);
+        let _lock = lock(&path).map_err(file_error(&path))?;
+        self.finish(folder, &path, chunk, threads, progress)?;
         Ok(())
+    }
+
+    /// Returns the numbers of the chunks, of `of` chunks, that have runs which `folder` does not
+    /// hold. Chunks of another number count as far as they were executed.
+    ///
+    /// # Errors
+    /// If a file of the directory cannot be read, or belongs to another study.
+    pub fn missing_chunks(
+        &self,
+        folder: &OutputDir,
+        of: NonZeroUsize,
+    ) -> Result<Vec<usize>, StudyError> {
+        if self.results_in(folder)?.is_some() {
+            return Ok(Vec::new());
+        }
+        let mut finished = self.pieces(folder)?;
+        let path = folder.path("journal.csv");
+        let journal = journal::contents(&path, &self.plan, self.fingerprint());
+        match journal.map_err(file_error(&path))? {
+            JournalContents::Runs(runs, _) => finished.extend(runs),
+            JournalContents::Foreign => return Err(StudyError::Foreign(path)),
+        }
+        let chunks = (1..=of.get()).filter_map(|number| StudyChunk::new(number, of.get()));
+        let missing =
+            chunks.filter(|&chunk| !run::pending(&self.plan, chunk, &finished).is_empty());
+        Ok(missing.map(StudyChunk::number).collect())
     }
 
     /// Returns the results that an earlier complete run of this study left in the directory.
@@ -392,6 +420,20 @@ impl Study {
         put("summary.json", summary::of(self, &ledger).as_bytes())?;
         table("results.csv", &|out| results.write(out))?;
         Ok(ledger)
+    }
+}
+
+/// Locks the runs of a chunk, in a file that is created if needed, until the file is dropped. A
+/// batch system may start a job again that still runs elsewhere; the second one waits and finds
+/// everything done. A file system without locks is used without.
+fn lock(path: &Path) -> io::Result<fs::File> {
+    let file = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?;
+    match file.lock() {
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
+        Ok(()) | Err(_) => Ok(file),
     }
 }
 

@@ -56,6 +56,10 @@ pub enum StreamPurpose {
     GridJobs,
     /// Users that a sample of a trace contains.
     SampledUsers,
+    /// The clusters to which the users of several clusters belong.
+    HomeClusters,
+    /// The clusters of jobs that are spread at random.
+    RandomClusters,
 }
 
 impl StreamPurpose {
@@ -83,6 +87,8 @@ impl StreamPurpose {
             Self::GridUsers => 30,
             Self::GridJobs => 31,
             Self::SampledUsers => 32,
+            Self::HomeClusters => 40,
+            Self::RandomClusters => 41,
         }
     }
 }

@@ -67,6 +67,11 @@ pub const TARGETS: &[MutationTarget] = &[
         samples: &[SITES],
     },
     MutationTarget {
+        name: "clusters",
+        run: tollgate_cli::fuzz::clusters,
+        samples: &[CLUSTERS, REPLAY_CLUSTER],
+    },
+    MutationTarget {
         name: "pilots",
         run: tollgate_sites::fuzz::pilots,
         samples: &[PILOTS],
@@ -147,6 +152,24 @@ const PART_EXITED: &str = "\x02\x03\x09";
 const LEAD_RUN: &str = "\0\x02\x01a\x01b\x01\x01A\x01b\x01/\x01\0\x01";
 const PART_REQUEST: &str =
     r#"{"attempt":{"job":7,"task":0,"attempt":1},"host":"beta","env":[["TOLLGATE_PART","{}"]]}"#;
+const CLUSTERS: &str = r#"[[cluster]]
+name = "north"
+data = "/srv/north"
+
+[[cluster]]
+name = "south"
+url = "https://south.example:8443"
+fingerprint = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+token_file = "/home/user/south"
+"#;
+
+const REPLAY_CLUSTER: &str = r#"name = "south"
+nodes = 64
+speeds = "32*1,32*1.5"
+policy = "plan:level=0.95"
+market = "none"
+"#;
+
 const SITES: &str = r#"[[site]]
 name = "north"
 engine = "slurm"

@@ -120,3 +120,41 @@ fn refusals_say_whether_to_retry() {
         assert!(fault.to_string().contains(words), "{fault}");
     }
 }
+
+#[test]
+fn array_is_a_cluster_whose_processes_know_their_numbers() {
+    let command = dialect().submit_array(&job("#!/bin/sh\n", &[]), 4);
+    let file = command.expect("HTCondor has arrays").input;
+    let end = "environment = \"TOLLGATE_PROCESS=$(Process)\"\nqueue 4\n";
+    assert!(file.ends_with(end), "{file}");
+}
+
+#[test]
+fn slots_of_a_machine_are_one_node() {
+    let mut said = answer("htcondor/limits");
+    said.output = "m1 8 16000 Unclaimed\nm2 1 500 Claimed\nm2 1 500 Owner\n".to_owned();
+    let nodes = dialect().parse_nodes(None, &said).expect("nodes");
+    let nodes: Vec<_> = nodes
+        .iter()
+        .map(|node| (node.name.as_str(), node.cores, node.memory, node.is_up))
+        .collect();
+    let mebibytes = |amount: u64| Some(Bytes::from_kibibytes(amount * 1024));
+    assert_eq!(
+        nodes,
+        [
+            ("m1", 8, mebibytes(16_000), true),
+            ("m2", 2, mebibytes(1_000), false)
+        ]
+    );
+}
+
+#[test]
+fn job_on_a_node_requires_the_machine() {
+    let mut job = job("", &[]);
+    job.placement.node = Some("m1".to_owned());
+    let input = dialect().submit(&job).input;
+    assert!(
+        input.contains("\nrequirements = Machine == \"m1\"\n"),
+        "{input}"
+    );
+}

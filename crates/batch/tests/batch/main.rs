@@ -13,7 +13,8 @@ use std::fs;
 use std::path::Path;
 
 use tollgate_batch::{
-    BatchJob, BatchJobName, BatchJobPhase, BatchJobReport, CommandAnswer, EngineFault, RetryAdvice,
+    BatchJob, BatchJobName, BatchJobPhase, BatchJobReport, BatchPlacement, CommandAnswer,
+    EngineFault, RetryAdvice,
 };
 use tollgate_model::{Bytes, Span};
 
@@ -43,10 +44,11 @@ pub(crate) fn job(script: &str, arguments: &[&str]) -> BatchJob {
     BatchJob {
         name: name("tg.site.7f3a.1"),
         script: script.to_owned(),
-        time: Span::from_secs(3600),
+        time: Some(Span::from_secs(3600)),
         cores: 2,
         memory: Some(Bytes::from_kibibytes(100 * 1024)),
         arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+        placement: BatchPlacement::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tollgate_batch::BatchJobPhase::{Over, Runs, Stuck, Waits};
 use tollgate_batch::RetryAdvice::{Later, Never, Now};
-use tollgate_batch::{BatchJobId, EngineDialect, EngineKind, RecordAge};
+use tollgate_batch::{BatchJobId, CommandAnswer, EngineDialect, EngineKind, RecordAge};
 use tollgate_model::Span;
 
 use crate::{advice, answer, job, name, phases, youngest};
@@ -170,4 +170,54 @@ fn refusals_say_whether_to_retry() {
         assert_eq!(advice(&fault), expected, "{recorded}");
         assert!(fault.to_string().contains(words), "{fault}");
     }
+}
+
+#[test]
+fn array_is_one_command_with_a_range() {
+    let command = dialect().submit_array(&job("#!/bin/sh\n", &["-q", "short"]), 4);
+    let line = command.expect("Grid Engine has arrays").shell_line();
+    assert!(line.starts_with("qsub -t 1-4 -terse "), "{line}");
+    assert!(line.ends_with(" -q short"), "{line}");
+    let answer = CommandAnswer {
+        output: "17.1-4:1\n".to_owned(),
+        ..CommandAnswer::default()
+    };
+    assert_eq!(dialect().parse_submit(&answer), Ok(BatchJobId(17)));
+}
+
+#[test]
+fn nodes_have_the_slots_of_the_queue() {
+    let said = answer("sge/nodes");
+    let nodes = dialect().parse_nodes(Some("main.q"), &said).expect("nodes");
+    let node = &nodes[0];
+    assert_eq!(
+        (nodes.len(), node.name.as_str(), node.cores),
+        (1, "node", 16)
+    );
+    assert!(node.is_up);
+    let gibibytes = node.memory.expect("memory").as_u64() as f64 / f64::from(1 << 30);
+    assert!((23.4..23.6).contains(&gibibytes), "{gibibytes}");
+    let nodes = dialect().parse_nodes(Some("nosuch.q"), &said);
+    assert_eq!(nodes, Ok(Vec::new()));
+}
+
+#[test]
+fn queue_with_a_state_takes_no_jobs() {
+    let mut said = answer("sge/nodes");
+    let state = "name='state_string'>";
+    said.output = said.output.replacen(state, &format!("{state}au"), 1);
+    let nodes = dialect().parse_nodes(Some("main.q"), &said).expect("nodes");
+    assert_eq!((nodes[0].is_up, nodes[0].state.as_str()), (false, "au"));
+}
+
+#[test]
+fn job_on_a_node_names_the_instance_of_the_queue() {
+    let mut job = job("", &[]);
+    job.placement.node = Some("node7".to_owned());
+    let line = dialect().submit(&job).shell_line();
+    assert!(line.contains("hostname=node7"), "{line}");
+    job.placement.queue = Some("main.q".to_owned());
+    let line = dialect().submit(&job).shell_line();
+    assert!(line.contains("-q main.q@node7"), "{line}");
+    assert!(!line.contains("hostname="), "{line}");
 }

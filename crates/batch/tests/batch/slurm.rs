@@ -26,7 +26,7 @@ fn job_is_submitted_with_its_limits() {
 #[test]
 fn time_limit_is_rounded_up_to_a_minute() {
     let mut job = job("", &[]);
-    job.time = Span::from_secs(61);
+    job.time = Some(Span::from_secs(61));
     let line = dialect().submit(&job).shell_line();
     assert!(line.contains("'--time=2'"), "{line}");
 }
@@ -157,4 +157,76 @@ fn refusals_say_whether_to_retry() {
         assert_eq!(advice(&fault), expected, "{recorded}");
         assert!(fault.to_string().contains(words), "{fault}");
     }
+}
+
+#[test]
+fn array_is_one_command_with_a_range() {
+    let command = dialect().submit_array(&job("#!/bin/sh\n", &["-p", "short"]), 4);
+    let words = command.expect("Slurm has arrays").words;
+    assert_eq!(words[..3], ["sbatch", "--array=1-4", "--parsable"]);
+    assert_eq!(words[words.len() - 2..], ["-p", "short"]);
+}
+
+#[test]
+fn nodes_of_a_partition_are_read_once_with_their_state() {
+    let said = answer("slurm/nodes");
+    for queue in [Some("tollgate"), None, Some("other")] {
+        let nodes = dialect().parse_nodes(queue, &said).expect("nodes");
+        let nodes: Vec<_> = nodes
+            .iter()
+            .map(|node| {
+                (
+                    node.name.as_str(),
+                    node.cores,
+                    node.is_up,
+                    node.state.as_str(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            nodes,
+            [
+                ("n1", 4, true, "idle"),
+                ("n2", 4, false, "drain"),
+                ("n3", 4, false, "down")
+            ]
+        );
+    }
+    let nodes = dialect().parse_nodes(Some("nosuch"), &said);
+    assert_eq!(nodes, Ok(Vec::new()));
+}
+
+#[test]
+fn letters_behind_the_state_of_a_node_say_whether_it_takes_jobs() {
+    let mut said = answer("slurm/nodes");
+    for (state, is_up) in [
+        ("alloc", true),
+        ("mix", true),
+        ("comp", true),
+        ("idle~", true),
+        ("idle*", false),
+        ("idle$", false),
+        ("drng", false),
+        ("unk", false),
+    ] {
+        said.output = format!("n1|tollgate|4|4000|{state}\n");
+        let nodes = dialect().parse_nodes(Some("tollgate"), &said);
+        assert_eq!(nodes.expect("a node")[0].is_up, is_up, "{state}");
+    }
+    said.output = "n1;reboot|tollgate|4|4000|idle\n".to_owned();
+    assert!(dialect().parse_nodes(None, &said).is_err(), "no name");
+}
+
+#[test]
+fn job_on_a_node_names_the_partition_and_the_node() {
+    let mut job = job("", &[]);
+    job.placement.queue = Some("tollgate".to_owned());
+    job.placement.node = Some("n1".to_owned());
+    job.time = None;
+    let line = dialect().submit(&job).shell_line();
+    assert!(
+        line.ends_with("'--partition=tollgate' '--nodelist=n1'"),
+        "{line}"
+    );
+    assert!(line.contains("'--time=UNLIMITED'"), "{line}");
 }

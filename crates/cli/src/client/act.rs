@@ -3,6 +3,7 @@
 use tollgate_client::types::{JobList, JobRef};
 use tollgate_client::{ApiClient, ClientError};
 
+use super::cluster::{ClusterJob, common_cluster};
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::parse::{self, JobNumbers};
@@ -19,9 +20,10 @@ const GONE: [u16; 2] = [404, 409];
 pub(crate) struct JobActionArgs {
     /// Numbers of jobs, as in 7 or 10-20
     ///
-    /// Of a range, those that are not over. 7_1-5,9 means tasks of an array.
-    #[arg(value_name = "ID", value_parser = parse::parse_job_numbers, required_unless_present = "all")]
-    ids: Vec<JobNumbers>,
+    /// Of a range, those that are not over. 7_1-5,9 means tasks of an array, north:7 a job of the cluster
+    /// `north`.
+    #[arg(value_name = "ID", value_parser = parse::parse_cluster_job_numbers, required_unless_present = "all")]
+    ids: Vec<ClusterJob<JobNumbers>>,
     /// All of your jobs that are not over
     #[arg(long, conflicts_with = "ids")]
     all: bool,
@@ -31,16 +33,18 @@ pub(crate) struct JobActionArgs {
 
 /// `tollgate cancel`, `hold`, `release`.
 pub(crate) fn post_action(args: &JobActionArgs, verb: &str) -> Result<(), CliFailure> {
-    let mut client = args.address.connect()?;
+    let address = args.address.at_cluster(common_cluster(&args.ids)?)?;
+    let mut client = address.connect()?;
     let post = |client: &mut ApiClient, id: &str| {
         let path = format!("/v1/jobs/{id}/{verb}");
         client.post::<JobRef>(&path, &()).map(drop)
     };
-    if let [JobNumbers::One(id)] = args.ids.as_slice() {
+    let chosen = args.chosen();
+    if let [JobNumbers::One(id)] = chosen.as_slice() {
         return Ok(post(&mut client, id)?);
     }
     let (mut n_jobs, mut n_failed) = (0, 0);
-    for numbers in args.chosen() {
+    for numbers in chosen {
         match numbers {
             JobNumbers::One(id) => {
                 n_jobs += 1;
@@ -67,7 +71,7 @@ impl JobActionArgs {
     fn chosen(&self) -> Vec<JobNumbers> {
         match self.all {
             true => vec![JobNumbers::Range(0, u64::MAX)],
-            false => self.ids.clone(),
+            false => self.ids.iter().map(|ids| ids.job.clone()).collect(),
         }
     }
 

@@ -4,11 +4,12 @@ use std::io::{self, Write};
 
 use tollgate_client::types::{AlterRequest, AlterResponse};
 
+use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::format;
 use super::parse;
-use super::submit::render_answer;
+use super::submit::{number_of, render_answer};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
@@ -20,8 +21,8 @@ use crate::exit::{CliFailure, CsvUnsupported};
 #[command(arg_required_else_help = true)]
 pub(crate) struct AlterArgs {
     /// Number of the job
-    #[arg(value_parser = parse::parse_job_id)]
-    id: String,
+    #[arg(value_parser = parse::parse_cluster_job_id)]
+    id: ClusterJob,
     /// Latest finish, as for `submit`, or `none`
     #[arg(long, short, value_name = "TIME")]
     deadline: Option<String>,
@@ -53,14 +54,16 @@ pub(crate) fn alter(args: &AlterArgs) -> Result<(), CliFailure> {
             (request.deadline_s, request.deadline_at) = parse::parse_deadline(words, &now)?;
         }
     }
-    let path = format!("/v1/jobs/{}/alter", args.id);
-    let done: AlterResponse = args.address.connect()?.post(&path, &request)?;
+    let path = format!("/v1/jobs/{}/alter", args.id.job);
+    let address = args.id.address(&args.address)?;
+    let done: AlterResponse = address.connect()?.post(&path, &request)?;
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &done)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
-            render_answer(&mut out, &done.answer, &now)?;
+            let number = format!("{}{}", args.id.prefix(), number_of(&done.answer));
+            render_answer(&mut out, &done.answer, &number, &now)?;
             if !done.altered {
                 writeln!(out, "job {}: unchanged: it stays as it was", args.id)?;
             }

@@ -10,6 +10,7 @@ use tollgate_client::{ApiClient, RemoteService};
 use tollgate_sites::{PilotBody, ServiceAddress};
 use tollgate_store::data_dir;
 
+use super::cluster::ClustersFile;
 use super::error::ClientCommandError;
 use super::network_address::NetworkAddress;
 use crate::exit::CliFailure;
@@ -36,9 +37,23 @@ pub(crate) struct DataDirArgs {
     data: Option<PathBuf>,
 }
 
-/// The address of a service: its data directory on this host, or its URL on another one.
+/// The address of a service: its data directory on this host, its URL on another one, or its name
+/// among the user's clusters.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ServiceAddressArgs {
+    #[command(flatten)]
+    pub(super) direct: DirectAddressArgs,
+    /// Name of the cluster, as `tollgate cluster list` shows it
+    #[arg(
+        long, value_name = "NAME", conflicts_with_all = ["data", "url"],
+        help_heading = CONNECTION_HEADING,
+    )]
+    cluster: Option<String>,
+}
+
+/// The address of a service without a name: its data directory on this host, or its URL on another one.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct DirectAddressArgs {
     /// Data directory of the service [default: TOLLGATE_DATA, else ~/.local/state/tollgate]
     #[arg(long, value_name = "DIR", help_heading = CONNECTION_HEADING)]
     data: Option<PathBuf>,
@@ -47,6 +62,14 @@ pub(crate) struct ServiceAddressArgs {
     url: Option<String>,
     #[command(flatten)]
     credentials: CredentialArgs,
+}
+
+/// Where a service is.
+pub(super) enum ServiceEndpoint {
+    /// On this host, in a data directory.
+    Local(PathBuf),
+    /// On another host.
+    Remote(ConnectOptions),
 }
 
 /// The credentials that client and service of a TLS connection show each other.
@@ -93,28 +116,63 @@ fn resolve_data_dir(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
     folder.ok_or(ClientCommandError::NoData.into())
 }
 
+impl ServiceEndpoint {
+    /// Connects to the service.
+    pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
+        match self {
+            Self::Local(data) => Ok(ApiClient::connect(&data_dir::socket(data))?),
+            Self::Remote(options) => Ok(ApiClient::connect_to(&RemoteService::new(options)?)?),
+        }
+    }
+}
+
 impl ServiceAddressArgs {
     /// Returns the address of the service in a data directory.
     pub(super) fn in_data_dir(data: PathBuf) -> Self {
         Self {
-            data: Some(data),
-            ..Self::default()
+            direct: DirectAddressArgs {
+                data: Some(data),
+                ..DirectAddressArgs::default()
+            },
+            cluster: None,
         }
+    }
+
+    /// Returns the address of the cluster that a job is named with, as in `north:17`; this address if it
+    /// is named with none.
+    pub(super) fn at_cluster(&self, name: Option<&str>) -> Result<Self, CliFailure> {
+        let Some(name) = name else {
+            return Ok(self.clone());
+        };
+        let is_other = self.cluster.as_deref().is_some_and(|other| other != name);
+        if is_other || self.direct.data.is_some() || self.direct.url.is_some() {
+            let job = format!("{name}:..");
+            return Err(ClientCommandError::TwoAddresses { job }.into());
+        }
+        Ok(Self {
+            cluster: Some(name.to_owned()),
+            ..Self::default()
+        })
     }
 
     /// Returns whether neither a flag nor the environment names a service.
     pub(super) fn is_default(&self) -> Result<bool, CliFailure> {
-        let is_named = self.data.is_some() || non_empty_var(DATA_VARIABLE).is_some();
-        Ok(!is_named && self.url()?.is_none())
+        let is_named = self.cluster.is_some()
+            || self.direct.data.is_some()
+            || non_empty_var(DATA_VARIABLE).is_some();
+        Ok(!is_named && self.direct.url()?.is_none())
     }
 
     /// Connects to the service.
     pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
-        match self.url()? {
-            Some(url) => Ok(ApiClient::connect_to(&self.credentials.connect_info(url)?)?),
-            None => Ok(ApiClient::connect(&data_dir::socket(&resolve_data_dir(
-                self.data.as_ref(),
-            )?))?),
+        self.endpoint()?.connect()
+    }
+
+    /// Returns where the service is.
+    fn endpoint(&self) -> Result<ServiceEndpoint, CliFailure> {
+        match &self.cluster {
+            Some(name) => Ok(ClustersFile::open()?.cluster(name)?.endpoint()),
+            None => self.direct.endpoint(),
         }
     }
 
@@ -122,23 +180,29 @@ impl ServiceAddressArgs {
     /// given, else the URL, else the address at which the service of this host listens, else its
     /// socket.
     pub(super) fn for_workers(&self, connect: Option<&str>) -> Result<ServiceAddress, CliFailure> {
-        let url = self.url()?;
-        let own = match &url {
-            Some(_) => None,
-            None => NetworkAddress::read(&resolve_data_dir(self.data.as_ref())?)?,
+        let (url, data, given) = match self.endpoint()? {
+            ServiceEndpoint::Remote(options) => (Some(options.url), None, options.fingerprint),
+            // A fingerprint may go with an address for workers that is not that of the clients.
+            ServiceEndpoint::Local(data) => {
+                let given = self.direct.credentials.fingerprint()?;
+                (None, Some(data), given)
+            }
+        };
+        let own = match &data {
+            None => None,
+            Some(data) => NetworkAddress::read(data)?,
         };
         let named = connect.map(str::to_owned).or(url);
-        let connect = match (named, &own) {
-            (Some(url), _) => url,
-            (None, Some(own)) => own.url(),
-            (None, None) => {
-                let socket = data_dir::socket(&resolve_data_dir(self.data.as_ref())?);
+        let connect = match (named, &own, data) {
+            (Some(url), _, _) => url,
+            (None, Some(own), _) => own.url(),
+            (None, None, data) => {
+                let socket = data_dir::socket(&data.unwrap_or_default());
                 let socket = std::path::absolute(&socket).unwrap_or(socket);
                 format!("unix:{}", socket.display())
             }
         };
         let is_socket = connect.starts_with("unix:");
-        let given = self.credentials.fingerprint()?;
         let print = given.map(|print| print.to_string());
         let print = print.or_else(|| own.map(|own| own.fingerprint));
         Ok(ServiceAddress {
@@ -151,7 +215,20 @@ impl ServiceAddressArgs {
 
     /// Returns whether the service may be on another host.
     pub(super) fn is_remote(&self) -> Result<bool, CliFailure> {
-        Ok(self.url()?.is_some())
+        match &self.cluster {
+            Some(_) => Ok(matches!(self.endpoint()?, ServiceEndpoint::Remote(_))),
+            None => Ok(self.direct.url()?.is_some()),
+        }
+    }
+}
+
+impl DirectAddressArgs {
+    /// Returns where the service is.
+    pub(super) fn endpoint(&self) -> Result<ServiceEndpoint, CliFailure> {
+        Ok(match self.url()? {
+            Some(url) => ServiceEndpoint::Remote(self.credentials.options(url)?),
+            None => ServiceEndpoint::Local(resolve_data_dir(self.data.as_ref())?),
+        })
     }
 
     /// Returns the URL of the service. A flag overrides the environment, and a data directory given
@@ -168,19 +245,23 @@ impl ServiceAddressArgs {
 impl CredentialArgs {
     /// Returns all that is needed to connect to the service at a URL.
     pub(super) fn connect_info(&self, url: String) -> Result<RemoteService, CliFailure> {
+        Ok(RemoteService::new(&self.options(url)?)?)
+    }
+
+    /// Returns the settings of the connection to the service at a URL.
+    fn options(&self, url: String) -> Result<ConnectOptions, CliFailure> {
         let file = |flag: &Option<PathBuf>, name| {
             flag.clone()
                 .or_else(|| non_empty_var(name).map(PathBuf::from))
         };
         let fingerprint = self.fingerprint()?;
-        let directions = ConnectOptions {
+        Ok(ConnectOptions {
             url,
             token: file(&self.token_file, "TOLLGATE_TOKEN_FILE"),
             certificate: file(&self.certificate, "TOLLGATE_CERTIFICATE"),
             authorities: file(&self.ca, "TOLLGATE_CA"),
             fingerprint,
-        };
-        Ok(RemoteService::new(&directions)?)
+        })
     }
 
     /// Returns the key that the service must have. None if certificate authorities vouch for it.

@@ -79,6 +79,25 @@ pub(crate) enum ClientCommandError {
     /// The job is rejected, as the output says.
     #[error("rejected")]
     Rejected,
+    /// A job with a cluster in its name, beside the address of a service.
+    #[error("{job}: expected no --data, --url or other --cluster beside a job with its cluster")]
+    TwoAddresses { job: String },
+    /// Jobs of several clusters in one command.
+    #[error("expected jobs of one cluster")]
+    SeveralClusters,
+    /// A job for which no clusters can be asked.
+    #[error("--to: expected one job or array that may start at once, without --after and --hold")]
+    NotReservable,
+    /// Clusters that do not answer.
+    #[error("{n_silent} of {n_asked} clusters did not answer")]
+    ClustersSilent { n_silent: usize, n_asked: usize },
+    /// A submission whose answer was lost.
+    #[error("{cluster}: the job may be submitted: {problem}")]
+    ClaimUnknown {
+        cluster: String,
+        job: Option<String>,
+        problem: String,
+    },
     /// A job stays as it was.
     #[error("unchanged: the job stays as it was")]
     Unaltered,
@@ -98,12 +117,17 @@ impl CliError for ClientCommandError {
             | Self::FollowMany { .. }
             | Self::Unstartable { .. }
             | Self::JobFile { .. }
+            | Self::TwoAddresses { .. }
+            | Self::SeveralClusters
+            | Self::NotReservable
             | Self::NonUtf8Variable { .. } => ExitKind::Usage,
             Self::NoOutput { .. }
             | Self::SomeUnchanged { .. }
             | Self::SomeSubmitted { .. }
             | Self::OutputMissing { .. }
             | Self::SomeOutputsMissing { .. }
+            | Self::ClustersSilent { .. }
+            | Self::ClaimUnknown { .. }
             | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
             Self::Rejected | Self::Unaltered => ExitKind::Rejected,
             Self::JobStatus(code) => ExitKind::Job(*code),
@@ -119,8 +143,21 @@ impl CliError for ClientCommandError {
             Self::OutputOnAnotherHost { .. } => "read the file there, as in `ssh HOST cat FILE`",
             Self::ForecastState { .. } => "name the records that it was learned from",
             Self::Unstartable { hint, .. } => return Some(hint.into()),
+            Self::ClaimUnknown { cluster, job, .. } => {
+                let ask = match job {
+                    Some(job) => format!("`tollgate explain {job}`"),
+                    None => format!("`tollgate jobs --cluster {cluster}`"),
+                };
+                let hint =
+                    format!("{ask} tells once the cluster answers; no other cluster was tried");
+                return Some(hint.into());
+            }
             Self::FollowMany { .. } => "name one of them, as in `tollgate logs -f 7_3`",
             Self::NoData
+            | Self::TwoAddresses { .. }
+            | Self::SeveralClusters
+            | Self::NotReservable
+            | Self::ClustersSilent { .. }
             | Self::Superfluous { .. }
             | Self::JobFile { .. }
             | Self::SomeUnchanged { .. }
@@ -149,6 +186,7 @@ impl CliError for ClientError {
             | Self::NoService { .. }
             | Self::Connect { .. }
             | Self::Broken(_)
+            | Self::TimedOut(_)
             | Self::Refused { .. }
             | Self::InvalidResponse(_)
             | Self::Request(_) => ExitKind::Failed,
@@ -165,6 +203,7 @@ impl CliError for ClientError {
             Self::Connect { .. }
             | Self::Runtime(_)
             | Self::Broken(_)
+            | Self::TimedOut(_)
             | Self::InvalidResponse(_)
             | Self::Request(_) => None,
         }

@@ -8,6 +8,7 @@ use tollgate_client::types::{
     JobDetails, JobExplanation, JobList, LedgerReport, ServiceObjectives, ServiceStatus,
 };
 
+use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::figures::{self, StatusView};
@@ -37,8 +38,8 @@ pub(crate) struct StatusArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
     /// Array whose tasks to list, as in 7 or 7_1-5,9
-    #[arg(value_parser = parse::parse_job_id, conflicts_with_all = ["all", "state"])]
-    array: Option<String>,
+    #[arg(value_parser = parse::parse_cluster_job_id, conflicts_with_all = ["all", "state"])]
+    array: Option<ClusterJob>,
     #[command(flatten)]
     address: ServiceAddressArgs,
     /// Include finished jobs
@@ -66,8 +67,10 @@ pub(crate) struct JobsArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// Number of the job or task, as in 7_3; or `site`
+    ///
+    /// north:7 is a job of the cluster `north`.
     #[arg(value_parser = parse::parse_explained)]
-    id: String,
+    id: ClusterJob,
     /// With `site`: the name of the site
     #[arg(required_if_eq("id", SITE_WORD))]
     name: Option<String>,
@@ -159,10 +162,12 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
         }
         path.push_str(&format!("&state={state}"));
     }
+    let mut address = args.address.clone();
     if let Some(array) = &args.array {
-        path = format!("/v1/jobs/{array}/tasks?limit={}", args.limit);
+        path = format!("/v1/jobs/{}/tasks?limit={}", array.job, args.limit);
+        address = array.address(&address)?;
     }
-    let listed: JobList = args.address.connect()?.get(&path)?;
+    let listed: JobList = address.connect()?.get(&path)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {
@@ -354,14 +359,16 @@ fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
 /// `tollgate explain`.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
     match &args.name {
-        Some(name) if args.id == SITE_WORD => {
-            return site::explain(name, &args.address, args.format);
+        Some(name) if args.id.job == SITE_WORD => {
+            let address = args.id.address(&args.address)?;
+            return site::explain(name, &address, args.format);
         }
         Some(word) => return Err(ClientCommandError::Superfluous { word: word.clone() }.into()),
         None => {}
     }
-    let path = format!("/v1/jobs/{}/explain", args.id);
-    let explained: JobExplanation = args.address.connect()?.get(&path)?;
+    let path = format!("/v1/jobs/{}/explain", args.id.job);
+    let address = args.id.address(&args.address)?;
+    let explained: JobExplanation = address.connect()?.get(&path)?;
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &explained)?,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tollgate_client::ApiClient;
 use tollgate_client::types::{JobDetails, JobList, JobOutput, OutputSource};
 
+use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::{format, parse};
@@ -32,8 +33,8 @@ const READINGS_PER_QUERY: u32 = 5;
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogsArgs {
     /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9
-    #[arg(value_parser = parse::parse_job_id)]
-    id: String,
+    #[arg(value_parser = parse::parse_cluster_job_id)]
+    id: ClusterJob,
     /// Print new output as it is written, until the job is over
     #[arg(long, short)]
     follow: bool,
@@ -43,19 +44,21 @@ pub(crate) struct LogsArgs {
 
 /// `tollgate logs`. For an array, the outputs of all started tasks follow one another.
 pub(crate) fn logs(args: &LogsArgs) -> Result<(), CliFailure> {
-    let mut client = args.address.connect()?;
-    let (id, tasks) = args.id.split_once('_').unwrap_or((&args.id, ""));
+    let address = args.id.address(&args.address)?;
+    let mut client = address.connect()?;
+    let named = &args.id.job;
+    let (id, tasks) = named.split_once('_').unwrap_or((named, ""));
     let job: JobDetails = client.get(&format!("/v1/jobs/{id}"))?;
     let mut jobs = match job.array {
         None if tasks.is_empty() => vec![job],
         Some(_) | None => {
-            let path = format!("/v1/jobs/{}/tasks?limit={MAX_LOGS}", args.id);
+            let path = format!("/v1/jobs/{named}/tasks?limit={MAX_LOGS}");
             client.get::<JobList>(&path)?.jobs
         }
     };
     let n_tasks = jobs.len();
     let alone = n_tasks == 1;
-    let elsewhere = args.address.is_remote()?;
+    let elsewhere = address.is_remote()?;
     if args.follow {
         let job = jobs.pop().filter(|_| alone);
         let job = job.ok_or(ClientCommandError::FollowMany { n_tasks })?;

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use tollgate_client::resources::parse_resources;
 use tollgate_model::MAX_DEVICES;
 
+use super::cluster::{ClusterJob, parse_cluster_job};
 use super::list::SITE_WORD;
 use crate::exit::CliFailure;
 
@@ -36,7 +37,7 @@ const UNITS: &[(&str, f64)] = &[
 ];
 
 /// Parses a span to seconds: `90`, `20m`, `1h30m`, `2 hours`, `1:30:00`, `1-12:00:00`.
-pub(super) fn parse_span(words: &str) -> Result<f64, String> {
+pub(crate) fn parse_span(words: &str) -> Result<f64, String> {
     let text = words.trim();
     let secs = parse_clock(text).or_else(|| parse_units(text));
     secs.filter(|secs| secs.is_finite() && *secs > 0.0)
@@ -301,11 +302,11 @@ pub(super) fn parse_memory(words: &str) -> Result<u64, String> {
 }
 
 /// Parses what is to be explained: a job or tasks of an array, or the word for a site.
-pub(super) fn parse_explained(words: &str) -> Result<String, String> {
-    match words {
-        SITE_WORD => Ok(words.to_owned()),
+pub(super) fn parse_explained(words: &str) -> Result<ClusterJob, String> {
+    parse_cluster_job(words, |job| match job {
+        SITE_WORD => Ok(job.to_owned()),
         job => parse_job_id(job),
-    }
+    })
 }
 
 /// Parses a job or tasks of an array: `7`, `7_3`, `7_1-5,9`. The service checks that they exist.
@@ -319,6 +320,16 @@ pub(super) fn parse_job_id(words: &str) -> Result<String, String> {
     Err(format!(
         "expected the number of a job as in 7, or tasks of an array as in 7_3 or 7_1-5,9, got `{words}`"
     ))
+}
+
+/// Parses a job or tasks of an array, with the cluster that has them if it is named: `7`, `north:7_3`.
+pub(super) fn parse_cluster_job_id(words: &str) -> Result<ClusterJob, String> {
+    parse_cluster_job(words, parse_job_id)
+}
+
+/// Parses jobs as [`parse_job_numbers`] does, with the cluster that has them if it is named.
+pub(super) fn parse_cluster_job_numbers(words: &str) -> Result<ClusterJob<JobNumbers>, String> {
+    parse_cluster_job(words, parse_job_numbers)
 }
 
 /// The numbers of jobs, as a user names them.

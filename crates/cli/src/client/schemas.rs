@@ -14,6 +14,7 @@ use tollgate_client::types::{
 use tollgate_exec_policy::protocol::{PassAnswer, PolicyEvent};
 use tollgate_server::api::openapi;
 
+use super::cluster::{ClusterComparison, ClusterListing, ClusterSubmission};
 use super::figures::StatusView;
 use super::learn::LearnSummary;
 use super::session::{SessionAgents, SessionList};
@@ -39,6 +40,9 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("learn", describe::<LearnSummary>),
     ("token new", describe::<NewToken>),
     ("token list", describe::<TokenList>),
+    ("submit --to", describe::<ClusterSubmission>),
+    ("quote --to", describe::<ClusterComparison>),
+    ("cluster list", describe::<ClusterListing>),
     ("site list", describe::<SiteListing>),
     ("site status", describe::<SiteReport>),
     ("explain site", describe::<SiteExplanation>),
@@ -65,7 +69,12 @@ pub(super) fn write(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
     for (command, describe) in COMMANDS {
         let title = format!("tollgate {command} --format json");
-        write_schema(out, &command.replace(' ', "-"), &title, describe())?;
+        write_schema(
+            out,
+            &command.replace(" --", "-").replace(' ', "-"),
+            &title,
+            describe(),
+        )?;
     }
     for (name, title, describe) in LINES {
         write_schema(out, name, title, describe())?;

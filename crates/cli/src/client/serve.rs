@@ -3,15 +3,20 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use tollgate_batch_engine::BatchSystem;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
+use tollgate_runner::attempt::ATTEMPT_ARG;
 use tollgate_runner::log::{self, LogSettings};
 use tollgate_runner::starter::StarterLink;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
+use tollgate_server::config::EngineConfig;
 use tollgate_server::privileges::ServiceAccount;
-use tollgate_server::{ListenConfig, ServeOptions, ServiceConfig, UserScope, serve};
+use tollgate_server::{ListenConfig, ServeError, ServeOptions, ServiceConfig, UserScope, serve};
 use tollgate_service::AdmissionRules;
+use tollgate_sites::EngineShell;
 use tollgate_store::DataDir;
 use tollgate_store::data_dir::SETTINGS;
 
@@ -19,7 +24,7 @@ use super::detach::detach;
 use super::endpoint::DataDirArgs;
 use super::log::LogArgs;
 use super::network_address::NetworkAddress;
-use crate::exit::CliFailure;
+use crate::exit::{CliError, CliFailure, ExitKind};
 
 /// The hidden argument with which the program is the runner.
 pub(crate) const RUNNER_ARG: &str = "__runner";
@@ -43,6 +48,12 @@ pub(crate) struct ServeArgs {
     /// Policy to run on paper beside it; `tollgate status` compares both
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     shadow: Option<String>,
+    /// Batch system whose nodes run the jobs: slurm, sge or htcondor
+    #[arg(long, value_name = "NAME")]
+    engine: Option<String>,
+    /// Partition or queue whose nodes the service owns
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
     /// Return once the service answers; it outlives the terminal
     #[arg(long)]
     detach: bool,
@@ -72,6 +83,7 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
             .get_or_insert_with(|| ListenConfig::for_address(address));
         listen.address.clone_from(address);
     }
+    args.override_engine(&mut config)?;
     let log = args.log.override_settings(config.log()?)?;
     log::start(log);
     let (rules, mut doors) = (config.rules(registry)?, config.serve_options()?);
@@ -82,7 +94,51 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
         UserScope::Own => None,
     };
     let folder = DataDir::lock(&place)?;
+    if let Some(engine) = &config.engine {
+        doors.batch_system = Some(open_batch_system(engine, &folder)?);
+    }
     serve_in(&folder, &rules, doors, (log, starter), || {})
+}
+
+/// An argument that names the partition of no batch system.
+#[derive(Debug, thiserror::Error)]
+#[error("--partition: expected --engine, or [engine] in the configuration")]
+struct PartitionWithoutEngine;
+
+impl CliError for PartitionWithoutEngine {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
+    }
+}
+
+impl ServeArgs {
+    /// Replaces the configured batch system by the one of the command line.
+    fn override_engine(&self, config: &mut ServiceConfig) -> Result<(), CliFailure> {
+        if let Some(kind) = &self.engine {
+            let of_kind = EngineConfig::of_kind(kind);
+            let engine = config.engine.get_or_insert(of_kind);
+            engine.kind.clone_from(kind);
+        }
+        match (&self.partition, &mut config.engine) {
+            (None, _) => Ok(()),
+            (Some(partition), Some(engine)) => {
+                engine.partition = Some(partition.clone());
+                Ok(())
+            }
+            (Some(_), None) => Err(PartitionWithoutEngine.into()),
+        }
+    }
+}
+
+/// Opens the batch system of a service, with the attempts that an earlier service has left.
+fn open_batch_system(
+    engine: &EngineConfig,
+    folder: &DataDir,
+) -> Result<Arc<BatchSystem>, CliFailure> {
+    let program = PathBuf::from(current_program()?);
+    let settings = engine.system(folder.path(), (&program, ATTEMPT_ARG))?;
+    let shell = Box::new(EngineShell::new(None));
+    Ok(BatchSystem::open(settings, shell).map_err(ServeError::from)?)
 }
 
 /// Serves in a data directory with a built-in policy, and calls `ready` once the service answers.
@@ -171,7 +227,11 @@ fn default_config(place: &Path) -> Result<ServiceConfig, CliFailure> {
 /// runner is this program.
 pub(super) fn local_engine_config(folder: &DataDir) -> Result<LocalEngineConfig, CliFailure> {
     let runner = [current_program()?, RUNNER_ARG.into()];
-    Ok(LocalEngineConfig::new(folder.engine_dir(), runner))
+    Ok(LocalEngineConfig {
+        // The service commits a start before it carries it out.
+        caller_records: true,
+        ..LocalEngineConfig::new(folder.engine_dir(), runner)
+    })
 }
 
 /// Returns the path of this program.

@@ -9,27 +9,34 @@
 //! |---|---|
 //! | [`folder`] | the directory of a session, and the environment of its processes |
 //! | [`start`] | `tollgate session start`: the processes of a session |
+//! | [`drop`] | `tollgate session drop` |
+//! | [`moving`] | the agents of a session whose pilots move |
 //! | [`attach`] | `tollgate session attach` and `detach` |
 //! | [`login`] | the process on the terminal: it runs the user's shell, and ends the session after it |
 //! | [`shell`] | `tollgate session shell`: a job on this terminal |
 //! | [`exit`] | `tollgate session exit`: nothing is left, at no site |
 //! | [`list`] | `tollgate session list` |
 //! | [`agents`] | `tollgate session agents`: the pilots at each site |
+//! | [`agreement`] | the part of it about agents |
 //! | [`error`] | the errors of these commands |
 
 mod agents;
+mod agreement;
 mod attach;
+mod drop;
 mod error;
 mod exit;
 mod folder;
 mod list;
 mod login;
+mod moving;
 mod shell;
 mod start;
 
 use clap::Subcommand;
 
 pub(super) use agents::SessionAgents;
+pub(super) use exit::{PilotsLeft, end_pilots};
 pub(super) use list::SessionList;
 pub(crate) use login::{LOGIN_ARG, log_in};
 pub(crate) use start::{HOLDER_ARG, hold};
@@ -52,6 +59,7 @@ enum SessionCommand {
     Detach(attach::SessionDetachArgs),
     Shell(Box<shell::SessionShellArgs>),
     Exit(exit::SessionExitArgs),
+    Drop(drop::SessionDropArgs),
     List(list::SessionListArgs),
     Agents(agents::SessionAgentsArgs),
 }
@@ -64,6 +72,7 @@ pub(crate) fn run(args: &SessionArgs) -> Result<(), CliFailure> {
         SessionCommand::Detach(args) => attach::detach(args),
         SessionCommand::Shell(args) => shell::run(args),
         SessionCommand::Exit(args) => exit::run(args),
+        SessionCommand::Drop(args) => drop::run(args),
         SessionCommand::List(args) => list::run(args),
         SessionCommand::Agents(args) => agents::run(args),
     }

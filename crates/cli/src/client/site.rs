@@ -5,12 +5,14 @@
 //! | [`add`] | `tollgate site add`, `list` and `remove` |
 //! | [`scale`] | `tollgate site scale` |
 //! | [`keep`] | `tollgate site keep` |
+//! | [`agent`] | `tollgate agent` |
 //! | [`service_work`] | the work of the service, by which `keep` decides |
 //! | [`explain`] | `tollgate explain site` |
 //! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
 //! | [`status`] | `tollgate site status` |
 
 mod add;
+pub(crate) mod agent;
 mod check;
 mod explain;
 mod keep;
@@ -32,7 +34,8 @@ use tollgate_client::ApiClient;
 use tollgate_client::types::{AccessRole, NewToken, TokenRequest};
 use tollgate_sites::{SiteControl, SiteError, SitesFile, TokenIssuer, state_dir};
 
-pub(super) use add::random_key;
+pub(super) use add::random_hex;
+pub(crate) use add::random_key;
 pub(crate) use check::{NODE_PROBE_ARG, probe_node};
 pub(super) use explain::{SiteExplanation, explain};
 pub(super) use status::{SiteListing, SiteReport};

@@ -7,9 +7,12 @@ use tollgate_client::ApiClient;
 use tollgate_client::types::{
     JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
+use tollgate_policies::cluster_choice::QuotePreference;
+use tollgate_policy::ParameterEnum;
 
 use super::batch::{self, BatchArgs};
 use super::clock;
+use super::cluster::{self, TargetArgs};
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::job::JobArgs;
@@ -25,13 +28,20 @@ use crate::messages::Verbosity;
 #[derive(Debug, clap::Args)]
 pub(crate) struct SubmitArgs {
     /// Claim the reserved quote of this number; only the command is needed
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "to")]
     quote: Option<u64>,
     /// Hold the job until `tollgate release`
     #[arg(long)]
     hold: bool,
     #[command(flatten)]
     batch: BatchArgs,
+    #[command(flatten)]
+    to: TargetArgs,
+    /// With --to: the cluster to take, by end, price or probability
+    #[arg(
+        long, value_name = "RULE", default_value_t, value_parser = parse_preference, requires = "to",
+    )]
+    prefer: QuotePreference,
     #[command(flatten)]
     common: SubmitCommonArgs,
 }
@@ -42,8 +52,10 @@ pub(crate) struct QuoteArgs {
     /// Reserve the room for this long, as in 60s
     ///
     /// `tollgate submit --quote ID` claims it; an unclaimed quote expires.
-    #[arg(long, value_name = "SPAN", value_parser = parse::parse_span)]
+    #[arg(long, value_name = "SPAN", value_parser = parse::parse_span, conflicts_with = "to")]
     reserve: Option<f64>,
+    #[command(flatten)]
+    to: TargetArgs,
     #[command(flatten)]
     common: SubmitCommonArgs,
 }
@@ -63,7 +75,9 @@ pub(super) struct SubmitCommonArgs {
 }
 
 /// The path of quotes.
-const QUOTES: &str = "/v1/quotes";
+pub(super) const QUOTES: &str = "/v1/quotes";
+/// The path of jobs.
+pub(super) const JOBS: &str = "/v1/jobs";
 
 /// `tollgate submit`.
 pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
@@ -75,8 +89,12 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
         ..args.common.job.request(&format::now())?
     };
     match args.batch.jobs(&common)? {
+        Some(_) if !args.to.to.is_empty() => Err(ClientCommandError::NotReservable.into()),
         Some(jobs) => batch::submit(&args.common, &common, jobs),
-        None => submit_request(&args.common, "/v1/jobs", common),
+        None if !args.to.to.is_empty() => {
+            cluster::submit(&args.to, args.prefer, &common, &args.common)
+        }
+        None => submit_request(&args.common, JOBS, common),
     }
 }
 
@@ -87,7 +105,19 @@ pub(crate) fn quote(args: &QuoteArgs) -> Result<(), CliFailure> {
         levels: args.reserve.is_none(),
         ..args.common.job.request(&format::now())?
     };
+    if !args.to.to.is_empty() {
+        return cluster::quote(&args.to, &request, args.common.format);
+    }
     submit_request(&args.common, QUOTES, request)
+}
+
+/// Parses the name of a preference.
+pub(crate) fn parse_preference(word: &str) -> Result<QuotePreference, &'static str> {
+    let mut preference = QuotePreference::default();
+    match QuotePreference::read(&mut preference, word) {
+        true => Ok(preference),
+        false => Err("expected earliest, cheapest or surest"),
+    }
 }
 
 fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
@@ -120,7 +150,9 @@ fn submit_request(
             }
         }
         (false, OutputFormat::Json) => format::write_json(&mut out, &answer)?,
-        (false, OutputFormat::Table) => render_answer(&mut out, &answer, &now)?,
+        (false, OutputFormat::Table) => {
+            render_answer(&mut out, &answer, &number_of(&answer), &now)?;
+        }
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
     match is_rejected(&answer) {
@@ -160,14 +192,21 @@ pub(super) fn post_request(
     Ok(answer)
 }
 
+/// Returns the number of a job or a reserved quote; empty without one.
+pub(super) fn number_of(answer: &SubmitResponse) -> String {
+    answer.id.map_or_else(String::new, |id| id.to_string())
+}
+
+/// Writes an answer about the job that commands name with `number`.
 pub(super) fn render_answer(
     out: &mut impl Write,
     answer: &SubmitResponse,
+    number: &str,
     now: &Zoned,
 ) -> io::Result<()> {
     let job = match (answer.id, &answer.held_until_at) {
-        (Some(id), None) => format!("job {id}"),
-        (Some(id), Some(_)) => format!("quote {id}"),
+        (Some(_), None) => format!("job {number}"),
+        (Some(_), Some(_)) => format!("quote {number}"),
         (None, _) => "quote".to_owned(),
     };
     if answer.tasks.is_empty() {

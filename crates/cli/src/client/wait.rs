@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use tollgate_client::ApiClient;
 use tollgate_client::types::{JobDetails, JobEvent};
 
+use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::{format, parse};
@@ -18,8 +19,10 @@ use crate::exit::{CliFailure, CsvUnsupported};
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     /// Numbers of jobs, or of a task, as in 7_3
-    #[arg(value_name = "ID", value_parser = parse::parse_job_id, required = true)]
-    ids: Vec<String>,
+    ///
+    /// north:7 is a job of the cluster `north`.
+    #[arg(value_name = "ID", value_parser = parse::parse_cluster_job_id, required = true)]
+    ids: Vec<ClusterJob>,
     /// Wait only until the job is admitted or rejected
     #[arg(long)]
     decision: bool,
@@ -38,16 +41,17 @@ pub(crate) struct WaitArgs {
 
 /// `tollgate wait`.
 pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
-    let mut client = args.address.connect()?;
     let mut worst = 0;
-    for id in &args.ids {
+    for named in &args.ids {
+        let mut client = named.address(&args.address)?.connect()?;
+        let (id, prefix) = (&named.job, named.prefix());
         if args.follow {
-            follow(&mut client, id)?;
+            follow(&mut client, id, &prefix)?;
         }
         let decision = args.decision;
         let job: JobDetails = client.get(&format!("/v1/jobs/{id}/wait?decision={decision}"))?;
         if !args.quiet {
-            print_end(&job, args.format)?;
+            print_end(&job, &prefix, args.format)?;
         }
         worst = worst.max(status_of(&job));
     }
@@ -58,34 +62,34 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
 }
 
 /// Prints the events of a job until it is over.
-fn follow(client: &mut ApiClient, id: &str) -> Result<(), CliFailure> {
+fn follow(client: &mut ApiClient, id: &str, prefix: &str) -> Result<(), CliFailure> {
     let whole = id.split_once('_').map_or(id, |(job, _)| job);
     let mut failed = None;
     client.stream(&format!("/v1/jobs/{whole}/events"), |name, data| {
-        if let Err(error) = print_event(name, data) {
+        if let Err(error) = print_event(name, data, prefix) {
             failed.get_or_insert(error);
         }
     })?;
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
-fn print_event(name: &str, data: &str) -> io::Result<()> {
+fn print_event(name: &str, data: &str, prefix: &str) -> io::Result<()> {
     let now = format::now();
     let mut out = io::stdout().lock();
     if let Ok(event) = serde_json::from_str::<JobEvent>(data) {
         let at = format::format_local_time(&event.at, &now);
         let tasks = event.tasks.map(|tasks| format!("_{tasks}"));
         let tasks = tasks.unwrap_or_default();
-        return writeln!(out, "{at}  job {}{tasks}: {name}", event.job);
+        return writeln!(out, "{at}  job {prefix}{}{tasks}: {name}", event.job);
     }
     if let Ok(job) = serde_json::from_str::<JobDetails>(data) {
         let now_at = now.strftime("%H:%M:%S %Z");
-        return writeln!(out, "{now_at}  job {}: {}", job.id, job.state);
+        return writeln!(out, "{now_at}  job {prefix}{}: {}", job.id, job.state);
     }
     Ok(())
 }
 
-fn print_end(job: &JobDetails, wanted: OutputFormat) -> Result<(), CliFailure> {
+fn print_end(job: &JobDetails, prefix: &str, wanted: OutputFormat) -> Result<(), CliFailure> {
     let mut out = io::stdout().lock();
     match wanted {
         OutputFormat::Json => format::write_json(&mut out, job)?,
@@ -98,7 +102,7 @@ fn print_end(job: &JobDetails, wanted: OutputFormat) -> Result<(), CliFailure> {
                 false => format!("{} {status}", job.state),
             };
             let id = format::format_job_id(job);
-            writeln!(out, "job {id}: {}", end.trim_end())?;
+            writeln!(out, "job {prefix}{id}: {}", end.trim_end())?;
         }
     }
     Ok(())

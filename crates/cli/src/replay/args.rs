@@ -11,6 +11,7 @@ use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, OverrunRule, TaskCouplin
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::campus::{CampusArgs, ReplayWorld};
+use super::clusters::ClustersArgs;
 use super::groups::ReplayGrouping;
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::record_filter::RecordFilterArgs;
@@ -171,6 +172,9 @@ pub(crate) struct ReplayArgs {
     /// Simulated world
     #[arg(long, value_enum, default_value_t = ReplayWorld::Cluster, value_name = "WORLD")]
     pub(super) world: ReplayWorld,
+
+    #[command(flatten)]
+    pub(super) clusters: ClustersArgs,
 
     #[command(flatten)]
     pub(super) campus: CampusArgs,

@@ -118,6 +118,7 @@ pub(super) fn misplaced_option(args: &ReplayArgs) -> Option<ReplayError> {
     ];
     let of_cluster = [
         ("--policy", !args.policies.is_empty()),
+        ("--clusters", !args.clusters.files.is_empty()),
         ("--nodes", !args.nodes.is_empty()),
         ("--speeds", args.speeds.is_some()),
         ("--first", args.first.is_some()),

@@ -62,6 +62,12 @@ pub(crate) enum ReplayError {
     /// Schedules of several machines. A file has those of one.
     #[error("--nodes: expected one size with --jobs-out and --gantt, got {sizes}")]
     ScheduleOfSeveralSizes { sizes: usize },
+    /// A file of a cluster that is not understood.
+    #[error("{file}: {message}")]
+    ClusterFile { file: String, message: String },
+    /// Two clusters of one name.
+    #[error("--clusters: two clusters are called `{name}`")]
+    SameName { name: String },
     /// A date for a record without a calendar.
     #[error(transparent)]
     Dateless(#[from] DatelessRecord),
@@ -96,6 +102,8 @@ impl CliError for ReplayError {
             | Self::JobsOutToStdout
             | Self::CalibrationAsCsv
             | Self::ScheduleOfSeveralSizes { .. }
+            | Self::ClusterFile { .. }
+            | Self::SameName { .. }
             | Self::Dateless(_)
             | Self::NothingSelected { .. }
             | Self::GanttOfSeveral { .. } => ExitKind::Usage,
@@ -116,6 +124,10 @@ impl CliError for ReplayError {
             }
             Self::Settings(_) | Self::Campus(_) => return None,
             Self::MissingInput { .. } => "without either, `--world campus` is a synthetic campus",
+            Self::ClusterFile { .. } => {
+                "a file says `nodes` and `policy`, and may say `name`, `speeds` and `market`"
+            }
+            Self::SameName { .. } => "a file names its cluster with `name`",
             Self::NothingRan { .. } => "`--never-ran one` runs such jobs for one second",
             Self::HugeMachine { .. } => {
                 "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"

@@ -60,6 +60,8 @@ pub(super) struct ReplayMachine {
 #[derive(Clone, Copy)]
 pub(super) enum MachineSizeSource {
     Flag,
+    /// The sum over several clusters.
+    Clusters,
     Workload(NodeCountSource),
 }
 
@@ -363,7 +365,7 @@ impl MachineSizeSource {
     /// be damaged.
     const fn max_nodes(self) -> u32 {
         match self {
-            Self::Flag => MAX_NODES,
+            Self::Flag | Self::Clusters => MAX_NODES,
             Self::Workload(_) => MAX_RECORD_NODES,
         }
     }
@@ -372,6 +374,7 @@ impl MachineSizeSource {
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Flag => "flag",
+            Self::Clusters => "clusters",
             Self::Workload(NodeCountSource::MaxProcs) => "max_procs",
             Self::Workload(NodeCountSource::MaxNodes) => "max_nodes",
             Self::Workload(NodeCountSource::PeakUse) => "peak_use",
@@ -385,6 +388,7 @@ impl fmt::Display for ReplayMachine {
         let nodes = pluralise(self.nodes as usize, "node");
         match self.from {
             MachineSizeSource::Flag => write!(f, "{nodes} (--nodes)"),
+            MachineSizeSource::Clusters => write!(f, "{nodes} (all clusters)"),
             MachineSizeSource::Workload(from) => write!(f, "{nodes} ({from})"),
         }
     }

@@ -59,7 +59,7 @@ impl<'a> PolicyReportKeys<'a> {
 
 /// The workload of the replay.
 #[derive(Serialize)]
-struct WorkloadKeys<'a> {
+pub(super) struct WorkloadKeys<'a> {
     source: &'a str,
     last: Option<usize>,
     jobs: usize,
@@ -89,7 +89,7 @@ struct ReplayFindingKeys<'a> {
 }
 
 impl<'a> WorkloadKeys<'a> {
-    fn new(plan: &ReplayPlan, input: &'a ReplayInput) -> Self {
+    pub(super) fn new(plan: &ReplayPlan, input: &'a ReplayInput) -> Self {
         let workload = &input.workload;
         let (drawn, deadlines) = (workload.synthesised(), input.deadlines);
         let finding = |(finding, tally): (Finding, &'a FindingTally)| ReplayFindingKeys {

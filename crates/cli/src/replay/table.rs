@@ -82,6 +82,32 @@ pub(super) fn render(
     text
 }
 
+/// Renders results that have names of their own: the measures, then the rejections.
+pub(super) fn render_named(first: &str, rows: &[(String, &PolicyAnswer)]) -> String {
+    let named =
+        |(name, answer): &(String, &'_ PolicyAnswer)| (name.clone(), answer.objectives.clone());
+    let rows: Vec<(String, Objectives)> = rows.iter().map(named).collect();
+    let of = |rows: &[&'_ (String, Objectives)], columns: &[TableColumn]| {
+        let rows = rows.iter().map(|(name, objectives)| TableRow {
+            name: name.clone(),
+            objectives,
+        });
+        text_of(first, rows, columns)
+    };
+    let all: Vec<&(String, Objectives)> = rows.iter().collect();
+    let objectives = || rows.iter().map(|(_, objectives)| objectives);
+    let mut text = of(&all, &measures(objectives()));
+    let rejecting: Vec<&(String, Objectives)> = rows
+        .iter()
+        .filter(|(_, measured)| measured.rejected > 0)
+        .collect();
+    if !rejecting.is_empty() {
+        text.push('\n');
+        text.push_str(&of(&rejecting, &reasons(objectives())));
+    }
+    text
+}
+
 /// Renders the results on one machine.
 fn of_one_machine(answers: &[PolicyAnswer]) -> String {
     let rows = answers.iter().map(TableRow::of);
@@ -93,7 +119,11 @@ fn of_one_machine(answers: &[PolicyAnswer]) -> String {
     if !rejecting.is_empty() {
         text.push('\n');
         let rejecting = rejecting.into_iter().map(TableRow::of);
-        text.push_str(&text_of("policy", rejecting, &reasons(answers)));
+        text.push_str(&text_of(
+            "policy",
+            rejecting,
+            &reasons(answers.iter().map(measured)),
+        ));
     }
     if answers.iter().any(|answer| answer.seeds.is_some()) {
         text.push_str("\nover all seeds, mean and standard deviation\n");
@@ -279,10 +309,8 @@ fn utility(unit: MoneyUnit) -> TableColumn {
 }
 
 /// Returns the number of rejected jobs, and one column per reason that applied to any job.
-fn reasons(answers: &[PolicyAnswer]) -> Vec<TableColumn> {
-    let applied = answers
-        .iter()
-        .flat_map(|answer| answer.objectives.rejected_by_reason.keys().copied());
+fn reasons<'a>(objectives: impl Iterator<Item = &'a Objectives>) -> Vec<TableColumn> {
+    let applied = objectives.flat_map(|measured| measured.rejected_by_reason.keys().copied());
     let applied: BTreeSet<Reason> = applied.collect();
     let reasons = applied.into_iter().map(|reason| {
         let heading = match reason.key().split_once('_') {

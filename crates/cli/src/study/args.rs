@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::thread;
 
 use clap::ValueEnum;
+use tollgate_batch::EngineKind;
 use tollgate_study::ExperimentOverrides;
 
 use super::report::WeightArgs;
 use crate::args::{OutputFormat, parse_count};
+use crate::client::parse_span;
 
 /// Run an experiment: results, claims and report in a directory
 #[derive(Debug, clap::Args)]
@@ -35,14 +37,18 @@ pub(super) struct StudyRunArgs {
     #[arg(long, value_enum, default_value = "local", value_name = "ENGINE")]
     pub(super) on: StudyEngine,
 
-    /// Number of elements of the batch system's job array
+    /// Number of chunks, each an element of a job array
     #[arg(
         long, value_name = "N", default_value = "16",
         value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) chunks: NonZeroUsize,
 
-    /// Print the script for the batch system; submit nothing
+    /// Time limit of a chunk, as in 4h [default: the queue's]
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub(super) time: Option<f64>,
+
+    /// Print command and script for the batch system; submit nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 
@@ -60,6 +66,10 @@ pub(super) struct StudyRunArgs {
     /// Print no notes, only errors
     #[arg(long, short)]
     pub(super) quiet: bool,
+
+    /// Further arguments of the engine's submit command, passed on unchanged
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub(super) engine_arguments: Vec<String>,
 }
 
 /// Run one chunk of an experiment, for `study run --resume`
@@ -111,8 +121,24 @@ pub(super) struct ExperimentArgs {
 pub(super) enum StudyEngine {
     /// This host
     Local,
-    /// A job array of Slurm, gathered here
+    /// Job arrays of Slurm, gathered here
     Slurm,
+    /// Job arrays of Grid Engine, gathered here
+    Sge,
+    /// Clusters of HTCondor, gathered here
+    Htcondor,
+}
+
+impl StudyEngine {
+    /// Returns the batch system. None for this host.
+    pub(super) const fn batch_system(self) -> Option<EngineKind> {
+        match self {
+            Self::Local => None,
+            Self::Slurm => Some(EngineKind::Slurm),
+            Self::Sge => Some(EngineKind::Sge),
+            Self::Htcondor => Some(EngineKind::Htcondor),
+        }
+    }
 }
 
 impl StudyRunArgs {

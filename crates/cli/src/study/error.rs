@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_report::study::FinishedStudyError;
 use tollgate_report::write::PageWriteError;
+use tollgate_sites::{ArrayError, ShellError};
 use tollgate_study::StudyError;
-use tollgate_study::job_array::JobArrayError;
 
 use crate::exit::{CliError, ExitKind, input_exit};
 
@@ -45,14 +46,72 @@ impl CliError for StudyError {
     }
 }
 
-/// A job array that did not finish.
-impl CliError for JobArrayError {
+/// A script was asked for without a batch system.
+#[derive(Debug, thiserror::Error)]
+#[error("--dry-run: nothing is submitted on this host: expected --on slurm, sge or htcondor")]
+pub(crate) struct NoBatchSystem;
+
+impl CliError for NoBatchSystem {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
+    }
+}
+
+/// Chunks that their jobs left unfinished.
+#[derive(Debug, thiserror::Error)]
+#[error("{missing} of {of} chunks are unfinished, and their jobs have ended")]
+pub(crate) struct UnfinishedChunks {
+    pub(crate) missing: usize,
+    pub(crate) of: usize,
+    pub(crate) folder: String,
+}
+
+impl CliError for UnfinishedChunks {
     fn exit(&self) -> ExitKind {
         ExitKind::Failed
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
-        Some(self.hint().into())
+        let folder = &self.folder;
+        Some(
+            format!("{folder}/chunk-*.log say why; `--resume` submits the unfinished chunks again")
+                .into(),
+        )
+    }
+}
+
+impl CliError for ArrayError {
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::OtherEngine { .. } | Self::NoArrays(_) => ExitKind::Usage,
+            Self::Busy(_) | Self::File(_) | Self::Command(_) | Self::Engine { .. } => {
+                ExitKind::Failed
+            }
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::Busy(_) => "wait for that process, or end it",
+            Self::OtherEngine { .. } => "go on at that engine, with `--resume`",
+            Self::Command(ShellError::Start { .. }) => {
+                "is this a host of the cluster? `--dry-run` prints the script, and any batch \
+                 system can run its command"
+            }
+            Self::Engine {
+                fault:
+                    EngineFault::Refused {
+                        retry: RetryAdvice::Never,
+                        ..
+                    },
+                ..
+            } => "`--time` sets the time limit; words after `--` go to the submit command",
+            Self::Command(_) | Self::Engine { .. } => {
+                "`--resume` finds by its name whatever was submitted"
+            }
+            Self::NoArrays(_) | Self::File(_) => return None,
+        };
+        Some(hint.into())
     }
 }
 

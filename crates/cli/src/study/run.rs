@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_policy::PolicyRegistry;
 use tollgate_study::{ClaimResults, OnExistingResults, OutputDir, Study, StudyProgress};
 
-use super::args::{StudyChunkArgs, StudyEngine, StudyRunArgs};
-use super::error::BrokenClaims;
+use super::args::{StudyChunkArgs, StudyRunArgs};
+use super::error::{BrokenClaims, NoBatchSystem};
 use super::{batch, print, report};
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
@@ -22,22 +22,24 @@ pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), 
     let changes = args.experiment.overrides();
     let study = Study::open(&args.experiment.study, &changes, registry)?;
     let path = output_dir(args.out.as_deref(), &study);
+    let engine = args.on.batch_system();
     if args.dry_run {
-        return batch::show(args, &study, &path);
+        let engine = engine.ok_or(NoBatchSystem)?;
+        return batch::show(args, &study, &path, engine);
     }
     let folder = create(&path)?;
     describe(&study, voice);
-    let earlier = match args.on {
-        StudyEngine::Local if args.resume => OnExistingResults::Resume,
-        StudyEngine::Local => OnExistingResults::Refuse,
-        StudyEngine::Slurm => {
-            if !args.resume {
-                study.ensure_unoccupied(&folder)?;
-            }
-            batch::run(args, &study, &folder, voice)?;
-            OnExistingResults::Resume
-        }
+    let mut earlier = match args.resume {
+        true => OnExistingResults::Resume,
+        false => OnExistingResults::Refuse,
     };
+    if let Some(engine) = engine {
+        if !args.resume {
+            study.ensure_unoccupied(&folder)?;
+        }
+        batch::run(args, &study, &folder, engine, voice)?;
+        earlier = OnExistingResults::Resume;
+    }
     let bar = bar();
     let outcome = study.run(&folder, args.threads(), earlier, |progress| {
         show(&bar, progress);

@@ -11,6 +11,8 @@
 //! | [`shadow`] | a shadow policy beside the deciding policy |
 //! | [`network`] | access to a service over the network |
 //! | [`schemas`] | JSON output and the published schemas |
+//! | [`clusters`] | jobs that go to one of several clusters |
+//! | [`cluster_faults`] | the same, with services that hang or lose answers and clients that are killed |
 //! | [`batch`] | many jobs at once |
 //! | [`notices`] | notices to users |
 //! | [`arrays`] | arrays and dependent jobs |
@@ -28,6 +30,8 @@ mod answers;
 mod arrays;
 mod backup;
 mod batch;
+mod cluster_faults;
+mod clusters;
 mod demo;
 mod detach;
 mod frontends;

@@ -5,12 +5,14 @@
 //! | [`help`] | help and version |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
+//! | [`replay_clusters`] | `tollgate replay --clusters` |
 //! | [`forecast`] | `tollgate forecast` |
 //! | [`exec_policy`] | policies that are other programs |
 //! | [`gantt`] | the picture of a schedule |
 //! | [`records`] | traces of every format, from a file, a directory or standard input |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
 //! | [`study`] | `tollgate study` |
+//! | [`study_batch`] | `tollgate study run --on`, with a stand-in for Slurm |
 //! | [`study_report`] | `tollgate study report` |
 //! | [`trace`] | `tollgate trace` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
@@ -44,10 +46,12 @@ mod program;
 mod published;
 mod records;
 mod replay;
+mod replay_clusters;
 mod same_bytes;
 mod sessions;
 mod sites;
 mod study;
+mod study_batch;
 mod study_report;
 mod trace;
 mod workers;

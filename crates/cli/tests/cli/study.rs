@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::program::{command, file, folder, tollgate, trace};
+use crate::program::{file, folder, tollgate, trace};
 
 /// Two policies on forty jobs. The second claim is expected to hold and does not.
-const SMALL: &str = r#"
+pub(crate) const SMALL: &str = r#"
 name = "small"
 title = "A small one"
 seeds = 2
@@ -49,16 +49,16 @@ by = 86400
 "#;
 
 /// Writes the small study, and clears the directory of its test.
-fn small(name: &'static str, out: &str) -> &'static str {
+pub(crate) fn small(name: &'static str, out: &str) -> &'static str {
     fs::remove_dir_all(out_folder(out)).ok();
     file(name, SMALL.as_bytes())
 }
 
-fn out_folder(out: &str) -> PathBuf {
+pub(crate) fn out_folder(out: &str) -> PathBuf {
     folder().join(out)
 }
 
-fn read(out: &str, name: &str) -> String {
+pub(crate) fn read(out: &str, name: &str) -> String {
     fs::read_to_string(out_folder(out).join(name)).expect(name)
 }
 
@@ -146,27 +146,6 @@ fn chunks_are_gathered() {
         read("study-chunks", "results.csv"),
         read("study-whole", "results.csv")
     );
-}
-
-#[test]
-fn a_dry_run_prints_the_script_of_the_job_array() {
-    let study = small("study-slurm.toml", "study-slurm");
-    let words = ["study", "run", study, "--on", "slurm", "--dry-run", "--out"];
-    let changes = [
-        "study-slurm",
-        "--seeds",
-        "3",
-        "--scale",
-        "0.5",
-        "--chunks",
-        "4",
-    ];
-    let script = tollgate(&[&words[..], &changes[..]].concat()).answer();
-    let script = script
-        .replace(&folder().display().to_string(), "[FOLDER]")
-        .replace(env!("CARGO_BIN_EXE_tollgate"), "[TOLLGATE]");
-    insta::assert_snapshot!(script);
-    assert!(!out_folder("study-slurm").exists());
 }
 
 #[test]
@@ -297,71 +276,6 @@ fn main_claims_hold_on_the_trace_of_the_paper() {
         assert!(is(id, ",fails,fails,each,0.9"), "{id}\n{ledger}");
     }
     assert!(is("urgency-risk-rises", ",fails,fails,"), "{ledger}");
-}
-
-/// A mock batch system that runs the elements of an array at once, one after another.
-const SBATCH: &str = r#"#!/bin/sh
-for word; do script=$word; done
-chunks=$(sed -n 's/^#SBATCH --array=1-//p' "$script")
-for element in $(seq "$chunks"); do
-  SLURM_ARRAY_TASK_ID=$element sh "$script" || exit 1
-done
-"#;
-
-#[cfg(unix)]
-#[test]
-fn job_array_is_awaited_and_its_results_gathered() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let study = small("study-array.toml", "study-array");
-    let bin = folder().join("study-array-bin");
-    fs::create_dir_all(&bin).unwrap();
-    fs::write(bin.join("sbatch"), SBATCH).unwrap();
-    fs::set_permissions(bin.join("sbatch"), fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let words = [
-        "study",
-        "run",
-        study,
-        "--on",
-        "slurm",
-        "--out",
-        "study-array",
-    ];
-    let output = command(&words).env("PATH", path).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("waiting for 4 chunks"), "{said}");
-    let pieces = files("study-array")
-        .into_iter()
-        .filter(|name| name.starts_with("piece-"));
-    assert_eq!(pieces.count(), 4);
-}
-
-#[test]
-fn missing_batch_system_gives_a_hint() {
-    let study = small("study-nowhere.toml", "study-nowhere");
-    let words = [
-        "study",
-        "run",
-        study,
-        "--on",
-        "slurm",
-        "--out",
-        "study-nowhere",
-        "--quiet",
-    ];
-    let output = command(&words).env("PATH", "").output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        said.starts_with("error: `sbatch` cannot be run: "),
-        "{said}"
-    );
-    assert!(
-        said.contains("hint: is this a host of the cluster?"),
-        "{said}"
-    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The state of a simulated machine: attempts that progress by share, under a clock that the caller
 //! advances.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, Instant,
@@ -28,7 +28,8 @@ pub(super) struct SimMachine {
 struct SimTask {
     launch: LaunchSpec,
     program: SimProgram,
-    started: Instant,
+    /// The start; None while the task waits for the end of the one that it follows.
+    started: Option<Instant>,
     /// Seconds of the program that are done.
     done: f64,
     /// Processor seconds used.
@@ -44,26 +45,56 @@ impl SimMachine {
         if self.tasks.contains_key(&launch.attempt) {
             return;
         }
-        let runs = !matches!(deed.status, AttemptStatus::NotStarted { .. });
         let task = SimTask {
             launch: launch.clone(),
             program: deed,
-            started: self.now,
+            started: None,
             done: 0.0,
             cpu: 0.0,
             stop_requested: None,
             end: None,
         };
         self.tasks.insert(launch.attempt, task);
-        if runs {
-            let at = self.now;
-            self.report(
-                launch.attempt,
-                AttemptEvent::Started(AttemptStart { pid: None, at }),
-            );
+        if !self.is_unfinished(launch.after) {
+            self.begin(launch.attempt);
         }
         self.enforce_lease();
         self.finish_due();
+    }
+
+    fn is_unfinished(&self, attempt: Option<AttemptId>) -> bool {
+        let task = attempt.and_then(|attempt| self.tasks.get(&attempt));
+        task.is_some_and(|task| task.end.is_none())
+    }
+
+    fn begin(&mut self, attempt: AttemptId) {
+        let at = self.now;
+        let Some(task) = self.tasks.get_mut(&attempt) else {
+            return;
+        };
+        task.started = Some(at);
+        if task.has_program() {
+            self.report(
+                attempt,
+                AttemptEvent::Started(AttemptStart { pid: None, at }),
+            );
+        }
+    }
+
+    /// Starts the task that follows one that has ended. A task that follows one that never started now
+    /// follows the one before it.
+    fn begin_follower(&mut self, ended: AttemptId) {
+        let before = self.tasks.get(&ended).and_then(|task| task.launch.after);
+        let mut next = self.tasks.iter_mut().filter(|(_, task)| {
+            task.launch.after == Some(ended) && task.started.is_none() && task.end.is_none()
+        });
+        let Some((&attempt, task)) = next.next() else {
+            return;
+        };
+        task.launch.after = before;
+        if !self.is_unfinished(before) {
+            self.begin(attempt);
+        }
     }
 
     /// Sets the share of a running task.
@@ -76,7 +107,9 @@ impl SimMachine {
     /// Asks a task to end.
     pub(super) fn kill(&mut self, attempt: AttemptId, why: KillReason) {
         let now = self.now;
-        if let Some(task) = self.tasks.get_mut(&attempt) {
+        let task = self.tasks.get_mut(&attempt);
+        let is_meant = |task: &&mut SimTask| why != KillReason::Withdrawn || task.started.is_none();
+        if let Some(task) = task.filter(is_meant) {
             task.stop_requested.get_or_insert((now, why));
         }
         self.finish_due();
@@ -107,9 +140,8 @@ impl SimMachine {
 
     /// Returns whether an attempt was started here and its end is not acknowledged.
     pub(super) fn has_started(&self, attempt: AttemptId) -> bool {
-        self.tasks
-            .get(&attempt)
-            .is_some_and(|task| !matches!(task.program.status, AttemptStatus::NotStarted { .. }))
+        let task = self.tasks.get(&attempt);
+        task.is_some_and(|task| task.started.is_some() && task.has_program())
     }
 
     /// Returns every attempt that was submitted and has not ended.
@@ -118,10 +150,7 @@ impl SimMachine {
         running
             .map(|(&attempt, task)| RunningAttempt {
                 attempt,
-                started: Some(AttemptStart {
-                    pid: None,
-                    at: task.started,
-                }),
+                started: task.started.map(|at| AttemptStart { pid: None, at }),
                 cpu: Span::from_secs_f64(task.cpu),
             })
             .collect()
@@ -130,14 +159,30 @@ impl SimMachine {
     /// Queues every unacknowledged report again, for a caller that has received none.
     pub(super) fn repeat_reports(&mut self) {
         self.reports.clear();
-        for (&attempt, task) in &self.tasks {
-            let at = task.started;
-            let runs = !matches!(task.program.status, AttemptStatus::NotStarted { .. });
-            let started = runs.then_some(AttemptEvent::Started(AttemptStart { pid: None, at }));
+        for attempt in self.in_order_of_starts() {
+            let task = &self.tasks[&attempt];
+            let runs = task.started.filter(|_| task.has_program());
+            let started = runs.map(|at| AttemptEvent::Started(AttemptStart { pid: None, at }));
             for event in started.into_iter().chain(task.end.clone()) {
                 self.reports.push(AttemptReport { attempt, event });
             }
         }
+    }
+
+    /// Returns all attempts, each after the one that it follows.
+    fn in_order_of_starts(&self) -> Vec<AttemptId> {
+        let mut order = Vec::new();
+        let mut left: BTreeSet<AttemptId> = self.tasks.keys().copied().collect();
+        while let Some(&first) = left.first() {
+            let mut chain = Vec::new();
+            let mut next = Some(first);
+            while let Some(attempt) = next.filter(|attempt| left.remove(attempt)) {
+                chain.push(attempt);
+                next = self.tasks[&attempt].launch.after;
+            }
+            order.extend(chain.into_iter().rev());
+        }
+        order
     }
 
     /// Sets the end of the lease to `until`.
@@ -182,6 +227,10 @@ impl SimMachine {
     }
 
     fn next_end_of(&self, task: &SimTask) -> Instant {
+        let Some(started) = task.started else {
+            let stopped = task.stop_requested.map_or(Instant::MAX, |(at, _)| at);
+            return stopped.max(self.now);
+        };
         let left = task.program.duration.as_secs_f64() - task.done;
         let by_itself = self.now + Span::ceil_secs_f64(left / self.rate(task));
         let stopped = task.stop_requested.map(|(at, _)| at + task.grace());
@@ -189,7 +238,7 @@ impl SimMachine {
             .launch
             .limits
             .wall
-            .map(|wall| task.started + wall + task.grace());
+            .map(|wall| started + wall + task.grace());
         [stopped, limit]
             .into_iter()
             .flatten()
@@ -205,7 +254,7 @@ impl SimMachine {
         }
         let part = |node| {
             let on_node = self.tasks.values().filter(|other| {
-                other.end.is_none() && other.program.busy && other.launch.nodes.contains(node)
+                other.runs() && other.program.busy && other.launch.nodes.contains(node)
             });
             task.launch.share / on_node.map(|other| other.launch.share).sum::<f64>()
         };
@@ -219,7 +268,7 @@ impl SimMachine {
         }
         let rates: Vec<f64> = self.tasks.values().map(|task| self.rate(task)).collect();
         for (task, rate) in self.tasks.values_mut().zip(rates) {
-            if task.end.is_none() {
+            if task.runs() {
                 task.done += rate * secs;
                 let procs = task.launch.nodes.len() as f64;
                 task.cpu += if task.program.busy {
@@ -246,6 +295,12 @@ impl SimMachine {
     }
 
     fn outcome_of(&self, task: &SimTask) -> AttemptOutcome {
+        let Some(started) = task.started else {
+            let reason = "it was killed before it started".to_owned();
+            let mut ended = AttemptOutcome::not_started("start", reason, self.now);
+            ended.killed = task.stop_requested.map(|(_, why)| why);
+            return ended;
+        };
         let left = task.program.duration.as_secs_f64() - task.done;
         let by_itself = left <= Span::TICK.as_secs_f64();
         let asked = task
@@ -259,7 +314,7 @@ impl SimMachine {
             },
             killed: (!by_itself).then_some(asked),
             at: self.now,
-            wall: self.now.since(task.started),
+            wall: self.now.since(started),
             cpu: Span::from_secs_f64(task.cpu),
             peak_memory: None,
         }
@@ -273,6 +328,7 @@ impl SimMachine {
         {
             task.end = Some(event.clone());
             self.report(attempt, event);
+            self.begin_follower(attempt);
         }
     }
 
@@ -282,6 +338,15 @@ impl SimMachine {
 }
 
 impl SimTask {
+    /// Returns whether the program can be started.
+    const fn has_program(&self) -> bool {
+        !matches!(self.program.status, AttemptStatus::NotStarted { .. })
+    }
+
+    const fn runs(&self) -> bool {
+        self.started.is_some() && self.end.is_none()
+    }
+
     /// Returns the time that the program continues after it was asked to end.
     fn grace(&self) -> Span {
         if self.program.ignores_sigterm {

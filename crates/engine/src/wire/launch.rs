@@ -25,6 +25,8 @@ pub(crate) struct LaunchOnWire {
     umask: u32,
     limits: LaunchLimits,
     share: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<AttemptId>,
 }
 
 /// A string as text if it is UTF-8, otherwise as bytes.
@@ -75,6 +77,7 @@ impl From<LaunchSpec> for LaunchOnWire {
             umask: launch.umask,
             limits: launch.limits,
             share: launch.share,
+            after: launch.after,
         }
     }
 }
@@ -98,6 +101,7 @@ impl From<LaunchOnWire> for LaunchSpec {
             umask: wire.umask,
             limits: wire.limits,
             share: wire.share,
+            after: wire.after,
         }
     }
 }

@@ -39,13 +39,13 @@ impl DurableSite {
     }
 
     /// Returns the site at [`Instant::ZERO`] with every pending timer reset, and without the state
-    /// that makes no difference as long as its measured value stays the same. Sites that can behave
+    /// that makes no difference as long as its measured values stay the same. Sites that can behave
     /// alike from now on become equal. The site may begin a round whenever its period has ended,
     /// even in its quiet time, which allows more than the real site does.
     #[must_use]
     pub fn untimed(&self) -> Self {
         let mut site = self.clone();
-        let timing = site.timing();
+        let timing = site.terms().timing;
         for timer in SiteTimer::ALL {
             let full = match timer {
                 SiteTimer::Period => timing.period,

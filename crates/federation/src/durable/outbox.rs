@@ -59,7 +59,9 @@ mod tests {
 
     #[test]
     fn effects_after_a_record_wait_until_it_is_written() {
-        let record = SiteRecord::Promised(Ballot::NONE);
+        let record = SiteRecord::Promised {
+            ballot: Ballot::NONE,
+        };
         let (mut outbox, mut effects) = (Outbox::default(), Vec::new());
         outbox.put(SiteEffect::Delete, &mut effects);
         outbox.write(record, &mut effects);

@@ -1,33 +1,44 @@
 //! A site: events in, effects out.
 
+mod rounds;
+mod transfers;
+
+use std::sync::Arc;
+
 use tollgate_model::Instant;
 
 use super::model_checking::SiteTimersMut;
 use super::outbox::Outbox;
 use super::persistent_state::DurableState;
 use super::round::{ProposalRound, RoundOutcome};
-use crate::message::{ReportRefusal, SiteEffect, SiteEvent, SiteMessage, SiteRecord, SiteReport};
-use crate::site::{Ballot, SiteId, SiteValue};
-use crate::timing::SessionTiming;
+use crate::membership::{MembershipError, SessionTerms};
+use crate::message::{SiteEffect, SiteEvent, SiteMessage, SiteRecord, SiteReport};
+use crate::site::{Ballot, SiteId, SiteMeasurement};
 
 /// A site in the durable form of the protocol.
 ///
 /// A driver creates the site with [`DurableSite::new`], or after a crash with
 /// [`DurableSite::restored`] from the state on disk. It passes events to [`DurableSite::handle`],
 /// with [`SiteEvent::Due`] no later than at [`DurableSite::next_wake`], and carries out the effects
-/// in order. Time never goes back.
+/// in order. Time never goes back while the site runs.
+///
+/// A site takes part in rounds once its driver has sent [`SiteEvent::Measured`] and
+/// [`SiteEvent::Running`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DurableSite {
     id: SiteId,
-    sites: u32,
-    timing: SessionTiming,
+    terms: Arc<SessionTerms>,
     durable: DurableState,
     outbox: Outbox,
-    /// The site's current value, and its value in this period: the value of a round never changes.
-    measured: SiteValue,
-    frozen: Option<SiteValue>,
-    running: u32,
+    /// The site's current values, and its values in this period: the values of a round never
+    /// change.
+    measured: Option<SiteMeasurement>,
+    frozen: Option<SiteMeasurement>,
+    /// Number of running proxies; None if the queue cannot be read.
+    running: Option<u32>,
     activity: SiteActivity,
+    /// The outcome of the last round that the site proposed and decided.
+    last_outcome: Option<(Ballot, RoundOutcome)>,
     /// The report that the site sent in the round that it promised last.
     answered: Option<(Ballot, SiteReport)>,
     /// The highest ballot that the site has seen without promising it.
@@ -59,51 +70,72 @@ pub enum SiteActivity {
 }
 
 impl DurableSite {
-    /// Creates a site of `sites` sites with `proxies` proxies, all pending. Its first period begins
-    /// at `first_period`.
+    /// Creates a site that begins the session with `proxies` proxies. `id` is a member. The site's
+    /// first period begins at `first_period`.
     pub fn new(
         id: SiteId,
-        sites: u32,
-        timing: SessionTiming,
+        terms: impl Into<Arc<SessionTerms>>,
         proxies: u32,
+        first_period: Instant,
+    ) -> Self {
+        let terms = terms.into();
+        let durable = DurableState::new(terms.membership.epoch(), proxies);
+        Self::with_state(id, terms, durable, first_period)
+    }
+
+    /// Restores a site at `now` from its state on disk. The site keeps its promises: it begins no
+    /// round before its cool-down has ended, also if the clock was set back meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// `id` is not a member, or the state is of another epoch: see
+    /// [`Membership::entry`](crate::Membership::entry).
+    pub fn restored(
+        id: SiteId,
+        terms: impl Into<Arc<SessionTerms>>,
+        mut durable: DurableState,
+        now: Instant,
+    ) -> Result<Self, MembershipError> {
+        let terms = terms.into();
+        let (state, session) = (durable.epoch, terms.membership.epoch());
+        if state != session {
+            return Err(MembershipError::OtherEpoch { state, session });
+        }
+        if !terms.membership.contains(id) {
+            return Err(MembershipError::UnknownSite(id));
+        }
+        let quiet_until = now + terms.timing.cool_down();
+        durable.cool_until = durable.cool_until.min(quiet_until);
+        let open = durable.unconfirmed().next().is_some();
+        let first_period = now + terms.timing.period;
+        Ok(Self {
+            quiet_until,
+            repeat_at: open.then_some(now),
+            ..Self::with_state(id, terms, durable, first_period)
+        })
+    }
+
+    fn with_state(
+        id: SiteId,
+        terms: Arc<SessionTerms>,
+        durable: DurableState,
         first_period: Instant,
     ) -> Self {
         Self {
             id,
-            sites,
-            timing,
-            durable: DurableState::new(proxies),
+            terms,
+            durable,
             outbox: Outbox::default(),
-            measured: SiteValue(0.0),
+            measured: None,
             frozen: None,
-            running: 0,
+            running: None,
             activity: SiteActivity::Idle,
+            last_outcome: None,
             answered: None,
             highest_seen: Ballot::NONE,
             quiet_until: Instant::ZERO,
             next_period: first_period,
             repeat_at: None,
-        }
-    }
-
-    /// Restores a site at `now` from its state on disk. The site keeps its promises: it begins no
-    /// round before its cool-down has ended.
-    pub fn restored(
-        id: SiteId,
-        sites: u32,
-        timing: SessionTiming,
-        durable: DurableState,
-        running: u32,
-        now: Instant,
-    ) -> Self {
-        let quiet_until = now + timing.cool_down();
-        let open = durable.unconfirmed().next().is_some();
-        Self {
-            durable,
-            running,
-            quiet_until,
-            repeat_at: open.then_some(now),
-            ..Self::new(id, sites, timing, 0, now + timing.period)
         }
     }
 
@@ -122,14 +154,29 @@ impl DurableSite {
         &self.activity
     }
 
-    /// Returns the number of the site's running proxies.
-    pub const fn running(&self) -> u32 {
+    /// Returns the terms of the site's session.
+    pub fn terms(&self) -> &SessionTerms {
+        &self.terms
+    }
+
+    /// Returns the ballot and the outcome of the last round that the site proposed and decided;
+    /// None if there is none since the site was created or restored.
+    pub const fn last_outcome(&self) -> Option<(Ballot, RoundOutcome)> {
+        self.last_outcome
+    }
+
+    /// Returns the number of the site's running proxies; None if the queue cannot be read.
+    pub const fn running(&self) -> Option<u32> {
         self.running
     }
 
-    /// Returns the number of the site's pending proxies.
+    /// Returns the number of the site's pending proxies; 0 if the queue cannot be read, or if more
+    /// proxies run than the site has.
     pub const fn pending(&self) -> u32 {
-        self.durable.proxies.saturating_sub(self.running)
+        match self.running {
+            Some(running) => self.durable.proxies.saturating_sub(running),
+            None => 0,
+        }
     }
 
     /// Returns the time by which the site needs the next [`SiteEvent::Due`].
@@ -149,12 +196,13 @@ impl DurableSite {
     /// Handles an event and appends its effects.
     pub fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
         match event {
-            SiteEvent::Measured(worth) => self.measured = worth,
-            SiteEvent::Running(running) => self.running = running,
+            SiteEvent::Measured(measured) => self.measured = Some(measured.finite()),
+            SiteEvent::Running(running) => self.running = Some(running),
+            SiteEvent::Unreachable => self.on_unreachable(),
             SiteEvent::Written(number) => self.outbox.on_written(number, effects),
             SiteEvent::Due => self.on_due(now, effects),
             // A message from an unknown site, or from the site itself, is ignored.
-            SiteEvent::Received { from, .. } if from.0 >= self.sites || from == self.id => {}
+            SiteEvent::Received { from, .. } if !self.is_other_member(from) => {}
             SiteEvent::Received { from, message } => self.on_message(now, from, message, effects),
         }
     }
@@ -199,243 +247,21 @@ impl DurableSite {
         }
     }
 
-    /// Repeats the unconfirmed transfers of a donor until the receiver confirms them.
-    fn repeat_grants(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
-        let open: Vec<(Ballot, SiteId)> = self.durable.unconfirmed().collect();
-        self.repeat_at = (!open.is_empty()).then(|| now + self.timing.time_out());
-        for (ballot, to) in open {
-            self.send(to, SiteMessage::Given { ballot }, effects);
-        }
-    }
-
-    fn begin_period(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
-        self.frozen = None;
-        self.next_period += self.timing.period;
-        if self.next_period <= now {
-            self.next_period = now + self.timing.period;
-        }
-        let free = self.activity == SiteActivity::Idle && !self.is_cooling_down(now);
-        if free && self.quiet_until <= now && self.sites > 1 {
-            self.propose(now, effects);
-        }
-    }
-
-    fn propose(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
-        let ballot = self.durable.promised.max(self.highest_seen).next(self.id);
-        let own = self.report();
-        self.write(SiteRecord::Promised(ballot), effects);
-        self.activity = SiteActivity::Proposing(ProposalRound {
-            ballot,
-            own,
-            answers: Default::default(),
-            deadline: now + self.timing.time_out(),
-        });
-        let worth = own.worth;
-        let id = self.id;
-        for to in (0..self.sites).map(SiteId).filter(|&to| to != id) {
-            self.send(to, SiteMessage::Propose { ballot, worth }, effects);
-        }
-    }
-
-    /// Promises a round, unless its ballot is too old or the site is busy. A promise ends the
-    /// site's own round, because the later round decides.
-    fn on_propose(
-        &mut self,
-        now: Instant,
-        from: SiteId,
-        ballot: Ballot,
-        effects: &mut Vec<SiteEffect>,
-    ) {
-        if ballot.site != from {
-            return;
-        }
-        // The ballot counts even if the site does not promise it: the site's own next ballot must
-        // be later.
-        self.highest_seen = self.highest_seen.max(ballot);
-        let report = match self.answered {
-            Some((round, report)) if round == ballot => Ok(report),
-            Some(_) | None if ballot <= self.durable.promised => {
-                Err(ReportRefusal::Promised(self.durable.promised))
-            }
-            Some(_) | None if self.is_busy(now) => Err(ReportRefusal::Busy),
-            Some(_) | None => Ok(self.promise(now, ballot, effects)),
-        };
-        self.send(from, SiteMessage::Answer { ballot, report }, effects);
-    }
-
-    fn promise(
-        &mut self,
-        now: Instant,
-        ballot: Ballot,
-        effects: &mut Vec<SiteEffect>,
-    ) -> SiteReport {
-        self.activity = SiteActivity::Idle;
-        self.quiet_until = now + self.timing.cool_down();
-        let report = self.report();
-        self.answered = Some((ballot, report));
-        self.write(SiteRecord::Promised(ballot), effects);
-        report
-    }
-
-    fn on_answer(
-        &mut self,
-        now: Instant,
-        from: SiteId,
-        ballot: Ballot,
-        report: Result<SiteReport, ReportRefusal>,
-        effects: &mut Vec<SiteEffect>,
-    ) {
-        if let Err(ReportRefusal::Promised(later)) = report {
-            self.highest_seen = self.highest_seen.max(later);
-        }
-        let SiteActivity::Proposing(round) = &mut self.activity else {
-            return;
-        };
-        if round.ballot != ballot {
-            return;
-        }
-        round.answers.entry(from).or_insert(report);
-        if round.is_complete(self.sites) {
-            self.decide(now, effects);
-        }
-    }
-
-    fn decide(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
-        let SiteActivity::Proposing(round) = &self.activity else {
-            return;
-        };
-        let ballot = round.ballot;
-        let outcome = round.outcome(self.id, self.sites);
-        self.activity = SiteActivity::Idle;
-        self.quiet_until = now + self.timing.cool_down();
-        match outcome {
-            RoundOutcome::NoMajority | RoundOutcome::NoDonor => {}
-            RoundOutcome::Decided { highest, donor } if highest == self.id => {
-                self.request(now, ballot, donor, effects);
-            }
-            RoundOutcome::Decided { highest, donor } => {
-                self.write(SiteRecord::Relinquished(ballot), effects);
-                self.send(highest, SiteMessage::Handover { ballot, donor }, effects);
-            }
-        }
-    }
-
-    fn on_handover(
-        &mut self,
-        now: Instant,
-        from: SiteId,
-        ballot: Ballot,
-        donor: SiteId,
-        effects: &mut Vec<SiteEffect>,
-    ) {
-        let mine = ballot.site == from && ballot == self.durable.promised;
-        let sound = donor.0 < self.sites && donor != self.id;
-        let over = self.durable.added.contains_key(&ballot);
-        if mine && sound && !over && !self.is_busy(now) {
-            self.request(now, ballot, donor, effects);
-        }
-    }
-
-    fn request(
-        &mut self,
-        now: Instant,
-        ballot: Ballot,
-        donor: SiteId,
-        effects: &mut Vec<SiteEffect>,
-    ) {
-        self.activity = SiteActivity::Requesting {
-            ballot,
-            donor,
-            deadline: now + self.timing.time_out(),
-        };
-        self.send(donor, SiteMessage::Request { ballot }, effects);
-    }
-
-    /// Gives a proxy, at most once a round, if the site may and can.
-    fn on_request(
-        &mut self,
-        now: Instant,
-        from: SiteId,
-        ballot: Ballot,
-        effects: &mut Vec<SiteEffect>,
-    ) {
-        let answer = match self.durable.given.get(&ballot) {
-            Some(transfer) if transfer.to == from => SiteMessage::Given { ballot },
-            Some(_) => SiteMessage::Denied { ballot },
-            None if self.may_give(now, ballot) => {
-                self.give(now, from, ballot, effects);
-                SiteMessage::Given { ballot }
-            }
-            None => SiteMessage::Denied { ballot },
-        };
-        self.send(from, answer, effects);
-    }
-
-    fn may_give(&self, now: Instant, ballot: Ballot) -> bool {
-        ballot >= self.durable.promised && !self.is_busy(now) && self.pending() >= 2
-    }
-
-    fn give(&mut self, now: Instant, to: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
-        // The site's own round, if any, is earlier than this one.
-        self.activity = SiteActivity::Idle;
-        let cool_until = now + self.timing.cool_down();
-        let record = SiteRecord::Given {
-            ballot,
-            to,
-            cool_until,
-        };
-        self.write(record, effects);
-        self.outbox.put(SiteEffect::Delete, effects);
-        let repeat = now + self.timing.time_out();
-        self.repeat_at = Some(self.repeat_at.map_or(repeat, |at| at.min(repeat)));
-    }
-
-    /// Receives a proxy. The site accepts it in any activity, because the donor no longer has it.
-    fn on_given(
-        &mut self,
-        now: Instant,
-        from: SiteId,
-        ballot: Ballot,
-        effects: &mut Vec<SiteEffect>,
-    ) {
-        if !self.durable.added.contains_key(&ballot) {
-            let cool_until = now + self.timing.cool_down();
-            let record = SiteRecord::Added {
-                ballot,
-                from,
-                cool_until,
-            };
-            self.write(record, effects);
-            self.outbox.put(SiteEffect::Add, effects);
-        }
-        self.on_denied(from, ballot);
-        self.send(from, SiteMessage::Confirm { ballot }, effects);
-    }
-
-    /// Ends the request that this message answers.
-    fn on_denied(&mut self, from: SiteId, ballot: Ballot) {
-        let over = matches!(
-            self.activity,
-            SiteActivity::Requesting { ballot: asked, donor, .. } if asked == ballot && donor == from
-        );
-        if over {
+    /// Abandons the site's own round: it would ask for a proxy that it cannot submit.
+    fn on_unreachable(&mut self) {
+        self.running = None;
+        if let SiteActivity::Proposing(_) = self.activity {
             self.activity = SiteActivity::Idle;
         }
     }
 
-    fn on_confirm(&mut self, from: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
-        let transfer = self.durable.given.get(&ballot);
-        if transfer.is_some_and(|transfer| transfer.to == from && !transfer.confirmed) {
-            self.write(SiteRecord::Confirmed(ballot), effects);
-        }
+    /// Returns whether the driver can read the queue and has measured the site.
+    const fn is_reachable(&self) -> bool {
+        self.running.is_some() && self.measured.is_some()
     }
 
-    /// Returns the site's report and fixes its value for the rest of the period.
-    fn report(&mut self) -> SiteReport {
-        SiteReport {
-            worth: *self.frozen.get_or_insert(self.measured),
-            pending: self.pending(),
-        }
+    fn is_other_member(&self, site: SiteId) -> bool {
+        site != self.id && self.terms.membership.contains(site)
     }
 
     /// Returns whether the site takes part in a move, or did so within its cool-down.
@@ -456,15 +282,12 @@ impl DurableSite {
         self.outbox.put(SiteEffect::Send { to, message }, effects);
     }
 
-    pub(super) const fn timing(&self) -> SessionTiming {
-        self.timing
-    }
-
     /// Drops the state that makes no difference as long as the site's measured value stays the
     /// same.
     pub(super) fn forget(&mut self) {
         self.outbox.forget();
-        self.frozen = self.frozen.filter(|frozen| *frozen != self.measured);
+        self.last_outcome = None;
+        self.frozen = self.frozen.filter(|frozen| Some(*frozen) != self.measured);
         if self.highest_seen <= self.durable.promised {
             self.highest_seen = Ballot::NONE;
         }

@@ -1,85 +1,36 @@
 //! Tests of the durable form over long times, with many sites.
 
 use tollgate_federation::durable::{DurableSite, DurableState};
-use tollgate_federation::{SiteEffect, SiteEvent, SiteId, SiteMessage, SiteRecord};
+use tollgate_federation::{SiteEffect, SiteId, SiteMessage, SiteRecord};
 use tollgate_model::{Instant, Span};
 
-use crate::network::{MessageFaults, SiteNetwork, TIMING};
-
-const PROXIES: u32 = 6;
-
-/// Creates sites with random phases and values.
-fn sites(count: u32, faults: MessageFaults, seed: u64) -> SiteNetwork<DurableSite> {
-    let mut network = SiteNetwork::new(Vec::new(), faults, seed);
-    network.down = vec![false; count as usize];
-    network.disk = vec![Vec::new(); count as usize];
-    for id in 0..count {
-        let first = Span::from_secs_f64(network.unit() * TIMING.period.as_secs_f64());
-        let first = Instant::ZERO + first;
-        let site = DurableSite::new(SiteId(id), count, TIMING, PROXIES, first);
-        network.sites.push(site);
-    }
-    network
-}
-
-/// Runs `periods` periods. In each period a value is redrawn with probability 0.3, and pending
-/// proxies are dispatched and return. `between` may do more.
-fn run(
-    network: &mut SiteNetwork<DurableSite>,
-    periods: i64,
-    mut between: impl FnMut(&mut SiteNetwork<DurableSite>),
-) {
-    let mut worths: Vec<f64> = network.sites.iter().map(|_| 0.0).collect();
-    for period in 1..=periods {
-        for worth in &mut worths {
-            if period == 1 || network.unit() < 0.3 {
-                *worth = network.unit();
-            }
-        }
-        network.measure(&worths);
-        for site in 0..network.sites.len() {
-            let all = network.sites[site].durable().proxies;
-            let running = (network.unit() * f64::from(all)) as u32;
-            network.deliver(site, SiteEvent::Running(running));
-        }
-        between(network);
-        network.run_until(Instant::ZERO + Span::from_secs(600 * period));
-        check_conservation(network);
-    }
-}
-
-/// Checks invariant 1: pending, running and in-flight proxies add up to the initial number.
-fn check_conservation(network: &SiteNetwork<DurableSite>) {
-    let held: u32 = network
-        .sites
-        .iter()
-        .map(|site| site.durable().proxies)
-        .sum();
-    let given = network.sites.iter().flat_map(|site| &site.durable().given);
-    let in_flight = given.filter(|(ballot, transfer)| {
-        let receiver = &network.sites[transfer.to.0 as usize];
-        !receiver.durable().added.contains_key(ballot)
-    });
-    let all = PROXIES * network.sites.len() as u32;
-    assert_eq!(held + in_flight.count() as u32, all);
-}
+use crate::network::{MessageFaults, SiteNetwork};
+use crate::session::{PROXIES, restore, run, sites};
 
 /// Returns the number of transfers that began while another was in flight, and the number of all
 /// transfers that began.
 fn overlaps(network: &SiteNetwork<DurableSite>) -> (usize, usize) {
     let mut spans: Vec<(Instant, Instant)> = Vec::new();
     for site in &network.sites {
-        for (ballot, transfer) in &site.durable().given {
+        for record in &network.disk[site.id().0 as usize] {
+            let &SiteRecord::Given {
+                ballot,
+                to: receiver,
+                ..
+            } = record
+            else {
+                continue;
+            };
             let of = |wanted: fn(&SiteMessage) -> bool, from: SiteId, to: SiteId| {
                 let sent = network.sent.iter();
                 let mut sent = sent.filter(move |s| (s.1, s.2) == (from, to) && wanted(&s.3));
-                sent.find(|s| message_ballot(&s.3) == Some(*ballot))
+                sent.find(|s| message_ballot(&s.3) == Some(ballot))
                     .map(|s| s.0)
             };
             let request = |m: &SiteMessage| matches!(m, SiteMessage::Request { .. });
             let confirm = |m: &SiteMessage| matches!(m, SiteMessage::Confirm { .. });
-            let begin = of(request, transfer.to, site.id());
-            let end = of(confirm, transfer.to, site.id());
+            let begin = of(request, receiver, site.id());
+            let end = of(confirm, receiver, site.id());
             spans.extend(begin.zip(end));
         }
     }
@@ -157,17 +108,6 @@ fn run_with_crashes(count: u32, periods: i64, seed: u64) -> usize {
     network.count(SiteEffect::Add)
 }
 
-fn restore(network: &mut SiteNetwork<DurableSite>, at: usize) {
-    let mut durable = DurableState::new(PROXIES);
-    for &record in &network.disk[at] {
-        durable.apply(record);
-    }
-    let sites = network.sites.len() as u32;
-    let running = network.sites[at].running().min(durable.proxies);
-    let id = SiteId(at as u32);
-    network.sites[at] = DurableSite::restored(id, sites, TIMING, durable, running, network.now);
-}
-
 fn restart(network: &mut SiteNetwork<DurableSite>, at: usize) {
     restore(network, at);
     network.down[at] = false;
@@ -201,7 +141,7 @@ fn site_is_restored_from_its_records() {
     let mut network = sites(4, MessageFaults::default(), 4);
     run(&mut network, 50, |_| {});
     for (site, records) in network.sites.iter().zip(&network.disk) {
-        let mut durable = DurableState::new(PROXIES);
+        let mut durable = DurableState::new(1, PROXIES);
         records.iter().for_each(|&record| durable.apply(record));
         assert_eq!(&durable, site.durable());
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use tollgate_federation::{
-    SessionTiming, SiteEffect, SiteEvent, SiteId, SiteMessage, SiteRecord, SiteValue, durable,
-    paper,
+    Membership, MoveRule, SessionTerms, SessionTiming, SiteEffect, SiteEvent, SiteId,
+    SiteMeasurement, SiteMessage, SiteRecord, durable, paper,
 };
 use tollgate_model::{Instant, Span};
 
@@ -16,15 +16,30 @@ pub(crate) const TIMING: SessionTiming = SessionTiming {
     max_delay: Span::from_secs(12),
 };
 
+/// Returns the terms of a session of `count` sites.
+pub(crate) fn terms(count: u32, timing: SessionTiming, moves: MoveRule) -> SessionTerms {
+    SessionTerms {
+        membership: Membership::new(1, (0..count).map(SiteId)),
+        timing,
+        moves,
+    }
+}
+
 /// A site in either form.
 pub(crate) trait SiteProtocol {
     fn next_wake(&self) -> Instant;
+    /// Returns the epoch of the site's messages.
+    fn epoch(&self) -> u64;
     fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>);
 }
 
 impl SiteProtocol for paper::PaperSite {
     fn next_wake(&self) -> Instant {
         self.next_wake()
+    }
+
+    fn epoch(&self) -> u64 {
+        0
     }
 
     fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
@@ -35,6 +50,10 @@ impl SiteProtocol for paper::PaperSite {
 impl SiteProtocol for durable::DurableSite {
     fn next_wake(&self) -> Instant {
         self.next_wake()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.terms().membership.epoch()
     }
 
     fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
@@ -63,7 +82,8 @@ pub(crate) struct SiteNetwork<P> {
     pub(crate) disk: Vec<Vec<SiteRecord>>,
     /// Deletes and adds, with their time and site.
     pub(crate) changes: Vec<(Instant, SiteId, SiteEffect)>,
-    in_flight: BTreeMap<(Instant, u64), (SiteId, SiteEvent)>,
+    /// Events on their way to a site, with the epoch in which they count.
+    in_flight: BTreeMap<(Instant, u64), (SiteId, u64, SiteEvent)>,
     number: u64,
 }
 
@@ -90,8 +110,17 @@ impl<P: SiteProtocol> SiteNetwork<P> {
 
     pub(crate) fn measure(&mut self, worths: &[f64]) {
         for (site, &worth) in worths.iter().enumerate() {
-            self.deliver(site, SiteEvent::Measured(SiteValue(worth)));
+            self.measure_site(site, worth);
         }
+    }
+
+    pub(crate) fn measure_site(&mut self, at: usize, worth: f64) {
+        self.deliver(at, SiteEvent::Measured(SiteMeasurement::of_worth(worth)));
+    }
+
+    /// Returns a random time, at most `longest`.
+    pub(crate) fn delay(&mut self, longest: Span) -> Span {
+        Span::from_secs_f64(self.unit() * longest.as_secs_f64())
     }
 
     /// Passes an event to a site now.
@@ -99,21 +128,22 @@ impl<P: SiteProtocol> SiteNetwork<P> {
         let mut effects = Vec::new();
         self.sites[at].handle(self.now, event, &mut effects);
         let from = SiteId(at as u32);
+        let epoch = self.sites[at].epoch();
         for effect in effects {
             match effect {
-                SiteEffect::Send { to, message } => self.send(from, to, message),
+                SiteEffect::Send { to, message } => self.send(from, to, epoch, message),
                 SiteEffect::Write { number, record } => {
                     // The write takes a moment, and other events happen meanwhile.
                     self.disk[at].push(record);
                     let delay = Span::from_secs_f64(self.unit() * 0.1);
-                    self.put(delay, from, SiteEvent::Written(number));
+                    self.put(delay, from, epoch, SiteEvent::Written(number));
                 }
                 SiteEffect::Delete | SiteEffect::Add => self.changes.push((self.now, from, effect)),
             }
         }
     }
 
-    fn send(&mut self, from: SiteId, to: SiteId, message: SiteMessage) {
+    fn send(&mut self, from: SiteId, to: SiteId, epoch: u64, message: SiteMessage) {
         self.sent.push((self.now, from, to, message));
         let copies = if self.unit() < self.faults.loss {
             0
@@ -124,14 +154,14 @@ impl<P: SiteProtocol> SiteNetwork<P> {
             // 0.2 to 2 % of the period.
             let part = 0.1 + 0.9 * self.unit();
             let delay = Span::from_secs_f64(TIMING.max_delay.as_secs_f64() * part);
-            self.put(delay, to, SiteEvent::Received { from, message });
+            self.put(delay, to, epoch, SiteEvent::Received { from, message });
         }
     }
 
-    fn put(&mut self, delay: Span, to: SiteId, event: SiteEvent) {
+    fn put(&mut self, delay: Span, to: SiteId, epoch: u64, event: SiteEvent) {
         self.number += 1;
         let key = (self.now + delay, self.number);
-        self.in_flight.insert(key, (to, event));
+        self.in_flight.insert(key, (to, epoch, event));
     }
 
     /// Runs the network until `end`.
@@ -140,22 +170,23 @@ impl<P: SiteProtocol> SiteNetwork<P> {
             let up = (0..self.sites.len()).filter(|&site| !self.down[site]);
             let wake = up.map(|site| (self.sites[site].next_wake(), site)).min();
             let arrival = self.in_flight.first_key_value().map(|(&key, _)| key);
-            let (at, site, event) = match (arrival, wake) {
+            let (at, site, epoch, event) = match (arrival, wake) {
                 (Some(key), wake) if wake.is_none_or(|(wake, _)| key.0 <= wake) => {
-                    let (to, event) = self.in_flight[&key];
+                    let (to, epoch, event) = self.in_flight[&key];
                     if key.0 <= end {
                         self.in_flight.remove(&key);
                     }
-                    (key.0, to.0 as usize, event)
+                    (key.0, to.0 as usize, Some(epoch), event)
                 }
-                (_, Some((wake, site))) => (wake, site, SiteEvent::Due),
+                (_, Some((wake, site))) => (wake, site, None, SiteEvent::Due),
                 (_, None) => break,
             };
             if at > end {
                 break;
             }
             self.now = self.now.max(at);
-            if !self.down[site] {
+            let counts = epoch.is_none_or(|epoch| epoch == self.sites[site].epoch());
+            if counts && !self.down[site] {
                 self.deliver(site, event);
             }
         }
@@ -167,7 +198,7 @@ impl<P: SiteProtocol> SiteNetwork<P> {
     pub(crate) fn crash(&mut self, at: usize) {
         self.down[at] = true;
         let mut lost = 0;
-        self.in_flight.retain(|_, (to, event)| {
+        self.in_flight.retain(|_, (to, _, event)| {
             let own = to.0 as usize == at && matches!(event, SiteEvent::Written(_));
             lost += usize::from(own);
             !own

@@ -81,9 +81,21 @@ fn lowest_after(sites: &[SiteScore], passed: Option<(f64, usize)>) -> Option<(us
 /// Returns true if the newest proxy of `donor` would do less at `best` than at its present site: at
 /// `best` its wait begins anew, at `donor` part of the wait is over.
 fn would_lose(settings: &MigrationParams, donor: &SiteScore, best: &SiteScore) -> bool {
-    let run = settings.run_ticks;
-    let left = (donor.wait - f64::from(donor.newest)).max(settings.min_wait_left);
-    best.flops * run / (run + best.wait) < donor.flops * run / (run + left)
+    best.arriving(settings) < donor.staying(settings)
+}
+
+impl SiteScore {
+    /// Returns the work per tick of a proxy that arrives at the site: its wait begins anew.
+    pub fn arriving(&self, settings: &MigrationParams) -> f64 {
+        self.flops * settings.run_ticks / (settings.run_ticks + self.wait)
+    }
+
+    /// Returns the work per tick of the site's newest pending proxy if it stays: part of its wait is
+    /// over.
+    pub fn staying(&self, settings: &MigrationParams) -> f64 {
+        let left = (self.wait - f64::from(self.newest)).max(settings.min_wait_left);
+        self.flops * settings.run_ticks / (settings.run_ticks + left)
+    }
 }
 
 #[cfg(test)]

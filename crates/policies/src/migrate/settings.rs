@@ -114,6 +114,20 @@ impl MigrationParams {
         min_wait_left: 1.0,
         max_moves: 1,
     };
+
+    /// Returns the parameters for ticks of a second, where a proxy runs for `run_s` seconds; at
+    /// least 1. Times in ticks keep their ratio to the time that a proxy runs.
+    #[must_use]
+    pub fn in_seconds(self, run_s: f64) -> Self {
+        let run_s = run_s.max(1.0);
+        let scale = run_s / self.run_ticks;
+        Self {
+            run_ticks: run_s,
+            first_wait: self.first_wait * scale,
+            min_wait_left: self.min_wait_left * scale,
+            ..self
+        }
+    }
 }
 
 impl ParameterEnum for RunLimitRule {

@@ -25,6 +25,7 @@ pub(super) struct RunnerConnection {
     open: Arc<AtomicBool>,
     runner_pid: u32,
     reads_outputs: bool,
+    keeps_order: bool,
 }
 
 /// The first message of a runner.
@@ -32,6 +33,7 @@ struct RunnerHello {
     version: u32,
     pid: u32,
     reads_outputs: bool,
+    keeps_order: bool,
 }
 
 impl RunnerConnection {
@@ -70,7 +72,8 @@ impl RunnerConnection {
             responses: answers,
             open,
             runner_pid: hello.as_ref().map_or(0, |hello| hello.pid),
-            reads_outputs: hello.is_some_and(|hello| hello.reads_outputs),
+            reads_outputs: hello.as_ref().is_some_and(|hello| hello.reads_outputs),
+            keeps_order: hello.is_some_and(|hello| hello.keeps_order),
         }))
     }
 
@@ -89,11 +92,17 @@ impl RunnerConnection {
         self.reads_outputs
     }
 
+    /// Returns whether attempts can follow others.
+    pub(super) const fn keeps_order(&self) -> bool {
+        self.keeps_order
+    }
+
     /// Sends a request and waits for the answer.
     pub(super) fn call(
         &mut self,
         id: u64,
         ask: RunnerRequestKind,
+        is_recorded: bool,
         patience: Duration,
     ) -> Result<RunnerResponse, EngineError> {
         let call = ask.name();
@@ -101,7 +110,11 @@ impl RunnerConnection {
             call,
             after: patience,
         };
-        let line = protocol::encode_line(&RunnerRequest { id, ask });
+        let line = protocol::encode_line(&RunnerRequest {
+            id,
+            ask,
+            is_recorded,
+        });
         let sent = self.stream.set_write_timeout(Some(patience));
         match sent.and_then(|()| self.stream.write_all(&line)) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(timed_out),
@@ -133,11 +146,13 @@ fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<RunnerHello> {
             version,
             pid,
             reads_outputs,
+            keeps_order,
             ..
         } => Some(RunnerHello {
             version,
             pid,
             reads_outputs,
+            keeps_order,
         }),
         RunnerMessage::Answer { .. } | RunnerMessage::Report(_) | RunnerMessage::Output(_) => None,
     }

@@ -95,7 +95,7 @@ pub(crate) fn cpu_time(pid: Pid) -> Span {
 }
 
 /// Returns the id of this boot of the machine.
-pub(crate) fn boot_id() -> io::Result<String> {
+pub fn boot_id() -> io::Result<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(id.trim().to_owned())
 }

@@ -21,18 +21,18 @@ impl RunnerSupervisor {
     /// files need not have reached the disk: all are lost.
     pub(crate) fn recover_tasks(&mut self, same_boot: bool) {
         self.unflushed
-            .push((RunnerJournalEntry::Boot(self.host.boot.clone()), None));
+            .push((Some(RunnerJournalEntry::Boot(self.host.boot.clone())), None));
         let open = self.tasks.iter().filter(|(_, task)| !task.is_finished());
         let open: Vec<AttemptId> = open.map(|(attempt, _)| *attempt).collect();
         let mut in_use = BTreeSet::new();
-        let mut lost = Vec::new();
+        let (mut lost, mut unstarted) = (Vec::new(), Vec::new());
         for attempt in open {
             let trace = match same_boot {
                 true => super::inspect(&self.state_dir, attempt, &self.host.boot),
                 false => RecoveredState::Gone,
             };
             match trace {
-                RecoveredState::NeverStarted => self.queued.push_back(attempt),
+                RecoveredState::NeverStarted => unstarted.push(attempt),
                 RecoveredState::Gone => lost.push(attempt),
                 RecoveredState::Alive(header, identity) => match adopted::attach(identity) {
                     None => lost.push(attempt),
@@ -49,6 +49,9 @@ impl RunnerSupervisor {
             tracing::warn!(%attempt, "attempt is lost: no runner saw its end");
             self.report_lost(attempt);
         }
+        unstarted
+            .into_iter()
+            .for_each(|attempt| self.enqueue(attempt));
         self.remove_stale_started_files();
     }
 

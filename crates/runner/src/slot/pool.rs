@@ -5,14 +5,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tollgate_engine::capacity::MemoryEnforcement;
+use tollgate_model::AttemptId;
 
 use super::output::OutputMonitor;
+use super::queue::SlotQueue;
 use super::{SlotJob, SlotWorker};
 use crate::guard::LaunchGuard;
 use crate::host::RunnerHost;
@@ -40,7 +42,9 @@ pub(crate) struct SlotPool {
 }
 
 struct SlotThread {
-    jobs: Sender<SlotJob>,
+    jobs: Arc<SlotQueue>,
+    /// The number of jobs that the thread was given and has not ended.
+    n_jobs: usize,
     setting_up: Arc<AtomicI32>,
     thread: JoinHandle<()>,
     /// The child that was being set up at the last check, and the time since then.
@@ -84,28 +88,49 @@ impl SlotPool {
         self.max_slots += 1;
     }
 
-    /// Gives a job to a free slot.
-    pub(crate) fn dispatch(&mut self, machine: &RunnerHost, order: SlotJob) -> io::Result<()> {
+    /// Gives a job to a free slot, and returns the number of the slot.
+    pub(crate) fn dispatch(&mut self, machine: &RunnerHost, order: SlotJob) -> io::Result<usize> {
         let number = match self.free.pop() {
             Some(number) => number,
             None => self.create(machine)?,
         };
-        if let Some(handle) = self.threads.get(&number) {
-            // A slot's thread receives jobs for as long as this end of its channel exists.
-            let _ = handle.jobs.send(order);
-        }
-        Ok(())
+        self.append(number, order);
+        Ok(number)
     }
 
-    /// Marks a slot as free for the next job.
+    /// Gives another job to a slot, to be run after those that it has.
+    pub(crate) fn append(&mut self, number: usize, order: SlotJob) {
+        if let Some(handle) = self.threads.get_mut(&number) {
+            handle.n_jobs += 1;
+            handle.jobs.push(order);
+        }
+    }
+
+    /// Takes a job back that the slot has not begun. Returns false if there is no such job.
+    pub(crate) fn take_back(&mut self, number: usize, attempt: AttemptId) -> bool {
+        let handle = self.threads.get(&number);
+        let is_back = handle.is_some_and(|handle| handle.jobs.remove(attempt));
+        if is_back {
+            self.release(number);
+        }
+        is_back
+    }
+
+    /// Records the end of a slot's job. A slot without another job is free.
     pub(crate) fn release(&mut self, number: usize) {
-        self.free.push(number);
+        let Some(handle) = self.threads.get_mut(&number) else {
+            return;
+        };
+        handle.n_jobs -= 1;
+        if handle.n_jobs == 0 {
+            self.free.push(number);
+        }
     }
 
     /// Ends the threads, which run no attempt any more, so that their control groups are empty.
     pub(crate) fn shut_down(self) {
         for handle in self.threads.into_values() {
-            drop(handle.jobs);
+            handle.jobs.close();
             // A thread that panicked has ended too.
             let _ = handle.thread.join();
         }
@@ -134,14 +159,18 @@ impl SlotPool {
             memory_limit: None,
             memory_share: match machine.capacity.memory {
                 MemoryEnforcement::Cgroup => machine.capacity.node_memory(),
-                MemoryEnforcement::AddressSpace | MemoryEnforcement::Unenforced => None,
+                MemoryEnforcement::AddressSpace
+                | MemoryEnforcement::BatchSystem
+                | MemoryEnforcement::Unenforced => None,
             },
         };
-        let (orders, taken) = mpsc::channel();
+        let orders = Arc::new(SlotQueue::default());
+        let taken = Arc::clone(&orders);
         let thread = thread::Builder::new().stack_size(STACK_BYTES);
         let thread = thread.spawn(move || super::serve(slot, &taken))?;
         let handle = SlotThread {
             jobs: orders,
+            n_jobs: 0,
             setting_up,
             thread,
             setup_seen: None,

@@ -40,6 +40,7 @@ impl EngineConnection {
             pid: std::process::id(),
             guard: self.guard,
             reads_outputs: true,
+            keeps_order: true,
         });
         self.connection
     }

@@ -11,7 +11,7 @@ use tollgate_engine::{BootTime, LaunchScript, LaunchSpec, OutputRead};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, KillReason};
 
 use super::RunnerSupervisor;
-use super::task::{RunnerTask, RunnerTaskState};
+use super::task::RunnerTask;
 use super::timers::TimerKind;
 use crate::journal::RunnerJournalEntry;
 use crate::lease::watcher::LeaseWatcher;
@@ -35,13 +35,14 @@ impl RunnerSupervisor {
     pub(crate) fn handle_request(&mut self, call: RunnerRequest) {
         let answer = match call.ask {
             RunnerRequestKind::Capacity => RunnerResponse::Capacity(self.host.capacity.clone()),
-            RunnerRequestKind::Start(launches) => self.accept_launches(launches),
+            RunnerRequestKind::Start(launches) => self.accept_launches(launches, call.is_recorded),
             RunnerRequestKind::SetShares(shares) => {
                 self.set_shares(&shares);
                 RunnerResponse::Done
             }
             RunnerRequestKind::Kill(attempts, why) => {
-                for attempt in attempts {
+                // The last of those that follow each other first, so that none starts in between.
+                for attempt in attempts.into_iter().rev() {
                     self.request_stop(attempt, why);
                 }
                 RunnerResponse::Done
@@ -97,8 +98,9 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Takes attempts that are not known yet: the journal is on disk first.
-    fn accept_launches(&mut self, launches: Vec<LaunchSpec>) -> RunnerResponse {
+    /// Takes attempts that are not known yet: the journal is on disk first, unless their caller has recorded
+    /// them.
+    fn accept_launches(&mut self, launches: Vec<LaunchSpec>, is_recorded: bool) -> RunnerResponse {
         if self.is_stopping {
             return RunnerResponse::Full("the runner was asked to end".to_owned());
         }
@@ -128,12 +130,12 @@ impl RunnerSupervisor {
             .cloned()
             .map(RunnerJournalEntry::Taken)
             .collect();
-        if let Err(error) = self.append_entries(&entries) {
+        if let Err(error) = self.append_entries(&entries, is_recorded) {
             new.values().for_each(|launch| self.scripts.release(launch));
             // Some entries may be in the journal all the same; the next runner must not start them.
             let revoked = order
                 .into_iter()
-                .map(|attempt| (RunnerJournalEntry::Acknowledged(attempt), None));
+                .map(|attempt| (Some(RunnerJournalEntry::Acknowledged(attempt)), None));
             self.unflushed.extend(revoked);
             return RunnerResponse::Full(error.to_string());
         }
@@ -145,7 +147,10 @@ impl RunnerSupervisor {
         for attempt in order {
             let launch = self.tasks.get(&attempt).map(|task| &task.launch);
             match launch.map_or(Ok(()), |launch| launch.validate(nodes)) {
-                Ok(()) => self.queued.push_back(attempt),
+                Ok(()) => {
+                    self.start_queued();
+                    self.enqueue(attempt);
+                }
                 // Callers check launches too, but this runner does not rely on it.
                 Err(error) => {
                     let ended =
@@ -177,14 +182,21 @@ impl RunnerSupervisor {
         Ok(())
     }
 
-    fn append_entries(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
+    fn append_entries(
+        &mut self,
+        entries: &[RunnerJournalEntry],
+        is_recorded: bool,
+    ) -> io::Result<()> {
         if entries.is_empty() {
             return Ok(());
         }
         let open = self.n_unfinished() + entries.len();
         self.journal.reserve(entries, open)?;
         self.journal.append(entries)?;
-        self.journal.sync()
+        match is_recorded {
+            true => Ok(()),
+            false => self.journal.sync(),
+        }
     }
 
     fn acknowledge(&mut self, attempts: &[AttemptId]) {
@@ -192,7 +204,7 @@ impl RunnerSupervisor {
             if self.tasks.get(attempt).is_some_and(RunnerTask::is_finished) {
                 self.tasks.remove(attempt);
                 self.unflushed
-                    .push((RunnerJournalEntry::Acknowledged(*attempt), None));
+                    .push((Some(RunnerJournalEntry::Acknowledged(*attempt)), None));
             }
         }
         self.flush_journal();
@@ -266,16 +278,24 @@ impl RunnerSupervisor {
     }
 
     pub(crate) fn request_stop(&mut self, attempt: AttemptId, why: KillReason) {
-        let Some(task) = self.tasks.get_mut(&attempt) else {
+        let Some(task) = self.tasks.get(&attempt) else {
             return;
         };
-        let waits = matches!(task.state, RunnerTaskState::Queued);
         if task.is_finished() || task.killed.is_some() {
             return;
         }
-        task.killed = Some(why);
+        let follows = task.launch.after.is_some();
+        if why == KillReason::Withdrawn && !follows {
+            return;
+        }
+        let waits = self.take_back(attempt);
+        if why == KillReason::Withdrawn && !waits {
+            return;
+        }
+        if let Some(task) = self.tasks.get_mut(&attempt) {
+            task.killed = Some(why);
+        }
         if waits {
-            self.queued.retain(|other| *other != attempt);
             let reason = "it was killed before it started".to_owned();
             self.on_finished(
                 attempt,

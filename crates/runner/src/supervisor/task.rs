@@ -15,6 +15,8 @@ use crate::process::procfs;
 pub(crate) struct RunnerTask {
     pub(crate) launch: LaunchSpec,
     pub(crate) state: RunnerTaskState,
+    /// The slot that has the attempt or had it; None before, and of an adopted attempt.
+    pub(crate) slot: Option<usize>,
     pub(crate) started: Option<AttemptStart>,
     /// The first reason for which the attempt was asked to end.
     pub(crate) killed: Option<KillReason>,
@@ -22,9 +24,9 @@ pub(crate) struct RunnerTask {
 
 /// The state of an attempt in the runner.
 pub(crate) enum RunnerTaskState {
-    /// The attempt waits for a free slot.
+    /// The attempt waits for a free slot, or for the slot of the attempt that it follows.
     Queued,
-    /// The attempt is in a slot, whose thread starts its program.
+    /// The attempt is in a slot, whose thread starts its program after those before it.
     Starting,
     /// The attempt's program runs.
     Running(RunningProcess),
@@ -45,6 +47,7 @@ impl RunnerTask {
         Self {
             launch,
             state: RunnerTaskState::Queued,
+            slot: None,
             started: None,
             killed: None,
         }

@@ -168,6 +168,7 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         memory: None,
         time_limit: None,
         notify: Vec::new(),
+        claim_key: None,
     });
     answer(door, |reply| {
         ControllerRequest::submit(NewJob {

@@ -174,6 +174,7 @@ fn program() -> JobProgram {
         memory: None,
         time_limit: None,
         notify: Vec::new(),
+        claim_key: None,
     }
 }
 

@@ -280,6 +280,7 @@ pub(super) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
         memory: request.memory_bytes,
         time_limit,
         notify: request.notify,
+        claim_key: None,
     })
 }
 

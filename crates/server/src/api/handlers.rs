@@ -14,14 +14,15 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::oneshot;
+use tollgate_client::limits::MAX_CLAIM_KEY;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     CalibrationReport, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LedgerReport,
     NodeList, ServiceObjectives, ServiceStatus, SubmitResponse,
 };
-use tollgate_model::TaskId;
+use tollgate_model::{Span, TaskId};
 use tollgate_service::{ServiceCommand, Submission, TaskRanges};
-use tollgate_store::{JobFilter, JobRow, StoreError, StoreReader};
+use tollgate_store::{JobFilter, JobProgram, JobRow, StoreError, StoreReader};
 
 use super::batch::new_job;
 use super::error::ApiError;
@@ -97,6 +98,8 @@ pub struct ServiceInfo {
     pub outputs: Option<std::path::PathBuf>,
     /// Whether there is a command for notices.
     pub sends_notices: bool,
+    /// The longest time of a job on the nodes of the batch system; None if there is no maximum.
+    pub max_time: Option<Span>,
     /// The pricing model.
     pub market: String,
     /// Start of the service.
@@ -197,13 +200,25 @@ pub(super) async fn submit(
     Ok((status, Json(answer)))
 }
 
-/// Rejects an oversized array before it is expanded.
+/// Rejects an oversized array before it is expanded, and a job that the batch system would end early.
 pub(super) fn check_size(service: &ApiState, submission: &Submission) -> Result<(), ApiError> {
     let max = service.access.limits.array;
-    if submission.n_tasks() <= u64::from(max) {
-        return Ok(());
+    if submission.n_tasks() > u64::from(max) {
+        return Err(ApiError::field("array", &format!("at most {max} tasks")));
     }
-    Err(ApiError::field("array", &format!("at most {max} tasks")))
+    let time = submission.options.time_limit.or(submission.estimate);
+    match service
+        .info
+        .max_time
+        .filter(|&max| time.is_some_and(|time| time > max))
+    {
+        None => Ok(()),
+        Some(max) => {
+            let seconds = max.as_secs_f64();
+            let expected = format!("at most {seconds} s: the batch system ends every job by then");
+            Err(ApiError::field("time_limit_s, estimate_s", &expected))
+        }
+    }
 }
 
 pub(super) async fn quote(
@@ -242,17 +257,36 @@ pub(super) async fn quote(
     Ok(Json(convert::submit_response(id, &answer, time_limit_s)))
 }
 
+/// How a quote is claimed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClaimQuery {
+    /// Idempotency key: the same claim with the same key again gets the same answer, and changes nothing.
+    /// A word of the client's own, at most 64 characters.
+    #[schemars(length(min = 1, max = MAX_CLAIM_KEY))]
+    key: Option<String>,
+}
+
 /// Claims a reserved quote as a job. Only the program is taken from the request.
 pub(super) async fn claim(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
+    wanted: Result<Query<ClaimQuery>, QueryRejection>,
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> JsonResult<JobRef> {
     let Json(request) = request?;
     may_submit(&peer)?;
     let job = parse_job_number(&id)?;
-    let program = Box::new(convert::program(request)?);
+    let key = wanted?.0.key;
+    let length = key.as_ref().map(|key| key.chars().count());
+    if length.is_some_and(|length| !(1..=MAX_CLAIM_KEY).contains(&length)) {
+        return Err(ApiError::field("key", "1 to 64 characters"));
+    }
+    let program = Box::new(JobProgram {
+        claim_key: key,
+        ..convert::program(request)?
+    });
     let user = peer.user;
     ask_controller(&service, |reply| ControllerRequest::Claim {
         user,

@@ -14,7 +14,7 @@ use tollgate_client::types::{
 };
 
 use super::export::{self, PageQuery};
-use super::handlers::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
+use super::handlers::{self, ApiState, ClaimQuery, JobsQuery, TasksQuery, WaitQuery};
 use super::usage::{self, UsageQuery};
 use super::{
     alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, sse, terminal_upgrade,
@@ -194,9 +194,10 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/quotes/{id}/claim").post(
             handlers::claim,
             operation("Claim a reserved quote")
+                .query::<ClaimQuery>()
                 .takes_as(runnable)
                 .gives::<JobRef>(200)
-                .problems(&[403, 404, 409, 507]),
+                .problems(&[403, 404, 409, 429, 507]),
         ),
         at("/v1/ledger").get(
             handlers::ledger,

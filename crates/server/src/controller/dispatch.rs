@@ -79,13 +79,17 @@ impl<E: Engine> Controller<E> {
         }
         let mut duties: Vec<LaunchRequest> = Vec::new();
         let mut shares = BTreeMap::new();
-        let mut kills = Vec::new();
+        let (mut kills, mut withdrawals) = (Vec::new(), Vec::new());
         // Attempts that cannot be started yet; all their actions wait.
         let mut later = BTreeSet::new();
         for order in &orders {
             match order {
-                EngineAction::Start { attempt, nodes } => {
-                    match self.prepare_launch(*attempt, nodes) {
+                EngineAction::Start {
+                    attempt,
+                    nodes,
+                    after,
+                } => {
+                    match self.prepare_launch(*attempt, nodes, *after) {
                         Ok(LaunchOutcome::Ready(duty)) => duties.push(*duty),
                         Ok(LaunchOutcome::Failed) => {}
                         Ok(LaunchOutcome::Pending) => drop(later.insert(*attempt)),
@@ -101,11 +105,15 @@ impl<E: Engine> Controller<E> {
                     shares.insert(*attempt, rate.max(f64::MIN_POSITIVE));
                 }
                 EngineAction::Kill { attempt } => kills.push(*attempt),
+                EngineAction::Withdraw { attempt } => withdrawals.push(*attempt),
+                EngineAction::Continued { .. } => {}
             }
         }
         let waits = |order: &EngineAction| {
             let (EngineAction::Start { attempt, .. }
             | EngineAction::SetShare { attempt, .. }
+            | EngineAction::Withdraw { attempt }
+            | EngineAction::Continued { attempt, .. }
             | EngineAction::Kill { attempt }) = order;
             later.contains(attempt)
         };
@@ -121,6 +129,12 @@ impl<E: Engine> Controller<E> {
             .and_then(|()| {
                 run_if(!kills.is_empty(), || {
                     self.workers.kill(&kills, KillReason::Cancelled, now)
+                })
+            })
+            .and_then(|()| {
+                run_if(!withdrawals.is_empty(), || {
+                    let why = KillReason::Withdrawn;
+                    self.workers.kill(&withdrawals, why, now)
                 })
             });
         if let Err(error) = done {
@@ -184,9 +198,10 @@ impl<E: Engine> Controller<E> {
         &mut self,
         attempt: AttemptId,
         nodes: &[NodeId],
+        after: Option<AttemptId>,
     ) -> Result<LaunchOutcome, StoreError> {
         let live = self.core.job(attempt.task());
-        let live = live.filter(|live| live.is_running() && live.attempt == attempt.attempt);
+        let live = live.filter(|live| live.is_ordered(attempt));
         let Some((owner, time_limit)) = live.map(|live| (live.user, live.time_limit)) else {
             return Ok(LaunchOutcome::Failed);
         };
@@ -228,6 +243,7 @@ impl<E: Engine> Controller<E> {
                 ..self.task_limits
             },
             share: 1.0,
+            after,
         };
         Ok(LaunchOutcome::Ready(Box::new(LaunchRequest {
             owner,

@@ -13,8 +13,11 @@ impl<E: Engine> Controller<E> {
     /// Returns the hosts of the attempts that `actions` start: the names of workers, or of this host.
     pub(super) fn hosts_of(&self, actions: &[EngineAction]) -> BTreeMap<AttemptId, String> {
         let starts = actions.iter().filter_map(|action| match action {
-            EngineAction::Start { attempt, nodes } => Some((*attempt, nodes)),
-            EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
+            EngineAction::Start { attempt, nodes, .. }
+            | EngineAction::Continued { attempt, nodes } => Some((*attempt, nodes)),
+            EngineAction::SetShare { .. }
+            | EngineAction::Kill { .. }
+            | EngineAction::Withdraw { .. } => None,
         });
         starts
             .map(|(attempt, nodes)| (attempt, self.host_of(nodes)))
@@ -31,6 +34,19 @@ impl<E: Engine> Controller<E> {
     /// Returns the hosts of nodes with the number of nodes on each; the one with most of them first. The
     /// gate knows the nodes of a worker that comes in this step; the pool of workers learns of them later.
     pub(super) fn host_parts(&self, nodes: &[NodeId]) -> Vec<(String, usize)> {
+        let parts = self.worker_parts(nodes).into_iter();
+        parts
+            .map(|(worker, count)| (self.host_name(worker), count))
+            .collect()
+    }
+
+    /// Returns the worker with most of the nodes, on which an attempt runs.
+    pub(super) fn main_worker(&self, nodes: &[NodeId]) -> Option<WorkerId> {
+        let parts = self.worker_parts(nodes);
+        parts.first().map(|&(worker, _)| worker)
+    }
+
+    fn worker_parts(&self, nodes: &[NodeId]) -> Vec<(WorkerId, usize)> {
         let workers = self.core.gate().workers().filter(|(_, live)| live.up);
         let count = |range: NodeRange| nodes.iter().filter(|&&node| range.contains(node)).count();
         let mut parts: Vec<(WorkerId, usize)> = workers
@@ -39,8 +55,5 @@ impl<E: Engine> Controller<E> {
             .collect();
         parts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         parts
-            .into_iter()
-            .map(|(worker, count)| (self.host_name(worker), count))
-            .collect()
     }
 }

@@ -61,9 +61,15 @@ impl<E: Engine> Controller<E> {
         id: AttemptId,
     ) -> Result<PartLookup, StoreError> {
         let nodes = running.iter().find_map(|action| match action {
-            EngineAction::Start { attempt, nodes } if *attempt == id => Some(nodes.clone()),
+            EngineAction::Start {
+                attempt,
+                nodes,
+                after: None,
+            } if *attempt == id => Some(nodes.clone()),
             EngineAction::Start { .. }
+            | EngineAction::Continued { .. }
             | EngineAction::SetShare { .. }
+            | EngineAction::Withdraw { .. }
             | EngineAction::Kill { .. } => None,
         });
         let is_killed = standing.contains(&EngineAction::Kill { attempt: id });
@@ -82,7 +88,9 @@ impl<E: Engine> Controller<E> {
         let share = standing.iter().find_map(|action| match action {
             EngineAction::SetShare { attempt, rate } if *attempt == id => Some(*rate),
             EngineAction::Start { .. }
+            | EngineAction::Continued { .. }
             | EngineAction::SetShare { .. }
+            | EngineAction::Withdraw { .. }
             | EngineAction::Kill { .. } => None,
         });
         Ok(PartLookup::Running(Box::new(PartAttempt {

@@ -223,6 +223,7 @@ mod tests {
             memory: None,
             time_limit: None,
             notify: Vec::new(),
+            claim_key: None,
         };
         ControllerRequest::submit(NewJob {
             submission: submission(user),

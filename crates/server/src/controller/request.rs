@@ -207,9 +207,9 @@ impl ControllerRequest {
     pub(super) fn fail(self, failed: RequestError) {
         match self {
             Self::Reserve { reply, .. } => drop(reply.send(Err(failed))),
-            Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
             Self::Learn { reply, .. } => drop(reply.send(Err(failed))),
             Self::Submit { .. }
+            | Self::Claim { .. }
             | Self::Quote { .. }
             | Self::Command { .. }
             | Self::Alter { .. }

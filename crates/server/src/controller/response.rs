@@ -12,9 +12,19 @@ pub(super) enum PendingResponse {
     Submit(Responder<SubmittedJob>),
     Reserve(Responder<(Option<u64>, SubmitOutcome)>),
     Command(Responder<()>),
+    Claim(PendingClaim),
     Alter(Responder<(bool, SubmitOutcome)>),
     Learn(Responder<(u32, u32)>),
     Internal,
+}
+
+/// A claim of a reserved quote.
+pub(super) struct PendingClaim {
+    pub(super) user: u32,
+    pub(super) job: u64,
+    /// The key of the claim, if it has one.
+    pub(super) key: Option<String>,
+    pub(super) reply: Responder<()>,
 }
 
 /// A request that waits for a job.
@@ -44,6 +54,15 @@ impl<E: Engine> Controller<E> {
                 (PendingResponse::Command(to), Said::Done) => drop(to.send(Ok(()))),
                 (PendingResponse::Command(to), Said::Ignored(ignored)) => {
                     let _ = to.send(Err(RequestError::Ignored(*ignored)));
+                }
+                (PendingResponse::Claim(claim), Said::Done) => drop(claim.reply.send(Ok(()))),
+                (PendingResponse::Claim(claim), Said::Ignored(ignored)) => {
+                    let answer = match self.was_claimed(&claim) {
+                        Ok(true) => Ok(()),
+                        Ok(false) => Err(RequestError::Ignored(*ignored)),
+                        Err(error) => Err(RequestError::from(&error)),
+                    };
+                    let _ = claim.reply.send(answer);
                 }
                 (PendingResponse::Alter(to), Said::Altered { answer }) => {
                     let _ = to.send(Ok((true, answer.clone())));
@@ -76,7 +95,7 @@ impl<E: Engine> Controller<E> {
                     | Said::Learned { .. },
                 )
                 | (
-                    PendingResponse::Command(_),
+                    PendingResponse::Command(_) | PendingResponse::Claim(_),
                     Said::Submitted { .. }
                     | Said::NotReserved { .. }
                     | Said::Altered { .. }
@@ -105,6 +124,15 @@ impl<E: Engine> Controller<E> {
         }
     }
 
+    /// Returns whether the same claim was carried out before: its answer was lost, and the claim was sent
+    /// again.
+    pub(super) fn was_claimed(&self, claim: &PendingClaim) -> Result<bool, StoreError> {
+        match &claim.key {
+            Some(key) => self.store.is_claimed_with(claim.job, claim.user, key),
+            None => Ok(false),
+        }
+    }
+
     pub(super) fn fail_all(&mut self, error: &StoreError, askers: Vec<PendingResponse>) {
         for asker in askers {
             let failed = RequestError::from(error);
@@ -112,6 +140,7 @@ impl<E: Engine> Controller<E> {
                 PendingResponse::Submit(to) => drop(to.send(Err(failed))),
                 PendingResponse::Reserve(to) => drop(to.send(Err(failed))),
                 PendingResponse::Command(to) => drop(to.send(Err(failed))),
+                PendingResponse::Claim(claim) => drop(claim.reply.send(Err(failed))),
                 PendingResponse::Alter(to) => drop(to.send(Err(failed))),
                 PendingResponse::Learn(to) => drop(to.send(Err(failed))),
                 PendingResponse::Internal => {}

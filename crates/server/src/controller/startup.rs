@@ -142,17 +142,36 @@ impl<E: Engine> Controller<E> {
     /// # Errors
     /// If the store cannot be written.
     pub fn lose_running_attempts(&mut self) -> Result<usize, StoreError> {
+        self.lose_attempts(|_| true)
+    }
+
+    /// Reports every attempt as lost that runs on this host according to the store, because the host was
+    /// booted since: the runner's record of them need not have reached the disk. Returns the number of
+    /// these attempts. Must be called before [`Controller::reconcile`].
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn lose_local_attempts(&mut self) -> Result<usize, StoreError> {
+        self.lose_attempts(|worker| worker == Some(LOCAL_WORKER))
+    }
+
+    fn lose_attempts(
+        &mut self,
+        is_lost: impl Fn(Option<WorkerId>) -> bool,
+    ) -> Result<usize, StoreError> {
         let at = self.now();
         let running = self.core.running_actions().into_iter();
         let lost: Vec<ServiceCommand> = running
             .filter_map(|order| match order {
-                EngineAction::Start { attempt, .. } => {
-                    Some(ServiceCommand::Report(AttemptReport {
+                EngineAction::Start { attempt, nodes, .. } => is_lost(self.main_worker(&nodes))
+                    .then_some(ServiceCommand::Report(AttemptReport {
                         attempt,
                         event: AttemptEvent::Lost { at },
-                    }))
-                }
-                EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
+                    })),
+                EngineAction::SetShare { .. }
+                | EngineAction::Kill { .. }
+                | EngineAction::Withdraw { .. }
+                | EngineAction::Continued { .. } => None,
             })
             .collect();
         if !lost.is_empty() {
@@ -185,10 +204,10 @@ impl<E: Engine> Controller<E> {
         self.workers.drop_unconfirmed(worker, is_wanted);
         let standing = self.core.resync_actions().into_iter();
         orders.extend(standing.filter(|order| match order {
-            EngineAction::SetShare { attempt, .. } | EngineAction::Kill { attempt } => {
-                wanted.contains(attempt)
-            }
-            EngineAction::Start { .. } => false,
+            EngineAction::SetShare { attempt, .. }
+            | EngineAction::Kill { attempt }
+            | EngineAction::Withdraw { attempt } => wanted.contains(attempt),
+            EngineAction::Start { .. } | EngineAction::Continued { .. } => false,
         }));
         // A part goes on with its attempt, which runs on another host.
         let is_part_of_live =

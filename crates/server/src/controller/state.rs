@@ -37,6 +37,10 @@ pub struct Controller<E> {
     pub(super) waiters: BTreeMap<u64, Vec<JobWaiter>>,
     /// Reports of the engine that are not yet stored.
     pub(super) reports: Vec<AttemptReport>,
+    /// Maximum delay of reports that nothing waits for.
+    pub(super) report_delay: Span,
+    /// Latest time to store them, if they can wait for other changes.
+    pub(super) report_deadline: Option<Instant>,
     /// Attempts with stored ends, which the engine may forget.
     pub(super) unacknowledged: Vec<tollgate_model::AttemptId>,
     /// Latest time to acknowledge them to the engine.
@@ -95,6 +99,8 @@ impl<E: Engine> Controller<E> {
             clock,
             waiters: BTreeMap::new(),
             reports: Vec::new(),
+            report_delay: Span::ZERO,
+            report_deadline: None,
             unacknowledged: Vec::new(),
             ack_deadline: None,
             programs: BTreeMap::new(),
@@ -142,6 +148,12 @@ impl<E: Engine> Controller<E> {
         self.task_limits = limits;
     }
 
+    /// Lets reports that nothing waits for wait until something else is stored, for this time at most.
+    /// Without this call they are stored at once.
+    pub fn delay_reports(&mut self, most: Span) {
+        self.report_delay = most;
+    }
+
     /// Accepts workers from now on. Without this call, only this host runs jobs. `ticks` measures
     /// how long workers are away. Must be called before [`Controller::reconcile`].
     ///
@@ -183,6 +195,7 @@ impl<E: Engine> Controller<E> {
     /// Returns the latest time of the next turn if no request comes.
     pub fn next_wake(&self) -> Option<Instant> {
         let own = self.retry_at.into_iter().chain(self.ack_deadline);
+        let own = own.chain(self.report_deadline);
         self.core.next_wake().into_iter().chain(own).min()
     }
 

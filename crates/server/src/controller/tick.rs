@@ -1,15 +1,16 @@
 //! One tick of the controller: all requests since the last tick.
 
 use tollgate_engine::Engine;
-use tollgate_model::Instant;
+use tollgate_model::{AttemptReport, Instant};
 use tollgate_policy::JobPhase;
 use tollgate_service::{Core, DependencyCondition, LOCAL_WORKER, ServiceCommand, Submission};
+use tollgate_store::JobProgram;
 
 use super::commit::CommandPrograms;
 use super::deadline;
 use super::quota::UserQuota;
 use super::request::{ControllerRequest, NewJob, RequestError};
-use super::response::PendingResponse;
+use super::response::{PendingClaim, PendingResponse};
 use super::state::Controller;
 use crate::failpoint::ServiceFailpoint;
 
@@ -39,17 +40,8 @@ impl<E: Engine> Controller<E> {
         let reported = !self.reports.is_empty();
         self.stored.begin_tick();
         let mut intake = TickInput {
-            commands: self
-                .reports
-                .iter()
-                .cloned()
-                .map(ServiceCommand::Report)
-                .collect(),
-            responses: self
-                .reports
-                .iter()
-                .map(|_| PendingResponse::Internal)
-                .collect(),
+            commands: Vec::new(),
+            responses: Vec::new(),
             programs: CommandPrograms::new(),
             queries: Vec::new(),
             quota: self.user_quota(&requests),
@@ -67,6 +59,10 @@ impl<E: Engine> Controller<E> {
         let at = self.now();
         for ask in requests {
             self.accept(ask, at, &mut intake);
+        }
+        if !intake.commands.is_empty() || !self.can_reports_wait(at) {
+            self.report_deadline = None;
+            intake.add_reports(&self.reports);
         }
         if !intake.commands.is_empty() {
             self.execute(at, &intake.commands, intake.programs, intake.responses);
@@ -114,9 +110,22 @@ impl<E: Engine> Controller<E> {
     fn accept(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
         match ask {
             ControllerRequest::Submit { jobs } => self.accept_jobs(jobs, at, to),
-            ControllerRequest::Reserve { .. }
-            | ControllerRequest::Claim { .. }
-            | ControllerRequest::Learn { .. }
+            ControllerRequest::Claim {
+                user,
+                job,
+                program,
+                reply,
+            } => {
+                let key = program.claim_key.clone();
+                let claim = PendingClaim {
+                    user,
+                    job,
+                    key,
+                    reply,
+                };
+                self.accept_claim(claim, *program, to);
+            }
+            ControllerRequest::Reserve { .. } | ControllerRequest::Learn { .. }
                 if self.disk_full =>
             {
                 ask.fail(RequestError::DiskFull);
@@ -125,11 +134,6 @@ impl<E: Engine> Controller<E> {
                 if !to.quota.try_admit(submission.user, submission.n_tasks()) =>
             {
                 ask.fail(RequestError::JobLimit(self.max_jobs));
-            }
-            ControllerRequest::Claim {
-                user, ref program, ..
-            } if !self.stored.try_reserve(user, program.bytes()) => {
-                ask.fail(RequestError::StorageLimit(self.stored.max()));
             }
             ControllerRequest::Reserve {
                 mut submission,
@@ -142,21 +146,6 @@ impl<E: Engine> Controller<E> {
                 ),
                 Err(failed) => drop(reply.send(Err(failed))),
             },
-            ControllerRequest::Claim {
-                user,
-                job,
-                program,
-                reply,
-            } => {
-                let command = ServiceCommand::Claim { job };
-                match self.authorise(Some(user), &command) {
-                    Ok(()) => {
-                        to.programs.insert(to.commands.len(), *program);
-                        to.add(command, PendingResponse::Command(reply));
-                    }
-                    Err(failed) => drop(reply.send(Err(failed))),
-                }
-            }
             ControllerRequest::Command {
                 user,
                 command,
@@ -232,6 +221,35 @@ impl<E: Engine> Controller<E> {
         }
     }
 
+    /// Takes up a claim of a reserved quote. A claim that was carried out before is confirmed before any
+    /// limit is checked: its client does not know the first answer.
+    fn accept_claim(&mut self, claim: PendingClaim, program: JobProgram, to: &mut TickInput) {
+        let command = ServiceCommand::Claim { job: claim.job };
+        let is_repeated = claim.key.is_some() && to.commands.contains(&command);
+        let checked = match self.was_claimed(&claim) {
+            Ok(true) => return drop(claim.reply.send(Ok(()))),
+            Err(error) => Err(RequestError::from(&error)),
+            // The first of both is carried out in this turn; the answer to the second waits for it.
+            Ok(false) if is_repeated => self.authorise(Some(claim.user), &command),
+            Ok(false) if self.disk_full => Err(RequestError::DiskFull),
+            Ok(false) => self.authorise(Some(claim.user), &command).and_then(|()| {
+                match self.stored.try_reserve(claim.user, program.bytes()) {
+                    true => Ok(()),
+                    false => Err(RequestError::StorageLimit(self.stored.max())),
+                }
+            }),
+        };
+        match checked {
+            Ok(()) => {
+                if !is_repeated {
+                    to.programs.insert(to.commands.len(), program);
+                }
+                to.add(command, PendingResponse::Claim(claim));
+            }
+            Err(failed) => drop(claim.reply.send(Err(failed))),
+        }
+    }
+
     /// Takes up the jobs of one user, or none of them if one cannot be taken up.
     fn accept_jobs(&mut self, mut jobs: Vec<NewJob>, at: Instant, to: &mut TickInput) {
         if let Err(failed) = self.check_jobs(&mut jobs, at, &mut to.quota) {
@@ -277,6 +295,24 @@ impl<E: Engine> Controller<E> {
             deadline::resolve_deadline(&mut job.submission, job.due, at)?;
         }
         Ok(())
+    }
+
+    /// Returns whether the reports can wait for a moment for other changes, so that both are stored at once:
+    /// nothing waits for the nodes that they free, nor for the ends of jobs.
+    fn can_reports_wait(&mut self, now: Instant) -> bool {
+        if self.reports.is_empty() {
+            return true;
+        }
+        let due = *self.report_deadline.get_or_insert(now + self.report_delay);
+        let is_end = |report: &AttemptReport| report.event.is_end();
+        let is_awaited = || {
+            let mut arrays = self.core.arrays();
+            !self.waiters.is_empty()
+                || self.core.n_waiting().0 > 0
+                || arrays.any(|(_, array)| array.n_pending() > 0)
+                || has_queued_jobs(&self.core, now)
+        };
+        now < due && !(self.reports.iter().any(is_end) && is_awaited())
     }
 
     fn user_quota(&self, requests: &[ControllerRequest]) -> UserQuota {
@@ -342,6 +378,19 @@ fn has_queued_jobs(core: &Core, now: Instant) -> bool {
 }
 
 impl TickInput {
+    /// Adds reports, before all other commands.
+    fn add_reports(&mut self, reports: &[AttemptReport]) {
+        let n_reports = reports.len();
+        let commands = reports.iter().cloned().map(ServiceCommand::Report);
+        self.commands.splice(..0, commands);
+        let responses = (0..n_reports).map(|_| PendingResponse::Internal);
+        self.responses.splice(..0, responses);
+        let programs = std::mem::take(&mut self.programs).into_iter();
+        self.programs = programs
+            .map(|(index, program)| (index + n_reports, program))
+            .collect();
+    }
+
     fn add(&mut self, command: ServiceCommand, asker: PendingResponse) {
         self.commands.push(command);
         self.responses.push(asker);

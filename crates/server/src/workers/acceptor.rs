@@ -43,6 +43,11 @@ impl WorkerAcceptor {
         }
     }
 
+    /// Returns a number for a connection.
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.last_connection.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Returns a permit for a connection, or None at the connection limit.
     pub(crate) fn try_acquire(&self) -> Option<KeyedPermit<()>> {
         self.permits.try_acquire(())
@@ -56,7 +61,7 @@ impl WorkerAcceptor {
         may_stay: impl Fn() -> bool,
         _seat: KeyedPermit<()>,
     ) {
-        let line = self.last_connection.fetch_add(1, Ordering::Relaxed);
+        let line = self.next_connection();
         let (read, write) = tokio::io::split(stream);
         let (say, message) = channel(MAX_UNREAD_FRAMES);
         if !self

@@ -202,7 +202,10 @@ fn probe_of(settings: &LocalEngineConfig, dir: &DataDir) -> Option<EngineProbe<L
     let place = dir.path().to_owned();
     let is_own = settings.starter.is_none();
     is_own.then(|| -> EngineProbe<LocalEngine> {
-        Box::new(move |engine| probe::run(engine, &program, &place))
+        Box::new(move |engine| {
+            let probed = probe::run(engine, probe::PROBE, &program, &place);
+            probed.map_err(|error| error.to_string())
+        })
     })
 }
 

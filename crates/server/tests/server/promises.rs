@@ -1,14 +1,15 @@
 //! Rejections have reasons and offers that hold, reserved quotes keep their capacity until they are
 //! claimed or expire, and deadlines below the minimum probability are not promised.
 
+use tokio::sync::oneshot;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
 use tollgate_policies::BUILTIN_POLICIES;
-use tollgate_server::controller::{ControllerRequest, RequestError};
+use tollgate_server::controller::{ControllerRequest, RequestError, Responder};
 use tollgate_service::{
     AdmissionState, CommandError, ConfidenceThreshold, CounterOffer, OfferAxis, RejectReason,
     ServiceCommand, Submission, SubmitOutcome,
 };
-use tollgate_store::Store;
+use tollgate_store::{JobProgram, Store};
 
 use crate::common::{TestCluster, program, submission};
 
@@ -322,6 +323,66 @@ fn claimed_quote_runs_once_and_meets_its_deadline() {
     let row = site.row(1);
     assert_eq!((row.state.as_str(), row.attempts), ("finished", 1));
     assert!(row.finish <= row.due);
+}
+
+/// Claims a quote with a key, as a client that may lose the answer.
+fn claim_with(site: &mut TestCluster, job: u64, key: &str) -> Result<(), RequestError> {
+    site.request(|reply| keyed_claim(job, key, reply))
+}
+
+fn keyed_claim(job: u64, key: &str, reply: Responder<()>) -> ControllerRequest {
+    let program = Box::new(JobProgram {
+        claim_key: Some(key.to_owned()),
+        ..program(&["sleep", "5"])
+    });
+    ControllerRequest::Claim {
+        user: rustix::process::geteuid().as_raw(),
+        job,
+        program,
+        reply,
+    }
+}
+
+#[test]
+fn claim_with_the_same_key_is_confirmed_and_runs_once() {
+    let mut site = TestCluster::new("libra");
+    hold(&mut site, 60);
+    let none = Err(RequestError::Ignored(CommandError::UnknownJob));
+    assert_eq!(
+        claim_with(&mut site, 2, "a"),
+        none,
+        "there is no such quote"
+    );
+    assert_eq!(claim_with(&mut site, 1, "a"), Ok(()));
+    assert_eq!(claim_with(&mut site, 1, "a"), Ok(()));
+    let other = Err(RequestError::Ignored(CommandError::NoQuote));
+    assert_eq!(claim_with(&mut site, 1, "b"), other);
+    assert_eq!(claim(&mut site, 1), other, "a claim without a key");
+    site.restart();
+    assert_eq!(claim_with(&mut site, 1, "a"), Ok(()));
+    site.wait_until(70);
+    assert_eq!(claim_with(&mut site, 1, "a"), Ok(()), "the job is over");
+    assert_eq!(claim_with(&mut site, 1, "b"), none);
+    let row = site.row(1);
+    assert_eq!((row.state.as_str(), row.attempts), ("finished", 1));
+}
+
+#[test]
+fn claim_that_is_sent_twice_at_once_is_confirmed_twice() {
+    let mut site = TestCluster::new("libra");
+    hold(&mut site, 60);
+    let (first, mut first_answer) = oneshot::channel();
+    let (second, mut second_answer) = oneshot::channel();
+    // The bytes of the program are stored once, so the limit allows for no second one.
+    let bytes = program(&["sleep", "5"]).bytes();
+    site.controller().limit_stored_bytes(bytes);
+    site.controller().tick(vec![
+        keyed_claim(1, "a", first),
+        keyed_claim(1, "a", second),
+    ]);
+    assert_eq!(first_answer.try_recv(), Ok(Ok(())));
+    assert_eq!(second_answer.try_recv(), Ok(Ok(())));
+    assert_eq!(site.row(1).attempts, 1);
 }
 
 #[test]

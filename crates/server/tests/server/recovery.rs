@@ -137,6 +137,7 @@ fn rules(policy: &str, market: Market) -> AdmissionRules {
         confidence: 0,
         max_resident: 2,
         shadow: None,
+        start_delay: Span::ZERO,
     }
 }
 
@@ -164,7 +165,10 @@ impl RecoveryService {
     fn running(&self) -> Vec<AttemptId> {
         let attempt = |order| match order {
             EngineAction::Start { attempt, .. } => Some(attempt),
-            EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
+            EngineAction::SetShare { .. }
+            | EngineAction::Kill { .. }
+            | EngineAction::Withdraw { .. }
+            | EngineAction::Continued { .. } => None,
         };
         self.core
             .running_actions()
@@ -268,6 +272,7 @@ impl RecoveryService {
             memory: None,
             time_limit: None,
             notify: Vec::new(),
+            claim_key: None,
         };
         self.store
             .commit(&CommandBatch {

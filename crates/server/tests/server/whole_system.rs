@@ -15,22 +15,36 @@ const SEEDS: u64 = 60;
 
 #[test]
 fn acknowledged_requests_are_never_lost_or_executed_twice() {
+    let crashes = run_seeds("acknowledged", |seed| ServiceSimulation::new(seed).run());
+    assert!(crashes > 0, "nothing crashed");
+}
+
+#[test]
+fn short_tasks_that_follow_each_other_are_never_lost_or_executed_twice() {
+    let followed = run_seeds("short_tasks", |seed| {
+        ServiceSimulation::of_short_tasks(seed).run_followed()
+    });
+    assert!(followed > 0, "no task followed another one");
+}
+
+/// Runs all seeds and returns the sum of what each returns.
+fn run_seeds(test: &str, run: impl Fn(u64) -> u32) -> u32 {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let seeds = match number("TOLLGATE_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("TOLLGATE_SEEDS").unwrap_or(SEEDS),
     };
-    let mut crashes = 0;
+    let mut sum = 0;
     for seed in seeds {
-        match catch_unwind(AssertUnwindSafe(|| ServiceSimulation::new(seed).run())) {
-            Ok(survived) => crashes += survived,
+        match catch_unwind(AssertUnwindSafe(|| run(seed))) {
+            Ok(survived) => sum += survived,
             Err(failure) => {
                 eprintln!(
-                    "replay: TOLLGATE_SEED={seed} cargo test -p tollgate-server --test server whole_system"
+                    "replay: TOLLGATE_SEED={seed} cargo test -p tollgate-server --test server whole_system::{test}"
                 );
                 resume_unwind(failure);
             }
         }
     }
-    assert!(crashes > 0, "nothing crashed");
+    sum
 }

@@ -8,10 +8,12 @@
 //! | [`tasks_in_step`] | jobs whose tasks run in step |
 //! | [`preemption`] | tasks that lose work when they resume |
 //! | [`speeds`] | nodes of different speeds |
+//! | [`clusters`] | several clusters with gates of their own |
 //! | [`campus`] | the campus world |
 //! | [`federation`] | the federation world |
 
 mod campus;
+mod clusters;
 mod federation;
 mod oracle;
 mod preemption;

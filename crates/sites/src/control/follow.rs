@@ -55,6 +55,11 @@ impl SiteControl {
             self.pause_after(&error)?;
             return Err(error);
         }
+        self.judge(seat)
+    }
+
+    /// Notes which pilots joined the service, and pauses the site if the last ones all failed.
+    fn judge(&mut self, seat: &dyn Fn(&str) -> Option<WorkerSeat>) -> Result<(), SiteError> {
         let site = &self.settings.name;
         for pilot in &mut self.state.pilots {
             pilot.has_joined |= seat(&worker_name(site, pilot)).is_some();
@@ -194,6 +199,48 @@ impl SiteControl {
             // The service may be starting again: the next round tries again.
             Some(error @ SiteError::Token(_)) => self.note_undecided(&error.to_string())?,
             Some(error) => self.pause_after(error)?,
+            None => self.change_record(|record| record.refusals = 0),
+        }
+        self.journal.save(&mut self.state)?;
+        Ok(outcome)
+    }
+
+    /// Asks the engine for all pilots, then makes the number of those that wait or run the wanted one,
+    /// without ending any that runs: if too many run, no pilot follows on those that end. With `seat`,
+    /// the site is paused if its last pilots all failed; see [`Self::look`]. A paused site gets no
+    /// pilots.
+    ///
+    /// # Errors
+    /// An error if the engine cannot be asked. If it answers and a submission or a cancellation
+    /// fails, the outcome says why.
+    pub fn hold(
+        &mut self,
+        wanted: u32,
+        seat: Option<&dyn Fn(&str) -> Option<WorkerSeat>>,
+        service: &ServiceAddress,
+        tokens: &mut dyn TokenIssuer,
+    ) -> Result<ScaleOutcome, SiteError> {
+        self.want(wanted)?;
+        self.refresh()?;
+        if let Some(seat) = seat {
+            self.judge(seat)?;
+        }
+        let (most, queue) = (self.settings.at_most, self.settings.queue_at_most);
+        let mut plan = ScalePlan::keeping_running(&self.state.pilots, wanted, most, queue);
+        if self.is_paused() {
+            plan.submit = 0;
+        }
+        let mut outcome = ScaleOutcome {
+            submitted: Vec::new(),
+            cancelled: Vec::new(),
+            stopped: None,
+            plan,
+        };
+        outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
+        match &outcome.stopped {
+            Some(SiteError::Token(_)) => {}
+            Some(error) => self.pause_after(error)?,
+            None if self.is_paused() => {}
             None => self.change_record(|record| record.refusals = 0),
         }
         self.journal.save(&mut self.state)?;

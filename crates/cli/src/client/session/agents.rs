@@ -7,7 +7,9 @@ use serde::Serialize;
 use tollgate_model::Instant;
 use tollgate_sites::SiteControl;
 
+use super::agreement::SiteAgreement;
 use super::folder::SessionFolder;
+use super::moving::SessionAgency;
 use crate::args::OutputFormat;
 use crate::client::format;
 use crate::client::site::{SiteReport, for_sites, program};
@@ -35,6 +37,9 @@ pub(super) struct SessionAgentsArgs {
 pub(crate) struct SessionAgents {
     /// Name of the session.
     session: String,
+    /// Its agents; none if its pilots do not move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agreement: Option<SiteAgreement>,
     /// Its sites, in the order of its file.
     sites: Vec<SiteReport>,
 }
@@ -44,11 +49,15 @@ pub(super) fn run(args: &SessionAgentsArgs) -> Result<(), CliFailure> {
     let folder = SessionFolder::find(args.name.as_deref())?;
     let (state, program) = (folder.sites_dir(), program()?);
     let settings = folder.sites()?.sites;
+    let agreement = SessionAgency::find(&folder);
+    let agreement = agreement.as_ref().map(SiteAgreement::ask).transpose()?;
     let now = format::now();
     let instant = Instant::from_micros(now.timestamp().as_microsecond());
     let looked = for_sites(&settings, |site| {
         let mut site = SiteControl::open(site.clone(), &state, &program)?;
-        let asked = if args.cached { Ok(()) } else { site.refresh() };
+        // Agents look at their sites all the time.
+        let is_cached = args.cached || agreement.is_some();
+        let asked = if is_cached { Ok(()) } else { site.refresh() };
         Ok((SiteReport::new(&site, instant, LOG_LINES), asked.err()))
     });
     let mut sites = Vec::new();
@@ -63,12 +72,20 @@ pub(super) fn run(args: &SessionAgentsArgs) -> Result<(), CliFailure> {
     match args.format {
         OutputFormat::Json => {
             let session = folder.name().to_owned();
-            format::write_json(&mut out, &SessionAgents { session, sites })?;
+            let answer = SessionAgents {
+                session,
+                agreement,
+                sites,
+            };
+            format::write_json(&mut out, &answer)?;
         }
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
+            if let Some(agreement) = &agreement {
+                agreement.write_table(&mut out, &now)?;
+            }
             for (at, report) in sites.iter().enumerate() {
-                if at > 0 {
+                if at > 0 || agreement.is_some() {
                     writeln!(out)?;
                 }
                 report.write_table(&mut out, &now)?;

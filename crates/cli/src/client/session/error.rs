@@ -36,6 +36,12 @@ pub(super) enum SessionError {
     /// Another terminal types in the session.
     #[error("session {name}: {problem}")]
     Occupied { name: String, problem: String },
+    /// The pilots of the session do not move.
+    #[error("session {0} has no agents: its pilots do not move")]
+    Still(String),
+    /// A site cannot be written off.
+    #[error("site {site}: {problem}")]
+    Undroppable { site: String, problem: String },
     /// A process of the session did not start or did not end.
     #[error("session {name}: {problem}")]
     Process { name: String, problem: String },
@@ -47,12 +53,17 @@ pub(super) enum SessionError {
 impl CliError for SessionError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::Name(_) | Self::Unknown(_) | Self::Ended(_) | Self::Inside(_) => ExitKind::Usage,
+            Self::Name(_)
+            | Self::Unknown(_)
+            | Self::Ended(_)
+            | Self::Inside(_)
+            | Self::Still(_) => ExitKind::Usage,
             Self::Runs(_)
             | Self::Busy(_)
             | Self::Unfinished { .. }
             | Self::PilotsLeft { .. }
             | Self::Occupied { .. }
+            | Self::Undroppable { .. }
             | Self::Process { .. }
             | Self::File { .. } => ExitKind::Failed,
         }
@@ -76,6 +87,8 @@ impl CliError for SessionError {
             Self::PilotsLeft { .. } => {
                 "repeat the command; with --force it ends the session as it is".into()
             }
+            Self::Still(_) => "`tollgate session start --move` starts a session with agents".into(),
+            Self::Undroppable { .. } => "`tollgate session agents` shows the sites".into(),
             Self::Name(_) | Self::Process { .. } | Self::File { .. } => return None,
         };
         Some(Cow::Owned(hint))

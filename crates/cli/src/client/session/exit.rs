@@ -13,6 +13,7 @@ use tollgate_sites::{
 
 use super::error::SessionError;
 use super::folder::SessionFolder;
+use super::moving::SessionAgency;
 use super::start::{holder_process, runner_process, service_process};
 use crate::client::act;
 use crate::client::format;
@@ -54,7 +55,7 @@ pub(super) struct UnfinishedJobs {
 }
 
 /// The pilots that a site still has.
-enum PilotsLeft {
+pub(in crate::client) enum PilotsLeft {
     /// The engine has none.
     None,
     /// The engine has these, or did not answer.
@@ -146,6 +147,13 @@ pub(super) fn end_session(folder: &SessionFolder, force: bool) -> Result<(), Cli
     let sites_dir = folder.sites_dir();
     // From here on, no pilot is submitted: this process has the lock.
     let _keep = stop_keeping(folder)?;
+    let mut left = match SessionAgency::find(folder) {
+        Some(agency) => {
+            let end = |pid| end_process(folder, pid, "the agent of a site");
+            agency.stop(&folder.sites()?.sites, &end)?
+        }
+        None => Vec::new(),
+    };
     match UnfinishedJobs::ask(folder) {
         Ok(jobs) if jobs.count() > 0 => {
             jobs.cancel(folder)?;
@@ -155,7 +163,9 @@ pub(super) fn end_session(folder: &SessionFolder, force: bool) -> Result<(), Cli
         Err(failure) if force => Verbosity::Notes.note(failure),
         Err(failure) => return Err(failure),
     }
-    let sites = folder.sites()?.sites;
+    let mut sites = folder.sites()?.sites;
+    // The agent of a site on its own host has ended its pilots.
+    sites.retain(|site| site.agent.is_none());
     let program = program()?;
     let ended = for_sites(&sites, |site| {
         let control = SiteControl::open(site.clone(), &sites_dir, &program);
@@ -165,7 +175,6 @@ pub(super) fn end_session(folder: &SessionFolder, force: bool) -> Result<(), Cli
             left.unwrap_or_else(|error| PilotsLeft::Some(error.to_string())),
         )
     });
-    let mut left = Vec::new();
     for (SiteSettings { name, .. }, pilots) in ended {
         match pilots {
             PilotsLeft::None => writeln!(out, "site {name}: no pilot is left")?,
@@ -225,7 +234,7 @@ fn stop_keeping(folder: &SessionFolder) -> Result<KeepLock, CliFailure> {
 }
 
 /// Cancels the pilots of a site, and waits until its engine has none.
-fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
+pub(in crate::client) fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
     let deadline = WallInstant::now() + PILOT_LIMIT;
     let nowhere = ServiceAddress {
         connect: String::new(),
@@ -251,7 +260,7 @@ fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
 }
 
 /// Asks a process to end, and waits until it has.
-fn end_process(folder: &SessionFolder, pid: Pid, what: &str) -> Result<(), CliFailure> {
+pub(super) fn end_process(folder: &SessionFolder, pid: Pid, what: &str) -> Result<(), CliFailure> {
     let _ = kill_process(pid, Signal::TERM);
     let deadline = WallInstant::now() + PROCESS_LIMIT;
     // Nothing reaps a detached process where the first process of a container does not.

@@ -5,6 +5,7 @@
 //! | `session.json` | when the session was started, and when it ended |
 //! | `data` | the data directory of its service, with the socket of its terminal |
 //! | `sites` | the sites of the session, and what is known of their pilots |
+//! | `agents` | the agents of the sites, if pilots move between these |
 //! | `inside` | the scheduler inside the pilots, if the session has one |
 //! | `env` | the variables of the session, for a shell that reads them with `.` |
 //! | `bin` | links to this program by the names of the front ends |
@@ -177,6 +178,11 @@ impl SessionFolder {
     /// Returns the file of the sites.
     pub(super) fn sites_file(&self) -> PathBuf {
         self.sites_dir().join(tollgate_sites::SITES_FILE)
+    }
+
+    /// Returns the directory of the agents of the sites.
+    pub(super) fn agents_dir(&self) -> PathBuf {
+        self.path.join("agents")
     }
 
     /// Returns the directory of the scheduler inside the pilots.

@@ -95,7 +95,8 @@ pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
     drop(client);
     if submit::is_rejected(&answer) {
         let mut messages = io::stderr().lock();
-        submit::render_answer(&mut messages, &answer, &format::now())?;
+        let number = submit::number_of(&answer);
+        submit::render_answer(&mut messages, &answer, &number, &format::now())?;
         return Err(ClientCommandError::Rejected.into());
     }
     let id = answer.id.unwrap_or_default();

@@ -14,6 +14,7 @@ use serde::Serialize;
 use tollgate_batch::EngineKind;
 use tollgate_inside::{NodeGroup, PersonalScheduler, SchedulerKind};
 use tollgate_model::Instant;
+use tollgate_policies::migrate::{MigrationError, MigrationSpec};
 use tollgate_server::ServiceConfig;
 use tollgate_sites::{KeepLock, SiteControl, SiteError, SitesFile};
 use tollgate_store::{data_dir, private_file};
@@ -23,10 +24,11 @@ use super::attach::attach_terminal;
 use super::error::SessionError;
 use super::folder::{InsideRecord, SessionFolder, SessionRecord, own_session};
 use super::login::LOGIN_ARG;
+use super::moving::SessionAgency;
 use crate::client::detach::{DetachedCommand, leave_session};
-use crate::client::format;
 use crate::client::serve::current_program;
 use crate::client::site::{program, random_key};
+use crate::client::{format, parse};
 use crate::exit::CliFailure;
 use crate::messages;
 
@@ -39,6 +41,14 @@ const ROOT_WORKER: [&str; 3] = ["--account", "root", "--root-jobs"];
 const ANY_ADDRESS: &str = "0.0.0.0:0";
 /// The pause between two looks at the sites: pilots are to follow the work of a person.
 const KEEP_EVERY: &str = "5s";
+
+/// The migration policy of `--move` without a value.
+const DEFAULT_MIGRATION: &str = "marginal";
+
+/// Parses the name and the parameters of a migration policy.
+fn parse_migration(words: &str) -> Result<String, MigrationError> {
+    MigrationSpec::parse(words).map(|_| words.to_owned())
+}
 
 /// Start a session: a service, pilots, and a shell.
 ///
@@ -57,6 +67,14 @@ pub(super) struct SessionStartArgs {
     /// Address for pilots to connect to [default: a free port]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
+    /// Move waiting pilots between sites; see `policies --world federation`
+    #[arg(long = "move", value_name = "POLICY", num_args = 0..=1, require_equals = true,
+          default_missing_value = DEFAULT_MIGRATION, value_parser = parse_migration)]
+    migration: Option<String>,
+    /// Time between two moves of a site
+    #[arg(long, value_name = "SPAN", default_value = "1m", value_parser = parse::parse_span,
+          requires = "migration")]
+    move_every: f64,
     /// Run this scheduler inside the pilots: slurm or htcondor
     #[arg(long, value_name = "SCHEDULER")]
     inside: Option<SchedulerKind>,
@@ -116,6 +134,11 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
     };
     folder.write_settings(&settings)?;
     sites.write(&folder.sites_file())?;
+    SessionAgency::remove(&folder)?;
+    if let Some(policy) = &args.migration {
+        let period_s = args.move_every.round().max(1.0) as u64;
+        SessionAgency::create(&folder, &sites, policy, period_s)?;
+    }
     for site in &sites.sites {
         // Sites that failed in an earlier session are tried again.
         SiteControl::open(site.clone(), &folder.sites_dir(), &program()?)?.resume()?;
@@ -167,7 +190,10 @@ pub(super) fn ensure_running(folder: &SessionFolder) -> Result<(), CliFailure> {
         }
         run_command(folder, &words, Stdio::null())?;
     }
-    if !KeepLock::is_held(&folder.sites_dir()) {
+    if let Some(agency) = SessionAgency::find(folder) {
+        let inside = inside.map(|_| inside_dir.as_path());
+        agency.ensure_running(folder, inside)?;
+    } else if !KeepLock::is_held(&folder.sites_dir()) {
         // The first decision is made here, so that the user sees what the sites say. A site that does
         // not answer now is asked again.
         let once = ["site", "keep", "--base", "--once"].map(OsStr::new);

@@ -9,7 +9,7 @@ use tollgate_sites::{SiteJournal, SiteSettings, SitesFile, state_dir};
 use super::status::{SiteEntry, SiteListing};
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::client::list::STYLE;
-use crate::client::{format, parse};
+use crate::client::{cluster, format, parse};
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
 
@@ -53,6 +53,9 @@ pub(super) struct SiteAddArgs {
     /// Address by which nodes reach the service [default: as it listens]
     #[arg(long, value_name = "URL")]
     connect: Option<String>,
+    /// Address of an agent on the site's own host
+    #[arg(long, value_name = "HOST:PORT")]
+    agent: Option<String>,
     /// tollgate on the nodes [default: this program; with --via: tollgate]
     #[arg(long, value_name = "FILE")]
     program: Option<String>,
@@ -87,6 +90,7 @@ pub(super) fn add(args: &SiteAddArgs) -> Result<(), CliFailure> {
     let path = SitesFile::path()?;
     let mut file = SitesFile::read(&path)?;
     let name = args.name.clone();
+    cluster::check_free(&name)?;
     file.add(args.settings()?)?;
     file.write(&path)?;
     let path = path.display();
@@ -114,6 +118,7 @@ impl SiteAddArgs {
             idle_s: self.idle.ceil() as u64,
             at_most: self.at_most,
             queue_at_most: self.queue_at_most,
+            agent: self.agent.clone(),
             connect: self.connect.clone(),
             dir: self.dir.clone(),
             args: self.args.clone(),
@@ -124,8 +129,13 @@ impl SiteAddArgs {
 }
 
 /// Returns letters that no other site has.
-pub(in crate::client) fn random_key() -> Result<String, CliFailure> {
-    let mut bytes = [0; KEY_BYTES];
+pub(crate) fn random_key() -> Result<String, CliFailure> {
+    random_hex::<KEY_BYTES>()
+}
+
+/// Returns random bytes as hexadecimal digits.
+pub(in crate::client) fn random_hex<const BYTES: usize>() -> Result<String, CliFailure> {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         CliFailure::read_failed("the system's random source", io::Error::other(error))
     })?;

@@ -247,7 +247,7 @@ impl SiteKeepArgs {
 }
 
 /// A scheduler inside the pilots as a source of their tickets.
-struct SchedulerTickets(PersonalScheduler);
+pub(super) struct SchedulerTickets(pub(super) PersonalScheduler);
 
 impl TokenIssuer for SchedulerTickets {
     fn issue(&mut self) -> Result<String, String> {

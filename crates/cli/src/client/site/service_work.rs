@@ -34,6 +34,11 @@ impl ServiceWork {
         Ok(Self::new(jobs.jobs, nodes))
     }
 
+    /// Asks the service for its nodes, for [`Self::seat`].
+    pub(super) fn ask_nodes(client: &mut ApiClient) -> Result<Self, ClientError> {
+        Ok(Self::new(Vec::new(), client.get("/v1/nodes")?))
+    }
+
     fn new(jobs: Vec<JobDetails>, nodes: NodeList) -> Self {
         let mut seats: BTreeMap<String, WorkerSeat> = BTreeMap::new();
         for worker in &nodes.workers {

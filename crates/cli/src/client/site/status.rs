@@ -170,6 +170,7 @@ impl SiteReport {
             .map(|span| span.as_secs_f64())
             .collect();
         let mean_wait = waits.iter().sum::<f64>() / waits.len() as f64;
+        let decision = state.keep.as_ref().filter(|record| !record.text.is_empty());
         let line = |entry: LogEntry| LogLine {
             at: format_iso(entry.at),
             text: entry.text,
@@ -177,7 +178,7 @@ impl SiteReport {
         Self {
             site: SiteEntry::new(site.settings(), state),
             mean_wait_s: (!waits.is_empty()).then_some(mean_wait),
-            keep: state.keep.as_ref().map(|record| KeepView {
+            keep: decision.map(|record| KeepView {
                 at: format_iso(record.at),
                 text: record.text.clone(),
                 paused_until: record

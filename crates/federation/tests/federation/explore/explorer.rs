@@ -17,6 +17,10 @@ pub(crate) struct ExploreStats {
     pub(crate) steps: usize,
     /// Number of steps in which a proxy was given.
     pub(crate) transfers: usize,
+    /// Number of worlds in which both a donor and a receiver have forgotten a transfer.
+    pub(crate) forgotten: usize,
+    /// Number of worlds in which more proxies run at a site than the site has.
+    pub(crate) surplus: usize,
     /// Number of worlds for which a round was shown to decide without further faults.
     pub(crate) recovered: usize,
     /// Whether the exploration visited every world.
@@ -37,6 +41,10 @@ pub(crate) fn explore(world: ExploredWorld, most: usize) -> ExploreStats {
             return seen;
         }
         invariants::check_state(&world);
+        let mut sites = world.sites.iter();
+        let has_surplus = sites.any(|site| site.running() > Some(site.durable().proxies));
+        seen.surplus += usize::from(has_surplus);
+        seen.forgotten += usize::from(has_forgotten(&world));
         if seen.states.is_multiple_of(RECOVERY_CHECK_INTERVAL) {
             recovery::check(&world);
             seen.recovered += 1;
@@ -57,6 +65,15 @@ pub(crate) fn explore(world: ExploredWorld, most: usize) -> ExploreStats {
     }
     seen.complete = true;
     seen
+}
+
+/// Returns whether both a donor and a receiver have forgotten a transfer.
+fn has_forgotten(world: &ExploredWorld) -> bool {
+    let journals = world.sites.iter().map(|site| site.durable());
+    let (given, added) = journals.fold((0, 0), |(given, added), state| {
+        (given + state.given.len(), added + state.received.len())
+    });
+    given < world.history.given.len() && added < world.history.added.len()
 }
 
 fn hash(world: &ExploredWorld) -> u64 {

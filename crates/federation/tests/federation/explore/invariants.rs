@@ -1,63 +1,99 @@
 //! Checks of the invariants of every state and every step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_federation::durable::SiteActivity;
+use tollgate_federation::durable::{DurableState, WriteOff, in_flight};
 use tollgate_federation::{
-    Ballot, SiteEffect, SiteEvent, SiteId, SiteMessage, SiteReport, SiteValue,
+    Ballot, Envelope, SiteEffect, SiteEvent, SiteId, SiteMessage, SiteReport, SiteValue,
 };
-
 use tollgate_model::Instant;
 
+use super::decisions;
+use super::history::TransferHistory;
 use super::world::{ExploredWorld, SiteStep};
 
 /// Checks conservation, transfers and rounds against the journals and the messages.
 pub(crate) fn check_state(world: &ExploredWorld) {
     conservation(world);
     transfers(world);
+    cut_journals(world);
+    write_off(world);
     ballots(world);
     no_mutual_refusals(world);
 }
 
-/// Checks invariant 1: pending, running and in-flight proxies add up to the initial number.
+/// Checks invariant 1: pending, running and in-flight proxies add up to the initial number. What the
+/// journals say of proxies in flight between sites that stay is what happened.
 fn conservation(world: &ExploredWorld) {
     let held: u32 = world.sites.iter().map(|site| site.durable().proxies).sum();
-    let given = world.sites.iter().flat_map(|site| &site.durable().given);
-    let in_flight = given.filter(|(ballot, transfer)| {
-        let receiver = &world.sites[transfer.to.0 as usize];
-        !receiver.durable().added.contains_key(ballot)
-    });
-    let in_flight = in_flight.count() as u32;
-    assert_eq!(held + in_flight, world.proxies, "conservation");
+    let flying = world.history.in_flight().count() as u32;
+    let all = world.setting.proxies * world.sites.len() as u32;
+    assert_eq!(held + flying, all, "conservation");
     for site in &world.sites {
-        assert_eq!(site.pending() + site.running(), site.durable().proxies);
+        let running = site.running().unwrap_or(site.durable().proxies);
+        let pending = site.durable().proxies.saturating_sub(running);
+        assert_eq!(site.pending(), pending);
+    }
+    let states = states(world);
+    let journals = in_flight(&states).map(|proxy| (proxy.ballot, (proxy.from, proxy.to)));
+    let journals: BTreeSet<_> = journals.collect();
+    let stays = |site| states.contains_key(&site);
+    let happened = world.history.in_flight();
+    let happened = happened.filter(|&(_, (from, to))| stays(from) && stays(to));
+    assert_eq!(journals, happened.collect(), "journals");
+}
+
+/// Returns the states of the sites that stay.
+fn states(world: &ExploredWorld) -> BTreeMap<SiteId, DurableState> {
+    let sites = world.staying().map(|at| &world.sites[at]);
+    sites
+        .map(|site| (site.id(), site.durable().clone()))
+        .collect()
+}
+
+/// Checks invariant 3: a site adds only a proxy that the donor's record shows as deleted for that
+/// very site. A donor takes for confirmed only what has arrived.
+fn transfers(world: &ExploredWorld) {
+    let TransferHistory { given, added } = &world.history;
+    for (ballot, transfer) in added {
+        assert_eq!(given.get(ballot), Some(transfer), "no add before delete");
+    }
+    for (at, site) in world.sites.iter().enumerate() {
+        for (&to, transfer) in &site.durable().given {
+            let written_off = world.has_entered(at) && Some(to) == world.left.lost;
+            let over = added.contains_key(&transfer.ballot) || written_off;
+            assert!(over || !transfer.confirmed, "confirmed before it arrived");
+        }
     }
 }
 
-/// Checks invariants 2 and 3: a round deletes at one site at most and adds at one at most, and adds
-/// only a proxy that the donor's record shows as deleted for that very site.
-fn transfers(world: &ExploredWorld) {
-    let (mut given, mut added) = (BTreeMap::new(), BTreeMap::new());
+/// Checks that every site remembers at most one transfer to and one from each other site.
+fn cut_journals(world: &ExploredWorld) {
+    let others = world.sites.len() - 1;
     for site in &world.sites {
-        for (ballot, transfer) in &site.durable().given {
-            let earlier = given.insert(*ballot, (site.id(), transfer.to));
-            assert_eq!(earlier, None, "{ballot:?} deletes once");
-        }
-        for (ballot, from) in &site.durable().added {
-            let earlier = added.insert(*ballot, (*from, site.id()));
-            assert_eq!(earlier, None, "{ballot:?} adds once");
-        }
+        let state = site.durable();
+        assert!(state.given.len() <= others && state.received.len() <= others);
     }
-    let confirmed = world.sites.iter().flat_map(|site| &site.durable().given);
-    for (ballot, _) in confirmed.filter(|(_, transfer)| transfer.confirmed) {
-        assert!(added.contains_key(ballot), "what is confirmed has arrived");
-    }
-    for (ballot, transfer) in added {
-        assert_eq!(
-            given.get(&ballot),
-            Some(&transfer),
-            "no add before its delete"
-        );
+}
+
+/// Checks the account of a lost site, whichever sites have entered the next epoch: it has what the
+/// site had at the start and was given since, less what others have received from it.
+fn write_off(world: &ExploredWorld) {
+    let Some(lost) = world.left.lost else {
+        return;
+    };
+    let all = world.setting.proxies * world.sites.len() as u32;
+    let states = states(world);
+    let current = &world.setting.terms.membership;
+    let account = WriteOff::new(current, lost, all, &states).expect("the lost site is a member");
+    let given = world.history.given.values().filter(|(_, to)| *to == lost);
+    let received = world.history.added.values();
+    let received = received.filter(|(from, _)| *from == lost);
+    let expected = world.setting.proxies as usize + given.count() - received.count();
+    assert_eq!(account.written_off as usize, expected, "written off");
+    assert_eq!(account.kept + account.written_off, all);
+    if world.staying().all(|site| world.has_entered(site)) {
+        assert_eq!(account.states, states, "a second write-off changes nothing");
     }
 }
 
@@ -67,7 +103,7 @@ fn ballots(world: &ExploredWorld) {
     let mut proposed: BTreeMap<Ballot, (SiteId, SiteValue)> = BTreeMap::new();
     let mut reported: BTreeMap<(Ballot, SiteId), SiteReport> = BTreeMap::new();
     let mut decided: BTreeMap<Ballot, (SiteId, SiteId)> = BTreeMap::new();
-    for &(from, to, message) in &world.network {
+    for &(to, Envelope { from, message, .. }) in &world.network {
         match message {
             SiteMessage::Propose { ballot, worth } => {
                 let first = *proposed.entry(ballot).or_insert((from, worth));
@@ -98,7 +134,7 @@ fn ballots(world: &ExploredWorld) {
 /// site that a higher site refuses never refuses the higher site.
 fn no_mutual_refusals(world: &ExploredWorld) {
     let mut refused: Vec<(SiteId, SiteId)> = Vec::new();
-    for &(from, to, message) in &world.network {
+    for &(to, Envelope { from, message, .. }) in &world.network {
         let SiteMessage::Answer {
             ballot,
             report: Ok(report),
@@ -109,7 +145,7 @@ fn no_mutual_refusals(world: &ExploredWorld) {
         let proposals = world
             .network
             .iter()
-            .filter_map(|&(_, _, message)| match message {
+            .filter_map(|(_, envelope)| match envelope.message {
                 SiteMessage::Propose { ballot: b, worth } if b == ballot => Some(worth),
                 SiteMessage::Propose { .. }
                 | SiteMessage::Answer { .. }
@@ -119,7 +155,7 @@ fn no_mutual_refusals(world: &ExploredWorld) {
                 | SiteMessage::Denied { .. }
                 | SiteMessage::Confirm { .. } => None,
             });
-        let above = |worth| (report.worth, from) > (worth, to);
+        let above = |worth| (report.measured.worth, from) > (worth, to);
         if proposals.into_iter().any(above) {
             assert!(!refused.contains(&(to, from)), "{from:?} and {to:?}");
             refused.push((from, to));
@@ -132,13 +168,17 @@ pub(crate) fn check_step(before: &ExploredWorld, after: &ExploredWorld, step: &S
     let (old, new) = (step.before.durable(), after.sites[step.site].durable());
     let count = |wanted: SiteEffect| step.effects.iter().filter(|&&e| e == wanted).count();
     // 2. Every delete and add has its record, and no record has two.
-    assert_eq!(count(SiteEffect::Delete), new.given.len() - old.given.len());
-    assert_eq!(count(SiteEffect::Add), new.added.len() - old.added.len());
+    let (deletes, adds) = (count(SiteEffect::Delete), count(SiteEffect::Add));
+    let grown = |before: &BTreeMap<_, _>, after: &BTreeMap<_, _>| after.len() - before.len();
+    let (was, is) = (&before.history, &after.history);
+    assert_eq!(deletes, grown(&was.given, &is.given));
+    assert_eq!(adds, grown(&was.added, &is.added));
+    assert_eq!(new.proxies as usize + deletes, old.proxies as usize + adds);
     assert!(new.promised >= old.promised);
-    if count(SiteEffect::Delete) > 0 {
+    if deletes > 0 {
         check_grant(after, step);
     }
-    leadership(before, step);
+    decisions::check(step);
 }
 
 fn check_grant(after: &ExploredWorld, step: &SiteStep) {
@@ -158,43 +198,4 @@ fn check_grant(after: &ExploredWorld, step: &SiteStep) {
         old.cool_until <= Instant::ZERO,
         "nothing is given in a cool-down"
     );
-}
-
-/// Checks invariant 9: the site that decides has the highest value of all it has seen, or hands the
-/// round to the highest.
-fn leadership(before: &ExploredWorld, step: &SiteStep) {
-    let SiteActivity::Proposing(round) = step.before.activity() else {
-        return;
-    };
-    let own = (round.own.worth, SiteId(step.site as u32));
-    let mut known: Vec<(SiteValue, SiteId)> = vec![own];
-    let answers = round.answers.iter();
-    known.extend(answers.filter_map(|(&site, report)| Some((report.ok()?.worth, site))));
-    if let SiteEvent::Received {
-        from,
-        message: SiteMessage::Answer {
-            ballot,
-            report: Ok(report),
-        },
-    } = step.event
-        && ballot == round.ballot
-        && !round.answers.contains_key(&from)
-    {
-        known.push((report.worth, from));
-    }
-    let highest = known.into_iter().max().map(|(_, site)| site);
-    for effect in &step.effects {
-        let SiteEffect::Send { to, message } = effect else {
-            continue;
-        };
-        match message {
-            SiteMessage::Handover { .. } => assert_eq!(Some(*to), highest),
-            SiteMessage::Request { .. } => assert_eq!(Some(before.sites[step.site].id()), highest),
-            SiteMessage::Propose { .. }
-            | SiteMessage::Answer { .. }
-            | SiteMessage::Given { .. }
-            | SiteMessage::Denied { .. }
-            | SiteMessage::Confirm { .. } => {}
-        }
-    }
 }

@@ -54,7 +54,9 @@ impl CoreDriver {
                     let end = self.now + runtime.copied().unwrap_or(Span::from_secs(1));
                     self.scheduled_ends.insert((end, *attempt));
                 }
-                EngineAction::SetShare { .. } => {}
+                EngineAction::SetShare { .. }
+                | EngineAction::Withdraw { .. }
+                | EngineAction::Continued { .. } => {}
                 EngineAction::Kill { attempt } => {
                     self.scheduled_ends.retain(|(_, other)| other != attempt);
                     self.scheduled_ends.insert((self.now, *attempt));

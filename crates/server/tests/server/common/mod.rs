@@ -168,6 +168,7 @@ pub(crate) fn rules(policy: &str, market: Market) -> AdmissionRules {
         confidence: 0,
         max_resident: 8,
         shadow: None,
+        start_delay: Span::ZERO,
     }
 }
 
@@ -202,5 +203,6 @@ pub(crate) fn program(words: &[&str]) -> JobProgram {
         memory: None,
         time_limit: None,
         notify: Vec::new(),
+        claim_key: None,
     }
 }

@@ -85,6 +85,7 @@ impl TestService {
                 policy: rules.policy.to_string(),
                 enforces_time_limits: rules.enforces_time_limits(),
                 sends_notices: false,
+                max_time: None,
                 outputs: None,
                 market: rules.market.to_string(),
                 since: Instant::ZERO,

@@ -15,9 +15,9 @@ use engine::{AckTrackingEngine, AcknowledgedAttempts};
 use random::SplitMix;
 use tokio::sync::oneshot;
 use tollgate_engine::sim_engine::{SimFaults, SimProgram};
-use tollgate_engine::{Engine, SimHost};
+use tollgate_engine::{Engine, LaunchSpec, SimHost};
 use tollgate_gate::OnEviction;
-use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, Span};
+use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, Market, Span};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
@@ -69,7 +69,11 @@ pub(crate) struct ServiceSimulation {
     requested_due: BTreeMap<u64, Instant>,
     /// Quotes that were reserved.
     reserved_quotes: BTreeSet<u64>,
+    /// Whether arrays of short tasks are submitted as well.
+    has_short_tasks: bool,
     crashes: u32,
+    /// The number of ticks after which a task was to follow another one.
+    followed: u32,
 }
 
 type WaitReceivers = (
@@ -121,6 +125,14 @@ impl ServiceSimulation {
             .collect();
         let shadow = random.pick(&others).filter(|_| random.one_in(2));
         let shadow = shadow.map(|name| builtin_registry().named(name).unwrap());
+        let rules = AdmissionRules {
+            shadow,
+            ..rules(named.name, market)
+        };
+        Self::with_rules(random, rules)
+    }
+
+    fn with_rules(random: SplitMix, rules: AdmissionRules) -> Self {
         let memory = Path::new("/dev/shm");
         let data_dir = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -130,11 +142,8 @@ impl ServiceSimulation {
         let mut run = Self {
             random,
             data_dir: data_dir.expect("a folder"),
-            world: SimHost::new(3, 1 << 30, SimProgram::of_command),
-            rules: AdmissionRules {
-                shadow,
-                ..rules(named.name, market)
-            },
+            world: SimHost::new(3, 1 << 30, program_of),
+            rules,
             controller: None,
             view: StoreViewCache::default(),
             acknowledged: AcknowledgedAttempts::default(),
@@ -143,30 +152,68 @@ impl ServiceSimulation {
             acknowledged_jobs: BTreeMap::new(),
             requested_due: BTreeMap::new(),
             reserved_quotes: BTreeSet::new(),
+            has_short_tasks: false,
             crashes: 0,
+            followed: 0,
         };
         run.world.set_devices([("gpu".to_owned(), 2)].into());
         run.restart();
         run
     }
 
+    /// Creates a run with arrays of short tasks under a policy that lets tasks follow each other.
+    pub(crate) fn of_short_tasks(seed: u64) -> Self {
+        let policies = ["easy", "plan", "fcfs", "conservative", "edf-bf"];
+        let name = policies[seed as usize % policies.len()];
+        let rules = rules(name, Market::None);
+        Self {
+            has_short_tasks: true,
+            ..Self::with_rules(SplitMix::new(seed), rules)
+        }
+    }
+
+    /// Returns the number of ticks after which a task was to follow another one.
+    pub(crate) fn run_followed(mut self) -> u32 {
+        self.run_steps();
+        self.followed
+    }
+
     /// Runs all steps, then ends all faults and waits until every job is finished. Returns the
     /// number of crashes.
     pub(crate) fn run(mut self) -> u32 {
+        self.run_steps();
+        self.crashes
+    }
+
+    fn run_steps(&mut self) {
         for _ in 0..STEPS {
             self.step();
-            checks::invariants(&self);
+            checks::invariants(self);
+            let actions = self.controller().core().running_actions();
+            let is_follower = |action: &EngineAction| {
+                matches!(action, EngineAction::Start { after: Some(_), .. })
+            };
+            self.followed += u32::from(actions.iter().any(is_follower));
         }
         self.world.set_faults(SimFaults::default());
         *self.trouble.lock().unwrap() = ServiceFaults::default();
         self.restart();
         self.drain();
-        checks::invariants(&self);
-        checks::everything_is_over(&self);
-        self.crashes
+        checks::invariants(self);
+        checks::everything_is_over(self);
     }
 
     fn step(&mut self) {
+        if self.has_short_tasks && self.random.one_in(2) {
+            match self.random.one_in(4) {
+                true => self.submit_short_tasks(),
+                false => {
+                    let micros = self.random.below(100_000) as i64;
+                    self.advance(Span::from_micros(micros));
+                }
+            }
+            return;
+        }
         match self.random.below(16) {
             0..4 => self.submit(),
             4..8 => {
@@ -262,6 +309,39 @@ impl ServiceSimulation {
                 self.acknowledged_jobs.insert(job, true);
                 self.reserved_quotes.insert(job);
             }
+        }
+    }
+
+    /// Submits an array of tasks that run for some milliseconds, and some of them for seconds.
+    fn submit_short_tasks(&mut self) {
+        let tasks = TaskRanges::new(1, 10 + self.random.below(60) as u32);
+        let millis = 1 + self.random.below(20);
+        let options = SubmissionOptions {
+            array: Some(ArraySpec {
+                tasks,
+                max_at_once: None,
+            }),
+            ..SubmissionOptions::default()
+        };
+        let submission = Submission {
+            procs: 1 + self.random.below(8) as u32 / 6,
+            retry: match self.random.one_in(2) {
+                true => OnEviction::Requeue,
+                false => OnEviction::Fail,
+            },
+            deadline: None,
+            options,
+            ..submission("short", 5)
+        };
+        let (reply, mut answer) = oneshot::channel();
+        self.tick(vec![ControllerRequest::submit(NewJob {
+            submission,
+            due: None,
+            program: Box::new(program(&["short", &millis.to_string()])),
+            reply,
+        })]);
+        if let Ok(Ok(verdict)) = answer.try_recv() {
+            self.acknowledged_jobs.insert(verdict.job, false);
         }
     }
 
@@ -444,7 +524,10 @@ impl ServiceSimulation {
                 task: attempt.task,
                 attempt: attempt.attempt,
             }),
-            EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
+            EngineAction::SetShare { .. }
+            | EngineAction::Kill { .. }
+            | EngineAction::Withdraw { .. }
+            | EngineAction::Continued { .. } => None,
         });
         attempts.collect()
     }
@@ -489,6 +572,9 @@ impl ServiceSimulation {
                 }
                 Err(error) => panic!("it does not recover: {error}"),
             };
+            if self.has_short_tasks {
+                controller.delay_reports(Span::from_micros(10_000));
+            }
             controller.inject_faults(fault_injector(&self.trouble));
             let begun = catch_unwind(AssertUnwindSafe(|| controller.reconcile().is_ok()));
             match begun {
@@ -621,4 +707,24 @@ fn fault_injector(
             false => io::ErrorKind::Other.into(),
         })
     })
+}
+
+/// Returns the program of an attempt: `short` with its milliseconds, for one task in 13 of them seconds.
+fn program_of(launch: &LaunchSpec) -> SimProgram {
+    let mut words = launch.argv.iter().map(|word| word.to_string_lossy());
+    match (words.next().as_deref(), words.next()) {
+        (Some("short"), Some(millis)) => {
+            let millis: f64 = millis.parse().expect("a number");
+            let secs = match launch.attempt.task % 13 {
+                12 => millis,
+                _ => millis / 1_000.0,
+            };
+            let launch = LaunchSpec {
+                argv: vec!["sleep".into(), secs.to_string().into()],
+                ..launch.clone()
+            };
+            SimProgram::of_command(&launch)
+        }
+        _ => SimProgram::of_command(launch),
+    }
 }

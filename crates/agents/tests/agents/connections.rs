@@ -1,0 +1,212 @@
+//! Agents over real connections of this host, with queues in memory.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tollgate_agents::{
+    AgentDirectory, AgentError, AgentMembership, AgentOperator, AgentStatus, MEMBERS_FILE,
+    MemberSite, PilotKind, PilotQueue, QueueView, key_files,
+};
+use tollgate_client::certificate::TlsCertificate;
+use tollgate_model::Span;
+use tollgate_server::net::own_certificate::read_or_create;
+
+/// The time in which agents have to do something.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A queue in which a number of pilots runs, and that reports each look.
+struct ToldQueue {
+    slots: u32,
+    looked: Sender<u32>,
+    ended: Sender<()>,
+}
+
+impl PilotQueue for ToldQueue {
+    fn hold(&mut self, wanted: u32) -> Result<QueueView, String> {
+        let _ = self.looked.send(wanted);
+        let running = wanted.min(self.slots);
+        Ok(QueueView {
+            running,
+            pending: vec![500; (wanted - running) as usize],
+            started: Vec::new(),
+            closed: None,
+        })
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        let _ = self.ended.send(());
+        Ok(())
+    }
+}
+
+/// The directories of a session with three sites.
+struct AgentSession {
+    dir: TempDir,
+    members: AgentMembership,
+}
+
+/// A running agent.
+struct RunningAgent {
+    thread: JoinHandle<Result<(), AgentError>>,
+    looked: Receiver<u32>,
+    ended: Receiver<()>,
+}
+
+impl AgentSession {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let key = |name: &str| -> String {
+            let path = dir.path().join(name);
+            std::fs::create_dir(&path).expect("a directory");
+            let key: TlsCertificate =
+                read_or_create(&key_files(&path), &[], [127, 0, 0, 1].into()).expect("a key");
+            key.fingerprint().expect("a fingerprint").to_string()
+        };
+        let ports = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+        let sites = ["north", "south", "west"].iter().zip(&ports);
+        let sites = sites.map(|(name, port)| MemberSite {
+            name: (*name).to_owned(),
+            address: port.local_addr().expect("an address").to_string(),
+            fingerprint: key(name),
+            pilots: 3,
+        });
+        let members = AgentMembership {
+            session: "fit".to_owned(),
+            policy: "share".to_owned(),
+            period_s: 1,
+            sites: sites.collect(),
+            operator: key("operator"),
+            dropped: Vec::new(),
+        };
+        let session = Self { dir, members };
+        session.write(&session.members);
+        session
+    }
+
+    fn write(&self, members: &AgentMembership) {
+        for site in &members.sites {
+            let path = self.path(&site.name).join(MEMBERS_FILE);
+            members.write(&path).expect("a writable directory");
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn operator(&self) -> AgentOperator {
+        AgentOperator::open(&key_files(&self.path("operator"))).expect("a key")
+    }
+
+    fn site(&self, name: &str) -> &MemberSite {
+        self.members.find(name).expect("a site").1
+    }
+
+    fn start(&self, name: &str, slots: u32) -> RunningAgent {
+        let (looked, looks) = mpsc::channel();
+        let (ended, ends) = mpsc::channel();
+        let queue = ToldQueue {
+            slots,
+            looked,
+            ended,
+        };
+        let dir = self.path(name);
+        let thread = thread::spawn(move || run(&dir, queue));
+        RunningAgent {
+            thread,
+            looked: looks,
+            ended: ends,
+        }
+    }
+
+    /// Asks an agent until it has done something.
+    fn until(&self, name: &str, done: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
+        let began = std::time::Instant::now();
+        loop {
+            let status = self.operator().status(self.site(name));
+            match status {
+                Ok(status) if done(&status) => return status,
+                Ok(_) | Err(_) if began.elapsed() < LIMIT => thread::yield_now(),
+                Ok(status) => panic!("{name}: {status:?}"),
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
+}
+
+fn run(dir: &Path, queue: ToldQueue) -> Result<(), AgentError> {
+    let kind = PilotKind {
+        cores: 1,
+        life: Span::from_secs(60),
+        at_most: 10,
+        queue_at_most: None,
+    };
+    AgentDirectory::open(dir)?.run(None, kind, Box::new(queue), &|_| {})
+}
+
+#[test]
+fn agents_move_a_pilot_and_obey_their_operator() {
+    let session = AgentSession::new();
+    let agents = [("north", 0), ("south", 9), ("west", 9)].map(|(name, slots)| {
+        let agent = session.start(name, slots);
+        (name, agent)
+    });
+    // The full site gives all but one.
+    let north = session.until("north", |status| status.wanted == 1);
+    assert_eq!((north.given, north.received, north.pending), (2, 0, 1));
+    assert!(north.last_move.is_some_and(|last| last.gave));
+    let looks = &agents[0].1.looked;
+    while looks.recv_timeout(LIMIT).expect("a look") != 1 {}
+    // Another agent cannot use the directory.
+    let second = AgentDirectory::open(&session.path("north"));
+    assert!(matches!(second, Err(AgentError::Busy(_))), "{second:?}");
+    // A site is written off; the others go on in the next epoch.
+    let next = session.members.without("west", 4).expect("a site");
+    let [north, south, west] = agents.map(|(_, agent)| agent);
+    let operator = session.operator();
+    operator.stop(session.site("west")).expect("an answer");
+    west.thread.join().expect("no panic").expect("no error");
+    for name in ["north", "south"] {
+        let sent = operator.send_members(session.site(name), &next);
+        sent.expect("an answer");
+        let epoch = next.terms().expect("terms").membership.epoch();
+        session.until(name, |status| status.state.epoch == epoch);
+        let old = operator.send_members(session.site(name), &session.members);
+        assert!(matches!(old, Err(AgentError::Silent { .. })), "{old:?}");
+    }
+    for (name, agent) in [("north", north), ("south", south)] {
+        operator.end(session.site(name)).expect("an answer");
+        agent.ended.recv_timeout(LIMIT).expect("the pilots end");
+        agent.thread.join().expect("no panic").expect("no error");
+    }
+}
+
+#[test]
+fn strangers_are_refused() {
+    let session = AgentSession::new();
+    let north = session.start("north", 9);
+    session.until("north", |_| true);
+    // The key of another session.
+    let other = AgentSession::new();
+    let asked = other.operator().status(session.site("north"));
+    assert!(matches!(asked, Err(AgentError::Silent { .. })), "{asked:?}");
+    // An agent that holds another key than the list has.
+    let wrong = other.site("north").fingerprint.clone();
+    let site = MemberSite {
+        fingerprint: wrong,
+        ..session.site("north").clone()
+    };
+    let asked = session.operator().status(&site);
+    assert!(matches!(asked, Err(AgentError::Silent { .. })), "{asked:?}");
+    // The key of an agent is not the operator's.
+    let agent = AgentOperator::open(&key_files(&session.path("south"))).expect("a key");
+    let asked = agent.stop(session.site("north"));
+    assert!(matches!(asked, Err(AgentError::Silent { .. })), "{asked:?}");
+    let stopped = session.operator().stop(session.site("north"));
+    stopped.expect("an answer");
+    north.thread.join().expect("no panic").expect("no error");
+}

@@ -1,0 +1,103 @@
+//! `tollgate cluster`, and jobs that go to one of several clusters.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`file`](mod@file) | the user's clusters |
+//! | [`edit`] | `tollgate cluster add`, `list` and `remove` |
+//! | [`check`] | `tollgate cluster check` |
+//! | [`job`] | jobs named with their cluster, as in `north:17` |
+//! | [`ask`] | one question to several clusters at the same time |
+//! | [`compare`] | the quotes of several clusters, side by side |
+//! | [`quote`] | `tollgate quote --to` |
+//! | [`submit`] | `tollgate submit --to`: reserve at all, claim at one, release the others |
+//! | [`claim`] | the claim of a reserved quote, sent again until its answer is known |
+
+mod ask;
+mod check;
+mod claim;
+mod compare;
+mod edit;
+mod file;
+mod job;
+mod quote;
+mod submit;
+
+use clap::Subcommand;
+
+pub(super) use compare::{ClusterComparison, ClusterSubmission};
+pub(super) use edit::ClusterListing;
+use file::ClusterError;
+pub(super) use file::ClustersFile;
+pub(super) use job::{ClusterJob, common_cluster, parse_cluster_job};
+pub(super) use quote::quote;
+pub(super) use submit::submit;
+
+use crate::client::cluster::ask::ASK_SECONDS;
+use crate::client::parse;
+use crate::exit::CliFailure;
+
+/// Know services with gates of their own by name.
+///
+/// `tollgate submit --to NAME,NAME` asks several of them and takes the best; every command takes
+/// `--cluster NAME`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClusterArgs {
+    #[command(subcommand)]
+    command: ClusterCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ClusterCommand {
+    Add(edit::ClusterAddArgs),
+    List(edit::ClusterListArgs),
+    Remove(edit::ClusterRemoveArgs),
+    Check(check::ClusterCheckArgs),
+}
+
+/// The clusters that are asked for a quote.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct TargetArgs {
+    /// Clusters to ask at the same time; `any` means all
+    ///
+    /// Names as `tollgate cluster list` shows them. `submit` takes the cluster with the best quote.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', conflicts_with_all = ["data", "url", "cluster"])]
+    pub(super) to: Vec<String>,
+    /// With --to: time after which a silent cluster is left out
+    #[arg(
+        long, value_name = "SPAN", default_value_t = ASK_SECONDS, value_parser = parse::parse_span,
+        requires = "to",
+    )]
+    pub(super) quote_wait: f64,
+}
+
+/// Fails if a cluster has the name, so that no word means a cluster and a site.
+pub(super) fn check_free(name: &str) -> Result<(), CliFailure> {
+    match ClustersFile::open()?.cluster(name) {
+        Ok(_) => Err(ClusterError::Taken {
+            name: name.to_owned(),
+            owner: "a cluster",
+        }
+        .into()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Returns whether a text is a legal file of clusters, which then survives writing and reading.
+pub(crate) fn is_clusters_file(text: &str) -> bool {
+    let Ok(file) = ClustersFile::parse(text) else {
+        return false;
+    };
+    let written = toml::to_string(&file).expect("a legal file");
+    assert_eq!(ClustersFile::parse(&written), Ok(file));
+    true
+}
+
+/// `tollgate cluster`.
+pub(crate) fn run(args: &ClusterArgs) -> Result<(), CliFailure> {
+    match &args.command {
+        ClusterCommand::Add(args) => edit::add(args),
+        ClusterCommand::List(args) => edit::list(args),
+        ClusterCommand::Remove(args) => edit::remove(args),
+        ClusterCommand::Check(args) => check::run(args),
+    }
+}

@@ -1,0 +1,76 @@
+//! The claim of a reserved quote, sent again with the same key until its answer is known.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use tollgate_client::ClientError;
+use tollgate_client::types::{JobRef, JobRequest};
+
+use super::file::ClusterSettings;
+
+/// Maximum time of one attempt.
+const ATTEMPT_TIME: Duration = Duration::from_secs(5);
+/// Time between two attempts.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+/// The HTTP status of a service whose disk is full: it has changed nothing.
+const DISK_FULL: u16 = 507;
+
+/// What became of a request that must be carried out at most once.
+#[derive(Debug)]
+pub(super) enum ClaimOutcome<T> {
+    /// It was carried out.
+    Done(T),
+    /// It was not, and never will be.
+    Refused(String),
+    /// It may have been carried out: no answer came.
+    Unknown(String),
+}
+
+/// Claims a reserved quote. A lost answer is asked for again, for `patience`: the service knows the claim by
+/// its key, and confirms one that it has carried out.
+pub(super) fn claim_quote(
+    cluster: &ClusterSettings,
+    id: u64,
+    request: &JobRequest,
+    key: &str,
+    patience: Duration,
+) -> ClaimOutcome<JobRef> {
+    let path = format!("/v1/quotes/{id}/claim?key={key}");
+    let began = Instant::now();
+    let mut is_sent = false;
+    loop {
+        let outcome = post_once(cluster, &path, request, &mut is_sent);
+        let is_unknown = matches!(outcome, ClaimOutcome::Unknown(_));
+        if !is_unknown || began.elapsed() >= patience {
+            return outcome;
+        }
+        thread::sleep(RETRY_INTERVAL);
+    }
+}
+
+/// Sends a request that must be carried out at most once. Sets `is_sent` once the service may have it;
+/// what fails before that is refused.
+pub(super) fn post_once<T: DeserializeOwned>(
+    cluster: &ClusterSettings,
+    path: &str,
+    request: &JobRequest,
+    is_sent: &mut bool,
+) -> ClaimOutcome<T> {
+    let mut client = match cluster.endpoint().connect() {
+        Ok(client) => client,
+        Err(failure) if *is_sent => return ClaimOutcome::Unknown(failure.to_string()),
+        Err(failure) => return ClaimOutcome::Refused(failure.to_string()),
+    };
+    client.limit_time(ATTEMPT_TIME);
+    *is_sent = true;
+    match client.post(path, request) {
+        Ok(done) => ClaimOutcome::Done(done),
+        Err(error @ ClientError::Refused { status, .. })
+            if status.is_client_error() || status.as_u16() == DISK_FULL =>
+        {
+            ClaimOutcome::Refused(error.to_string())
+        }
+        Err(error) => ClaimOutcome::Unknown(error.to_string()),
+    }
+}
