@@ -37,12 +37,26 @@ pub struct PilotKind {
     pub queue_at_most: Option<u32>,
 }
 
+/// The number of looks at the queue in a period.
+const LOOKS: i64 = 4;
+/// The shortest time between two looks at the queue.
+const MIN_LOOK: Span = Span::from_secs(1);
+
+/// Returns the time between two looks at the queue, for sites that give or take a pilot a `period`.
+pub(crate) fn look_interval(period: Span) -> Span {
+    Span::from_micros(period.as_micros() / LOOKS).max(MIN_LOOK)
+}
+
 /// The meter of one site: it gives [`SiteEstimator`] the waits of the site's pilots, and asks it for
 /// the site's value.
 ///
 /// A site is as fast as its pilots have cores. The estimator's ticks are seconds. The times of a policy, which a study counts in ticks of a fifth
 /// of the time that a pilot runs, keep that ratio ([`MigrationParams::in_seconds`]). The history of
 /// eq. (4) of Walker (2009) has one sample a period.
+///
+/// A pilot that has waited less than the time between two looks counts as one that runs: where pilots
+/// reach their time limits together, those in their place are all pending at the next look, which says
+/// nothing about the queue.
 #[derive(Debug)]
 pub struct SiteMeter {
     params: MigrationParams,
@@ -132,11 +146,15 @@ impl SiteMeter {
     }
 
     fn sighting(&self, proxies: u32, view: &QueueView) -> SiteObservation {
+        let look_s = look_interval(self.period).as_secs_f64();
+        let is_new = |waited_s: &&u32| f64::from(**waited_s) < look_s;
+        let new = u32::try_from(view.pending.iter().filter(is_new).count()).unwrap_or(u32::MAX);
+        let running = view.running.saturating_add(new);
         SiteObservation {
             flops: f64::from(self.kind.cores),
             size: 1.0,
-            running: view.running,
-            pending: proxies.saturating_sub(view.running),
+            running,
+            pending: proxies.saturating_sub(running),
             oldest: view.pending.iter().copied().max().unwrap_or(0),
             newest: view.pending.iter().copied().min().unwrap_or(0),
             limit: Some(self.kind.at_most),

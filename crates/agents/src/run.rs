@@ -25,7 +25,7 @@ use crate::frame::{AgentAnswer, AgentFrame};
 use crate::journal::{AgentJournal, read_journal};
 use crate::link::{PeerInput, PeerLinks, accept_all};
 use crate::membership::{AgentMembership, MEMBERS_FILE};
-use crate::meter::{PilotKind, SiteMeter};
+use crate::meter::{PilotKind, SiteMeter, look_interval};
 use crate::queue::{PilotQueue, QueueView};
 use crate::tls::{PeerRole, peer_config, server_config};
 
@@ -33,10 +33,10 @@ use crate::tls::{PeerRole, peer_config, server_config};
 const JOURNAL_FILE: &str = "journal";
 /// The file that the agent locks.
 const LOCK_FILE: &str = "lock";
-/// The number of looks at the queue in a period.
-const LOOKS: u32 = 4;
-/// The shortest pause between two looks at the queue.
-const MIN_PAUSE: Duration = Duration::from_secs(1);
+/// The pause of the thread that asks the engine, before an epoch begins.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The time in which a listener wakes to end.
+const WAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time in which an answer to the operator leaves before the process ends.
 const ANSWER_TIME: Duration = Duration::from_millis(100);
@@ -205,8 +205,8 @@ impl AgentDirectory {
         let (inputs, received) = mpsc::channel();
         let _listener = self.listen(listen.unwrap_or(&member.address), &inputs)?;
         let links = self.connect(id)?;
-        let pause = Duration::from_micros(period.as_micros().unsigned_abs()) / LOOKS;
-        engine.begin(pause.max(MIN_PAUSE), agent.wanted(), inputs);
+        let pause = Duration::from_micros(look_interval(period).as_micros().unsigned_abs());
+        engine.begin(pause, agent.wanted(), inputs);
         let others = self.members.live().filter(|(other, _)| *other != id);
         let others: Vec<&str> = others.map(|(_, site)| site.name.as_str()).collect();
         say(&format!(
@@ -371,7 +371,7 @@ impl Drop for ListenerThread {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         // Wakes the thread, which closes its listener.
-        let woken = TcpStream::connect_timeout(&self.address, MIN_PAUSE);
+        let woken = TcpStream::connect_timeout(&self.address, WAKE_TIMEOUT);
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
             let _ = thread.join();
         }
@@ -407,7 +407,7 @@ impl EngineThread {
             turn: Arc::clone(&turn),
         };
         thread::spawn(move || {
-            let mut pause = MIN_PAUSE;
+            let mut pause = FIRST_PAUSE;
             loop {
                 match woken.recv_timeout(pause) {
                     Ok(()) | Err(RecvTimeoutError::Timeout) => {}

@@ -1,6 +1,9 @@
 //! Agents over real connections of this host, with queues in memory.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
@@ -13,7 +16,6 @@ use tollgate_agents::{
 };
 use tollgate_client::certificate::TlsCertificate;
 use tollgate_model::Span;
-use tollgate_server::net::own_certificate::read_or_create;
 
 /// The time in which agents have to do something.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -56,15 +58,34 @@ struct RunningAgent {
     ended: Receiver<()>,
 }
 
+/// Creates the key of an agent or of the operator in its directory.
+fn new_key(dir: &Path) -> TlsCertificate {
+    let files = key_files(dir);
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+    std::fs::write(&files.certificate, made.cert.pem()).expect("a writable directory");
+    let options = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .clone();
+    let key = options.open(&files.key).expect("a writable directory");
+    let text = made.signing_key.serialize_pem();
+    (&key)
+        .write_all(text.as_bytes())
+        .expect("a writable directory");
+    TlsCertificate::read(&files).expect("the files that were written")
+}
+
 impl AgentSession {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let key = |name: &str| -> String {
             let path = dir.path().join(name);
             std::fs::create_dir(&path).expect("a directory");
-            let key: TlsCertificate =
-                read_or_create(&key_files(&path), &[], [127, 0, 0, 1].into()).expect("a key");
-            key.fingerprint().expect("a fingerprint").to_string()
+            new_key(&path)
+                .fingerprint()
+                .expect("a fingerprint")
+                .to_string()
         };
         let ports = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
         let sites = ["north", "south", "west"].iter().zip(&ports);
