@@ -20,6 +20,7 @@
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
+//! | `followers` | tasks of short arrays that the engine gets ahead of time |
 //! | `resources` | the names of hosts, devices and licences |
 //! | `rules` | the rules under which the service decides |
 //! | `takeover` | a change of rules while jobs are unfinished |

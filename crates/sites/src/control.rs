@@ -4,7 +4,7 @@ mod follow;
 mod refresh;
 mod submission;
 
-pub use follow::WorkerSeat;
+pub use follow::{WorkerSeat, WorkerSeats};
 
 use std::path::Path;
 use std::thread;

@@ -41,7 +41,7 @@ mod shell;
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
 pub use control::{
     PilotBody, PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer,
-    WorkerSeat,
+    WorkerSeat, WorkerSeats,
 };
 pub use demand::{
     DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,

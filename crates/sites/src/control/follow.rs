@@ -20,6 +20,9 @@ pub struct WorkerSeat {
     pub idle_cores: u32,
 }
 
+/// The workers of pilots, by name: None for a pilot that has no worker.
+pub type WorkerSeats<'a> = dyn Fn(&str) -> Option<WorkerSeat> + 'a;
+
 impl SiteControl {
     /// Returns whether the site takes no pilots for now.
     pub fn is_paused(&self) -> bool {
@@ -50,7 +53,7 @@ impl SiteControl {
     ///
     /// # Errors
     /// An error if the engine cannot be asked, or a file of the site cannot be used.
-    pub fn look(&mut self, seat: &dyn Fn(&str) -> Option<WorkerSeat>) -> Result<(), SiteError> {
+    pub fn look(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
         if let Err(error) = self.refresh() {
             self.pause_after(&error)?;
             return Err(error);
@@ -59,7 +62,7 @@ impl SiteControl {
     }
 
     /// Notes which pilots joined the service, and pauses the site if the last ones all failed.
-    fn judge(&mut self, seat: &dyn Fn(&str) -> Option<WorkerSeat>) -> Result<(), SiteError> {
+    fn judge(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
         let site = &self.settings.name;
         for pilot in &mut self.state.pilots {
             pilot.has_joined |= seat(&worker_name(site, pilot)).is_some();
@@ -82,7 +85,7 @@ impl SiteControl {
     }
 
     /// Returns what the site has and may have, without a base.
-    pub fn supply(&self, seat: &dyn Fn(&str) -> Option<WorkerSeat>) -> SiteSupply {
+    pub fn supply(&self, seat: &WorkerSeats<'_>) -> SiteSupply {
         let (now, settings) = ((self.clock)(), &self.settings);
         let counts = self.counts();
         let waits = self.state.pilots.iter();
@@ -126,7 +129,7 @@ impl SiteControl {
         &self,
         pilot: &PilotRecord,
         now: Instant,
-        seat: &dyn Fn(&str) -> Option<WorkerSeat>,
+        seat: &WorkerSeats<'_>,
     ) -> Option<RunningPilot> {
         let began = pilot.started_at.unwrap_or(now);
         let is_joining = now.since(began) < JOINING;
@@ -216,7 +219,7 @@ impl SiteControl {
     pub fn hold(
         &mut self,
         wanted: u32,
-        seat: Option<&dyn Fn(&str) -> Option<WorkerSeat>>,
+        seat: Option<&WorkerSeats<'_>>,
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
