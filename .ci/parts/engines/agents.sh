@@ -161,7 +161,8 @@ killer() {
   declare -A seen=()
   while [ ! -e no-more-kills ]; do
     for site in $sites; do
-      now=$(grep -cE '"type":"(given|added)"' ".local/state/tollgate-sessions/four/agents/$site/journal" || true)
+      now=$(grep -cE '"type":"(given|added)"' ".local/state/tollgate-sessions/four/agents/$site/journal" 2>/dev/null || true)
+      now=${now:-0}
       before=${seen[$site]:-0}
       seen[$site]=$now
       [ "$now" -gt "$before" ] && [ $((RANDOM % 3)) = 0 ] || continue
