@@ -76,6 +76,16 @@ pub const TARGETS: &[MutationTarget] = &[
         run: tollgate_sites::fuzz::pilots,
         samples: &[PILOTS],
     },
+    MutationTarget {
+        name: "agent_journal",
+        run: tollgate_agents::fuzz::journal,
+        samples: &[AGENT_JOURNAL],
+    },
+    MutationTarget {
+        name: "agent_frames",
+        run: tollgate_agents::fuzz::frames,
+        samples: &[AGENT_FRAMES],
+    },
 ];
 
 /// Builds the target of the reader with the same name in `trace`. The reader does not report its
@@ -152,6 +162,17 @@ const PART_EXITED: &str = "\x02\x03\x09";
 const LEAD_RUN: &str = "\0\x02\x01a\x01b\x01\x01A\x01b\x01/\x01\0\x01";
 const PART_REQUEST: &str =
     r#"{"attempt":{"job":7,"task":0,"attempt":1},"host":"beta","env":[["TOLLGATE_PART","{}"]]}"#;
+const AGENT_JOURNAL: &str = r#"9d263fc4 {"snapshot":{"version":1,"session":"four","site":"north","state":{"epoch":132852799537596,"promised":"0.0","relinquished":"0.0","proxies":6,"cool_until":0,"given":{},"received":{}}}}
+87763374 {"record":{"type":"promised","ballot":"1.0"}}
+01e241da {"record":{"type":"promised","ballot":"2.0"}}
+"#;
+
+const AGENT_FRAMES: &str = r#"{"message":{"epoch":7,"from":2,"message":{"type":"request","ballot":"1.2"}}}
+"status"
+{"members":{"text":"session = \"four\"\nperiod_s = 10\n"}}
+"end"
+"#;
+
 const CLUSTERS: &str = r#"[[cluster]]
 name = "north"
 data = "/srv/north"
