@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,24 @@ impl NetworkAddress {
                 Ok(Some(read.map_err(|error| failed(error.into()))?))
             }
         }
+    }
+
+    /// Leaves the address in a directory that goes to another host, where `host` is the address of
+    /// this one. The directory has no address afterwards if the service does not listen.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub(super) fn copy(data: &Path, to: &Path, host: IpAddr) -> Result<(), CliFailure> {
+        let Some(mut own) = Self::read(data)? else {
+            return Ok(());
+        };
+        if own.address.ip().is_unspecified() {
+            own.address.set_ip(host);
+        }
+        let file = data_dir::network_address(to);
+        let written = serde_json::to_vec(&own).map_err(io::Error::from);
+        let written = written.and_then(|bytes| fs::write(&file, bytes));
+        written.map_err(|error| CliFailure::write_failed(file.display().to_string(), error))
     }
 
     /// Returns the URL of the service. A service that listens on all addresses is reached by the

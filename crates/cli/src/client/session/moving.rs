@@ -20,10 +20,12 @@ use tollgate_agents::{
 use tollgate_client::certificate::TlsCertificate;
 use tollgate_server::net::own_certificate::read_or_create;
 use tollgate_sites::{SITES_FILE, SiteSettings, SitesFile};
+use tollgate_store::data_dir;
 
 use super::error::SessionError;
 use super::folder::SessionFolder;
 use crate::client::detach::{DETACHED_ARG, DetachedCommand};
+use crate::client::network_address::NetworkAddress;
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
@@ -146,7 +148,9 @@ impl SessionAgency {
         for (_, member) in members.live() {
             let settings = sites.iter().find(|site| site.name == member.name);
             if let Some(address) = settings.and_then(|site| site.agent.as_ref()) {
-                self.greet(member, address, &members, &operator);
+                if operator.send_members(member, &members).is_err() {
+                    self.say_how_to_start(folder, member, address)?;
+                }
                 continue;
             }
             let dir = self.agent_dir(&member.name);
@@ -174,21 +178,24 @@ impl SessionAgency {
         Ok(())
     }
 
-    /// Says how to start the agent on a site's own host, if it does not answer; else it gets the list.
-    fn greet(
+    /// Says how to start the agent on a site's own host, whose directory gets the address of the
+    /// service.
+    fn say_how_to_start(
         &self,
+        folder: &SessionFolder,
         member: &MemberSite,
         address: &str,
-        members: &AgentMembership,
-        operator: &AgentOperator,
-    ) {
-        if operator.send_members(member, members).is_err() {
-            Verbosity::Notes.note(format_args!(
-                "site {}: no agent answers at {address}: copy {} to that host, and run `tollgate agent` there",
-                member.name,
-                self.agent_dir(&member.name).display()
-            ));
-        }
+    ) -> Result<(), CliFailure> {
+        let dir = self.agent_dir(&member.name);
+        NetworkAddress::copy(&folder.data(), &dir, tollgate_inside::host::own_address())?;
+        Verbosity::Notes.note(format_args!(
+            "site {}: no agent answers at {address}: copy {} to that host as /DIR, and run\n  \
+             ssh -R /DIR/socket:{} HOST tollgate agent /DIR --data /DIR",
+            member.name,
+            dir.display(),
+            data_dir::socket(&folder.data()).display(),
+        ));
+        Ok(())
     }
 
     /// Stops the agents. Those on other hosts end their pilots first. Returns the problems, by site.

@@ -122,7 +122,7 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
     let is_elsewhere = sites
         .sites
         .iter()
-        .any(|site| site.engine != EngineKind::Local);
+        .any(|site| site.engine != EngineKind::Local || site.agent.is_some());
     let listen = args.listen.clone();
     let listen = listen.or_else(|| is_elsewhere.then(|| ANY_ADDRESS.to_owned()));
     folder.create(Path::new(&current_program()?), args.inside.is_some())?;
