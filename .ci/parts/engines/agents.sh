@@ -61,7 +61,11 @@ sample() {
 
 # ends RUN BEGAN: the seconds at which tasks ended: run, second, tasks that ended in it.
 ends() {
-  tollgate jobs 1 --limit 100000 --format json >jobs.json
+  local first
+  # An answer has ten thousand tasks at most.
+  for first in $(seq 1 10000 $((seconds * 40))); do
+    tollgate jobs "1_$first-$((first + 9999))" --limit 10000 --format json
+  done >jobs.json
   sed -n 's/^ *"finished_at": "\(.*\)",*$/\1/p' jobs.json | date -f - +%s.%N |
     awk -v run="$1" -v began="$2" -v length_s="$seconds" '
       $1 >= began && $1 < began + length_s { n[int($1 - began)]++ }
@@ -246,7 +250,7 @@ else
   helper=$!
   finish() {
     local pid
-    kill $helper
+    kill $helper || true
     scancel --user=root 2>/dev/null || true
     for pid in $(pgrep -u "$user"); do kill -KILL "$pid" || true; done
     down

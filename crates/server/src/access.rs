@@ -23,8 +23,10 @@ pub enum UserScope {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceLimits {
-    /// Maximum number of connections of a user. At least 1.
+    /// Maximum number of connections of a user, besides those of workers over TCP. At least 1.
     pub connections: u32,
+    /// Maximum number of connections of a user's workers over TCP. At least 1.
+    pub workers: u32,
     /// Maximum number of connections over TCP from one address that are not authenticated yet. At
     /// least 1.
     pub strangers: u32,
@@ -81,6 +83,7 @@ impl Default for ServiceLimits {
     fn default() -> Self {
         Self {
             connections: 64,
+            workers: 4_096,
             strangers: 64,
             jobs: 100_000,
             stored_bytes: 64 << 20,

@@ -136,7 +136,8 @@ impl ActiveTask {
 
 impl Core {
     /// Records the ending of the promise to a task that ends now, unless its deadline has passed
-    /// before. A task that its user took back before it was admitted has no promise.
+    /// before. A task that its user took back before it was admitted has no promise; one that the engine
+    /// got ahead of time and lost has one.
     pub(crate) fn end_promise(
         &mut self,
         task: TaskId,
@@ -145,7 +146,7 @@ impl Core {
         step: &mut StepOutput,
     ) {
         let admitted = self.gate.view(self.now).job(live.slot).accepted.is_some();
-        if live.promise.is_none() && admitted {
+        if live.promise.is_none() && (admitted || live.is_lost) {
             let outcome = live.promise_outcome(ending, self.now);
             self.record_promise(task, live, outcome, step);
         }

@@ -79,7 +79,22 @@ pub trait TokenIssuer {
     ///
     /// # Errors
     /// A description of the problem.
-    fn issue(&mut self) -> Result<String, String>;
+    fn issue(&mut self) -> Result<PilotToken, String>;
+
+    /// Revokes the token with this id, whose pilot is gone. It is no error if there is no such token.
+    ///
+    /// # Errors
+    /// A description of the problem.
+    fn revoke(&mut self, id: &str) -> Result<(), String>;
+}
+
+/// A token for one pilot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PilotToken {
+    /// The token, as the pilot reads it.
+    pub text: String,
+    /// The id by which it is revoked. None if it ends by itself.
+    pub id: Option<String>,
 }
 
 /// The numbers of pilots that wait, run and end.
@@ -265,6 +280,7 @@ impl SiteControl {
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<(), SiteError> {
+        self.revoke_tokens(tokens)?;
         let cancel = outcome.plan.cancel.clone();
         if !cancel.is_empty() {
             let ids = self.ids_of(&cancel);

@@ -68,7 +68,7 @@ impl SiteState {
         let n_ended = self.pilots.iter().filter(|pilot| !pilot.is_live()).count();
         let mut surplus = n_ended.saturating_sub(KEPT_ENDED);
         self.pilots.retain(|pilot| {
-            let is_old = surplus > 0 && !pilot.is_live();
+            let is_old = surplus > 0 && !pilot.is_live() && pilot.token.is_none();
             surplus -= usize::from(is_old);
             !is_old
         });

@@ -40,8 +40,8 @@ mod shell;
 
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
 pub use control::{
-    PilotBody, PilotCounts, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl, TokenIssuer,
-    WorkerSeat, WorkerSeats,
+    PilotBody, PilotCounts, PilotToken, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl,
+    TokenIssuer, WorkerSeat, WorkerSeats,
 };
 pub use demand::{
     DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,

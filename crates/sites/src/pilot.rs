@@ -35,6 +35,9 @@ pub struct PilotRecord {
     /// The instant at which it was first seen to be over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone_at: Option<Instant>,
+    /// The id of its token. None if it needs none, or the token was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// Whether its worker was seen at the service.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_joined: bool,
@@ -85,6 +88,7 @@ impl PilotRecord {
             ends_at: None,
             cancelled_at: None,
             gone_at: None,
+            token: None,
             has_joined: false,
             is_stuck: false,
             reason: String::new(),

@@ -30,9 +30,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use tollgate_client::ApiClient;
-use tollgate_client::types::{AccessRole, NewToken, TokenRequest};
-use tollgate_sites::{SiteControl, SiteError, SitesFile, TokenIssuer, state_dir};
+use tollgate_client::types::{AccessRole, NewToken, TokenList, TokenRequest};
+use tollgate_client::{ApiClient, ClientError};
+use tollgate_sites::{PilotToken, SiteControl, SiteError, SitesFile, TokenIssuer, state_dir};
 
 pub(super) use add::random_hex;
 pub(crate) use add::random_key;
@@ -48,6 +48,8 @@ use crate::parallel::run_in_order;
 
 /// The number of sites whose engines are asked at the same time.
 const SITES_AT_ONCE: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+/// The HTTP status for a token that is not known.
+const NOT_FOUND: u16 = 404;
 /// The lifetime of a pilot's token in seconds: longer than pilots wait in any queue.
 const TOKEN_LIFETIME_S: f64 = 30.0 * 86_400.0;
 
@@ -150,6 +152,13 @@ impl<'a> ServiceTokens<'a> {
         }
     }
 
+    fn client(&mut self) -> Result<&mut ApiClient, CliFailure> {
+        match &mut self.client {
+            Some(client) => Ok(client),
+            none => Ok(none.insert(self.address.connect()?)),
+        }
+    }
+
     fn request(&mut self) -> Result<NewToken, CliFailure> {
         let request = TokenRequest {
             user: None,
@@ -157,18 +166,26 @@ impl<'a> ServiceTokens<'a> {
             expires_s: Some(TOKEN_LIFETIME_S),
             uses: Some(1),
         };
-        let client = match &mut self.client {
-            Some(client) => client,
-            none => none.insert(self.address.connect()?),
-        };
-        Ok(client.post("/v1/tokens", &request)?)
+        Ok(self.client()?.post("/v1/tokens", &request)?)
     }
 }
 
 impl TokenIssuer for ServiceTokens<'_> {
-    fn issue(&mut self) -> Result<String, String> {
-        let token = self.request().map_err(|failure| failure.to_string())?;
-        Ok(token.token)
+    fn issue(&mut self) -> Result<PilotToken, String> {
+        let made = self.request().map_err(|failure| failure.to_string())?;
+        Ok(PilotToken {
+            text: made.token,
+            id: Some(made.about.id),
+        })
+    }
+
+    fn revoke(&mut self, id: &str) -> Result<(), String> {
+        let client = self.client().map_err(|failure| failure.to_string())?;
+        match client.post::<TokenList>(&format!("/v1/tokens/{id}/revoke"), &()) {
+            Ok(_) => Ok(()),
+            Err(ClientError::Refused { status, .. }) if status.as_u16() == NOT_FOUND => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 

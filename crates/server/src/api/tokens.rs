@@ -144,13 +144,13 @@ impl From<TokenError> for ApiError {
     fn from(error: TokenError) -> Self {
         let status = match &error {
             TokenError::System(_) => StatusCode::SERVICE_UNAVAILABLE,
-            TokenError::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            TokenError::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             TokenError::Unknown => StatusCode::NOT_FOUND,
             TokenError::Configured => StatusCode::CONFLICT,
         };
         let refused = Self::new(status, error.to_string());
         match error {
-            TokenError::TooMany => refused.hint("revoke one with `tollgate token revoke ID`"),
+            TokenError::TooMany(_) => refused.hint("revoke one with `tollgate token revoke ID`"),
             TokenError::Configured => refused.hint("remove the token from the configuration"),
             TokenError::System(_) | TokenError::Unknown => refused,
         }

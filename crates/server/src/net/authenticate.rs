@@ -31,8 +31,10 @@ pub(super) struct AuthLayer {
     pub(super) access: AccessRules,
     pub(super) hosts: Arc<AllowedHosts>,
     pub(super) credentials: Arc<CredentialStore>,
-    /// Connections of each user, including those of the Unix socket.
+    /// Connections of each user, including those of the Unix socket, without those of workers.
     pub(super) permits: KeyedSemaphore<u32>,
+    /// Connections of each user's workers.
+    pub(super) worker_permits: KeyedSemaphore<u32>,
     pub(super) clock: fn() -> Instant,
 }
 
@@ -64,12 +66,13 @@ pub(super) async fn authenticate(
             ));
         }
     };
-    let Some(peer) = caller
-        .authenticate(&key, guard.access, &guard.permits)
-        .await
-    else {
-        let max = guard.access.limits.connections;
-        let error = format!("connection limit reached: a user may have {max} connections");
+    let limits = guard.access.limits;
+    let (permits, max, what) = match key.role {
+        AccessRole::User => (&guard.permits, limits.connections, "connections"),
+        AccessRole::Worker => (&guard.worker_permits, limits.workers, "workers"),
+    };
+    let Some(peer) = caller.authenticate(&key, guard.access, permits).await else {
+        let error = format!("connection limit reached: a user may have {max} {what}");
         let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error);
         return with_close(refused.into_response());
     };

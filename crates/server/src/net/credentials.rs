@@ -15,8 +15,10 @@ use tollgate_model::Instant;
 pub use file::{CredentialConfig, CredentialFileError};
 pub use issue::{IssueError, MAX_USES};
 
-/// Maximum number of unrevoked tokens of a user.
+/// Maximum number of unrevoked tokens of a user, besides those for a number of workers.
 const MAX_TOKENS: usize = 64;
+/// Maximum number of unrevoked tokens of a user that are for a number of workers each: one a pilot.
+const MAX_PILOT_TOKENS: usize = 4096;
 
 /// A token or a certificate that authenticates a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +58,8 @@ pub enum TokenError {
     #[error("the tokens cannot be stored: {0}")]
     System(#[from] io::Error),
     /// The user is at the token limit.
-    #[error("token limit reached: a user may have {MAX_TOKENS} tokens")]
-    TooMany,
+    #[error("token limit reached: a user may have {0} tokens of this kind")]
+    TooMany(usize),
     /// No token has this name.
     #[error("no such token")]
     Unknown,
@@ -155,9 +157,16 @@ impl CredentialStore {
         let mut made = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
         let mut keys = made.clone();
         keys.retain(|key| key.expires.is_none_or(|expires| now < expires));
-        let counts = |key: &&Credential| key.user == user && key.issued_with.is_none();
-        if keys.iter().filter(counts).count() >= MAX_TOKENS {
-            return Err(TokenError::TooMany);
+        let is_alike = |key: &&Credential| {
+            key.issued_with.is_none() && key.uses_left.is_some() == uses.is_some()
+        };
+        let counts = |key: &&Credential| key.user == user && is_alike(key);
+        let most = match uses {
+            Some(_) => MAX_PILOT_TOKENS,
+            None => MAX_TOKENS,
+        };
+        if keys.iter().filter(counts).count() >= most {
+            return Err(TokenError::TooMany(most));
         }
         keys.push(key.clone());
         file::write(&self.file, &keys)?;
@@ -246,7 +255,10 @@ mod tests {
                 .unwrap();
         }
         let more = ring.create_token(7, AccessRole::User, (None, None), NOW);
-        assert!(matches!(more, Err(TokenError::TooMany)));
+        assert!(matches!(more, Err(TokenError::TooMany(MAX_TOKENS))));
+        // A pilot needs a token of its own.
+        let of_pilot = ring.create_token(7, AccessRole::Worker, (None, Some(1)), NOW);
+        assert!(of_pilot.is_ok());
         assert!(
             ring.create_token(8, AccessRole::User, (None, None), NOW)
                 .is_ok()

@@ -31,7 +31,7 @@ pub struct TcpContext {
     pub credentials: Arc<CredentialStore>,
     /// Access rules and limits.
     pub access: AccessRules,
-    /// Connections of each user, including those of the Unix socket.
+    /// Connections of each user, including those of the Unix socket, without those of workers.
     pub permits: KeyedSemaphore<u32>,
     /// The clock.
     pub clock: fn() -> Instant,
@@ -52,6 +52,7 @@ pub async fn serve_tls(
         hosts: Arc::new(network.hosts),
         credentials: network.credentials,
         permits: network.permits,
+        worker_permits: KeyedSemaphore::new(access.limits.workers),
         clock: network.clock,
     };
     let router = router.layer(from_fn_with_state(guard, authenticate));

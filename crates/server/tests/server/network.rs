@@ -327,6 +327,24 @@ fn plaintext_connection_gets_no_response() {
 }
 
 #[test]
+fn workers_take_no_connections_from_their_user() {
+    let open = TestService::new(ServiceLimits {
+        connections: 1,
+        workers: 1,
+        ..ServiceLimits::default()
+    });
+    let worker = open.make(AccessRole::Worker, None);
+    let mut first = open.remote_client(Some(&worker));
+    // A worker's token is for other paths, but its connection counts.
+    assert_eq!(refused(first.get::<ServiceStatus>("/v1/status")).0, 403);
+    let (status, problem) = refused(open.status(Some(&worker)));
+    assert_eq!(status, 429);
+    assert!(problem.error.contains("may have 1 workers"), "{problem:?}");
+    let token = open.make(AccessRole::User, None);
+    let _: ServiceStatus = open.status(Some(&token)).unwrap();
+}
+
+#[test]
 fn connection_limit_counts_socket_and_tcp_together() {
     let open = TestService::new(ServiceLimits {
         connections: 3,

@@ -4,11 +4,15 @@ use std::fs;
 use std::path::PathBuf;
 
 use tollgate_batch::EngineCommand;
+use tollgate_model::Span;
 
 use super::{ServiceAddress, SiteControl, TokenIssuer};
 use crate::journal::replace_file;
 use crate::{PilotPhase, PilotRecord, ShellError, SiteError};
 
+/// The time after which a pilot that is gone has no use for its token: an engine that lost its state
+/// for a moment may report the pilot again.
+const GONE_FOR_GOOD: Span = Span::from_secs(600);
 /// The directory for pilots in the home directory of another host.
 const REMOTE_DIR: &str = ".tollgate-pilots";
 
@@ -20,14 +24,18 @@ impl SiteControl {
         tokens: &mut dyn TokenIssuer,
     ) -> Result<u32, SiteError> {
         let number = self.state.next_number;
-        let token_file = match service.needs_token {
-            false => None,
-            true => Some(self.place_token(number, tokens)?),
+        let (token_file, token) = match service.needs_token {
+            false => (None, None),
+            true => {
+                let token = tokens.issue().map_err(SiteError::Token)?;
+                (Some(self.place_token(number, &token.text)?), token.id)
+            }
         };
         let script = self.script(number, service, token_file.as_deref());
         let job = self.job(number, script);
         // From here on a crash leaves the name, by which the pilot is found.
-        let pilot = PilotRecord::offered(number, job.name.clone(), (self.clock)());
+        let mut pilot = PilotRecord::offered(number, job.name.clone(), (self.clock)());
+        pilot.token = token;
         self.state.pilots.push(pilot);
         self.state.next_number = number.saturating_add(1);
         self.journal.save(&mut self.state)?;
@@ -83,10 +91,8 @@ impl SiteControl {
         self.journal.dir().join(format!("{number}.token"))
     }
 
-    /// Creates the token of a pilot and puts it where the pilot finds it. Returns the file as the
-    /// nodes see it.
-    fn place_token(&self, number: u32, tokens: &mut dyn TokenIssuer) -> Result<String, SiteError> {
-        let token = tokens.issue().map_err(SiteError::Token)?;
+    /// Puts the token of a pilot where the pilot finds it. Returns the file as the nodes see it.
+    fn place_token(&self, number: u32, token: &str) -> Result<String, SiteError> {
         let text = format!("{token}\n");
         if self.settings.via.is_some() {
             return self.place_remote_token(number, text);
@@ -126,6 +132,31 @@ impl SiteControl {
 
     /// Removes the token of a pilot that is over. A token on another host stays; it is used up or
     /// expires.
+    /// Revokes the tokens of pilots that are gone, and with each the key that its worker got. If the
+    /// service does not answer, the next call does it.
+    pub(super) fn revoke_tokens(&mut self, tokens: &mut dyn TokenIssuer) -> Result<(), SiteError> {
+        let mut has_changed = false;
+        let before = (self.clock)() - GONE_FOR_GOOD;
+        for pilot in &mut self.state.pilots {
+            let is_over = !pilot.is_live() && pilot.gone_at.is_some_and(|at| at < before);
+            if !is_over {
+                continue;
+            }
+            match pilot.token.as_deref().map(|id| tokens.revoke(id)) {
+                None => {}
+                Some(Ok(())) => {
+                    pilot.token = None;
+                    has_changed = true;
+                }
+                Some(Err(_)) => break,
+            }
+        }
+        match has_changed {
+            true => self.journal.save(&mut self.state),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn drop_token(&self, number: u32) {
         let _ = fs::remove_file(self.local_token(number));
     }

@@ -9,7 +9,8 @@ use tempfile::TempDir;
 use tollgate_batch::EngineKind;
 use tollgate_model::Instant;
 use tollgate_sites::{
-    EngineShell, ScaleOutcome, ServiceAddress, SiteControl, SiteError, SiteSettings, TokenIssuer,
+    EngineShell, PilotToken, ScaleOutcome, ServiceAddress, SiteControl, SiteError, SiteSettings,
+    TokenIssuer,
 };
 
 /// The maximum time of a command: far more than the stand-in takes, unless it hangs.
@@ -33,14 +34,25 @@ pub(crate) struct FakeJob {
     pub(crate) state: String,
 }
 
-/// A source of tokens that counts them.
+/// A source of tokens that counts them, and knows those that were revoked.
 #[derive(Default)]
-pub(crate) struct FakeTokens(pub(crate) u32);
+pub(crate) struct FakeTokens {
+    pub(crate) issued: u32,
+    pub(crate) revoked: Vec<String>,
+}
 
 impl TokenIssuer for FakeTokens {
-    fn issue(&mut self) -> Result<String, String> {
-        self.0 += 1;
-        Ok(format!("token-{}", self.0))
+    fn issue(&mut self) -> Result<PilotToken, String> {
+        self.issued += 1;
+        Ok(PilotToken {
+            text: format!("token-{}", self.issued),
+            id: Some(self.issued.to_string()),
+        })
+    }
+
+    fn revoke(&mut self, id: &str) -> Result<(), String> {
+        self.revoked.push(id.to_owned());
+        Ok(())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use tollgate_model::Span;
 use tollgate_sites::{
-    DemandReason, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, TokenIssuer, WorkerSeat,
+    DemandReason, PilotToken, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, TokenIssuer,
+    WorkerSeat,
 };
 
 use crate::fake::{FakeEngine, FakeTokens, service};
@@ -110,7 +111,11 @@ fn refusal_pauses_the_site_also_for_the_next_command() {
 fn service_that_gives_no_token_pauses_no_site() {
     struct NoService;
     impl TokenIssuer for NoService {
-        fn issue(&mut self) -> Result<String, String> {
+        fn issue(&mut self) -> Result<PilotToken, String> {
+            Err("no service answers".to_owned())
+        }
+
+        fn revoke(&mut self, _: &str) -> Result<(), String> {
             Err("no service answers".to_owned())
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use tollgate_sites::{PilotPhase, SiteError};
+use tollgate_sites::{PilotPhase, ServiceAddress, SiteError};
 
 use crate::fake::{FakeEngine, FakeTokens, service};
 
@@ -65,7 +65,7 @@ fn limits_of_the_site_are_kept() {
         .reconcile(9, &service(), &mut tokens)
         .expect("the engine answers");
     assert_eq!(engine.live_jobs().len(), 2);
-    assert_eq!(tokens.0, 2);
+    assert_eq!(tokens.issued, 2);
     assert_eq!(
         (outcome.plan.beyond_maximum, outcome.plan.beyond_queue),
         (5, 2)
@@ -209,6 +209,28 @@ fn site_with_pilots_is_not_removed() {
     site.refresh().expect("the engine answers");
     site.remove().expect("no pilots");
     assert!(!engine.state_dir().join("fake").exists());
+}
+
+#[test]
+fn token_of_a_pilot_that_is_gone_for_good_is_revoked() {
+    let engine = FakeEngine::new();
+    let with_tokens = ServiceAddress {
+        needs_token: true,
+        ..service()
+    };
+    let mut tokens = FakeTokens::default();
+    let mut scale = |wanted| {
+        let outcome = engine.site().reconcile(wanted, &with_tokens, &mut tokens);
+        assert!(outcome.expect("the engine answers").stopped.is_none());
+        tokens.revoked.clone()
+    };
+    scale(2);
+    engine.set_state("tg.fake.0a1b.1", "COMPLETED");
+    // The engine may be wrong for a moment.
+    assert!(scale(2).is_empty());
+    engine.pass_minutes(11);
+    assert_eq!(scale(2), ["1"]);
+    assert_eq!(scale(2), ["1"]);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tollgate_inside::host::is_alive;
 use tollgate_model::Instant;
 use tollgate_sites::{
-    KeepLock, PilotBody, ServiceAddress, SiteControl, SiteError, SiteSettings, TokenIssuer,
+    KeepLock, PilotBody, PilotToken, ServiceAddress, SiteControl, SiteError, SiteSettings,
+    TokenIssuer,
 };
 
 use super::error::SessionError;
@@ -66,7 +67,11 @@ pub(in crate::client) enum PilotsLeft {
 struct NoTokens;
 
 impl TokenIssuer for NoTokens {
-    fn issue(&mut self) -> Result<String, String> {
+    fn issue(&mut self) -> Result<PilotToken, String> {
+        Err("the session ends".to_owned())
+    }
+
+    fn revoke(&mut self, _: &str) -> Result<(), String> {
         Err("the session ends".to_owned())
     }
 }

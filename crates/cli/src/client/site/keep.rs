@@ -10,8 +10,8 @@ use rustix::process::Pid;
 use tollgate_inside::PersonalScheduler;
 use tollgate_model::Instant;
 use tollgate_sites::{
-    KeepLock, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, SiteError, SiteSettings,
-    SiteSupply, SitesFile, TokenIssuer, state_dir, wanted_pilots,
+    KeepLock, PilotToken, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, SiteError,
+    SiteSettings, SiteSupply, SitesFile, TokenIssuer, state_dir, wanted_pilots,
 };
 
 use super::service_work::ServiceWork;
@@ -250,9 +250,16 @@ impl SiteKeepArgs {
 pub(super) struct SchedulerTickets(pub(super) PersonalScheduler);
 
 impl TokenIssuer for SchedulerTickets {
-    fn issue(&mut self) -> Result<String, String> {
+    fn issue(&mut self) -> Result<PilotToken, String> {
         let ticket = self.0.ticket().map_err(|error| error.to_string())?;
-        Ok(ticket.text())
+        Ok(PilotToken {
+            text: ticket.text(),
+            id: None,
+        })
+    }
+
+    fn revoke(&mut self, _: &str) -> Result<(), String> {
+        Ok(())
     }
 }
 
