@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use comfy_table::{LineStyle, Table, TableStyle};
+use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{
     JobDetails, JobExplanation, JobList, LedgerReport, ServiceObjectives, ServiceStatus,
@@ -51,7 +52,8 @@ pub(crate) struct JobsArgs {
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
     /// Show at most N jobs
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_JOBS)))]
     limit: u32,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]

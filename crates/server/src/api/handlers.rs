@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::oneshot;
-use tollgate_client::limits::MAX_CLAIM_KEY;
+use tollgate_client::limits::{MAX_CLAIM_KEY, MAX_JOBS};
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     CalibrationReport, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LedgerReport,
@@ -40,8 +40,6 @@ use crate::workers::WorkerAcceptor;
 
 /// Maximum time for the controller thread to answer a health check: many times its longest tick.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of jobs in a response.
-const MAX_JOBS: u32 = 10_000;
 
 /// Returns the user whose jobs a peer may see and change; None if the peer may access the jobs of
 /// all users.

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use tollgate_client::ApiClient;
+use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::{JobDetails, JobList};
 
 use super::error::FrontendError;
@@ -21,8 +22,6 @@ use crate::exit::CliFailure;
 
 /// The time for which finished jobs are still listed, in seconds, as in Torque (`keep_completed`).
 const SHOW_FINISHED_S: i64 = 300;
-/// The maximum number of jobs that are listed.
-const MAX_JOBS: u32 = 10_000;
 
 /// The options of a call.
 #[derive(Debug, Default)]

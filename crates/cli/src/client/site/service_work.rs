@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{JobDetails, JobList, NodeList};
 use tollgate_client::{ApiClient, ClientError};
@@ -12,9 +13,6 @@ use tollgate_sites::{PendingWork, SiteSettings, SiteSupply, TaskGroup, WorkerSea
 use super::explain::MisfitJob;
 use crate::client::format;
 use crate::messages::pluralise;
-
-/// The maximum number of unfinished jobs that are looked at: the most that the service lists.
-const MAX_JOBS: u32 = 10_000;
 
 /// The unfinished jobs and the nodes of the service at an instant.
 #[derive(Debug)]
