@@ -22,7 +22,7 @@ use tollgate_policies::migrate::MigrationSpec;
 const SITES: u32 = 4;
 const PILOTS: u32 = 6;
 /// The default of a session.
-const POLICY: &str = "marginal:stop=1.1";
+const POLICY: &str = "marginal:stop=1.05";
 /// The time limit of a pilot, and the interval at which an agent looks at its queue.
 const LIFE: Span = Span::from_secs(120);
 const LOOK: Span = Span::from_secs(3);

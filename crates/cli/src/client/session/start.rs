@@ -43,7 +43,7 @@ const ANY_ADDRESS: &str = "0.0.0.0:0";
 const KEEP_EVERY: &str = "5s";
 
 /// The migration policy of `--move` without a value.
-const DEFAULT_MIGRATION: &str = "marginal:stop=1.1";
+const DEFAULT_MIGRATION: &str = "marginal:stop=1.05";
 
 /// Parses the name and the parameters of a migration policy.
 fn parse_migration(words: &str) -> Result<String, MigrationError> {
