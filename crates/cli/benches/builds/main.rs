@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p tollgate-cli --bench builds -- [--list] [--quick] [ROUNDS] [NAME...] [OTHER]`
 //!
-//! OTHER, a path with a `/`, is another build of `tollgate`, of the same profile. In each round both
+//! OTHER, an absolute path, is another build of `tollgate`, of the same profile. In each round both
 //! builds run every replay, one after the other, so that other load on the machine slows both down alike.
 //! The table shows the minimum of the CPU seconds (user and system) of each, in ticks of 10 ms. The
 //! exit code is 1 if two answers differ in a byte. NAME is a part of the names of the replays to run,
