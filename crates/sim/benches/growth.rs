@@ -12,16 +12,21 @@
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use tollgate_model::{Instant, JobSpec, Market, Sla, Span, UserId};
+use tollgate_model::Market;
 use tollgate_policies::builtin_registry;
 use tollgate_sim::{ReplayConfig, replay};
-use tollgate_workload::{JobArrival, Workload, WorkloadConfig, WorkloadGenerator};
+use tollgate_workload::{
+    GeneratedMachine, JobArrival, Workload, WorkloadConfig, WorkloadGenerator,
+};
 
 /// The nodes of the wide machine, those of CEA Curie.
 const WIDE_NODES: u32 = 93_312;
 
-/// The widest job of the wide machine.
-const WIDEST: f64 = 8192.0;
+const WIDE_MACHINE: GeneratedMachine = GeneratedMachine::LogUniform {
+    nodes: WIDE_NODES,
+    max_width: 8192,
+    load: 0.3,
+};
 
 fn measure(criterion: &mut Criterion, name: &str, policy: &str, jobs: &[JobArrival], nodes: u32) {
     let choice = builtin_registry().named(policy).expect("registered");
@@ -37,6 +42,11 @@ fn measure(criterion: &mut Criterion, name: &str, policy: &str, jobs: &[JobArriv
     });
 }
 
+fn arrivals(generator: &WorkloadGenerator, config: WorkloadConfig) -> Vec<JobArrival> {
+    let workload = Workload::new(Arc::new(generator.trace()), config, Market::None);
+    workload.expect("legal settings").arrivals().collect()
+}
+
 fn conservative(criterion: &mut Criterion) {
     for jobs in [2_500, 5_000, 10_000] {
         let generator = WorkloadGenerator {
@@ -47,46 +57,19 @@ fn conservative(criterion: &mut Criterion) {
             arrival_factor: 0.1,
             ..WorkloadConfig::default()
         };
-        let workload = Workload::new(Arc::new(generator.trace()), config, Market::None);
-        let jobs: Vec<JobArrival> = workload.expect("a legal factor").arrivals().collect();
+        let jobs = arrivals(&generator, config);
         measure(criterion, "growth", "conservative", &jobs, 128);
     }
 }
 
-/// Returns jobs whose widths are evenly distributed over the powers of two, and whose run times over the
-/// powers of ten from a minute to a day. Estimates are two to four times too long, deadlines four times as
-/// long as estimates.
-fn wide_jobs(count: usize) -> Vec<JobArrival> {
-    // A low-discrepancy sequence: the same jobs everywhere, without clusters.
-    let drawn = |step: f64, job: usize| (step * job as f64).fract();
-    let (mut submit, mut arrivals) = (Instant::ZERO, Vec::with_capacity(count));
-    for job in 1..=count {
-        let procs = WIDEST.powf(drawn(0.754_877_666, job)) as u32;
-        let runtime_s = (60.0 * 1440_f64.powf(drawn(0.569_840_290, job))).round();
-        let estimate = Span::from_secs_f64(runtime_s * (2.0 + 2.0 * drawn(0.618_033_989, job)));
-        arrivals.push(JobArrival {
-            spec: JobSpec {
-                submit,
-                estimate,
-                procs,
-                memory: 0,
-                needs: Default::default(),
-                user: UserId(0),
-                sla: Sla {
-                    deadline: Some(Span::from_micros(4 * estimate.as_micros())),
-                    ..Sla::default()
-                },
-            },
-            runtime: Span::from_secs_f64(runtime_s),
-        });
-        // 30 % of the nodes are used.
-        submit += Span::from_secs_f64(f64::from(procs) * runtime_s / (0.3 * f64::from(WIDE_NODES)));
-    }
-    arrivals
-}
-
 fn wide(criterion: &mut Criterion) {
-    for jobs in [1_000, 4_000].map(wide_jobs) {
+    for jobs in [1_000, 4_000] {
+        let generator = WorkloadGenerator {
+            jobs,
+            machine: WIDE_MACHINE,
+            ..WorkloadGenerator::default()
+        };
+        let jobs = arrivals(&generator, WorkloadConfig::default());
         for policy in ["libra", "libra-risk", "tail-risk"] {
             measure(criterion, "wide", policy, &jobs, WIDE_NODES);
         }

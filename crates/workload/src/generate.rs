@@ -9,6 +9,7 @@
 mod calendar;
 mod curve;
 mod latent;
+mod machine;
 mod outcome;
 mod request;
 mod user;
@@ -16,6 +17,7 @@ mod user;
 use tollgate_model::{Instant, Span};
 
 use self::calendar::SubmissionCalendar;
+pub use self::machine::GeneratedMachine;
 use self::user::{GeneratedJob, GeneratedSession, UserPopulation};
 use crate::rng::{StreamFamily, StreamPurpose};
 use tollgate_trace::ColumnSelection;
@@ -23,21 +25,17 @@ use tollgate_trace::TraceUsage;
 use tollgate_trace::trace::RecordNames;
 use tollgate_trace::{Trace, TraceJob, TraceMetadata};
 
-/// Mean time between two submissions, from Yeo & Buyya 2008, §5.3.
-const MEAN_INTERARRIVAL_S: f64 = 1969.0;
-
-/// Processors of the IBM SP2 at the San Diego Supercomputer Center.
-const PROCS: u32 = 128;
-
 /// A generator of traces: the same trace for the same settings, on every platform and in every
 /// version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkloadGenerator {
     /// Number of jobs, at least 1 to be of use. Default 5000.
     pub jobs: usize,
     /// Seed of the draws. Default 864: of the first 2000 seeds, its 5000 jobs come nearest to the
     /// published means; other seeds scatter by a tenth around them.
     pub seed: u64,
+    /// The machine that gives the jobs their widths and their arrivals. Default SDSC SP2.
+    pub machine: GeneratedMachine,
     /// Whether users, groups and executables have names.
     pub columns: ColumnSelection,
 }
@@ -47,6 +45,7 @@ impl Default for WorkloadGenerator {
         Self {
             jobs: 5000,
             seed: 864,
+            machine: GeneratedMachine::SdscSp2,
             columns: ColumnSelection::Core,
         }
     }
@@ -59,9 +58,10 @@ impl WorkloadGenerator {
         let mut drafts = self.session_jobs();
         drafts.sort_by_key(|draft| draft.submit_s);
         drafts.truncate(self.jobs);
+        self.machine.stretch(&mut drafts);
         let mut trace = Trace::empty("the embedded workload");
-        trace.max_procs = Some(PROCS);
-        trace.max_nodes = Some(PROCS);
+        trace.max_procs = Some(self.machine.nodes());
+        trace.max_nodes = Some(self.machine.nodes());
         trace.jobs = (1..)
             .zip(&drafts)
             .map(|(number, draft)| record(number, draft))
@@ -76,7 +76,7 @@ impl WorkloadGenerator {
     /// Returns at least as many jobs as are wanted, by session.
     fn session_jobs(&self) -> Vec<GeneratedJob> {
         let sessions = self.sessions();
-        let span_s = MEAN_INTERARRIVAL_S * self.jobs as f64;
+        let span_s = self.machine.span_s(self.jobs, sessions.iter().flatten());
         let calendar = SubmissionCalendar::new(self.seed, span_s);
         let starts = calendar.arrivals(self.seed, sessions.len());
         let mut drafts = Vec::with_capacity(self.jobs);
@@ -90,7 +90,7 @@ impl WorkloadGenerator {
     }
 
     fn sessions(&self) -> Vec<GeneratedSession> {
-        let mut users = UserPopulation::new(self.seed);
+        let mut users = UserPopulation::new(self.machine, self.seed);
         let family = StreamFamily::new(self.seed, StreamPurpose::Sessions);
         let mut sessions = Vec::new();
         let mut jobs = 0;

@@ -6,7 +6,7 @@
 //! | [`settings`] | the settings of a run's jobs, with their legal ranges |
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
 //! | [`deadline`] | deadlines by what users could know at submission |
-//! | [`generate`] | the embedded default workload |
+//! | [`generate`] | the embedded default workload, and jobs like it for a machine of any size |
 //! | `row_selection` | the rows of a trace that take part in a run, and their order |
 //! | `normal` | the normal distribution and its inverse |
 //! | [`rng`] | pinned random streams, one per seed, job and purpose |
@@ -21,6 +21,6 @@ pub mod sla;
 pub mod workload;
 
 pub use deadline::DeadlineModel;
-pub use generate::WorkloadGenerator;
+pub use generate::{GeneratedMachine, WorkloadGenerator};
 pub use settings::{NeverRanHandling, SlaFactor, WorkloadConfig, WorkloadConfigError};
 pub use workload::{DeadlineCounts, JobArrival, SynthesisedSlas, Workload};

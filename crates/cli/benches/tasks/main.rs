@@ -9,6 +9,8 @@
 //! `hyperqueue`, or TOLLGATE_BENCH_PYTHON) and task-spooler (`tsp`) are measured where they are
 //! installed.
 
+#[path = "../parts/cpu_time.rs"]
+mod cpu_time;
 mod others;
 mod site;
 mod submissions;

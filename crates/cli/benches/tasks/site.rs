@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::cpu_time::cpu_s;
+
 #[derive(Clone, Copy)]
 pub(crate) struct BenchRound {
     /// Tasks a second.
@@ -174,19 +176,4 @@ fn now_s() -> f64 {
 fn read_s(path: &Path) -> f64 {
     let at = fs::read_to_string(path).expect("it ran");
     at.trim().parse().expect("an instant")
-}
-
-/// Returns the processor time of these processes and of their ended children, in seconds.
-pub(crate) fn cpu_s(processes: &[PathBuf]) -> f64 {
-    let ticks = processes.iter().map(|process| {
-        let path = Path::new("/proc").join(process).join("stat");
-        let stat = fs::read_to_string(path).unwrap_or_default();
-        let after_name = stat.rsplit(')').next().unwrap_or_default().to_owned();
-        let fields = after_name.split_whitespace().skip(11).take(4);
-        fields
-            .filter_map(|field| field.parse::<u64>().ok())
-            .sum::<u64>()
-    });
-    // The kernel reports ticks of 10 ms to every program.
-    ticks.sum::<u64>() as f64 / 100.0
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use rusqlite::Connection;
 
-use crate::site::{BenchRound, cpu_s};
+use crate::cpu_time::cpu_s;
+use crate::site::BenchRound;
 
 /// Measures programs started by the standard library, which uses `posix_spawn` unless more is asked
 /// for.

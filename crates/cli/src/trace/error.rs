@@ -23,6 +23,9 @@ pub(crate) enum TraceError {
     /// `trace check` has found something.
     #[error("{}", pluralise(*findings, "finding"))]
     Findings { findings: usize },
+    /// Jobs wider than the machine for which they are generated.
+    #[error("--max-width: {max_width} is more than the {nodes} nodes of --nodes")]
+    WidthAboveNodes { max_width: u32, nodes: u32 },
     /// The key file cannot be read.
     #[error("--key: {file}: cannot be read: {error}")]
     Key { file: String, error: io::Error },
@@ -44,6 +47,7 @@ impl CliError for TraceError {
             Self::NoOutputFormat
             | Self::TwoClocks { .. }
             | Self::Dateless(_)
+            | Self::WidthAboveNodes { .. }
             | Self::Key { .. }
             | Self::ShortKey { .. } => ExitKind::Usage,
             Self::Findings { .. } | Self::NoRandomness(_) => ExitKind::Failed,
@@ -57,6 +61,7 @@ impl CliError for TraceError {
             Self::Dateless(_) => {
                 "give seconds of the record's clock, as `tollgate trace info` shows them"
             }
+            Self::WidthAboveNodes { .. } => "leave `--max-width` out for jobs of up to all nodes",
             Self::ShortKey { .. } => "`head -c 32 /dev/urandom > KEY` makes a good one",
             Self::NoRandomness(_) => "give a file of secret bytes with `--key`",
             Self::Findings { .. } | Self::Key { .. } => return None,

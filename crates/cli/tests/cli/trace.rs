@@ -239,6 +239,38 @@ fn generated_jobs() {
     insta::assert_snapshot!(tollgate(&["trace", "synth", "--jobs", "0", "--to", "csv"]));
 }
 
+#[test]
+fn generated_jobs_for_a_machine_of_any_size() {
+    let words = ["trace", "synth", "--to", "swf", "--jobs", "3", "--nodes"];
+    let wide = ["93312", "--max-width", "8192", "--load", "0.3"];
+    insta::assert_snapshot!(tollgate(&[&words[..], &wide].concat()));
+    insta::assert_snapshot!(tollgate(&[&words[..], &["8", "--max-width", "9"]].concat()));
+    insta::assert_snapshot!(tollgate(&[&words[..], &["8", "--load", "0.01"]].concat()));
+    let words = ["trace", "synth", "--to", "swf", "--load", "0.3"];
+    insta::assert_snapshot!(tollgate(&words));
+}
+
+/// A replay takes the size of the machine from the record.
+#[test]
+fn generated_jobs_run_on_the_machine_for_which_they_were_generated() {
+    let words = ["trace", "synth", "-q", "-o", "wide.swf.gz", "--jobs", "20"];
+    assert_eq!(
+        tollgate(&[&words[..], &["--nodes", "1000"]].concat()).code,
+        Some(0)
+    );
+    let words = [
+        "replay",
+        "wide.swf.gz",
+        "-q",
+        "--policy",
+        "easy",
+        "--format",
+        "json",
+    ];
+    let json: Value = serde_json::from_str(&tollgate(&words).answer()).unwrap();
+    assert_eq!(json["settings"]["nodes"], 1000, "{json:#}");
+}
+
 /// The generated jobs are the jobs that `replay` runs.
 #[test]
 fn generated_jobs_run_as_the_embedded_workload_does() {
@@ -255,4 +287,5 @@ fn help() {
     insta::assert_snapshot!(tollgate(&["trace", "--help"]));
     insta::assert_snapshot!(tollgate(&["trace", "convert", "--help"]));
     insta::assert_snapshot!(tollgate(&["trace", "anonymise", "--help"]));
+    insta::assert_snapshot!(tollgate(&["trace", "synth", "--help"]));
 }

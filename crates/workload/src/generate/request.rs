@@ -1,41 +1,14 @@
 //! A user's request: processors and time.
 
-use super::curve::{pick, quantile};
+use super::curve::quantile;
 use super::latent::{LatentTraits, blend};
+use super::machine::GeneratedMachine;
 use crate::normal::probability;
 use crate::rng::RandomStream;
 
 /// The correlation of width and estimate, as normal deviates: users request more time with more
 /// processors.
 const WIDTH_AND_ESTIMATE: f64 = 0.5;
-
-/// The measured widths and their job counts; rare widths are counted with a neighbour.
-const WIDTHS: [(u32, f64); 24] = [
-    (1, 685.0),
-    (2, 564.0),
-    (3, 154.0),
-    (4, 618.0),
-    (5, 68.0),
-    (6, 99.0),
-    (7, 57.0),
-    (8, 478.0),
-    (9, 28.0),
-    (10, 136.0),
-    (11, 19.0),
-    (12, 133.0),
-    (14, 61.0),
-    (16, 387.0),
-    (20, 60.0),
-    (24, 164.0),
-    (25, 105.0),
-    (28, 40.0),
-    (30, 40.0),
-    (32, 387.0),
-    (37, 55.0),
-    (50, 125.0),
-    (64, 450.0),
-    (128, 12.0),
-];
 
 /// Quantiles of the estimates in seconds, in steps of a twentieth: measured, up to the limit of the
 /// longest queue.
@@ -57,9 +30,8 @@ const ROUND_S: [f64; 20] = [
 /// Share of round estimates: the rest are multiples of five minutes, or of one minute.
 const ROUND_SHARE: f64 = 0.75;
 
-/// Minimum number of processors of the widest jobs, which may have a lower time limit: measured,
-/// nine in ten of the jobs of 64 processors request at most 12 hours.
-const WIDE: u32 = 64;
+/// The time limit of the widest jobs: measured, nine in ten of the jobs of 64 processors request at most
+/// 12 hours.
 const WIDE_LIMIT_S: f64 = 43_200.0;
 
 /// The request of a submitted job.
@@ -71,11 +43,15 @@ pub(super) struct GeneratedRequest {
 
 impl GeneratedRequest {
     /// Draws the request of the user with the traits `latent`.
-    pub(super) fn draw(latent: &LatentTraits, stream: &mut RandomStream) -> Self {
+    pub(super) fn draw(
+        machine: GeneratedMachine,
+        latent: &LatentTraits,
+        stream: &mut RandomStream,
+    ) -> Self {
         let estimate = blend(WIDTH_AND_ESTIMATE, latent.width, latent.estimate);
         let estimate_s = quantile(&ESTIMATE_LEVELS, &ESTIMATES_S, probability(estimate));
-        let procs = pick(&WIDTHS, probability(latent.width));
-        let limit_s = if procs >= WIDE {
+        let procs = machine.width(probability(latent.width));
+        let limit_s = if machine.limits_time(procs) {
             WIDE_LIMIT_S
         } else {
             f64::INFINITY

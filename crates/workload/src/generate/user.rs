@@ -3,6 +3,7 @@
 
 use super::curve::{pick, quantile};
 use super::latent::LatentTraits;
+use super::machine::GeneratedMachine;
 use super::outcome::runtime_s;
 use super::request::GeneratedRequest;
 use crate::rng::{RandomStream, StreamFamily, StreamPurpose};
@@ -48,6 +49,7 @@ pub(super) type GeneratedSession = Vec<GeneratedJob>;
 
 /// All users, with their latent traits.
 pub(super) struct UserPopulation {
+    machine: GeneratedMachine,
     /// User numbers with their activity weights.
     weights: Vec<(u64, f64)>,
     state: Vec<GeneratedUser>,
@@ -62,13 +64,14 @@ struct GeneratedUser {
 }
 
 impl UserPopulation {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(machine: GeneratedMachine, seed: u64) -> Self {
         let family = StreamFamily::new(seed, StreamPurpose::Users);
         let weight = |rank: u64| libm::pow(rank as f64 + OFFSET, -STEEPNESS);
         Self {
+            machine,
             weights: (0..USERS).map(|rank| (rank, weight(rank))).collect(),
             state: (0..USERS)
-                .map(|number| GeneratedUser::new(number, family.stream(number)))
+                .map(|number| GeneratedUser::new(machine, number, family.stream(number)))
                 .collect(),
         }
     }
@@ -82,7 +85,7 @@ impl UserPopulation {
         let mut jobs = Vec::with_capacity(length);
         for nth in 0..length {
             let kept = if nth == 0 { BETWEEN } else { WITHIN };
-            user.advance(kept, stream);
+            user.advance(self.machine, kept, stream);
             jobs.push(user.job(submit_s, stream));
             submit_s += quantile(&GAP_LEVELS, &GAPS_S, stream.uniform()) as i64;
         }
@@ -91,22 +94,22 @@ impl UserPopulation {
 }
 
 impl GeneratedUser {
-    fn new(number: u64, mut stream: RandomStream) -> Self {
+    fn new(machine: GeneratedMachine, number: u64, mut stream: RandomStream) -> Self {
         let latent = LatentTraits::draw(&mut stream);
         Self {
             number,
-            request: GeneratedRequest::draw(&latent, &mut stream),
+            request: GeneratedRequest::draw(machine, &latent, &mut stream),
             latent,
             program: 0,
         }
     }
 
     /// Moves the traits from one job to the next.
-    fn advance(&mut self, kept: f64, stream: &mut RandomStream) {
+    fn advance(&mut self, machine: GeneratedMachine, kept: f64, stream: &mut RandomStream) {
         self.latent.drift_outcome(kept, stream);
         if !stream.chance(REPEAT_PROBABILITY) {
             self.latent.drift_request(kept, stream);
-            self.request = GeneratedRequest::draw(&self.latent, stream);
+            self.request = GeneratedRequest::draw(machine, &self.latent, stream);
             self.program += 1;
         }
     }

@@ -2,7 +2,7 @@
 
 use tollgate_trace::summary::QuantileSummary;
 use tollgate_trace::{ColumnSelection, ReadOptions, Trace, TraceSummary, job_table};
-use tollgate_workload::WorkloadGenerator;
+use tollgate_workload::{GeneratedMachine, WorkloadGenerator};
 
 /// Asserts that `actual` is within `tolerance`, as a share, of `expected`.
 fn near(what: &str, actual: f64, expected: f64, tolerance: f64) {
@@ -173,6 +173,41 @@ fn any_number_of_jobs_can_be_generated() {
         }
         .trace();
         assert_eq!(trace.jobs.len(), jobs);
+        let machine = GeneratedMachine::LogUniform {
+            nodes: 10,
+            max_width: 10,
+            load: 0.5,
+        };
+        let generator = WorkloadGenerator {
+            jobs,
+            machine,
+            ..WorkloadGenerator::default()
+        };
+        assert_eq!(generator.trace().jobs.len(), jobs);
+    }
+}
+
+#[test]
+fn jobs_for_a_machine_of_any_size_have_its_load_and_widths() {
+    for (nodes, max_width, load) in [(1, 1, 0.9), (500, 500, 2.0), (93_312, 8_192, 0.3)] {
+        let machine = GeneratedMachine::LogUniform {
+            nodes,
+            max_width,
+            load,
+        };
+        let generator = WorkloadGenerator {
+            machine,
+            ..WorkloadGenerator::default()
+        };
+        let summary = TraceSummary::of(&generator.trace());
+        assert_eq!((summary.jobs, summary.nodes), (5000, nodes));
+        // Submissions are whole seconds.
+        near("load", summary.utilisation.unwrap(), load, 1e-5);
+        let widths = quantiles(summary.procs);
+        assert!((1.0..=f64::from(max_width)).contains(&widths.max));
+        let magnitude = f64::from(max_width).log2() / 2.0;
+        assert!((widths.median.log2() - magnitude).abs() < 1.5, "{widths:?}");
+        assert_eq!(generator.trace().jobs, generator.trace().jobs);
     }
 }
 
