@@ -9,6 +9,7 @@ mod location;
 mod smoothing;
 mod trend;
 
+pub(crate) use arma::CentredSeries;
 pub use arma::{ArmaModel, ArmaOrder, MIN_POINTS};
 pub use holt::holt;
 pub(crate) use location::median;
@@ -192,7 +193,8 @@ impl FittedModels {
         if runs.len() < MIN_POINTS || self.age < REFIT_EVERY {
             return;
         }
-        let fit = |ar, ma| ArmaModel::fit(runs, ArmaOrder { ar, ma });
+        let series = CentredSeries::new(runs);
+        let fit = |ar, ma| series.as_ref()?.fit(ArmaOrder { ar, ma });
         *self = Self {
             autoregression: fit(4, 0),
             moving_average: fit(0, 2),
