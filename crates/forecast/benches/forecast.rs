@@ -1,4 +1,6 @@
-//! Benchmark: the cost of a forecast and of an update.
+//! Benchmark: the cost of a forecast, of an update, of judging, and of an evaluation.
+//!
+//! `cargo bench -p tollgate-forecast`.
 
 use std::hint::black_box;
 
@@ -6,7 +8,10 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
-use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, Forecaster};
+use tollgate_forecast::{
+    ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastJob, Forecaster,
+    OnlineForecaster, evaluate,
+};
 use tollgate_model::{Instant, Span};
 
 /// Jobs of a site: enough for every class to be well known.
@@ -31,6 +36,34 @@ fn main_benches(c: &mut Criterion) {
                 let said = forecaster.forecast(black_box(&record.job));
                 forecaster.learn(record, &said).expect("it ran")
             });
+        });
+    }
+    group.finish();
+    records_benches(c, &site(0.2));
+}
+
+/// Whole records: all forecasts, updates and judgements of a site, and their evaluation.
+fn records_benches(c: &mut Criterion, records: &[CompletedJob]) {
+    let mut group = c.benchmark_group("records");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(records.len() as u64));
+    group.bench_function("learn", |b| {
+        b.iter(|| {
+            let mut online = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
+            for record in records {
+                online.submit(record, |_| {}).expect("it ran");
+            }
+            online.finish(|_| {})
+        });
+    });
+    for (name, search_models) in [("evaluate", true), ("evaluate/no_models", false)] {
+        let config = EvaluationConfig {
+            timing: FeedbackTiming::Causal,
+            min_jobs: 160,
+            search_models,
+        };
+        group.bench_function(name, |b| {
+            b.iter(|| evaluate(Forecaster::default(), records, config, |_| 0, &mut ()));
         });
     }
     group.finish();

@@ -6,6 +6,7 @@
 mod auto_arima;
 mod auto_ets;
 mod kpss;
+mod side_by_side;
 
 use std::collections::BTreeMap;
 

@@ -173,14 +173,12 @@ impl ChallengerModel {
         ln_run: f64,
         pool: &SitePrior,
     ) -> ClassEvent {
-        let error = |model: &ModeModel| {
-            model
-                .expert_forecasts(asked)
-                .1
-                .map(|point| (point - ln_run).abs())
-        };
-        let errors = error(champion).zip(error(&self.model));
-        self.learn(asked, ln_run, pool);
+        let error = |point: f64| (point - ln_run).abs();
+        let said = self.forecast(asked, pool);
+        let champion = champion.expert_forecasts(asked).1.map(error);
+        let own = said.has_opinions().then(|| error(said.point));
+        let errors = champion.zip(own);
+        self.model.learn(asked, &said, ln_run);
         match self.contest.record_errors(errors) {
             ContestOutcome::Open => ClassEvent::Usual,
             ContestOutcome::ChallengerWins => ClassEvent::NewMode,
@@ -189,8 +187,12 @@ impl ChallengerModel {
     }
 
     fn learn(&mut self, asked: JobFeatures, ln_run: f64, pool: &SitePrior) {
-        let stage = ClassStage::of(self.model.history().runs().len(), false);
-        let said = self.model.forecast(asked, stage, pool);
+        let said = self.forecast(asked, pool);
         self.model.learn(asked, &said, ln_run);
+    }
+
+    fn forecast(&self, asked: JobFeatures, pool: &SitePrior) -> ForecastDetails {
+        let stage = ClassStage::of(self.model.history().runs().len(), false);
+        self.model.forecast(asked, stage, pool)
     }
 }

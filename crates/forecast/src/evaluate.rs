@@ -9,7 +9,7 @@ use tollgate_model::{Instant, Span};
 use crate::baseline::{BaselineForecasters, BaselineMethod};
 use crate::expert::Expert;
 use crate::forecaster::{Forecast, Forecaster};
-use crate::method::{ForecastMethod, N_METHODS, NormalErrors};
+use crate::method::{ErrorSpread, ForecastMethod, N_METHODS, NormalErrors};
 use crate::online::{FeedbackTiming, JobFeedback, OnlineForecaster};
 use crate::record::{ClassId, CompletedJob, ln_secs};
 use crate::score::{LevelCoverage, LogErrorSums, MethodScore, PointErrors};
@@ -133,7 +133,7 @@ pub fn evaluate(
             record,
             &said,
             &points,
-            &rivals.errors,
+            rivals.errors.of_class(record.job.class),
             series,
             period(record.submit),
         );
@@ -211,7 +211,7 @@ impl EvaluationTotals {
         record: &CompletedJob,
         said: &Forecast,
         points: &[f64; N_METHODS],
-        errors: &NormalErrors,
+        errors: &ErrorSpread,
         series: bool,
         period: i64,
     ) {
@@ -224,7 +224,7 @@ impl EvaluationTotals {
             .into_iter()
             .zip(self.alone.iter_mut().zip(points))
         {
-            let promised = errors.bounds(record.job.class, method, *point);
+            let promised = errors.bounds(method, *point);
             record_levels(&mut alone.1, &promised, actual);
             if series {
                 alone.0.push(point.exp(), actual);

@@ -9,13 +9,14 @@ mod location;
 mod smoothing;
 mod trend;
 
+pub(crate) use arma::CentredSeries;
 pub use arma::{ArmaModel, ArmaOrder, MIN_POINTS};
 pub use holt::holt;
 pub(crate) use location::median;
 pub use location::{mean_of_last, median_of_last};
 use serde::{Deserialize, Serialize};
 pub use smoothing::simple_smoothing;
-pub use trend::{TREND_POINTS, trend};
+pub use trend::{TREND_POINTS, trends};
 
 use crate::history::{ClassHistory, JobFeatures};
 
@@ -118,23 +119,41 @@ impl Expert {
         }
     }
 
-    /// Returns the expert's forecast of a job that requested `asked`, as a logarithm of seconds;
+    /// Returns each expert's forecast of a job that requested `asked`, as a logarithm of seconds;
     /// None if the class has too little history for the expert. A forecast is at least a second,
     /// and at most [`OVERSHOOT`] above the longest remembered run time.
-    pub(crate) fn forecast(
+    pub(crate) fn forecast_all(
+        history: &ClassHistory,
+        fits: &FittedModels,
+        asked: JobFeatures,
+    ) -> [Option<f64>; N_EXPERTS] {
+        let runs = history.runs().arrived();
+        let Some((longest, trends)) = history.runs().max().zip(trends(runs)) else {
+            return [None; N_EXPERTS];
+        };
+        let alike = LastJobs::of(history.similar_jobs(asked));
+        let same_executable = LastJobs::of(history.same_executable(asked));
+        Self::ALL.map(|expert| {
+            let ahead = expert.forecast(history, fits, asked, (&trends, &alike, &same_executable));
+            Some(ahead?.clamp(0.0, longest + OVERSHOOT))
+        })
+    }
+
+    fn forecast(
         self,
         history: &ClassHistory,
         fits: &FittedModels,
         asked: JobFeatures,
+        (trends, alike, same_executable): (&[f64; 4], &LastJobs, &LastJobs),
     ) -> Option<f64> {
         let runs = history.runs().arrived();
-        let ahead = match self {
+        match self {
             Self::Last => runs.last().copied(),
             Self::MeanOfTwo => mean_of_last(runs, 2),
-            Self::Mean => trend(runs, 0),
-            Self::Line => trend(runs, 1),
-            Self::Parabola => trend(runs, 2),
-            Self::Cubic => trend(runs, 3),
+            Self::Mean => Some(trends[0]),
+            Self::Line => Some(trends[1]),
+            Self::Parabola => Some(trends[2]),
+            Self::Cubic => Some(trends[3]),
             Self::Smoothing => simple_smoothing(runs, ALPHA),
             Self::Holt => holt(runs, ALPHA, BETA),
             Self::ShortMedian => median_of_last(runs, 5),
@@ -143,21 +162,41 @@ impl Expert {
             Self::Autoregression => fits.autoregression.as_ref()?.forecast(runs),
             Self::MovingAverage => fits.moving_average.as_ref()?.forecast(runs),
             Self::Arma => fits.arma.as_ref()?.forecast(runs),
-            Self::LastAlike => history.similar_jobs(asked).next(),
-            Self::MedianAlike => median_of_first(history.similar_jobs(asked)),
-            Self::LastExecutable => history.same_executable(asked).next(),
-            Self::MedianExecutable => median_of_first(history.same_executable(asked)),
+            Self::LastAlike => alike.last(),
+            Self::MedianAlike => alike.median(),
+            Self::LastExecutable => same_executable.last(),
+            Self::MedianExecutable => same_executable.median(),
             Self::Arima => fits.arima.as_ref()?.forecast_integrated(runs),
             Self::RequestRatio => Some(asked.ln_request? + history.ratios().quantile(0.5)?),
-        }?;
-        Some(ahead.clamp(0.0, history.runs().max()? + OVERSHOOT))
+        }
     }
 }
 
-/// Returns the median of the first five values.
-fn median_of_first(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut first: Vec<f64> = values.take(5).collect();
-    median(&mut first)
+/// The run times of the last five jobs of a kind, latest first.
+struct LastJobs {
+    runs: [f64; 5],
+    count: usize,
+}
+
+impl LastJobs {
+    fn of(latest_first: impl Iterator<Item = f64>) -> Self {
+        let mut runs = [0.0; 5];
+        let mut count = 0;
+        for (slot, run) in runs.iter_mut().zip(latest_first) {
+            *slot = run;
+            count += 1;
+        }
+        Self { runs, count }
+    }
+
+    fn last(&self) -> Option<f64> {
+        self.runs[..self.count].first().copied()
+    }
+
+    fn median(&self) -> Option<f64> {
+        let mut runs = self.runs;
+        median(&mut runs[..self.count])
+    }
 }
 
 /// Maximum excess of a forecast over the remembered values, as a logarithm: a factor of e.
@@ -192,7 +231,8 @@ impl FittedModels {
         if runs.len() < MIN_POINTS || self.age < REFIT_EVERY {
             return;
         }
-        let fit = |ar, ma| ArmaModel::fit(runs, ArmaOrder { ar, ma });
+        let series = CentredSeries::new(runs);
+        let fit = |ar, ma| series.as_ref()?.fit(ArmaOrder { ar, ma });
         *self = Self {
             autoregression: fit(4, 0),
             moving_average: fit(0, 2),

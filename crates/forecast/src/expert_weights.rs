@@ -49,11 +49,19 @@ impl ExpertWeights {
     /// Moves votes to the experts whose forecast was near `actual`. An expert without a forecast
     /// loses as much as the median did, so that silence neither pays nor costs.
     pub(crate) fn learn(&mut self, opinions: &ExpertForecasts, actual: f64) {
-        let Some(together) = self.median(opinions) else {
-            return;
+        let all_known = opinions.iter().all(Option::is_some);
+        let together = if all_known {
+            None
+        } else {
+            self.median(opinions)
         };
+        if !all_known && together.is_none() {
+            return;
+        }
         for (vote, opinion) in self.0.iter_mut().zip(opinions) {
-            *vote *= (-RATE * loss(opinion.unwrap_or(together), actual)).exp();
+            if let Some(opinion) = opinion.or(together) {
+                *vote *= (-RATE * loss(opinion, actual)).exp();
+            }
         }
         let total: f64 = self.0.iter().sum();
         for vote in &mut self.0 {

@@ -117,6 +117,18 @@ pub struct BoundPromise {
     level_idx: usize,
 }
 
+impl BoundPromise {
+    /// Returns the index of the level.
+    pub(crate) const fn level_idx(&self) -> usize {
+        self.level_idx
+    }
+
+    /// Returns the promise of the same forecast at the level of another index.
+    pub(crate) const fn at_level(self, level_idx: usize) -> Self {
+        Self { level_idx, ..self }
+    }
+}
+
 /// The reason why nothing can be learned from a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LearnError {

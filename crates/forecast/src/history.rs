@@ -1,5 +1,7 @@
 //! The remembered jobs of a class.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::record::{ForecastJob, JobAttributes, ln_secs};
@@ -98,13 +100,16 @@ impl ClassHistory {
 }
 
 /// The run times of look-alikes in ascending order, for quantiles.
-pub(crate) struct SimilarJobs(Vec<f64>);
+pub(crate) struct SimilarJobs<'a>(Cow<'a, [f64]>);
 
-impl SimilarJobs {
-    pub(crate) fn of(history: &ClassHistory, asked: JobFeatures) -> Self {
+impl<'a> SimilarJobs<'a> {
+    pub(crate) fn of(history: &'a ClassHistory, asked: JobFeatures) -> Self {
         let mut sorted: Vec<f64> = history.similar_jobs(asked).collect();
+        if sorted.len() == history.runs.len() {
+            return Self(Cow::Borrowed(history.runs.sorted()));
+        }
         sorted.sort_unstable_by(f64::total_cmp);
-        Self(sorted)
+        Self(Cow::Owned(sorted))
     }
 
     pub(crate) fn len(&self) -> usize {

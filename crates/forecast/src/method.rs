@@ -76,7 +76,7 @@ pub(crate) struct NormalErrors {
 
 /// A running mean and mean square, weighted towards recent errors.
 #[derive(Clone, Debug)]
-struct ErrorSpread {
+pub(crate) struct ErrorSpread {
     jobs: u32,
     means: [f64; N_METHODS],
     squares: [f64; N_METHODS],
@@ -93,23 +93,11 @@ impl Default for ErrorSpread {
 }
 
 impl NormalErrors {
-    /// Returns the bound of `method` at each level for a job of `class` with the point forecast
-    /// `point`, a logarithm of seconds.
-    pub(crate) fn bounds(
-        &self,
-        class: ClassId,
-        method: ForecastMethod,
-        point: f64,
-    ) -> [Span; N_LEVELS] {
-        if method == ForecastMethod::Baseline(BaselineMethod::Estimate) {
-            return [span_of(point); N_LEVELS];
-        }
+    /// Returns the size of the errors in `class`, or of all if the class has too few.
+    pub(crate) fn of_class(&self, class: ClassId) -> &ErrorSpread {
         let own = self.classes.get(&class);
-        let known = own
-            .filter(|own| own.jobs >= MIN_ERRORS)
-            .unwrap_or(&self.site);
-        let (mean, deviation) = known.of(method.index());
-        NORMAL.map(|z| span_of(point + mean + z * deviation))
+        own.filter(|own| own.jobs >= MIN_ERRORS)
+            .unwrap_or(&self.site)
     }
 
     /// Learns the error of each method.
@@ -121,6 +109,16 @@ impl NormalErrors {
 }
 
 impl ErrorSpread {
+    /// Returns the bound of `method` at each level for a job with the point forecast `point`, a
+    /// logarithm of seconds.
+    pub(crate) fn bounds(&self, method: ForecastMethod, point: f64) -> [Span; N_LEVELS] {
+        if method == ForecastMethod::Baseline(BaselineMethod::Estimate) {
+            return [span_of(point); N_LEVELS];
+        }
+        let (mean, deviation) = self.of(method.index());
+        NORMAL.map(|z| span_of(point + mean + z * deviation))
+    }
+
     fn of(&self, place: usize) -> (f64, f64) {
         let variance = self.squares[place] - self.means[place] * self.means[place];
         (self.means[place], variance.max(0.0).sqrt())
@@ -161,12 +159,12 @@ mod tests {
             errors.learn(ClassId(1), &[6.0; N_METHODS], ln_run);
         }
         // Mean zero, deviation one.
-        let bounds = errors.bounds(ClassId(1), last, 6.0);
+        let bounds = errors.of_class(ClassId(1)).bounds(last, 6.0);
         let ln_bound = bounds[10].as_secs_f64().ln();
         assert!((ln_bound - 7.644_853_627).abs() < 1e-6, "{ln_bound}");
-        assert_eq!(errors.bounds(ClassId(2), last, 6.0), bounds);
+        assert_eq!(errors.of_class(ClassId(2)).bounds(last, 6.0), bounds);
         let estimate = ForecastMethod::Baseline(BaselineMethod::Estimate);
-        let promised = errors.bounds(ClassId(1), estimate, 6.0);
+        let promised = errors.of_class(ClassId(1)).bounds(estimate, 6.0);
         assert_eq!(promised, [span_of(6.0); N_LEVELS]);
     }
 }

@@ -42,6 +42,13 @@ pub(crate) struct ForecastDetails {
     pub(crate) bounds: QuantileTable,
 }
 
+impl ForecastDetails {
+    /// Returns true if any expert had a forecast: the point is their median.
+    pub(crate) fn has_opinions(&self) -> bool {
+        self.opinions.iter().any(Option::is_some)
+    }
+}
+
 impl ModeModel {
     pub(crate) fn history(&self) -> &ClassHistory {
         &self.history
@@ -49,7 +56,7 @@ impl ModeModel {
 
     /// Returns the experts' forecasts of a job that requested `asked`, and their weighted median.
     pub(crate) fn expert_forecasts(&self, asked: JobFeatures) -> (ExpertForecasts, Option<f64>) {
-        let opinions = Expert::ALL.map(|expert| expert.forecast(&self.history, &self.fits, asked));
+        let opinions = Expert::forecast_all(&self.history, &self.fits, asked);
         let point = self.votes.median(&opinions);
         (opinions, point)
     }

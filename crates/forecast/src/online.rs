@@ -2,9 +2,11 @@
 //! would get it.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use tollgate_model::Instant;
+use tollgate_model::distribution::N_LEVELS;
+use tollgate_model::{Instant, Span};
 
 use crate::class::ClassEvent;
 use crate::forecaster::{BoundPromise, Forecast, Forecaster, LearnError};
@@ -26,9 +28,21 @@ pub struct OnlineForecaster {
     timing: FeedbackTiming,
     timed: bool,
     running: BinaryHeap<Reverse<(Instant, u64)>>,
-    forecasts: BTreeMap<u64, (CompletedJob, Forecast)>,
-    due: BinaryHeap<Reverse<(Instant, u64, BoundPromise, bool)>>,
+    forecasts: BTreeMap<u64, Box<(CompletedJob, Forecast)>>,
+    /// By job, the time of its next promise.
+    due: BinaryHeap<Reverse<(Instant, u64, Box<JobPromises>)>>,
     submitted: u64,
+}
+
+/// The promises of a job that have not fallen due yet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct JobPromises {
+    /// The next promise.
+    next: BoundPromise,
+    /// The bounds of all promises, ascending: they fall due in this order.
+    bounds: [Span; N_LEVELS],
+    finish: Instant,
+    runtime: Span,
 }
 
 /// The feedback from a job that has ended.
@@ -105,23 +119,38 @@ impl OnlineForecaster {
             FeedbackTiming::Causal => {
                 self.running.push(Reverse((record.finish, nth)));
                 self.schedule_promises(record, said, nth);
-                self.forecasts.insert(nth, (*record, said.clone()));
+                self.forecasts
+                    .insert(nth, Box::new((*record, said.clone())));
             }
         }
     }
 
-    /// Records when each promise falls due, and whether it will turn out to have been kept.
+    /// Records when the promises fall due.
     fn schedule_promises(&mut self, record: &CompletedJob, said: &Forecast, nth: u64) {
-        let start = record.finish - record.runtime;
-        for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
-            let promise = said.promise(record.job.class, level_idx);
-            let kept = record.runtime <= *bound;
-            let due = if self.timed {
-                start + *bound
-            } else {
-                record.finish
-            };
-            self.due.push(Reverse((due, nth, promise, kept)));
+        let promises = JobPromises {
+            next: said.promise(record.job.class, 0),
+            bounds: *said.distribution().quantiles(),
+            finish: record.finish,
+            runtime: record.runtime,
+        };
+        let due = promises.due(0, self.timed);
+        self.due.push(Reverse((due, nth, Box::new(promises))));
+    }
+
+    /// Judges the promise that falls due first.
+    fn judge_next_promise(&mut self) {
+        let Some(mut next) = self.due.peek_mut() else {
+            return;
+        };
+        let Reverse((due, _, promises)) = &mut *next;
+        let level_idx = promises.next.level_idx();
+        let kept = promises.runtime <= promises.bounds[level_idx];
+        self.forecaster.judge(&promises.next, kept);
+        if level_idx + 1 == N_LEVELS {
+            PeekMut::pop(next);
+        } else {
+            promises.next = promises.next.at_level(level_idx + 1);
+            *due = promises.due(level_idx + 1, self.timed);
         }
     }
 
@@ -137,8 +166,8 @@ impl OnlineForecaster {
             }
             if end == next {
                 self.finish_next_job(heard);
-            } else if let Some(Reverse((_, _, promise, kept))) = self.due.pop() {
-                self.forecaster.judge(&promise, kept);
+            } else {
+                self.judge_next_promise();
             }
         }
     }
@@ -147,9 +176,10 @@ impl OnlineForecaster {
         let Some(Reverse((_, nth))) = self.running.pop() else {
             return;
         };
-        let Some((record, said)) = self.forecasts.remove(&nth) else {
+        let Some(job) = self.forecasts.remove(&nth) else {
             return;
         };
+        let (record, said) = *job;
         let learned = self.forecaster.learn_run(&record, &said);
         let event = learned.expect("only jobs that ran are forecast");
         heard(JobFeedback { nth, event, record });
@@ -164,5 +194,17 @@ impl OnlineForecaster {
     pub fn finish(mut self, mut heard: impl FnMut(JobFeedback)) -> Forecaster {
         self.advance(Instant::MAX, &mut heard);
         self.forecaster
+    }
+}
+
+impl JobPromises {
+    /// Returns the time at which the promise at the level of this index falls due. A promise about
+    /// another resource than time falls due with the end of the job.
+    fn due(&self, level_idx: usize, timed: bool) -> Instant {
+        if timed {
+            self.finish - self.runtime + self.bounds[level_idx]
+        } else {
+            self.finish
+        }
     }
 }

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 /// The last `N` values, all finite.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<f64>", into = "Vec<f64>")]
 pub(crate) struct RollingWindow<const N: usize> {
+    /// The values, behind at most N forgotten ones.
     arrived: Vec<f64>,
     sorted: Vec<f64>,
 }
@@ -16,22 +17,44 @@ impl<const N: usize> RollingWindow<N> {
         if !value.is_finite() {
             return;
         }
-        if self.arrived.len() == N {
-            let oldest = self.arrived.remove(0);
-            self.sorted.remove(self.rank(oldest));
+        if self.sorted.len() == N {
+            self.replace(self.arrived()[0], value);
+        } else {
+            self.sorted.insert(self.rank(value), value);
+        }
+        // Rarely many forgotten values at once, instead of one each time.
+        if self.arrived.len() == 2 * N {
+            self.arrived.drain(..N);
         }
         self.arrived.push(value);
-        self.sorted.insert(self.rank(value), value);
+    }
+
+    /// Replaces a value in the order of size.
+    fn replace(&mut self, oldest: f64, value: f64) {
+        let from = self.rank(oldest);
+        let to = self.rank(value);
+        if from < to {
+            self.sorted.copy_within(from + 1..to, from);
+            self.sorted[to - 1] = value;
+        } else {
+            self.sorted.copy_within(to..from, to + 1);
+            self.sorted[to] = value;
+        }
     }
 
     /// Returns the number of values.
     pub(crate) fn len(&self) -> usize {
-        self.arrived.len()
+        self.sorted.len()
     }
 
     /// Returns the values in order of arrival.
     pub(crate) fn arrived(&self) -> &[f64] {
-        &self.arrived
+        &self.arrived[self.arrived.len() - self.sorted.len()..]
+    }
+
+    /// Returns the values in ascending order.
+    pub(crate) fn sorted(&self) -> &[f64] {
+        &self.sorted
     }
 
     /// Returns the conformal quantile at `level`; None without values.
@@ -73,7 +96,13 @@ impl<const N: usize> From<Vec<f64>> for RollingWindow<N> {
 
 impl<const N: usize> From<RollingWindow<N>> for Vec<f64> {
     fn from(window: RollingWindow<N>) -> Self {
-        window.arrived
+        window.arrived().to_vec()
+    }
+}
+
+impl<const N: usize> PartialEq for RollingWindow<N> {
+    fn eq(&self, other: &Self) -> bool {
+        self.arrived() == other.arrived()
     }
 }
 

@@ -75,7 +75,13 @@ impl Span {
 
     /// Returns the span nearest to `secs` seconds, saturating. NaN gives zero.
     pub fn from_secs_f64(secs: f64) -> Self {
-        Self((secs * MICROS_PER_SECOND as f64).round() as i64)
+        let micros = secs * MICROS_PER_SECOND as f64;
+        // As `f64::round`, which is a library call on the oldest supported processors: the cast
+        // truncates towards zero, and the rest is exact.
+        let whole = micros as i64;
+        let rest = micros - whole as f64;
+        let away = i64::from(rest >= 0.5) - i64::from(rest <= -0.5);
+        Self(whole.saturating_add(away))
     }
 
     /// Returns the shortest span that is not below `secs` seconds, saturating. NaN gives zero.

@@ -1,7 +1,7 @@
 //! An ARIMA model whose orders are chosen from the series.
 
 use super::kpss::kpss;
-use crate::expert::{ArmaModel, ArmaOrder, MIN_POINTS};
+use crate::expert::{ArmaModel, ArmaOrder, CentredSeries, MIN_POINTS};
 
 /// Maximum number of past values, and of past shocks, in a model.
 const MAX_ORDER: usize = 2;
@@ -33,11 +33,12 @@ impl AutoArima {
             values.to_vec()
         };
         let mean = series.iter().sum::<f64>() / series.len() as f64;
+        let centred = CentredSeries::new(&series);
         let flat = (criterion(series.iter().map(|value| value - mean), 0), None);
         let orders =
             (0..=MAX_ORDER).flat_map(|ar| (0..=MAX_ORDER).map(move |ma| ArmaOrder { ar, ma }));
         let fitted = orders.filter_map(|order| {
-            let model = ArmaModel::fit(&series, order)?;
+            let model = centred.as_ref()?.fit(order)?;
             let shocks = model.shocks(&series);
             Some((
                 criterion(shocks.into_iter(), order.ar + order.ma),

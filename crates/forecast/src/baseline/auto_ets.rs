@@ -1,6 +1,7 @@
 //! Exponential smoothing with components and constants chosen from the series.
 
 use super::auto_arima::corrected_aic;
+use super::side_by_side::SideBySide;
 
 /// Minimum number of values for choosing a model.
 const MIN_VALUES: usize = 10;
@@ -73,41 +74,71 @@ impl EtsModel {
         (error, next)
     }
 
-    /// Returns the model with these constants and the initial state that fits `values` best: errors
+    /// Returns the models with these constants and the initial state that fits `values` best: errors
     /// are linear in the initial state.
-    fn with(values: &[f64], [alpha, beta, phi]: [f64; 3], trending: bool) -> Self {
-        let mut model = Self {
-            alpha,
-            beta,
-            phi,
-            level: values[0],
-            trend: 0.0,
-        };
+    fn with<const N: usize>(values: &[f64], constants: [[f64; 3]; N], trending: bool) -> [Self; N] {
+        let constant = |place: usize| SideBySide(constants.map(|constants| constants[place]));
+        let (alpha, beta, phi) = (constant(0), constant(1), constant(2));
+        let (zero, one) = (SideBySide::all(0.0), SideBySide::all(1.0));
+        let kept = one - alpha;
+        let (mut level, mut trend) = (SideBySide::all(values[0]), zero);
         // The contributions of the initial level and the initial trend to the state.
-        let (mut of_level, mut of_trend) = ([1.0, 0.0], [0.0, 1.0]);
-        let mut states = model.smooth(&[]).1;
-        let (mut ll, mut lt, mut tt, mut le, mut te) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let (mut of_level, mut of_trend) = ([one, zero], [zero, one]);
+        let (mut ll, mut lt, mut tt, mut le, mut te) = (zero, zero, zero, zero, zero);
         for value in values {
-            let (error, next) = model.step(states, *value);
+            let expected = level + phi * trend;
+            let error = SideBySide::all(*value) - expected;
             let l = of_level[0] + phi * of_level[1];
-            let t = of_trend[0] + phi * of_trend[1];
-            ll += l * l;
-            lt += l * t;
-            tt += t * t;
-            le += l * error;
-            te += t * error;
-            states = next;
-            of_level = [l * (1.0 - alpha), phi * of_level[1] - beta * l];
-            of_trend = [t * (1.0 - alpha), phi * of_trend[1] - beta * t];
+            ll = ll + l * l;
+            le = le + l * error;
+            level = expected + alpha * error;
+            trend = phi * trend + beta * error;
+            of_level = [l * kept, phi * of_level[1] - beta * l];
+            if trending {
+                let t = of_trend[0] + phi * of_trend[1];
+                lt = lt + l * t;
+                tt = tt + t * t;
+                te = te + t * error;
+                of_trend = [t * kept, phi * of_trend[1] - beta * t];
+            }
         }
-        let determinant = ll * tt - lt * lt;
-        if trending && determinant > 1e-9 * ll * tt {
-            model.level += (le * tt - te * lt) / determinant;
-            model.trend = (te * ll - le * lt) / determinant;
-        } else {
-            model.level += le / ll;
+        std::array::from_fn(|i| {
+            let [alpha, beta, phi] = constants[i];
+            let (ll, lt, tt, le, te) = (ll.0[i], lt.0[i], tt.0[i], le.0[i], te.0[i]);
+            let determinant = ll * tt - lt * lt;
+            let (level, trend) = if trending && determinant > 1e-9 * ll * tt {
+                let level = (le * tt - te * lt) / determinant;
+                (values[0] + level, (te * ll - le * lt) / determinant)
+            } else {
+                (values[0] + le / ll, 0.0)
+            };
+            Self {
+                alpha,
+                beta,
+                phi,
+                level,
+                trend,
+            }
+        })
+    }
+
+    /// Returns the sum of squared one-step errors of each model over `values`.
+    fn squared_errors<const N: usize>(models: &[Self; N], values: &[f64]) -> [f64; N] {
+        let constant = |of: fn(&Self) -> f64| SideBySide(models.each_ref().map(of));
+        let alpha = constant(|model| model.alpha);
+        let beta = constant(|model| model.beta);
+        let phi = constant(|model| model.phi);
+        let mut level = constant(|model| model.level);
+        let mut trend = constant(|model| model.trend);
+        let mut squares = SideBySide::all(0.0);
+        for value in values {
+            let expected = level + phi * trend;
+            let error = SideBySide::all(*value) - expected;
+            squares = squares + error * error;
+            level = expected + alpha * error;
+            trend = phi * trend + beta * error;
         }
-        model
+        squares.0
     }
 }
 
@@ -155,86 +186,113 @@ impl EtsForm {
         }
     }
 
-    fn model(self, values: &[f64], point: [f64; 3]) -> EtsModel {
-        EtsModel::with(values, self.constants(point), self != Self::Level)
+    /// Returns the best models of this form with the constants of these points.
+    fn models<const N: usize>(self, values: &[f64], points: [[f64; 3]; N]) -> [EtsModel; N] {
+        let constants = points.map(|point| self.constants(point));
+        match self {
+            Self::Level => EtsModel::with(values, constants, false),
+            Self::Trend | Self::Damped => EtsModel::with(values, constants, true),
+        }
+    }
+
+    fn losses<const N: usize>(self, values: &[f64], points: [[f64; 3]; N]) -> [f64; N] {
+        EtsModel::squared_errors(&self.models(values, points), values)
     }
 
     /// Returns the best model of this form: the best point of a coarse grid, then a simplex search
     /// from there (Nelder & Mead 1965).
     fn fit(self, values: &[f64]) -> (f64, EtsModel) {
-        let loss = |point: [f64; 3]| self.model(values, point).smooth(values).0;
         let steps = |axis: usize, n: usize| if axis < self.n_free() { n } else { 1 };
+        let (n_alpha, n_beta, n_damping) = (8, steps(1, 4), steps(2, 2));
         let mut best = ([0.1, 0.1, 0.5], f64::INFINITY);
-        for a in 0..steps(0, 8) {
-            for b in 0..steps(1, 4) {
-                for damping in 0..steps(2, 2) {
-                    let point = [
-                        0.05 + 0.13 * a as f64,
-                        0.02 + 0.25 * b as f64,
-                        0.25 + 0.5 * damping as f64,
-                    ];
-                    let squares = loss(point);
-                    if squares < best.1 {
-                        best = (point, squares);
-                    }
+        // Four points at once: they are a divisor of the steps of alpha.
+        for first in (0..n_alpha * n_beta * n_damping).step_by(4) {
+            let points = std::array::from_fn(|i| {
+                let place = first + i;
+                [
+                    0.05 + 0.13 * (place / n_damping / n_beta) as f64,
+                    0.02 + 0.25 * (place / n_damping % n_beta) as f64,
+                    0.25 + 0.5 * (place % n_damping) as f64,
+                ]
+            });
+            let losses: [f64; 4] = self.losses(values, points);
+            for (point, squares) in points.into_iter().zip(losses) {
+                if squares < best.1 {
+                    best = (point, squares);
                 }
             }
         }
-        let (point, squares) = simplex(best, self.n_free(), loss);
+        let (point, squares) = self.simplex(values, best);
         let n = values.len() as f64;
         let criterion = corrected_aic(n, squares, self.n_parameters());
-        (criterion, self.model(values, point))
+        let [model] = self.models(values, [point]);
+        (criterion, model)
+    }
+
+    /// Returns the lowest point reached by a simplex around `start`; only the searched axes move.
+    fn simplex(self, values: &[f64], start: SearchPoint) -> SearchPoint {
+        let n_free = self.n_free();
+        let mut corners = vec![start];
+        for axis in 0..n_free {
+            let mut point = start.0;
+            point[axis] += if point[axis] > 0.8 { -0.1 } else { 0.1 };
+            let [loss] = self.losses(values, [point]);
+            corners.push((point, loss));
+        }
+        for _ in 0..MOVES {
+            corners.sort_by(|a, b| a.1.total_cmp(&b.1));
+            let worst = corners[n_free];
+            let mut centre = [0.0; 3];
+            for (point, _) in &corners[..n_free] {
+                for (c, x) in centre.iter_mut().zip(point) {
+                    *c += x / n_free as f64;
+                }
+            }
+            // Two losses take hardly longer than one, and mostly one of these two points is taken.
+            let points = [2.0, 0.5].map(|part| along(worst.0, centre, part));
+            let losses = self.losses(values, points);
+            let [reflected, contracted] = [0, 1].map(|i| (points[i], losses[i]));
+            corners[n_free] = if reflected.1 < corners[0].1 {
+                let point = along(worst.0, centre, 3.0);
+                let [loss] = self.losses(values, [point]);
+                if loss < reflected.1 {
+                    (point, loss)
+                } else {
+                    reflected
+                }
+            } else if reflected.1 < corners[n_free - 1].1 {
+                reflected
+            } else {
+                contracted
+            };
+            if corners[n_free].1 >= worst.1 {
+                self.shrink(values, &mut corners);
+            }
+        }
+        corners.sort_by(|a, b| a.1.total_cmp(&b.1));
+        corners[0]
+    }
+
+    /// Moves all corners but the first halfway to the first.
+    fn shrink(self, values: &[f64], corners: &mut [SearchPoint]) {
+        let best = corners[0].0;
+        for pair in corners[1..].chunks_mut(2) {
+            // A single corner is computed twice.
+            let points = [0, pair.len() - 1].map(|i| along(pair[i].0, best, 0.5));
+            let losses = self.losses(values, points);
+            for (i, corner) in pair.iter_mut().enumerate() {
+                *corner = (points[i], losses[i]);
+            }
+        }
     }
 }
 
-/// Returns the lowest point reached by a simplex around `start`; only the first `n_free` axes move.
-fn simplex(
-    start: ([f64; 3], f64),
-    n_free: usize,
-    loss: impl Fn([f64; 3]) -> f64,
-) -> ([f64; 3], f64) {
-    let mut corners = vec![start];
-    for axis in 0..n_free {
-        let mut point = start.0;
-        point[axis] += if point[axis] > 0.8 { -0.1 } else { 0.1 };
-        corners.push((point, loss(point)));
-    }
-    let along = |from: [f64; 3], to: [f64; 3], part: f64| {
-        let point: [f64; 3] =
-            std::array::from_fn(|i| (from[i] + part * (to[i] - from[i])).clamp(0.0, 1.0));
-        (point, loss(point))
-    };
-    for _ in 0..MOVES {
-        corners.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let worst = corners[n_free];
-        let mut centre = [0.0; 3];
-        for (point, _) in &corners[..n_free] {
-            for (c, x) in centre.iter_mut().zip(point) {
-                *c += x / n_free as f64;
-            }
-        }
-        let reflected = along(worst.0, centre, 2.0);
-        corners[n_free] = if reflected.1 < corners[0].1 {
-            let expanded = along(worst.0, centre, 3.0);
-            if expanded.1 < reflected.1 {
-                expanded
-            } else {
-                reflected
-            }
-        } else if reflected.1 < corners[n_free - 1].1 {
-            reflected
-        } else {
-            along(worst.0, centre, 0.5)
-        };
-        if corners[n_free].1 >= worst.1 {
-            let best = corners[0].0;
-            for corner in &mut corners[1..] {
-                *corner = along(corner.0, best, 0.5);
-            }
-        }
-    }
-    corners.sort_by(|a, b| a.1.total_cmp(&b.1));
-    corners[0]
+/// A point of the unit cube, and its loss.
+type SearchPoint = ([f64; 3], f64);
+
+/// Returns the point at `part` of the way between two points, within the unit cube.
+fn along(from: [f64; 3], to: [f64; 3], part: f64) -> [f64; 3] {
+    std::array::from_fn(|i| (from[i] + part * (to[i] - from[i])).clamp(0.0, 1.0))
 }
 
 /// The form with the least AICc, as in Hyndman et al. (2008, ch. 5) without seasons and

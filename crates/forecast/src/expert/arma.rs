@@ -1,5 +1,7 @@
 //! Autoregression and moving averages, fitted by the method of Hannan and Rissanen.
 
+use std::cell::OnceCell;
+
 use serde::{Deserialize, Serialize};
 
 use crate::linear::{MAX_COLUMNS, least_squares};
@@ -24,26 +26,49 @@ pub struct ArmaOrder {
     pub ma: usize,
 }
 
-impl ArmaModel {
-    /// Fits a model to `values` (Hannan & Rissanen 1982, without the third, bias-correcting step):
-    /// a long autoregression by Yule-Walker gives the shocks, then values are regressed on past
-    /// values and past shocks. The long order is floor(ln² n) (Gómez & Maravall 2001). None
-    /// for fewer than [`MIN_POINTS`] values, or if they leave the regression singular.
-    pub fn fit(values: &[f64], order: ArmaOrder) -> Option<Self> {
+/// A series with the parts of a fit that models of every order share.
+#[derive(Debug)]
+pub(crate) struct CentredSeries {
+    mean: f64,
+    centred: Vec<f64>,
+    /// The long order, and the shocks of the long autoregression; None for a constant series.
+    long: OnceCell<Option<(usize, Vec<f64>)>>,
+}
+
+impl CentredSeries {
+    /// Prepares `values`; None for fewer than [`MIN_POINTS`].
+    pub(crate) fn new(values: &[f64]) -> Option<Self> {
         let n = values.len();
-        let columns = order.ar + order.ma;
-        if n < MIN_POINTS || columns == 0 || columns > MAX_COLUMNS {
+        if n < MIN_POINTS {
             return None;
         }
         let mean = values.iter().sum::<f64>() / n as f64;
-        let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
-        let (shocks, first) = if order.ma == 0 {
-            (Vec::new(), order.ar)
+        Some(Self {
+            mean,
+            centred: values.iter().map(|value| value - mean).collect(),
+            long: OnceCell::new(),
+        })
+    }
+
+    /// Prepares the differences of `values`; None if there are fewer than [`MIN_POINTS`].
+    pub(crate) fn of_differences(values: &[f64]) -> Option<Self> {
+        Self::new(&differences(values))
+    }
+
+    /// Fits a model as [`ArmaModel::fit`] does.
+    pub(crate) fn fit(&self, order: ArmaOrder) -> Option<ArmaModel> {
+        let columns = order.ar + order.ma;
+        if columns == 0 || columns > MAX_COLUMNS {
+            return None;
+        }
+        let (shocks, first): (&[f64], usize) = if order.ma == 0 {
+            (&[], order.ar)
         } else {
-            let long = ((n as f64).ln().powi(2) as usize).min(n / 4);
-            (long_shocks(&centred, long)?, long + order.ma)
+            let (long, shocks) = self.long.get_or_init(|| self.long_shocks()).as_ref()?;
+            (shocks, long + order.ma)
         };
-        let rows = (first..n).map(|t| {
+        let centred = &self.centred;
+        let rows = (first..centred.len()).map(|t| {
             let mut row = [0.0; MAX_COLUMNS];
             for lag in 1..=order.ar {
                 row[lag - 1] = centred[t - lag];
@@ -55,17 +80,33 @@ impl ArmaModel {
         });
         let coefficients = least_squares(rows, columns)?;
         let (ar, ma) = coefficients[..columns].split_at(order.ar);
-        Some(Self {
-            mean,
+        Some(ArmaModel {
+            mean: self.mean,
             ar: ar.to_vec(),
             ma: ma.to_vec(),
         })
     }
 
+    fn long_shocks(&self) -> Option<(usize, Vec<f64>)> {
+        let n = self.centred.len();
+        let long = ((n as f64).ln().powi(2) as usize).min(n / 4);
+        Some((long, long_shocks(&self.centred, long)?))
+    }
+}
+
+impl ArmaModel {
+    /// Fits a model to `values` (Hannan & Rissanen 1982, without the third, bias-correcting step):
+    /// a long autoregression by Yule-Walker gives the shocks, then values are regressed on past
+    /// values and past shocks. The long order is floor(ln² n) (Gómez & Maravall 2001). None
+    /// for fewer than [`MIN_POINTS`] values, or if they leave the regression singular.
+    pub fn fit(values: &[f64], order: ArmaOrder) -> Option<Self> {
+        CentredSeries::new(values)?.fit(order)
+    }
+
     /// Fits a model to the differences of `values`: an ARIMA model of orders p, 1, q (Box & Jenkins
     /// 1976). None where [`Self::fit`] gives none.
     pub fn fit_differences(values: &[f64], order: ArmaOrder) -> Option<Self> {
-        Self::fit(&differences(values), order)
+        CentredSeries::of_differences(values)?.fit(order)
     }
 
     /// Returns the coefficients of past values, latest first.
@@ -84,7 +125,12 @@ impl ArmaModel {
         if values.len() < self.ar.len() {
             return None;
         }
-        let recent = self.filter(values, |_| {});
+        // Without a moving average no forecast needs the shocks.
+        let recent = if self.ma.is_empty() {
+            [0.0; MAX_COLUMNS]
+        } else {
+            self.filter(values, |_| {})
+        };
         let ahead = self.forecast_next(values, &recent);
         ahead.is_finite().then_some(ahead)
     }
@@ -96,16 +142,14 @@ impl ArmaModel {
         shocks
     }
 
-    /// Passes each shock to `each`, and returns the last ones, latest first.
-    fn filter(&self, values: &[f64], mut each: impl FnMut(f64)) -> [f64; MAX_COLUMNS] {
-        let mut shocks = [0.0; MAX_COLUMNS];
-        for t in self.ar.len()..values.len() {
-            let shock = values[t] - self.forecast_next(&values[..t], &shocks);
-            shocks.rotate_right(1);
-            shocks[0] = shock;
-            each(shock);
+    /// Passes each shock to `each`, and returns the last q, latest first.
+    fn filter(&self, values: &[f64], each: impl FnMut(f64)) -> [f64; MAX_COLUMNS] {
+        // The loops over the coefficients of the experts' models are unrolled.
+        match (self.ar.as_slice(), self.ma.as_slice()) {
+            (&[], &[a, b]) => filter(self.mean, &[], &[a, b], values, each),
+            (&[a], &[b]) => filter(self.mean, &[a], &[b], values, each),
+            (ar, ma) => filter(self.mean, ar, ma, values, each),
         }
-        shocks
     }
 
     /// Forecasts one step ahead of `values` with a model of their differences; None where
@@ -114,13 +158,45 @@ impl ArmaModel {
         Some(values.last()? + self.forecast(&differences(values))?)
     }
 
-    /// Forecasts one step ahead, with the latest of `shocks` first.
     fn forecast_next(&self, values: &[f64], shocks: &[f64; MAX_COLUMNS]) -> f64 {
-        let past = values.iter().rev().map(|value| value - self.mean);
-        let regression: f64 = self.ar().iter().zip(past).map(|(c, x)| c * x).sum();
-        let average: f64 = self.ma().iter().zip(shocks).map(|(c, e)| c * e).sum();
-        self.mean + regression + average
+        forecast_next(self.mean, &self.ar, &self.ma, values, shocks)
     }
+}
+
+/// Passes each shock of a model to `each`, and returns the last q, latest first.
+#[inline(always)]
+fn filter(
+    mean: f64,
+    ar: &[f64],
+    ma: &[f64],
+    values: &[f64],
+    mut each: impl FnMut(f64),
+) -> [f64; MAX_COLUMNS] {
+    let mut shocks = [0.0; MAX_COLUMNS];
+    for t in ar.len()..values.len() {
+        let shock = values[t] - forecast_next(mean, ar, ma, &values[..t], &shocks);
+        for lag in (1..ma.len()).rev() {
+            shocks[lag] = shocks[lag - 1];
+        }
+        shocks[0] = shock;
+        each(shock);
+    }
+    shocks
+}
+
+/// Forecasts one step ahead, with the latest of `shocks` first.
+#[inline(always)]
+fn forecast_next(
+    mean: f64,
+    ar: &[f64],
+    ma: &[f64],
+    values: &[f64],
+    shocks: &[f64; MAX_COLUMNS],
+) -> f64 {
+    let past = values.iter().rev().map(|value| value - mean);
+    let regression: f64 = ar.iter().zip(past).map(|(c, x)| c * x).sum();
+    let average: f64 = ma.iter().zip(shocks).map(|(c, e)| c * e).sum();
+    mean + regression + average
 }
 
 fn differences(values: &[f64]) -> Vec<f64> {
@@ -130,35 +206,54 @@ fn differences(values: &[f64]) -> Vec<f64> {
 /// Returns the shocks of an autoregression of `order` by Yule-Walker; zero for the first `order`.
 fn long_shocks(centred: &[f64], order: usize) -> Option<Vec<f64>> {
     let coefficients = yule_walker(centred, order)?;
-    let mut shocks = vec![0.0; centred.len()];
-    for t in order..centred.len() {
-        let past = centred[t - order..t].iter().rev();
-        let expected: f64 = coefficients.iter().zip(past).map(|(c, x)| c * x).sum();
-        shocks[t] = centred[t] - expected;
+    let n = centred.len();
+    // Neighbouring values side by side; each sum has the order of its terms. The neutral element of
+    // a sum is -0.0, as for an iterator's.
+    let mut expected = vec![-0.0; n - order];
+    for (lag, coefficient) in (1..).zip(&coefficients) {
+        for (sum, past) in expected.iter_mut().zip(&centred[order - lag..]) {
+            *sum += coefficient * past;
+        }
+    }
+    let mut shocks = vec![0.0; n];
+    for ((shock, value), expected) in shocks.iter_mut().zip(centred).skip(order).zip(expected) {
+        *shock = value - expected;
     }
     Some(shocks)
+}
+
+/// Returns the autocovariances at the lags from 0 to `order`.
+fn autocovariances(centred: &[f64], order: usize) -> Vec<f64> {
+    let n = centred.len();
+    let mut sums = vec![-0.0; order + 1];
+    for (t, value) in centred.iter().enumerate() {
+        // Neighbouring lags side by side; each sum has the order of its terms.
+        for (sum, later) in sums.iter_mut().zip(&centred[t..]) {
+            *sum += later * value;
+        }
+    }
+    for sum in &mut sums {
+        *sum /= n as f64;
+    }
+    sums
 }
 
 /// Computes autoregressive coefficients by the Levinson-Durbin recursion. None for a constant
 /// series.
 fn yule_walker(centred: &[f64], order: usize) -> Option<Vec<f64>> {
-    let n = centred.len();
-    let covariance: Vec<f64> = (0..=order)
-        .map(|lag| {
-            let pairs = centred[lag..].iter().zip(centred);
-            pairs.map(|(a, b)| a * b).sum::<f64>() / n as f64
-        })
-        .collect();
+    let covariance = autocovariances(centred, order);
     let mut error = covariance[0];
     let mut coefficients = Vec::with_capacity(order);
+    let mut mirrored = Vec::with_capacity(order);
     for k in 0..order {
         if error <= covariance[0] * f64::EPSILON {
             return None;
         }
         let explained: f64 = (0..k).map(|j| coefficients[j] * covariance[k - j]).sum();
         let reflection = (covariance[k + 1] - explained) / error;
-        let mirrored: Vec<f64> = coefficients.iter().rev().copied().collect();
-        for (coefficient, mirror) in coefficients.iter_mut().zip(mirrored) {
+        mirrored.clear();
+        mirrored.extend(coefficients.iter().rev());
+        for (coefficient, mirror) in coefficients.iter_mut().zip(&mirrored) {
             *coefficient -= reflection * mirror;
         }
         coefficients.push(reflection);

@@ -1,5 +1,8 @@
 //! Means and medians of the most recent values.
 
+/// Maximum number of values whose median is taken without an allocation: that of the experts.
+const MAX_RECENT: usize = 20;
+
 /// Returns the mean of the last `n` values, or of all if there are fewer; None without values.
 pub fn mean_of_last(values: &[f64], n: usize) -> Option<f64> {
     let recent = last(values, n);
@@ -9,7 +12,15 @@ pub fn mean_of_last(values: &[f64], n: usize) -> Option<f64> {
 /// Returns the median of the last `n` values, or of all if there are fewer; the mean of the middle
 /// two if their number is even; None without values.
 pub fn median_of_last(values: &[f64], n: usize) -> Option<f64> {
-    median(&mut last(values, n).to_vec())
+    let mut recent = [0.0; MAX_RECENT];
+    let values = last(values, n);
+    match recent.get_mut(..values.len()) {
+        Some(recent) => {
+            recent.copy_from_slice(values);
+            median(recent)
+        }
+        None => median(&mut values.to_vec()),
+    }
 }
 
 /// Returns the median of `values`, reordering them; None without values.

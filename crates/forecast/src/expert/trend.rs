@@ -3,26 +3,31 @@
 /// Number of values to which a trend is fitted (Lazarevic et al. 2005, §4).
 pub const TREND_POINTS: usize = 10;
 
-/// Fits a polynomial of order `order` to the last [`TREND_POINTS`] values at x = 0, 1, .., and
-/// evaluates it one step further. With n < order + 1 values the order is n - 1; None without
-/// values.
+/// Fits polynomials of the orders 0 to 3 to the last [`TREND_POINTS`] values at x = 0, 1, .., and
+/// evaluates each one step further. With n values no order is above n - 1; None without values.
 ///
 /// The fit is a projection on the Gram polynomials of n equidistant points, which are orthogonal:
 /// p(k+1) = (x - m) p(k) - b(k) p(k-1) with b(k) = k² (n² - k²) / (4 (4k² - 1)).
-pub fn trend(values: &[f64], order: usize) -> Option<f64> {
+pub fn trends(values: &[f64]) -> Option<[f64; 4]> {
     let recent = &values[values.len().saturating_sub(TREND_POINTS)..];
     let n = recent.len();
-    let order = order.min(n.checked_sub(1)?);
+    let highest = n.checked_sub(1)?;
     let points = n as f64;
     let middle = (points - 1.0) / 2.0;
     let mut before = [0.0; TREND_POINTS + 1];
     let mut present = [1.0; TREND_POINTS + 1];
-    let mut ahead = 0.0;
-    for k in 0..=order {
+    let mut sum = 0.0;
+    let mut ahead = [0.0; 4];
+    for (k, ahead) in ahead.iter_mut().enumerate() {
+        if k > highest {
+            *ahead = sum;
+            continue;
+        }
         let known = &present[..n];
         let dot: f64 = known.iter().zip(recent).map(|(p, y)| p * y).sum();
         let norm: f64 = known.iter().map(|p| p * p).sum();
-        ahead += present[n] * dot / norm;
+        sum += present[n] * dot / norm;
+        *ahead = sum;
         let square = (k * k) as f64;
         let b = square * (points * points - square) / (4.0 * (4.0 * square - 1.0));
         for x in 0..=n {
@@ -47,7 +52,7 @@ mod tests {
             (2, 749.283_333_333),
             (3, 370.133_333_333),
         ] {
-            let ahead = trend(&SAMPLE, order).unwrap();
+            let ahead = trends(&SAMPLE).unwrap()[order];
             assert!((ahead - expected).abs() < 1e-6, "order {order}: {ahead}");
         }
     }
@@ -69,14 +74,14 @@ mod tests {
         for (place, weight) in weights.into_iter().enumerate() {
             let mut impulse = [0.0; TREND_POINTS];
             impulse[place] = 1.0;
-            assert!((trend(&impulse, 3).unwrap() - weight).abs() < 1e-9);
+            assert!((trends(&impulse).unwrap()[3] - weight).abs() < 1e-9);
         }
     }
 
     #[test]
     fn few_values_lower_the_order() {
-        assert_eq!(trend(&[], 3), None);
-        assert_eq!(trend(&[5.0], 3), Some(5.0));
-        assert!((trend(&[5.0, 7.0], 3).unwrap() - 9.0).abs() < 1e-9);
+        assert_eq!(trends(&[]), None);
+        assert_eq!(trends(&[5.0]), Some([5.0; 4]));
+        assert!((trends(&[5.0, 7.0]).unwrap()[3] - 9.0).abs() < 1e-9);
     }
 }

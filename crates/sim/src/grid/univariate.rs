@@ -1,6 +1,6 @@
 //! The two methods of the paper's figures, on the plain series of a class.
 
-use tollgate_forecast::expert::{ArmaModel, ArmaOrder, trend};
+use tollgate_forecast::expert::{ArmaModel, ArmaOrder, trends};
 
 /// Number of past values to which an ARMA model is fitted.
 const MAX_HISTORY: usize = 100;
@@ -45,7 +45,7 @@ impl UnivariateSeries {
 
     /// Returns ln of the cubic trend of the last ten run times.
     pub fn cubic(&self) -> Option<f64> {
-        trend(&self.secs, 3).map(ln_of)
+        trends(&self.secs).map(|orders| ln_of(orders[3]))
     }
 
     /// Returns the forecast of the ARMA model of logarithms, at most as far beyond the latest values
