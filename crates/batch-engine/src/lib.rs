@@ -19,7 +19,8 @@
 //!
 //! 1. Its launch is on disk before the job is submitted, and with it the name of the job.
 //! 2. If a command may have been carried out without an answer, the engine is asked for the name first, among
-//!    live and ended jobs. None: the job is submitted again. One: it is adopted. Two: the younger is cancelled.
+//!    live and ended jobs. None: the job is submitted again. One: it is adopted. Two: the one
+//!    that waits is cancelled once the program runs; the other one cannot run it again.
 //! 3. Only the process that creates the mark of the start runs the program. The service creates it to cancel
 //!    an attempt, or to decide that an attempt never started: whatever the engine does later, nothing runs.
 

@@ -72,10 +72,19 @@ impl AttemptBook {
             JobStage::Uncertain => None,
             JobStage::Accepted(id) => Some(id),
         };
-        let chosen = reports
-            .iter()
-            .find(|report| Some(report.id) == known)
-            .or_else(|| reports.iter().find(is_live))
+        let is_known = |report: &&&BatchJobReport| Some(report.id) == known;
+        let is_running = |report: &&&BatchJobReport| report.phase == BatchJobPhase::Runs;
+        let is_started = entry.started.is_some();
+        // Of two jobs the one that runs the program is not always the one whose id is known; the other one
+        // ends by itself.
+        let find = |fits: &dyn Fn(&&&BatchJobReport) -> bool| {
+            let mut of_known = reports.iter().filter(is_known);
+            of_known.find(fits).or_else(|| reports.iter().find(fits))
+        };
+        let chosen = find(&is_running)
+            .filter(|_| is_started)
+            .or_else(|| find(&is_live))
+            .or_else(|| reports.iter().find(is_known))
             .or(reports.last());
         let Some(&chosen) = chosen else {
             if known.is_none() {
@@ -85,10 +94,11 @@ impl AttemptBook {
             self.settle_if_absent(attempt)?;
             return Ok(false);
         };
-        for other in reports.iter().filter(is_live) {
-            if other.id != chosen.id {
+        for other in reports.iter().filter(|other| other.id != chosen.id) {
+            // A copy that waits while the program runs does not run it.
+            if other.phase == BatchJobPhase::Waits && is_started {
                 let (job, id) = (&chosen.name, other.id);
-                tracing::warn!(%job, %id, "a job was submitted twice: the younger is cancelled");
+                tracing::warn!(%job, %id, "a job was submitted twice: the one that waits is cancelled");
                 self.to_cancel.insert(other.id);
             }
         }

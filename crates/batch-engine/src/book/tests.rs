@@ -1,5 +1,5 @@
 //! Attempts at an engine that loses answers, repeats jobs and forgets them, under a service that is killed: at
-//! most one copy of each attempt runs, and each attempt has one end.
+//! most one copy of each attempt runs, each attempt has one end, and none is lost that was left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -38,6 +38,8 @@ struct World {
     runs: BTreeMap<AttemptId, u32>,
     ends: BTreeMap<AttemptId, AttemptEvent>,
     acknowledged: BTreeSet<AttemptId>,
+    /// Attempts that were killed, or of which a process died or was run again.
+    harmed: BTreeSet<AttemptId>,
 }
 
 fn attempt(job: u64) -> AttemptId {
@@ -70,6 +72,7 @@ impl World {
             runs: BTreeMap::new(),
             ends: BTreeMap::new(),
             acknowledged: BTreeSet::new(),
+            harmed: BTreeSet::new(),
         }
     }
 
@@ -90,6 +93,7 @@ impl World {
             12 if self.offered > 0 => {
                 let job = self.random.random_range(1..=self.offered);
                 let id = attempt(job);
+                self.harmed.insert(id);
                 self.book.kill(id, KillReason::Cancelled).unwrap();
             }
             13 => self.restart(),
@@ -97,6 +101,7 @@ impl World {
             // An engine may run a job again that has ended.
             15 => {
                 if let Some(job) = self.jobs.last_mut() {
+                    self.harmed.insert(job.attempt);
                     job.phase = BatchJobPhase::Waits;
                     job.steps = 0;
                 }
@@ -151,6 +156,9 @@ impl World {
         }
         let (folder, id) = (&self.folder, job.attempt);
         let is_offered = || folder.read_offer(id).unwrap().is_some();
+        if dies {
+            self.harmed.insert(id);
+        }
         let goes_on = !dies
             && match job.steps {
                 0 | 2 => is_offered(),
@@ -279,7 +287,10 @@ fn at_most_one_copy_runs_and_each_attempt_has_one_end() {
                     let never_ran = matches!(ended.status, AttemptStatus::NotStarted { .. });
                     assert!(!(never_ran && runs), "seed {seed}: {job} ran");
                 }
-                Some(AttemptEvent::Lost { .. }) => {}
+                Some(AttemptEvent::Lost { .. }) => {
+                    let is_harmed = world.harmed.contains(&attempt(job));
+                    assert!(is_harmed, "seed {seed}: {job} was left alone and is lost");
+                }
                 Some(AttemptEvent::Started(_)) | None => panic!("seed {seed}: {job} has no end"),
             }
             ran += u32::from(runs);
