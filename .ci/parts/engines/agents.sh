@@ -126,8 +126,10 @@ gain() {
       start_session $policy
       measure "$policy-$n"
       quiet
-      # A donor keeps one in its queue.
-      ! grep -h ' gave a pilot .* 0 of them wait' .local/state/tollgate-sessions/four/agents/*/log >&2
+      if grep -h ' gave a pilot .* 0 of them wait' .local/state/tollgate-sessions/four/agents/*/log >&2; then
+        echo "a donor kept none in its queue" >&2
+        return 1
+      fi
       mkdir -p "results/logs-$policy-$n"
       for site in $sites; do cp ".local/state/tollgate-sessions/four/agents/$site/log" "results/logs-$policy-$n/$site"; done
       tollgate session exit four --force --forget
