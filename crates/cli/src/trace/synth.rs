@@ -53,7 +53,7 @@ pub(super) struct TraceSynthArgs {
     )]
     max_width: Option<NonZeroU32>,
 
-    /// Work of all jobs over the capacity of the machine, 0.05 to 10
+    /// Work of all jobs over the machine's capacity, 0.05 to 10
     #[arg(
         long, value_name = "LOAD", requires = "nodes", default_value_t = 0.85,
         value_parser = parse_load, allow_negative_numbers = true,
