@@ -51,7 +51,8 @@ impl LaunchScript {
     }
 }
 
-fn sha256(text: &str) -> String {
+/// Returns the SHA-256 of a text, as 64 lower-case hexadecimal digits.
+pub fn sha256(text: &str) -> String {
     let mut hex = String::with_capacity(2 * SHA256_OUTPUT_LEN);
     for byte in digest(&SHA256, text.as_bytes()).as_ref() {
         // Writing to a string cannot fail.

@@ -5,6 +5,7 @@
 //! starting one. In version 2 a thread cannot do so, and children join by themselves.
 
 pub(crate) mod claim;
+mod control;
 pub(crate) mod group;
 pub(crate) mod meter;
 mod mounts;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use claim::CgroupLock;
+use control::ControlDir;
 use group::{SlotCgroup, WEIGHT_V1, write};
 use mounts::MountTable;
 
@@ -74,12 +76,13 @@ impl CgroupRoots {
 
     /// Returns the groups of the slot called `name`, and creates them if necessary.
     pub(crate) fn slot_cgroup(&self, name: &str) -> SlotCgroup {
-        let make = |parent: &Option<PathBuf>| make(parent.as_ref()?, name).ok();
+        let make =
+            |parent: &Option<PathBuf>| make(parent.as_ref()?, name).ok().map(ControlDir::from);
         SlotCgroup {
             unified: make(&self.unified),
             cpu: make(&self.cpu),
             cpuacct: make(&self.cpuacct),
-            cpuset: make(&self.cpuset).filter(|dir| inherit_cpuset(dir).is_ok()),
+            cpuset: make(&self.cpuset).filter(|dir| inherit_cpuset(dir.path()).is_ok()),
             memory: make(&self.memory),
             pids: make(&self.pids),
         }

@@ -11,6 +11,7 @@
 //! | `protocol` | the messages between the two ends of the socket |
 //! | `settings` | the settings of a runner |
 //! | `state_dir` | the runner's directory |
+//! | `started_files` | the marks of attempts that were started |
 //!
 //! The modules of the process itself:
 //!
@@ -41,7 +42,8 @@
 //! | `journal` | attempts taken, ended, acknowledged; append-only, one checksum per line |
 //! | `lease` | time until which tasks may run, if there is a lease |
 //! | `scripts/<user>-<hash>` | text of a script that an unfinished task needs |
-//! | `attempts/<attempt>` | mark that the attempt was started: created with O_EXCL by its child |
+//! | `attempts/<attempt>` | mark that the attempt was started: created by its child, which never replaces one |
+//! | `spares/` | files for later marks |
 //!
 //! The copies of scripts that tasks run are in a directory beside the runner's, `<folder>-scripts`,
 //! where tasks of other users can reach them (see `scripts`); so are the files that list hosts.
@@ -85,6 +87,7 @@ mod recovery;
 mod scripts;
 mod settings;
 mod slot;
+mod started_files;
 pub mod starter;
 mod startup;
 mod state_dir;

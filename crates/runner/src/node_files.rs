@@ -2,12 +2,10 @@
 //! the variables that name them.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use tollgate_engine::script::sha256;
 use tollgate_engine::{LaunchHost, LaunchSpec};
-
-use crate::scripts::ScriptDirs;
 
 /// Variables with the file of host names, one for each processor. Open MPI counts a repeated name as a
 /// slot, and reads the file if its parameter names it.
@@ -20,26 +18,34 @@ const HOST_FILE_PARAMETERS: [&str; 2] = [
 /// The variable with the file of Grid Engine: name, slots, queue and processors of each host.
 const PE_FILE_VARIABLE: &str = "PE_HOSTFILE";
 
-/// Returns the names of the files of a launch; none for a launch without hosts.
-pub(crate) fn names(launch: &LaunchSpec) -> Vec<String> {
-    let suffixes: &[&str] = match launch.hosts.is_empty() {
-        true => &[],
-        false => &["nodes", "pe"],
-    };
-    let name = |suffix: &&str| format!("{}.{suffix}", launch.attempt);
-    suffixes.iter().map(name).collect()
+/// The suffixes of the names of both files.
+const NODES_SUFFIX: &str = "nodes";
+const PE_SUFFIX: &str = "pe";
+
+/// Returns the name of the files of a launch without their suffixes: the same for equal hosts. None for
+/// a launch without hosts.
+pub(crate) fn stem(launch: &LaunchSpec) -> Option<String> {
+    let hosts = &launch.hosts;
+    (!hosts.is_empty()).then(|| format!("hosts-{}", sha256(&pe_file(hosts))))
 }
 
-/// Creates the files of a launch, and returns the launch with their names in its environment. They are
-/// removed when the task is released.
-pub(crate) fn provide(dirs: &ScriptDirs, launch: &LaunchSpec) -> io::Result<LaunchSpec> {
-    let [nodes, pe] = match names(launch).try_into() {
-        Ok::<[String; 2], _>(names) => names,
-        Err(_) => return Ok(launch.clone()),
-    };
-    let nodes = dirs.publish(&nodes, &node_file(&launch.hosts))?;
-    let pe = dirs.publish(&pe, &pe_file(&launch.hosts))?;
-    Ok(with_variables(launch.clone(), &nodes, pe))
+/// Returns the names of both files.
+pub(crate) fn names(stem: &str) -> [String; 2] {
+    [NODES_SUFFIX, PE_SUFFIX].map(|suffix| format!("{stem}.{suffix}"))
+}
+
+/// Returns the texts of both files of a launch, in the order of [`names`].
+pub(crate) fn texts(launch: &LaunchSpec) -> [String; 2] {
+    [node_file(&launch.hosts), pe_file(&launch.hosts)]
+}
+
+/// Returns the launch with the paths of its files in `dir` in its environment.
+pub(crate) fn with_paths(launch: &LaunchSpec, dir: &Path) -> LaunchSpec {
+    let launch = launch.clone();
+    match stem(&launch).map(|stem| names(&stem).map(|name| dir.join(name))) {
+        Some([nodes, pe]) => with_variables(launch, &nodes, pe),
+        None => launch,
+    }
 }
 
 fn with_variables(mut launch: LaunchSpec, nodes: &Path, pe: PathBuf) -> LaunchSpec {
@@ -106,9 +112,8 @@ mod tests {
             attempt: 1,
         };
         let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], ["true"], "/");
-        assert!(names(&launch).is_empty());
+        assert_eq!(stem(&launch), None);
         launch.hosts = hosts();
-        assert_eq!(names(&launch), ["1.0.1.nodes", "1.0.1.pe"]);
         launch.env = vec![
             ("PBS_NODEFILE".into(), "of another batch system".into()),
             ("OMPI_MCA_orte_default_hostfile".into(), "own".into()),

@@ -12,6 +12,7 @@ use tollgate_model::AttemptId;
 use crate::journal::RunnerJournalEntry;
 use crate::process::procfs::ProcessIdentity;
 use crate::slot::StartedFileHeader;
+use crate::started_files;
 use crate::state_dir::RunnerStateDir;
 use crate::supervisor::task::{RunnerTask, RunnerTaskState};
 
@@ -68,8 +69,9 @@ pub(crate) enum RecoveredState {
 /// Looks for an attempt of an earlier runner. None of that runner's children is still being
 /// started, since this runner holds the lock.
 pub(crate) fn inspect(folder: &RunnerStateDir, attempt: AttemptId, boot: &str) -> RecoveredState {
-    let Ok(text) = fs::read_to_string(folder.started_file(attempt)) else {
-        return match folder.started_file(attempt).exists() {
+    let path = started_files::path(folder.path(), attempt);
+    let Ok(text) = fs::read_to_string(&path) else {
+        return match path.exists() {
             true => RecoveredState::Gone,
             false => RecoveredState::NeverStarted,
         };

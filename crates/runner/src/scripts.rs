@@ -1,4 +1,5 @@
-//! The scripts of unfinished tasks: their texts, and the copies that tasks run.
+//! The scripts of unfinished tasks: their texts, and the copies that tasks run. The files that list the
+//! hosts of tasks (`node_files`) are beside the copies.
 //!
 //! The runner writes a text into `scripts` in its own directory, which no task can enter. A child
 //! that needs the text makes the copy in the directory beside the runner's, before it becomes the
@@ -11,7 +12,7 @@
 //! script, are visible to every user. A copy is created and removed, and the runner never reads it,
 //! so tampering with its directory does no harm.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -44,12 +45,11 @@ pub(crate) struct ScriptDirs {
     path: PathBuf,
 }
 
-/// The directories, and the number of tasks that need each script.
+/// The directories, and the number of tasks that need each file.
 pub(crate) struct ScriptCache {
     dirs: Arc<ScriptDirs>,
+    /// By the name of a script, and by the stem of the names of two node files.
     task_counts: BTreeMap<String, usize>,
-    /// Names of the node files of unfinished tasks.
-    node_files: BTreeSet<String>,
 }
 
 /// The data that a child needs to make its copy of a script, prepared in advance like the rest of
@@ -91,7 +91,6 @@ impl ScriptCache {
         Ok(Self {
             dirs: Arc::new(folders),
             task_counts: BTreeMap::new(),
-            node_files: BTreeSet::new(),
         })
     }
 
@@ -99,44 +98,60 @@ impl ScriptCache {
         Arc::clone(&self.dirs)
     }
 
-    /// Counts an unfinished task. The first task that needs a script contains its text, unless an
-    /// earlier runner has written the text.
+    /// Counts an unfinished task, and writes the files that no other task needed. The first task that
+    /// needs a script contains its text, unless an earlier runner has written the text.
     pub(crate) fn retain(&mut self, launch: &LaunchSpec, text: Option<&str>) -> io::Result<()> {
-        self.node_files.extend(node_files::names(launch));
-        let Some(name) = file_name(launch) else {
-            return Ok(());
-        };
-        if let Some(tasks) = self.task_counts.get_mut(&name) {
-            *tasks += 1;
-            return Ok(());
+        let (stem, script) = (node_files::stem(launch), file_name(launch));
+        let is_new = |name: &String| !self.task_counts.contains_key(name);
+        if let Some(stem) = stem.as_ref().filter(|stem| is_new(stem)) {
+            let files = node_files::names(stem).into_iter();
+            for (name, text) in files.zip(node_files::texts(launch)) {
+                // Every user may read it, and users of tasks can reach it.
+                let mode = Mode::RUSR | Mode::RGRP | Mode::ROTH;
+                self.write(&self.dirs.copies, &name, &text, mode)?;
+            }
         }
-        if let Some(text) = text {
-            self.write(&name, text)?;
+        if let (Some(name), Some(text)) = (script.as_ref().filter(|name| is_new(name)), text) {
+            let mode = Mode::RUSR | Mode::WUSR;
+            self.write(&self.dirs.originals, name, text, mode)?;
         }
-        self.task_counts.insert(name, 1);
+        for name in stem.into_iter().chain(script) {
+            *self.task_counts.entry(name).or_default() += 1;
+        }
         Ok(())
     }
 
     /// Removes a finished task, and the files that no other task needs.
     pub(crate) fn release(&mut self, launch: &LaunchSpec) {
-        for name in node_files::names(launch) {
-            self.remove(&self.dirs.copies, &name);
-            self.node_files.remove(&name);
+        if let Some(stem) = node_files::stem(launch)
+            && self.is_last(&stem)
+        {
+            for name in node_files::names(&stem) {
+                self.remove(&self.dirs.copies, &name);
+            }
         }
         let Some(name) = file_name(launch) else {
             return;
         };
         // A child that was killed while it made its copy has left an incomplete one.
         self.remove(&self.dirs.copies, &partial_name(launch));
-        let Some(tasks) = self.task_counts.get_mut(&name) else {
-            return;
-        };
-        *tasks -= 1;
-        if *tasks == 0 {
-            self.task_counts.remove(&name);
+        if self.is_last(&name) {
             self.remove(&self.dirs.copies, &name);
             self.remove(&self.dirs.originals, &name);
         }
+    }
+
+    /// Removes one task that needs a file. Returns whether no other task needs the file.
+    fn is_last(&mut self, name: &str) -> bool {
+        let Some(tasks) = self.task_counts.get_mut(name) else {
+            return false;
+        };
+        *tasks -= 1;
+        let is_last = *tasks == 0;
+        if is_last {
+            self.task_counts.remove(name);
+        }
+        is_last
     }
 
     /// Removes the files of an earlier runner that no task needs.
@@ -145,7 +160,8 @@ impl ScriptCache {
             let entries = rustix::fs::Dir::read_from(folder).into_iter().flatten();
             for entry in entries.flatten() {
                 let name = String::from_utf8_lossy(entry.file_name().to_bytes()).into_owned();
-                if !self.task_counts.contains_key(&name) && !self.node_files.contains(&name) {
+                let stem = name.rsplit_once('.').map_or(&*name, |(stem, _)| stem);
+                if !self.task_counts.contains_key(stem) {
                     self.remove(folder, &name);
                 }
             }
@@ -153,12 +169,12 @@ impl ScriptCache {
     }
 
     /// Writes a text under a temporary name first, so that an existing text is always complete.
-    fn write(&self, name: &str, text: &str) -> io::Result<()> {
-        self.remove(&self.dirs.originals, PARTIAL_PREFIX);
-        let mut file = File::from(create(&self.dirs.originals, c"half-")?);
+    fn write(&self, folder: &OwnedFd, name: &str, text: &str, mode: Mode) -> io::Result<()> {
+        self.remove(folder, PARTIAL_PREFIX);
+        let mut file = File::from(create(folder, c"half-")?);
         file.write_all(text.as_bytes())?;
-        let texts = &self.dirs.originals;
-        Ok(renameat(texts, c"half-", texts, name)?)
+        fchmod(&file, mode)?;
+        Ok(renameat(folder, c"half-", folder, name)?)
     }
 
     /// Removes a file. The next runner retries a removal that fails. Directories are never ours,
@@ -174,16 +190,9 @@ impl ScriptDirs {
         Some(self.path.join(file_name(launch)?))
     }
 
-    /// Creates a file that every user can read beside the copies, where users of tasks can reach it, and
-    /// returns its path. Replaces the file of a task that an earlier runner prepared and did not start.
-    pub(crate) fn publish(&self, name: &str, text: &str) -> io::Result<PathBuf> {
-        let _ = rustix::fs::unlinkat(&self.copies, name, AtFlags::empty());
-        let flags =
-            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&self.copies, name, flags, Mode::RUSR | Mode::WUSR)?);
-        file.write_all(text.as_bytes())?;
-        fchmod(&file, Mode::RUSR | Mode::RGRP | Mode::ROTH)?;
-        Ok(self.path.join(name))
+    /// Returns the directory of the copies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }
 

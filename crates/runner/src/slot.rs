@@ -5,7 +5,6 @@ pub(crate) mod pool;
 pub(crate) mod queue;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::mpsc::Sender;
@@ -34,6 +33,7 @@ use crate::process::handle::ProcessHandle;
 use crate::process::kill_tree;
 use crate::process::mark::RunnerId;
 use crate::scripts::{ScriptCopySpec, ScriptDirs};
+use crate::started_files::StartedFiles;
 use crate::supervisor::event::RunnerEvent;
 use crate::supervisor::task::RunningProcess;
 
@@ -43,7 +43,7 @@ pub(crate) struct SlotWorker {
     pub(crate) group: SlotCgroup,
     pub(crate) boot: String,
     pub(crate) runner_id: RunnerId,
-    pub(crate) attempts: Arc<OwnedFd>,
+    pub(crate) started_files: Arc<StartedFiles>,
     pub(crate) scripts: Arc<ScriptDirs>,
     pub(crate) guard: Option<LaunchGuard>,
     /// The processor of each node.
@@ -185,11 +185,11 @@ impl SlotWorker {
 
     /// Prepares the slot and the child for an attempt.
     fn prepare(&mut self, order: &SlotJob, meter: CgroupUsageBaseline) -> io::Result<SpawnSpec> {
-        let launch = &node_files::provide(&self.scripts, &order.launch)?;
+        let launch = &node_files::with_paths(&order.launch, self.scripts.path());
         let mut plan = SpawnSpec::new(
             launch,
             (&self.runner_id, rustix::process::getpid()),
-            Arc::clone(&self.attempts),
+            Arc::clone(&self.started_files),
             self.scripts.path_of(launch),
         );
         plan.script = ScriptCopySpec::new(&self.scripts, launch)?;

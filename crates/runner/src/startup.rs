@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use rustix::process::Signal;
 use tollgate_engine::EngineError;
@@ -108,7 +108,8 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     scripts.remove_unused();
     let mut client = EngineConnection::default();
     client.guard = settings.guard;
-    let mut slots = SlotPool::new(most, folder.attempts_fd(), scripts.dirs(), end, to.clone());
+    let started_files = Arc::clone(folder.started_files());
+    let mut slots = SlotPool::new(most, started_files, scripts.dirs(), end, to.clone());
     slots.guard = settings.guard;
     let outputs = OutputReaders::new(settings.guard, to.clone());
     let mut supervisor = RunnerSupervisor {
@@ -128,6 +129,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         lease,
         watcher,
         is_stopping: false,
+        is_removed: false,
         events: to.clone(),
         unflushed: Vec::new(),
     };

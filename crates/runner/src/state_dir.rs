@@ -1,8 +1,8 @@
-//! The runner's directory: its lock, its socket, its journal and the `started` files.
+//! The runner's directory: its lock, its socket and its journal.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use tollgate_engine::EngineError;
-use tollgate_model::AttemptId;
+
+use crate::started_files::StartedFiles;
 
 /// The maximum time that a new runner waits for the last children of the runner before it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,7 +20,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The directory, locked by this runner.
 pub(crate) struct RunnerStateDir {
     path: PathBuf,
-    attempts: Arc<OwnedFd>,
+    started_files: Arc<StartedFiles>,
     /// The lock, held for the lifetime of the runner, and by each of its children until its program
     /// has replaced it. So when a new runner gets the lock, no child is still being started.
     lock: File,
@@ -30,8 +31,6 @@ impl RunnerStateDir {
     pub(crate) fn acquire(path: &Path) -> Result<Option<Self>, EngineError> {
         let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
         make_private(path).map_err(failed(path.to_owned(), "making it"))?;
-        let attempts = path.join("attempts");
-        make_private(&attempts).map_err(failed(attempts.clone(), "making it"))?;
         let lock_path = path.join("lock");
         let mut options = OpenOptions::new();
         let lock = options
@@ -44,10 +43,9 @@ impl RunnerStateDir {
         if !lock_with_retry(&lock) {
             return Ok(None);
         }
-        let open = File::open(&attempts).map_err(failed(attempts, "opening it"))?;
         Ok(Some(Self {
             path: path.to_owned(),
-            attempts: Arc::new(open.into()),
+            started_files: Arc::new(StartedFiles::open(path)?),
             lock,
         }))
     }
@@ -56,23 +54,17 @@ impl RunnerStateDir {
         self.path.join("journal")
     }
 
-    pub(crate) fn attempts_fd(&self) -> Arc<OwnedFd> {
-        Arc::clone(&self.attempts)
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) const fn started_files(&self) -> &Arc<StartedFiles> {
+        &self.started_files
     }
 
     /// Returns the path of the lease file.
     pub(crate) fn lease_path(&self) -> PathBuf {
         lease_path(&self.path)
-    }
-
-    /// Returns the path of the `started` file of an attempt.
-    pub(crate) fn started_file(&self, attempt: AttemptId) -> PathBuf {
-        self.path.join("attempts").join(attempt.to_string())
-    }
-
-    /// Returns the paths of all `started` files.
-    pub(crate) fn started_files(&self) -> Vec<PathBuf> {
-        started_files(&self.path)
     }
 
     /// Returns whether the directory was removed; then no service can ever find this runner again.
@@ -112,13 +104,6 @@ pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 /// Returns the path of the lease file of the runner in `folder`.
 pub(crate) fn lease_path(folder: &Path) -> PathBuf {
     folder.join("lease")
-}
-
-/// Returns the paths of all `started` files of the runner in `folder`.
-pub(crate) fn started_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder.join("attempts"));
-    let entries = entries.into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
 }
 
 /// Returns the path of the socket of the runner in `folder`.

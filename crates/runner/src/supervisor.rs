@@ -72,6 +72,8 @@ pub(crate) struct RunnerSupervisor {
     pub(crate) watcher: Option<LeaseWatcher>,
     /// Whether the runner was asked to end, with all running tasks.
     pub(crate) is_stopping: bool,
+    /// Whether the directory was removed, when the runner last looked.
+    pub(crate) is_removed: bool,
     pub(crate) events: Sender<RunnerEvent>,
     /// Entries that must be written before their reports are sent, and reports that come after those.
     pub(crate) unflushed: Vec<(Option<RunnerJournalEntry>, Option<AttemptReport>)>,
@@ -83,6 +85,7 @@ impl RunnerSupervisor {
         let mut idle_since = Instant::now();
         let mut last_look = Instant::now();
         loop {
+            self.is_removed = self.state_dir.is_removed();
             self.start_queued();
             self.flush_journal();
             self.connection.flush();
@@ -91,7 +94,7 @@ impl RunnerSupervisor {
             }
             if self.connection.is_connected() || self.n_unfinished() > 0 {
                 idle_since = Instant::now();
-            } else if idle_since.elapsed() >= self.idle_timeout() || self.state_dir.is_removed() {
+            } else if idle_since.elapsed() >= self.idle_timeout() || self.is_removed {
                 break;
             }
             let busy = self.process_events(happenings, self.max_wait(idle_since));
@@ -348,11 +351,11 @@ impl RunnerSupervisor {
     /// Returns whether no task may run. No caller can ever find a runner whose directory is gone,
     /// the service counts tasks beyond a lease as ended, and a runner that ends leaves no task.
     pub(crate) fn must_stop_all(&self) -> bool {
-        self.is_stopping || self.state_dir.is_removed() || self.lease_end().has_ended()
+        self.is_stopping || self.is_removed || self.lease_end().has_ended()
     }
 
     fn stop_all_if_required(&mut self) {
-        if self.state_dir.is_removed() {
+        if self.is_removed {
             self.connection.disconnect();
         }
         if self.n_unfinished() == 0 || !self.must_stop_all() {

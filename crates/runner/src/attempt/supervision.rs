@@ -1,6 +1,5 @@
 //! The program of an attempt, run to its end.
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -25,6 +24,7 @@ use crate::scripts::ScriptCache;
 use crate::slot::output::OutputMonitor;
 use crate::slot::queue::SlotQueue;
 use crate::slot::{self, SlotJob, SlotWorker};
+use crate::started_files::StartedFiles;
 use crate::startup::HELD_BACK;
 use crate::supervisor::event::RunnerEvent;
 
@@ -56,7 +56,7 @@ pub(super) fn run(folder: &AttemptFolder, offer: &OfferedAttempt) -> io::Result<
         group: SlotCgroup::default(),
         boot: procfs::boot_id()?,
         runner_id: RunnerId::of(&work)?,
-        attempts: Arc::new(File::open(&work)?.into()),
+        started_files: Arc::new(StartedFiles::for_one_attempt(&work)?),
         scripts: scripts.dirs(),
         guard: None,
         cpus: Arc::default(),

@@ -2,24 +2,25 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 
+use super::control::ControlDir;
 use crate::process::procfs;
 
 /// The control groups of one slot. They are written to the `started` file, so that the next runner
 /// finds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SlotCgroup {
-    pub(crate) unified: Option<PathBuf>,
-    pub(crate) cpu: Option<PathBuf>,
-    pub(crate) cpuacct: Option<PathBuf>,
-    pub(crate) cpuset: Option<PathBuf>,
-    pub(crate) memory: Option<PathBuf>,
-    pub(crate) pids: Option<PathBuf>,
+    pub(crate) unified: Option<ControlDir>,
+    pub(crate) cpu: Option<ControlDir>,
+    pub(crate) cpuacct: Option<ControlDir>,
+    pub(crate) cpuset: Option<ControlDir>,
+    pub(crate) memory: Option<ControlDir>,
+    pub(crate) pids: Option<ControlDir>,
 }
 
 /// The weight of a share of 1; the kernel accepts 2 to 262144 (v1) and 1 to 10000 (v2).
@@ -31,14 +32,15 @@ impl SlotCgroup {
     pub(crate) fn join_thread(&self) -> io::Result<()> {
         let thread = rustix::thread::gettid().as_raw_pid().to_string();
         for dir in self.v1() {
-            write(dir, "tasks", &thread)?;
+            dir.write("tasks", &thread)?;
         }
         Ok(())
     }
 
     /// Returns the open files into which a child has to write its process id.
     pub(crate) fn open_procs_files(&self) -> io::Result<Vec<std::os::fd::OwnedFd>> {
-        let files = self.unified.iter().map(|dir| dir.join("cgroup.procs"));
+        let files = self.unified.iter();
+        let files = files.map(|dir| dir.path().join("cgroup.procs"));
         files
             .map(|file| Ok(fs::OpenOptions::new().write(true).open(file)?.into()))
             .collect()
@@ -54,10 +56,10 @@ impl SlotCgroup {
                 .to_string()
         };
         if let Some(dir) = &self.cpu {
-            write(dir, "cpu.shares", &scaled(WEIGHT_V1, 2.0, 262_144.0))?;
+            dir.write("cpu.shares", &scaled(WEIGHT_V1, 2.0, 262_144.0))?;
         }
         if let Some(dir) = &self.unified {
-            write(dir, "cpu.weight", &scaled(WEIGHT_V2, 1.0, 10_000.0))?;
+            dir.write("cpu.weight", &scaled(WEIGHT_V2, 1.0, 10_000.0))?;
         }
         Ok(())
     }
@@ -65,16 +67,14 @@ impl SlotCgroup {
     /// Returns whether a cpuset can pin the group to processors.
     pub(crate) fn can_pin(&self) -> bool {
         let mut dirs = self.cpuset.iter().chain(&self.unified);
-        dirs.any(|dir| dir.join("cpuset.cpus").exists())
+        dirs.any(|dir| dir.has("cpuset.cpus"))
     }
 
     /// Pins the group to these processors, a list such as `0,2-3`. Returns false if no cpuset can.
     pub(crate) fn pin(&self, cpus: &str) -> io::Result<bool> {
-        let dirs = self.cpuset.iter().chain(&self.unified);
         let mut pinned = false;
-        for dir in dirs.filter(|dir| dir.join("cpuset.cpus").exists()) {
-            write(dir, "cpuset.cpus", cpus)?;
-            pinned = true;
+        for dir in self.cpuset.iter().chain(&self.unified) {
+            pinned |= dir.write_if_present("cpuset.cpus", cpus)?;
         }
         Ok(pinned)
     }
@@ -85,59 +85,45 @@ impl SlotCgroup {
             limit_memory_v1(dir, bytes)?;
             return Ok(true);
         }
-        let Some(dir) = self
-            .unified
-            .as_ref()
-            .filter(|dir| dir.join("memory.max").exists())
-        else {
+        let Some(dir) = &self.unified else {
             return Ok(false);
         };
-        write(
-            dir,
-            "memory.max",
-            &bytes.map_or("max".to_owned(), |bytes| bytes.to_string()),
-        )?;
-        Ok(true)
+        let limit = bytes.map_or("max".to_owned(), |bytes| bytes.to_string());
+        dir.write_if_present("memory.max", &limit)
     }
 
     /// Limits the number of processes and threads at a time, or removes the limit. Returns false if
     /// no control group can.
     pub(crate) fn limit_processes(&self, most: Option<u32>) -> io::Result<bool> {
         let mut limited = false;
-        // The thread that waits in a group of version 1 counts too.
-        let dirs = self.pids.iter().map(|dir| (dir, 1));
-        for (dir, ours) in dirs.chain(self.unified.iter().map(|dir| (dir, 0))) {
-            if !dir.join("pids.max").exists() {
-                continue;
-            }
+        for (dir, ours) in self.counting() {
             let most = most.map(|most| u64::from(most) + ours);
             let words = most.map_or("max".to_owned(), |most| most.to_string());
-            write(dir, "pids.max", &words)?;
-            limited = true;
+            limited |= dir.write_if_present("pids.max", &words)?;
         }
         Ok(limited)
     }
 
     /// Returns how often the kernel has killed a process of this group because of its memory limit.
     pub(crate) fn out_of_memory_kills(&self) -> u64 {
-        let v1 = self.memory.iter().map(|dir| dir.join("memory.oom_control"));
-        let v2 = self.unified.iter().map(|dir| dir.join("memory.events"));
-        let counts = v1
-            .chain(v2)
-            .filter_map(|file| read_keyed(&file, "oom_kill"));
-        counts.sum()
+        let v1 = self.memory.iter().map(|dir| (dir, "memory.oom_control"));
+        let v2 = self.unified.iter().map(|dir| (dir, "memory.events"));
+        let counts = v1.chain(v2);
+        counts
+            .filter_map(|(dir, file)| dir.read_keyed(file, "oom_kill"))
+            .sum()
     }
 
     /// Returns the bytes of memory in use, and the peak since [`SlotCgroup::reset_peak_memory`].
     pub(crate) fn memory(&self) -> Option<(u64, u64)> {
         if let Some(dir) = &self.memory {
-            let now = read_number(&dir.join("memory.usage_in_bytes"))?;
-            return Some((now, read_number(&dir.join("memory.max_usage_in_bytes"))?));
+            let now = dir.read_number("memory.usage_in_bytes")?;
+            return Some((now, dir.read_number("memory.max_usage_in_bytes")?));
         }
         let dir = self.unified.as_ref()?;
         Some((
-            read_number(&dir.join("memory.current"))?,
-            read_number(&dir.join("memory.peak"))?,
+            dir.read_number("memory.current")?,
+            dir.read_number("memory.peak")?,
         ))
     }
 
@@ -148,16 +134,18 @@ impl SlotCgroup {
             .iter()
             .map(|dir| (dir, "memory.max_usage_in_bytes"));
         for (dir, file) in v1.chain(self.unified.iter().map(|dir| (dir, "memory.peak"))) {
-            let _ = write(dir, file, "0");
+            let _ = dir.write(file, "0");
         }
     }
 
     /// Returns the processor time used in this group since it was created.
     pub(crate) fn cpu(&self) -> Option<Span> {
-        let nanos = |dir: &PathBuf| read_number(&dir.join("cpuacct.usage"));
         let micros = match &self.cpuacct {
-            Some(dir) => nanos(dir)? / 1_000,
-            None => read_keyed(&self.unified.as_ref()?.join("cpu.stat"), "usage_usec")?,
+            Some(dir) => dir.read_number("cpuacct.usage")? / 1_000,
+            None => self
+                .unified
+                .as_ref()?
+                .read_keyed("cpu.stat", "usage_usec")?,
         };
         i64::try_from(micros).ok().map(Span::from_micros)
     }
@@ -167,11 +155,18 @@ impl SlotCgroup {
         self.tree().is_some()
     }
 
+    /// Returns whether the group is empty but for the first process of a task, which has ended and
+    /// was not reaped. May be false all the same.
+    pub(crate) fn holds_only_leader(&self) -> bool {
+        let mut counted = self.counting();
+        counted.any(|(dir, ours)| dir.read_number("pids.current") == Some(ours + 1))
+    }
+
     /// Returns every live process in the group, except this process. Version 1 also lists processes
     /// that have ended and were not reaped; they are omitted. None if there is no group to query.
     pub(crate) fn members(&self) -> Option<Vec<Pid>> {
         let us = rustix::process::getpid();
-        let list = fs::read_to_string(self.tree()?.join("cgroup.procs")).ok()?;
+        let list = fs::read_to_string(self.tree()?.path().join("cgroup.procs")).ok()?;
         let pids = list
             .lines()
             .filter_map(|line| Pid::from_raw(line.parse().ok()?));
@@ -185,7 +180,7 @@ impl SlotCgroup {
     pub(crate) fn set_fork_allowed(&self, allowed: bool) {
         let limit = if allowed { "max" } else { "0" };
         for dir in self.pids.iter().chain(&self.unified) {
-            let _ = write(dir, "pids.max", limit);
+            let _ = dir.write("pids.max", limit);
         }
     }
 
@@ -194,15 +189,22 @@ impl SlotCgroup {
         let killed = self
             .unified
             .as_ref()
-            .map(|dir| write(dir, "cgroup.kill", "1"));
+            .map(|dir| dir.write("cgroup.kill", "1"));
         killed.is_some_and(|done| done.is_ok())
     }
 
-    fn tree(&self) -> Option<&PathBuf> {
+    fn tree(&self) -> Option<&ControlDir> {
         self.unified.as_ref().or(self.pids.as_ref())
     }
 
-    fn v1(&self) -> impl Iterator<Item = &PathBuf> {
+    /// Returns the groups that count processes, each with the number of threads of this process that
+    /// it counts, too: in version 1 a thread waits in the group.
+    fn counting(&self) -> impl Iterator<Item = (&ControlDir, u64)> {
+        let v1 = self.pids.iter().map(|dir| (dir, 1));
+        v1.chain(self.unified.iter().map(|dir| (dir, 0)))
+    }
+
+    fn v1(&self) -> impl Iterator<Item = &ControlDir> {
         let v1 = [
             &self.cpu,
             &self.cpuacct,
@@ -216,11 +218,11 @@ impl SlotCgroup {
 
 /// Sets the limits of memory and of memory with swap, in the order in which the first never exceeds
 /// the second.
-fn limit_memory_v1(dir: &Path, bytes: Option<u64>) -> io::Result<()> {
+fn limit_memory_v1(dir: &ControlDir, bytes: Option<u64>) -> io::Result<()> {
     let limit = bytes.map_or("-1".to_owned(), |bytes| bytes.to_string());
-    let _ = write(dir, "memory.memsw.limit_in_bytes", "-1");
-    write(dir, "memory.limit_in_bytes", &limit)?;
-    let _ = write(dir, "memory.memsw.limit_in_bytes", &limit);
+    let _ = dir.write("memory.memsw.limit_in_bytes", "-1");
+    dir.write("memory.limit_in_bytes", &limit)?;
+    let _ = dir.write("memory.memsw.limit_in_bytes", &limit);
     Ok(())
 }
 
@@ -228,17 +230,6 @@ pub(crate) fn write(dir: &Path, file: &str, text: &str) -> io::Result<()> {
     // A control file exists or not, and must never be created.
     let mut open = fs::OpenOptions::new().write(true).open(dir.join(file))?;
     io::Write::write_all(&mut open, text.as_bytes())
-}
-
-fn read_number(file: &Path) -> Option<u64> {
-    fs::read_to_string(file).ok()?.trim().parse().ok()
-}
-
-/// Returns the number after `key` in a file with a key and a number per line.
-fn read_keyed(file: &Path, key: &str) -> Option<u64> {
-    let text = fs::read_to_string(file).ok()?;
-    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-    lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
 }
 
 /// Returns a list of processors in the kernel's format: `0,2,5`.
@@ -268,7 +259,7 @@ mod tests {
             fs::write(dir.join(file), text).expect("written");
         }
         SlotCgroup {
-            unified: Some(dir.to_owned()),
+            unified: Some(dir.to_owned().into()),
             ..SlotCgroup::default()
         }
     }
@@ -311,7 +302,7 @@ mod tests {
             return;
         };
         let group = SlotCgroup {
-            unified: Some(dir.clone()),
+            unified: Some(dir.clone().into()),
             ..SlotCgroup::default()
         };
         let script = "read line; sleep 600 & setsid sleep 600 & sleep 600";

@@ -4,9 +4,10 @@
 //! data of the [`SpawnSpec`]: no allocation, no lock, no panic.
 
 use std::ffi::CStr;
-use std::os::fd::AsFd;
+use std::io::IoSlice;
+use std::os::fd::OwnedFd;
 
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{Mode, OFlags, RenameFlags, ftruncate, openat, renameat_with};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, Signal};
 
@@ -84,21 +85,44 @@ fn set_death_signal(plan: &SpawnSpec) -> Result<(), Errno> {
 /// Creates the `started` file. The process that creates it starts the attempt, and no other process
 /// ever does. Its second line, `/proc/self/stat`, identifies the process by id and start time.
 fn record_start(plan: &SpawnSpec) -> Result<(), Errno> {
+    if let Some(spare) = &plan.spare {
+        match rename_spare(plan, spare) {
+            Ok(()) => return Ok(()),
+            Err(Errno::EXIST) => return Err(Errno::EXIST),
+            // Not every file system renames without replacing.
+            Err(_) => {}
+        }
+    }
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    let file = openat(plan.attempts.as_fd(), plan.started.as_c_str(), flags, mode)?;
+    let file = openat(&plan.started_files.dir, &plan.started, flags, mode)?;
     failpoint::kill_at_in_child("child-created");
+    write_start(plan, &file).map(|_| ())
+}
+
+/// Makes a spare the `started` file, unless there is one.
+fn rename_spare(plan: &SpawnSpec, spare: &CStr) -> Result<(), Errno> {
+    let files = &plan.started_files;
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = openat(&files.spare_dir, spare, flags, Mode::empty())?;
+    let length = write_start(plan, &file)?;
+    ftruncate(&file, length as u64)?;
+    let flags = RenameFlags::NOREPLACE;
+    renameat_with(&files.spare_dir, spare, &files.dir, &plan.started, flags)
+}
+
+/// Writes the contents of a `started` file, and returns their length in bytes.
+fn write_start(plan: &SpawnSpec, file: &OwnedFd) -> Result<usize, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let stat = rustix::fs::open(c"/proc/self/stat", flags, Mode::empty())?;
     let mut line = [0; 1024];
     let length = rustix::io::read(&stat, &mut line)?;
-    let line = line.get(..length).unwrap_or_default();
-    for part in [&plan.header[..], line] {
-        if rustix::io::write(&file, part)? < part.len() {
-            return Err(Errno::NOSPC);
-        }
+    let parts = [&plan.header, line.get(..length).unwrap_or_default()];
+    let length = parts[0].len() + parts[1].len();
+    match rustix::io::writev(file, &parts.map(IoSlice::new))? < length {
+        true => Err(Errno::NOSPC),
+        false => Ok(length),
     }
-    Ok(())
 }
 
 fn confine(plan: &SpawnSpec) -> Result<(), Errno> {

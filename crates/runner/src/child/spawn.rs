@@ -11,6 +11,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
@@ -20,6 +21,7 @@ use tollgate_model::{AttemptStatus, Span};
 use super::setup::{self, SpawnPhase};
 use super::spec::SpawnSpec;
 use crate::lease::LeaseEnd;
+use crate::process::procfs;
 
 /// The size of a child's stack before its program replaces it. The steps need 4 KiB in an optimised
 /// build, several times that in an unoptimised one.
@@ -27,6 +29,11 @@ const STACK_BYTES: usize = 128 << 10;
 
 /// The error of a child that does not become its program because its runner's lease has ended.
 pub(crate) const LEASE_ENDED: Errno = Errno::KEYEXPIRED;
+
+/// The signals that this process ignores, which do not change while it runs: the Rust runtime ignores
+/// one, and the parent of the service may have ignored others.
+static IGNORED_SIGNALS: LazyLock<Vec<c_int>> =
+    LazyLock::new(|| procfs::ignored_signals().unwrap_or_else(|| (1..=64).collect()));
 
 /// A stack that children use one after the other.
 pub(crate) struct ChildStack(Vec<u128>);
@@ -52,6 +59,7 @@ struct SpawnMemory<'a> {
     lease: &'a LeaseEnd,
     argv: Vec<*const c_char>,
     env: Vec<*const c_char>,
+    ignored_signals: &'a [c_int],
     phase: Cell<SpawnPhase>,
     error: Cell<Option<Errno>>,
 }
@@ -70,6 +78,7 @@ pub(crate) fn spawn(
         lease,
         argv: pointers(&plan.argv),
         env: pointers(&plan.env),
+        ignored_signals: &IGNORED_SIGNALS,
         phase: Cell::new(SpawnPhase::Begin),
         error: Cell::new(None),
     };
@@ -121,7 +130,7 @@ extern "C" fn child_main(shared: *mut c_void) -> c_int {
 /// Becomes the program, or returns the error. As in the shells, a file on the search path that may
 /// not be executed is skipped, and its error is returned if there is no other file.
 fn execute(shared: &SpawnMemory<'_>) -> Errno {
-    reset_inherited();
+    reset_inherited(shared.ignored_signals);
     let mut failed = Errno::NOENT;
     for program in &shared.spec.programs {
         // SAFETY: the program's name and every word are NUL-terminated and outlive the call, and
@@ -139,11 +148,9 @@ fn execute(shared: &SpawnMemory<'_>) -> Errno {
 }
 
 /// Marks every descriptor except the standard ones to be closed, whichever code opened it. Resets
-/// ignored and blocked signals: the Rust runtime ignores one, and the parent of the service may
-/// have ignored or blocked others.
-fn reset_inherited() {
+/// ignored and blocked signals; the kernel itself resets those with a handler.
+fn reset_inherited(ignored_signals: &[c_int]) {
     const FIRST: libc::c_uint = 3;
-    const SIGNALS: std::ops::RangeInclusive<c_int> = 1..=64;
     const BYTES_OF_A_SET: usize = 8;
     // SAFETY: no memory is involved. The descriptor table is the child's own (no CLONE_FILES). A
     // kernel before 5.11 rejects the call; all descriptors of the runner itself are marked anyway.
@@ -155,7 +162,7 @@ fn reset_inherited() {
     // a set of signals, one such word is the empty set.
     let nothing = [0u64; 4];
     let (zeros, no_old) = (nothing.as_ptr(), ptr::null_mut::<u64>());
-    for signal in SIGNALS {
+    for &signal in ignored_signals {
         // SAFETY: the kernel reads no more than `nothing` holds, and writes nothing. Dispositions
         // are the child's own (no CLONE_SIGHAND). The C library would not touch signals that it
         // uses.

@@ -14,14 +14,17 @@ use tollgate_engine::LaunchSpec;
 use crate::process::mark::{self, RunnerId};
 use crate::scripts::ScriptCopySpec;
 use crate::slot::output::FileId;
+use crate::started_files::StartedFiles;
 
 /// The plan of a child, in the order of its steps.
 pub(crate) struct SpawnSpec {
     /// The process id of the runner; a child with another parent ends.
     pub(crate) runner: Pid,
-    /// The directory of `started` files, the file's name in it, and its first line.
-    pub(crate) attempts: Arc<OwnedFd>,
+    /// The directory of `started` files, the file's name in it, the spare that it is made of if there
+    /// is one, and its first line.
+    pub(crate) started_files: Arc<StartedFiles>,
     pub(crate) started: CString,
+    pub(crate) spare: Option<CString>,
     pub(crate) header: Vec<u8>,
     /// The script to be copied, if the launch comes with one.
     pub(crate) script: Option<ScriptCopySpec>,
@@ -59,7 +62,7 @@ impl SpawnSpec {
     pub(crate) fn new(
         launch: &LaunchSpec,
         (runner_id, runner): (&RunnerId, Pid),
-        attempts: Arc<OwnedFd>,
+        started_files: Arc<StartedFiles>,
         script: Option<PathBuf>,
     ) -> Self {
         let output = launch
@@ -68,7 +71,8 @@ impl SpawnSpec {
             .map_or(OsStr::new("/dev/null"), |path| path.as_os_str());
         Self {
             runner,
-            attempts,
+            spare: started_files.take_spare(),
+            started_files,
             started: c_string(launch.attempt.to_string().into_bytes()),
             header: Vec::new(),
             script: None,

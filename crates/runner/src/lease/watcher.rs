@@ -31,6 +31,7 @@ use crate::process::mark::{AttemptMark, RunnerId};
 use crate::process::procfs;
 use crate::recovery;
 use crate::settings::RunnerConfig;
+use crate::started_files;
 use crate::startup::HELD_BACK;
 use crate::state_dir;
 
@@ -177,7 +178,7 @@ impl WatcherLoop {
 
     /// Returns the attempts that were started since the host's boot and have not been forgotten.
     fn started_attempts(&self) -> Vec<LeftoverAttempt> {
-        let files = state_dir::started_files(&self.state_dir);
+        let files = started_files::paths(&self.state_dir);
         let traces = files.into_iter().filter_map(|file| {
             let text = std::fs::read_to_string(&file).ok()?;
             let (header, _) = recovery::parse_started_file(&text)?;

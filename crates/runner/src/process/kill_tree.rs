@@ -20,6 +20,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// has not been reaped, so that its process id and the id of its process group are not reused.
 pub(crate) fn kill_own(group: &SlotCgroup, leader: &ProcessHandle, mark: &AttemptMark) {
     if group.tracks_descendants() {
+        if group.holds_only_leader() {
+            return;
+        }
         let left = || group.members().is_some_and(|members| !members.is_empty());
         wait_while(left, leader.kill_deadline());
         return kill_members(group);

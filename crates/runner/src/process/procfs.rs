@@ -70,6 +70,20 @@ fn shows_all(pid: Pid) -> bool {
     own.is_root() || users.is_some_and(|users| users.split_ascii_whitespace().all(is_own))
 }
 
+/// Returns the numbers of the signals that this process ignores. None if `/proc` does not say.
+pub(crate) fn ignored_signals() -> Option<Vec<i32>> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+    Some(
+        (1..=64)
+            .filter(|signal| mask >> (signal - 1) & 1 == 1)
+            .collect(),
+    )
+}
+
 fn stat(pid: Pid) -> String {
     fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default()
 }

@@ -12,6 +12,7 @@ use crate::clock;
 use crate::journal::RunnerJournalEntry;
 use crate::process::kill_tree;
 use crate::process::procfs::ProcessIdentity;
+use crate::started_files;
 use crate::supervisor::RunnerSupervisor;
 use crate::supervisor::task::RunningProcess;
 
@@ -94,12 +95,12 @@ impl RunnerSupervisor {
 
     /// Removes the `started` files of acknowledged attempts, which the service never submits again.
     fn remove_stale_started_files(&self) {
-        let ours = self
-            .tasks
-            .keys()
-            .map(|attempt| self.state_dir.started_file(*attempt));
-        let ours: BTreeSet<_> = ours.collect();
-        for file in self.state_dir.started_files() {
+        let folder = self.state_dir.path();
+        let ours = self.tasks.keys();
+        let ours: BTreeSet<_> = ours
+            .map(|attempt| started_files::path(folder, *attempt))
+            .collect();
+        for file in started_files::paths(folder) {
             if !ours.contains(&file) {
                 let _ = std::fs::remove_file(file);
             }

@@ -38,7 +38,8 @@ struct MonitoredOutput {
     most: u64,
 }
 
-/// The identity of a file: its device and inode, written by a child that must not allocate.
+/// The identity of a regular file: its device and inode, written by a child that must not allocate.
+/// Until then, and for another kind of file, both are 0.
 #[derive(Debug, Default)]
 pub(crate) struct FileId {
     device: AtomicU64,
@@ -47,8 +48,16 @@ pub(crate) struct FileId {
 
 impl FileId {
     pub(crate) fn set(&self, stat: &Stat) {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return;
+        }
         self.device.store(stat.st_dev, Ordering::Release);
         self.inode.store(stat.st_ino, Ordering::Release);
+    }
+
+    /// Returns whether a file was set. No regular file has the inode 0.
+    fn is_set(&self) -> bool {
+        self.inode.load(Ordering::Acquire) != 0
     }
 
     fn is(&self, stat: &Stat) -> bool {
@@ -81,14 +90,14 @@ impl OutputMonitor {
         output: &FileId,
         most: u64,
     ) {
+        if !output.is_set() {
+            return;
+        }
         let path = format!("/proc/{}/fd/1", live.pid().as_raw_pid());
         let Ok(file) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
             return;
         };
-        let is_output = fstat(&file).is_ok_and(|stat| {
-            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && output.is(&stat)
-        });
-        if is_output {
+        if fstat(&file).is_ok_and(|stat| output.is(&stat)) {
             // Without the thread there is no limit; the failure was logged.
             let _ = self.0.send(MonitoredOutput {
                 attempt,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::Sender;
@@ -20,6 +19,7 @@ use crate::guard::LaunchGuard;
 use crate::host::RunnerHost;
 use crate::lease::LeaseEnd;
 use crate::scripts::ScriptDirs;
+use crate::started_files::StartedFiles;
 use crate::supervisor::event::RunnerEvent;
 
 /// The stack size of a slot's thread, which needs little stack.
@@ -32,7 +32,7 @@ pub(crate) struct SlotPool {
     free: Vec<usize>,
     /// Numbers whose control groups hold tasks of an earlier runner.
     reserved: BTreeSet<usize>,
-    attempts: Arc<OwnedFd>,
+    started_files: Arc<StartedFiles>,
     scripts: Arc<ScriptDirs>,
     /// The launch guard, if callers are not trusted.
     pub(crate) guard: Option<LaunchGuard>,
@@ -54,7 +54,7 @@ struct SlotThread {
 impl SlotPool {
     pub(crate) fn new(
         most: usize,
-        attempts: Arc<OwnedFd>,
+        started_files: Arc<StartedFiles>,
         scripts: Arc<ScriptDirs>,
         lease: LeaseEnd,
         to: Sender<RunnerEvent>,
@@ -64,7 +64,7 @@ impl SlotPool {
             threads: BTreeMap::new(),
             free: Vec::new(),
             reserved: BTreeSet::new(),
-            attempts,
+            started_files,
             scripts,
             outputs: OutputMonitor::start(to.clone()),
             guard: None,
@@ -147,7 +147,7 @@ impl SlotPool {
             group: machine.cgroups.slot_cgroup(&number.to_string()),
             boot: machine.boot.clone(),
             runner_id: machine.runner_id.clone(),
-            attempts: Arc::clone(&self.attempts),
+            started_files: Arc::clone(&self.started_files),
             scripts: Arc::clone(&self.scripts),
             guard: self.guard,
             cpus: Arc::clone(&machine.cpus),

@@ -213,7 +213,7 @@ impl RunnerSupervisor {
             .iter()
             .filter(|attempt| !self.tasks.contains_key(attempt))
         {
-            let _ = std::fs::remove_file(self.state_dir.started_file(*attempt));
+            self.state_dir.started_files().release(*attempt);
         }
         self.compact_journal();
     }
