@@ -117,6 +117,10 @@ pub(crate) fn command() -> ClapCommand {
 
 /// Removes `--help` after the command `help`, which prints the same text without the option.
 fn without_help_of_help(mut words: Vec<OsString>) -> Vec<OsString> {
+    // To describe all commands takes longer than most of them.
+    if !words.iter().any(|word| word == "help") {
+        return words;
+    }
     let program = command();
     let mut command = Some(&program);
     let is_help =

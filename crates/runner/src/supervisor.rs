@@ -88,7 +88,7 @@ impl RunnerSupervisor {
             self.is_removed = self.state_dir.is_removed();
             self.start_queued();
             self.flush_journal();
-            self.connection.flush();
+            self.connection.flush_due();
             if self.is_stopping && self.n_unfinished() == 0 {
                 break;
             }
@@ -109,6 +109,7 @@ impl RunnerSupervisor {
                 last_look = Instant::now();
             }
         }
+        self.connection.flush();
         tracing::info!("the runner ends: no service is connected and nothing runs");
         self.state_dir.remove_socket();
         self.slots.shut_down();
@@ -118,10 +119,8 @@ impl RunnerSupervisor {
     /// Returns the maximum wait for an event before the next periodic work.
     fn max_wait(&self, idle_since: Instant) -> Duration {
         let now = Instant::now();
-        let timer = self
-            .timers
-            .next()
-            .map(|at| at.saturating_duration_since(now));
+        let timers = self.timers.next().into_iter().chain(self.connection.due());
+        let timer = timers.min().map(|at| at.saturating_duration_since(now));
         let runs = self.n_unfinished() > 0;
         let lease = self.lease_end().at().filter(|_| runs);
         let lease = lease.map(|end| end.saturating_since(BootTime::now()));
@@ -284,7 +283,7 @@ impl RunnerSupervisor {
         };
         // The end of the attempt that it follows is reported first.
         match self.unflushed.is_empty() {
-            true => self.connection.report(report),
+            true => self.connection.report_later(report),
             false => self.unflushed.push((None, Some(report))),
         }
         if killed.is_some() {
@@ -338,8 +337,19 @@ impl RunnerSupervisor {
         let written = std::mem::take(&mut self.unflushed);
         for report in written.into_iter().filter_map(|(_, report)| report) {
             failpoint::kill_at("recorded");
-            self.connection.report(report);
+            match self.is_awaited(&report) {
+                true => self.connection.report(report),
+                false => self.connection.report_later(report),
+            }
         }
+    }
+
+    /// Returns whether something may wait for a report: for nodes that are free now. The slot of an
+    /// attempt with a follower is busy with that.
+    fn is_awaited(&self, report: &AttemptReport) -> bool {
+        let task = self.tasks.get(&report.attempt);
+        let slot = task.and_then(|task| task.slot);
+        report.event.is_end() && !slot.is_some_and(|slot| self.slots.is_busy(slot))
     }
 
     /// Returns the end of the lease.

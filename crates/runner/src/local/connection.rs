@@ -173,19 +173,18 @@ pub(crate) fn read_guard(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
 
 /// Dispatches the runner's messages until the connection ends.
 fn spawn_reader(
-    lines: BufReader<UnixStream>,
+    mut lines: BufReader<UnixStream>,
     mailbox: Arc<ReportMailbox>,
     open: Arc<AtomicBool>,
 ) -> Receiver<(u64, RunnerResponse)> {
     let (to, answers) = mpsc::channel();
     thread::spawn(move || {
-        for line in lines.split(b'\n') {
-            let Some(word) = line
-                .ok()
-                .and_then(|line| serde_json::from_slice(&line).ok())
-            else {
+        let (mut line, mut has_news) = (Vec::new(), false);
+        while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            let Ok(word) = serde_json::from_slice(&line) else {
                 break;
             };
+            line.clear();
             match word {
                 RunnerMessage::Hello { .. } => {}
                 RunnerMessage::Answer { id, answer } => {
@@ -194,12 +193,17 @@ fn spawn_reader(
                 }
                 RunnerMessage::Report(report) => {
                     mailbox.lock().push_back(report);
-                    mailbox.notify();
+                    has_news = true;
                 }
                 RunnerMessage::Output(answer) => {
                     mailbox.outputs().push(answer);
-                    mailbox.notify();
+                    has_news = true;
                 }
+            }
+            // Reports that came together are handled together.
+            if has_news && !lines.buffer().contains(&b'\n') {
+                mailbox.notify();
+                has_news = false;
             }
         }
         open.store(false, Ordering::Release);

@@ -127,6 +127,12 @@ impl SlotPool {
         }
     }
 
+    /// Returns whether a slot has a job.
+    pub(crate) fn is_busy(&self, number: usize) -> bool {
+        let handle = self.threads.get(&number);
+        handle.is_some_and(|handle| handle.n_jobs > 0)
+    }
+
     /// Ends the threads, which run no attempt any more, so that their control groups are empty.
     pub(crate) fn shut_down(self) {
         for handle in self.threads.into_values() {

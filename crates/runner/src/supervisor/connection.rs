@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tollgate_model::AttemptReport;
 
@@ -14,12 +14,18 @@ use crate::protocol::{self, RunnerMessage};
 /// and the next connection receives all messages again.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The maximum time for which a report waits that nothing waits for: several reports share a message,
+/// and what the service does to store them.
+const REPORT_DELAY: Duration = Duration::from_millis(10);
+
 /// The connection to the service, at most one at a time: a new connection replaces the one before.
 #[derive(Default)]
 pub(crate) struct EngineConnection {
     connection: u64,
     stream: Option<UnixStream>,
     outbox: Vec<u8>,
+    /// When the outbox is sent at the latest; None if it is empty.
+    due: Option<Instant>,
     /// The launch guard of this runner, which is sent to each service.
     pub(crate) guard: Option<LaunchGuard>,
 }
@@ -59,19 +65,42 @@ impl EngineConnection {
         self.connection > 0
     }
 
-    /// Queues a message to the service, if one is connected, until [`EngineConnection::flush`] is
-    /// called.
+    /// Queues a message to the service, if one is connected, until the next flush.
     pub(crate) fn send(&mut self, word: &RunnerMessage) {
-        if self.stream.is_some() {
-            self.outbox.extend(protocol::encode_line(word));
-        }
+        self.queue(word, Duration::ZERO);
     }
 
     pub(crate) fn report(&mut self, report: AttemptReport) {
         self.send(&RunnerMessage::Report(report));
     }
 
+    /// Queues a report that nothing waits for.
+    pub(crate) fn report_later(&mut self, report: AttemptReport) {
+        self.queue(&RunnerMessage::Report(report), REPORT_DELAY);
+    }
+
+    fn queue(&mut self, word: &RunnerMessage, delay: Duration) {
+        if self.stream.is_some() {
+            self.outbox.extend(protocol::encode_line(word));
+            let due = Instant::now() + delay;
+            self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+        }
+    }
+
+    /// Returns the time of the next flush, if a message is queued.
+    pub(crate) const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Sends the queued messages, if one of them is due.
+    pub(crate) fn flush_due(&mut self) {
+        if self.due.is_some_and(|due| due <= Instant::now()) {
+            self.flush();
+        }
+    }
+
     pub(crate) fn flush(&mut self) {
+        self.due = None;
         let Some(stream) = &mut self.stream else {
             return;
         };
@@ -88,5 +117,6 @@ impl EngineConnection {
             let _ = stream.shutdown(Shutdown::Both);
         }
         self.outbox.clear();
+        self.due = None;
     }
 }

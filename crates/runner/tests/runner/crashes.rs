@@ -81,6 +81,39 @@ fn runner_killed_at_failpoints_runs_each_task_exactly_once() {
 }
 
 #[test]
+fn attempt_with_the_file_of_an_earlier_one_runs_at_most_once() {
+    for point in ["child-recorded", "child-ready", "spawned", "ended"] {
+        let mut home = EngineTestDir::new();
+        let (earlier, _) = witness(&home, 1);
+        let mut engine = home.open();
+        run(&mut engine, &earlier);
+        engine
+            .acknowledge(&[earlier.attempt])
+            .expect("acknowledged");
+        drop(engine);
+        common::wait_until("the runner has ended", || {
+            !home.settings.state_dir.join("socket").exists()
+        });
+        let spares = home.settings.state_dir.join("spares");
+        let n_spares = || fs::read_dir(&spares).expect("a folder").count();
+        assert_eq!(n_spares(), 1, "{point}");
+        home = home.with_fault(point);
+        let (launch, file) = witness(&home, 2);
+        let mut engine = home.open();
+        let first = engine.runner_pid();
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        assert_ne!(engine.runner_pid(), first, "{point}: it was not killed");
+        assert_eq!(n_spares(), 0, "{point}: the file was not used");
+        let ran = times_run(&file);
+        assert!(ran <= 1, "{point}: it ran {ran} times");
+        assert!(!ended(&fate) || ran == 1, "{point}");
+    }
+}
+
+#[test]
 fn runner_killed_during_acknowledge_reports_nothing_again() {
     let home = EngineTestDir::new().with_fault("forgotten");
     let (launch, _) = witness(&home, 1);
