@@ -344,12 +344,14 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Returns whether something may wait for a report: for nodes that are free now. The slot of an
-    /// attempt with a follower is busy with that.
+    /// Returns whether something may wait for a report: for a processor that is idle now. There is none
+    /// if the slot of the attempt has a follower, or if more attempts run than there are processors.
     fn is_awaited(&self, report: &AttemptReport) -> bool {
         let task = self.tasks.get(&report.attempt);
         let slot = task.and_then(|task| task.slot);
-        report.event.is_end() && !slot.is_some_and(|slot| self.slots.is_busy(slot))
+        report.event.is_end()
+            && !slot.is_some_and(|slot| self.slots.is_busy(slot))
+            && self.slots.n_busy() <= self.host.cpus.len()
     }
 
     /// Returns the end of the lease.

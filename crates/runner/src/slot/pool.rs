@@ -133,6 +133,11 @@ impl SlotPool {
         handle.is_some_and(|handle| handle.n_jobs > 0)
     }
 
+    /// Returns the number of slots that have a job.
+    pub(crate) fn n_busy(&self) -> usize {
+        self.threads.len() - self.free.len()
+    }
+
     /// Ends the threads, which run no attempt any more, so that their control groups are empty.
     pub(crate) fn shut_down(self) {
         for handle in self.threads.into_values() {
