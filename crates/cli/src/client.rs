@@ -38,6 +38,7 @@
 //! | [`error`] | the errors of clients and of the service |
 //! | [`parse`] | parsing of spans, instants, memory and rates |
 //! | [`mod@format`] | formatting of instants and spans |
+//! | [`time_zone`] | the user's time zone |
 
 pub(crate) mod act;
 pub(crate) mod alter;
@@ -76,6 +77,7 @@ pub(crate) mod site;
 pub(crate) mod spread;
 mod startable;
 pub(crate) mod submit;
+mod time_zone;
 pub(crate) mod token;
 pub(crate) mod usage;
 pub(crate) mod wait;

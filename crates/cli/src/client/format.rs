@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 use tollgate_client::types::JobDetails;
 use tollgate_model::Probability;
+
+use super::time_zone;
 
 /// Formats an instant of the protocol in the user's zone: the time of day if the instant is within
 /// a day of `now`, and otherwise with the date.
@@ -47,7 +48,7 @@ pub(super) fn shorten(text: &str, max: usize) -> String {
 
 /// Returns the present time in the user's zone.
 pub(super) fn now() -> Zoned {
-    Timestamp::now().to_zoned(TimeZone::system())
+    Timestamp::now().to_zoned(time_zone::local())
 }
 
 /// Formats seconds as `45s`, `20m`, `1h30m` or `2d5h`, with at most two units.

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use tollgate_client::types::JobDetails;
 
 use super::{QstatOptions, escape_xml, truncate, user_name};
 use crate::client::frontends::job_id::SERVER_NAME;
+use crate::client::time_zone;
 
 /// Returns the state: running, waiting or held.
 fn state(job: &JobDetails) -> &'static str {
@@ -133,7 +133,7 @@ fn date(job: &JobDetails, format: &str) -> String {
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.clone();
     };
-    read.to_zoned(TimeZone::system())
+    read.to_zoned(time_zone::local())
         .strftime(format)
         .to_string()
 }

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use tollgate_client::types::JobDetails;
 
 use super::{QstatOptions, escape_xml, truncate, user_name, write_all};
 use crate::client::frontends::FrontendDialect;
 use crate::client::frontends::job_id::{self, SERVER_NAME};
+use crate::client::time_zone;
 
 /// Returns the letter of a state: queued, running, held or completed.
 fn letter(job: &JobDetails) -> char {
@@ -179,6 +179,6 @@ fn date(at: &str) -> String {
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.to_owned();
     };
-    let zoned = read.to_zoned(TimeZone::system());
+    let zoned = read.to_zoned(time_zone::local());
     zoned.strftime("%a %b %e %H:%M:%S %Y").to_string()
 }
