@@ -131,7 +131,8 @@ impl Expert {
         let Some((longest, trends)) = history.runs().max().zip(trends(runs)) else {
             return [None; N_EXPERTS];
         };
-        let alike = LastJobs::of(history.similar_jobs(asked));
+        let alike = history.similar_jobs(asked).into_iter();
+        let alike = LastJobs::of(alike.flat_map(|alike| alike.arrived().iter().rev().copied()));
         let same_executable = LastJobs::of(history.same_executable(asked));
         Self::ALL.map(|expert| {
             let ahead = expert.forecast(history, fits, asked, (&trends, &alike, &same_executable));

@@ -1,16 +1,16 @@
 //! The remembered jobs of a class.
 
-use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{ForecastJob, JobAttributes, ln_secs};
-use crate::window::{RollingWindow, conformal};
+use crate::window::RollingWindow;
 
 /// Number of remembered jobs.
 pub(crate) const MAX_HISTORY: usize = 100;
 
-/// The request of a job: jobs with the same request are look-alikes.
+/// What a job asked for, and its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobFeatures {
     procs: u32,
@@ -33,38 +33,92 @@ impl JobFeatures {
     }
 }
 
-impl JobFeatures {
-    fn has_same_request(self, other: Self) -> bool {
-        self.procs == other.procs
-            && self.ln_request == other.ln_request
-            && self.context.queue == other.context.queue
-    }
+/// The request of a job, by which jobs are look-alikes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct JobRequest {
+    procs: u32,
+    ln_request: Option<f64>,
+    queue: Option<u32>,
+}
 
-    fn has_same_executable(self, other: Self) -> bool {
-        self.context.executable.is_some() && self.context.executable == other.context.executable
+impl JobFeatures {
+    const fn request(self) -> JobRequest {
+        JobRequest {
+            procs: self.procs,
+            ln_request: self.ln_request,
+            queue: self.context.queue,
+        }
     }
 }
 
 /// The last jobs of a class, in the order in which they were learned; times are logarithms of
 /// seconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "StoredHistory")]
 pub(crate) struct ClassHistory {
     runs: RollingWindow<MAX_HISTORY>,
     /// The request of each of `runs`.
-    asked: Vec<JobFeatures>,
+    asked: VecDeque<JobFeatures>,
     /// Run time less request, of the jobs that had a request.
     ratios: RollingWindow<MAX_HISTORY>,
+    /// The same run times as in `runs`, by request. No window is empty.
+    #[serde(skip)]
+    alike: Vec<(JobRequest, RollingWindow<MAX_HISTORY>)>,
+}
+
+/// A history without what follows from the rest.
+#[derive(Deserialize)]
+struct StoredHistory {
+    runs: RollingWindow<MAX_HISTORY>,
+    asked: VecDeque<JobFeatures>,
+    ratios: RollingWindow<MAX_HISTORY>,
+}
+
+impl From<StoredHistory> for ClassHistory {
+    fn from(stored: StoredHistory) -> Self {
+        let mut history = Self {
+            runs: stored.runs,
+            asked: stored.asked,
+            ratios: stored.ratios,
+            alike: Vec::new(),
+        };
+        for (asked, run) in history.asked.iter().zip(history.runs.arrived()) {
+            add_similar(&mut history.alike, asked.request(), *run);
+        }
+        history
+    }
+}
+
+/// Histories are equal if they have the same jobs; the order of the requests does not matter.
+impl PartialEq for ClassHistory {
+    fn eq(&self, other: &Self) -> bool {
+        self.runs == other.runs && self.asked == other.asked && self.ratios == other.ratios
+    }
 }
 
 impl ClassHistory {
     pub(crate) fn push(&mut self, asked: JobFeatures, ln_run: f64) {
-        if self.asked.len() == MAX_HISTORY {
-            self.asked.remove(0);
+        if self.asked.len() == MAX_HISTORY
+            && let Some(oldest) = self.asked.pop_front()
+        {
+            self.forget_similar(oldest.request());
         }
-        self.asked.push(asked);
+        self.asked.push_back(asked);
         self.runs.push(ln_run);
+        add_similar(&mut self.alike, asked.request(), ln_run);
         if let Some(ln_request) = asked.ln_request {
             self.ratios.push(ln_run - ln_request);
+        }
+    }
+
+    fn forget_similar(&mut self, request: JobRequest) {
+        let place = self.alike.iter().position(|(known, _)| *known == request);
+        if let Some(place) = place {
+            let runs = &mut self.alike[place].1;
+            runs.forget_oldest();
+            if runs.len() == 0 {
+                self.alike.swap_remove(place);
+            }
         }
     }
 
@@ -78,45 +132,72 @@ impl ClassHistory {
 
     /// Returns the request of the last job.
     pub(crate) fn last_features(&self) -> Option<JobFeatures> {
-        self.asked.last().copied()
+        self.asked.back().copied()
     }
 
-    /// Returns the run times of the jobs with the same request, latest first.
-    pub(crate) fn similar_jobs(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
-        self.runs_of(move |known| known.has_same_request(asked))
+    /// Returns the run times of the jobs with the same request, if there are any.
+    pub(crate) fn similar_jobs(&self, asked: JobFeatures) -> Option<&RollingWindow<MAX_HISTORY>> {
+        let request = asked.request();
+        let known = self.alike.iter().find(|(known, _)| *known == request);
+        known.map(|(_, runs)| runs)
     }
 
     /// Returns the run times of the jobs with the same executable, latest first; none if the
     /// executable is unknown.
     pub(crate) fn same_executable(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
-        self.runs_of(move |known| known.has_same_executable(asked))
-    }
-
-    fn runs_of(&self, wanted: impl Fn(JobFeatures) -> bool) -> impl Iterator<Item = f64> {
-        let both = self.asked.iter().zip(self.runs.arrived()).rev();
-        both.filter(move |(known, _)| wanted(**known))
+        let wanted = asked.context.executable;
+        let jobs = self.asked.iter().zip(self.runs.arrived()).rev();
+        let jobs = wanted.into_iter().flat_map(move |_| jobs.clone());
+        jobs.filter(move |(known, _)| known.context.executable == wanted)
             .map(|(_, run)| *run)
     }
 }
 
-/// The run times of look-alikes in ascending order, for quantiles.
-pub(crate) struct SimilarJobs<'a>(Cow<'a, [f64]>);
+fn add_similar(
+    alike: &mut Vec<(JobRequest, RollingWindow<MAX_HISTORY>)>,
+    request: JobRequest,
+    ln_run: f64,
+) {
+    match alike.iter_mut().find(|(known, _)| *known == request) {
+        Some((_, runs)) => runs.push(ln_run),
+        None => alike.push((request, RollingWindow::from(vec![ln_run]))),
+    }
+}
 
-impl<'a> SimilarJobs<'a> {
-    pub(crate) fn of(history: &'a ClassHistory, asked: JobFeatures) -> Self {
-        let mut sorted: Vec<f64> = history.similar_jobs(asked).collect();
-        if sorted.len() == history.runs.len() {
-            return Self(Cow::Borrowed(history.runs.sorted()));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn asked(procs: u32) -> JobFeatures {
+        JobFeatures {
+            procs,
+            ln_request: Some(f64::from(procs % 3)),
+            context: JobAttributes::default(),
         }
-        sorted.sort_unstable_by(f64::total_cmp);
-        Self(Cow::Owned(sorted))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn quantile(&self, level: f64) -> Option<f64> {
-        conformal(&self.0, level)
+    proptest! {
+        #[test]
+        fn similar_jobs_are_those_of_a_scan(
+            jobs in prop::collection::vec((0u32..5, 0.0..9.0f64), 0..300),
+        ) {
+            let mut history = ClassHistory::default();
+            for &(procs, ln_run) in &jobs {
+                history.push(asked(procs), ln_run);
+            }
+            let text = serde_json::to_string(&history).unwrap();
+            let stored: ClassHistory = serde_json::from_str(&text).unwrap();
+            let recent = &jobs[jobs.len().saturating_sub(MAX_HISTORY)..];
+            for procs in 0..5 {
+                let alike = recent.iter().filter(|(known, _)| *known == procs);
+                let runs: Vec<f64> = alike.map(|(_, run)| *run).collect();
+                for history in [&history, &stored] {
+                    let found = history.similar_jobs(asked(procs));
+                    let found = found.map_or(&[][..], RollingWindow::arrived);
+                    prop_assert_eq!(found, &runs[..]);
+                }
+            }
+        }
     }
 }

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::conformal::{ConformalOffsets, QuantileProposals, QuantileTable, SourceWeights, table};
 use crate::expert::{Expert, FittedModels};
 use crate::expert_weights::{ExpertForecasts, ExpertWeights};
-use crate::history::{ClassHistory, JobFeatures, SimilarJobs};
+use crate::history::{ClassHistory, JobFeatures};
 use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
-use crate::window::{RollingWindow, conformal};
+use crate::window::{RollingWindow, conformal_unsorted};
 
 /// Number of remembered residuals.
 const RESIDUALS: usize = 100;
@@ -72,9 +72,8 @@ impl ModeModel {
     }
 
     fn error_at(&self, level: f64) -> f64 {
-        let mut sizes: Vec<f64> = self.residuals.arrived().iter().map(|r| r.abs()).collect();
-        sizes.sort_unstable_by(f64::total_cmp);
-        conformal(&sizes, level).unwrap_or(0.0)
+        let sizes = self.residuals.arrived().iter().map(|r| r.abs());
+        conformal_unsorted(&mut sizes.collect::<Vec<f64>>(), level).unwrap_or(0.0)
     }
 
     /// Returns the expert with the most votes.
@@ -121,7 +120,8 @@ impl ModeModel {
         pool: &SitePrior,
     ) -> QuantileProposals {
         let cold = stage.is_cold();
-        let alike = SimilarJobs::of(&self.history, asked);
+        let alike = self.history.similar_jobs(asked);
+        let alike = alike.filter(|alike| alike.len() >= MIN_SIMILAR_JOBS);
         let around = |offset: f64| point + offset;
         let residual = |level| {
             let own = if cold {
@@ -139,11 +139,7 @@ impl ModeModel {
                 self.history.runs().quantile(level)
             }
         };
-        let similar = |level| {
-            (alike.len() >= MIN_SIMILAR_JOBS)
-                .then(|| alike.quantile(level))
-                .flatten()
-        };
+        let similar = |level| alike?.quantile(level);
         let asked_for = |level| {
             let ratio = if cold {
                 pool.ratio_quantile(level)

@@ -29,6 +29,13 @@ impl<const N: usize> RollingWindow<N> {
         self.arrived.push(value);
     }
 
+    /// Removes the oldest value, if there is one.
+    pub(crate) fn forget_oldest(&mut self) {
+        if let Some(&oldest) = self.arrived().first() {
+            self.sorted.remove(self.rank(oldest));
+        }
+    }
+
     /// Replaces a value in the order of size.
     fn replace(&mut self, oldest: f64, value: f64) {
         let from = self.rank(oldest);
@@ -52,11 +59,6 @@ impl<const N: usize> RollingWindow<N> {
         &self.arrived[self.arrived.len() - self.sorted.len()..]
     }
 
-    /// Returns the values in ascending order.
-    pub(crate) fn sorted(&self) -> &[f64] {
-        &self.sorted
-    }
-
     /// Returns the conformal quantile at `level`; None without values.
     pub(crate) fn quantile(&self, level: f64) -> Option<f64> {
         conformal(&self.sorted, level)
@@ -78,10 +80,27 @@ impl<const N: usize> RollingWindow<N> {
 /// the last rank the result is the last value. None without values.
 pub(crate) fn conformal(sorted: &[f64], level: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
-    let rank = ((sorted.len() + 1) as f64 * level - 1.0).clamp(0.0, last as f64);
+    let rank = conformal_rank(sorted.len(), level);
     let below = rank as usize;
     let above = (below + 1).min(last);
     Some(sorted[below] + (sorted[above] - sorted[below]) * (rank - below as f64))
+}
+
+/// Returns the index of the conformal rank among `n` values, at least one, with its fraction.
+fn conformal_rank(n: usize, level: f64) -> f64 {
+    ((n + 1) as f64 * level - 1.0).clamp(0.0, (n - 1) as f64)
+}
+
+/// Returns what [`conformal`] returns of the same values in ascending order, and reorders them.
+pub(crate) fn conformal_unsorted(values: &mut [f64], level: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    let below = conformal_rank(values.len(), level) as usize;
+    let (_, _, above) = values.select_nth_unstable_by(below, f64::total_cmp);
+    if below < last {
+        above.select_nth_unstable_by(0, f64::total_cmp);
+    }
+    // The two values that count are in their places.
+    conformal(values, level)
 }
 
 impl<const N: usize> From<Vec<f64>> for RollingWindow<N> {
@@ -122,6 +141,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn selection_and_sorting_give_the_same_quantile(
+            values in prop::collection::vec(-9.0..9.0f64, 0..40),
+            level in 0.0..=1.0f64,
+        ) {
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            let mut unsorted = values;
+            prop_assert_eq!(conformal_unsorted(&mut unsorted, level), conformal(&sorted, level));
+        }
+
         #[test]
         fn both_orders_hold_the_same_values(values in prop::collection::vec(any::<f64>(), 0..40)) {
             let window = RollingWindow::<7>::from(values.clone());
