@@ -7,6 +7,7 @@
 
 mod order;
 mod queued_job;
+mod reservation_plan;
 mod settings;
 mod slack;
 
@@ -14,7 +15,7 @@ use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Reason, Span,
 };
 use tollgate_policy::toolkit::{
-    BlockCursor, BlockEntry, BlockedList, CapacityProfile, HeadReservation, fits_machine, price,
+    BlockCursor, BlockEntry, BlockedList, HeadReservation, fits_machine, price,
 };
 use tollgate_policy::{
     AdmissionDecision, InvariantViolation, JobPhase, JobSlot, PassTrigger, Policy, PolicyContext,
@@ -23,7 +24,8 @@ use tollgate_policy::{
 
 use crate::deadline_tail::runtime_model::RuntimeModel;
 use order::QueueKey;
-use queued_job::{BlockWindow, QueuedJob, StartWindows};
+use queued_job::{BlockWindow, QueuedJob};
+use reservation_plan::ReservationPlan;
 
 pub use order::QueueOrder;
 pub use queued_job::DropRule;
@@ -41,6 +43,8 @@ pub struct QueuePolicy {
     /// The reservations of the last pass, valid while jobs are submitted and end when they were expected
     /// to, and nothing else happens.
     plan: Option<ReservationPlan>,
+    /// The time for which a new plan is complete.
+    reach: Span,
     penalties: PenaltyTotals,
 }
 
@@ -51,17 +55,6 @@ struct BlockedQueue {
     shadow: HeadReservation,
     /// Jobs submitted since. Only they can be candidates, because time alone makes no job fit.
     arrivals: Vec<QueuedJob>,
-}
-
-/// The reservations of the first waiting jobs.
-#[derive(Clone, Debug)]
-struct ReservationPlan {
-    profile: CapacityProfile,
-    /// Each with its processors, in the order of the queue.
-    reservations: Vec<(Instant, u32, QueueKey)>,
-    first_reserved: Instant,
-    /// The last job that was placed in the profile. No job behind it could start at that pass.
-    placed: Option<QueueKey>,
 }
 
 /// Sums of the penalty rates of accepted, unfinished jobs.
@@ -80,6 +73,7 @@ impl QueuePolicy {
             queue: BlockedList::default(),
             blocked: None,
             plan: None,
+            reach: Span::ZERO,
             penalties: PenaltyTotals::default(),
         }
     }
@@ -274,17 +268,22 @@ impl QueuePolicy {
     /// starts if the hole begins now.
     fn profile_pass(&mut self, cx: &mut PolicyContext<'_>) {
         let now = cx.now();
+        let only_starts = self.settings.keeps_plan() && !cx.needs_reservations();
         let kept = self.plan.take();
         let overrun = cx.first_estimated_end().is_some_and(|end| end <= now);
         let mut plan = match kept.filter(|plan| !overrun && plan.holds(cx.view())) {
             Some(mut plan) => {
-                plan.profile.discard_before(now);
+                plan.discard_before(now);
                 self.start_reserved(cx, &mut plan);
                 plan
             }
-            None => ReservationPlan::of(cx.view()),
+            None => {
+                let may_leave_out = only_starts && self.settings.depth == ReservationDepth::All;
+                let reach = if may_leave_out { self.reach } else { Span::MAX };
+                ReservationPlan::of(cx.view(), reach)
+            }
         };
-        if self.settings.keeps_plan() && !cx.needs_reservations() {
+        if only_starts {
             self.place_candidates(cx, &mut plan);
         } else {
             let mut cursor = self.cursor_behind(plan.placed);
@@ -313,22 +312,25 @@ impl QueuePolicy {
         let now = cx.now();
         let mut cursor = self.cursor_behind(plan.placed);
         let mut from = cursor;
-        loop {
-            let windows = StartWindows::of(&plan.profile, now);
-            let found = self.queue.find(
-                from,
-                |least| windows.may_start(least),
-                |job| plan.profile.fits(now, job.procs, job.estimate),
-            );
-            let Some((place, candidate)) = found else {
-                return;
-            };
+        while let Some((place, candidate)) = self.find_candidate(plan, now, from) {
+            if !plan.decides(now, &candidate) {
+                let longer = self.reach.max(candidate.estimate);
+                self.reach = longer + longer;
+                *plan = ReservationPlan::of(cx.view(), self.reach);
+                (cursor, from) = Default::default();
+                continue;
+            }
             from = place;
             if !self.settings.depth.covers(plan.reservations.len()) {
                 cursor = place;
             }
-            while plan.profile.fits(now, candidate.procs, candidate.estimate) {
-                let next = self.queue.find(cursor, |_| true, |_| true);
+            while plan.fits(now, &candidate) && plan.decides(now, &candidate) {
+                let windows = plan.windows();
+                let next = self.queue.find(
+                    cursor,
+                    |least| windows.may_hold(least),
+                    |job| windows.may_fit(job),
+                );
                 let (at, job) = next.expect("the candidate is not placed yet");
                 cursor = self.place(cx, plan, at, &job);
                 if job.key() == candidate.key() {
@@ -337,6 +339,21 @@ impl QueuePolicy {
                 }
             }
         }
+    }
+
+    /// Returns the first job from `from` on that fits now, and its position.
+    fn find_candidate(
+        &self,
+        plan: &ReservationPlan,
+        now: Instant,
+        from: BlockCursor,
+    ) -> Option<(BlockCursor, QueuedJob)> {
+        let windows = plan.start_windows(now);
+        self.queue.find(
+            from,
+            |least| windows.may_hold(least),
+            |job| plan.fits(now, job),
+        )
     }
 
     /// Returns the position of the first job that is not placed yet.
@@ -355,7 +372,7 @@ impl QueuePolicy {
     ) -> BlockCursor {
         let (test, now) = (self.settings.test, cx.now());
         plan.placed = Some(job.key());
-        let hole = self.hole(cx, &mut plan.profile, job);
+        let hole = self.hole(cx, plan, job);
         let starts =
             hole == Some(now) && (self.settings.extra || now + job.estimate <= plan.first_reserved);
         let dropped = if starts {
@@ -370,16 +387,14 @@ impl QueuePolicy {
         }
         if starts {
             self.queue.remove_at(at);
-            plan.profile.reserve(now, job.procs, job.estimate);
+            plan.note_start(now, job);
             self.start(cx, job.id);
             return at;
         }
         if self.settings.depth.covers(plan.reservations.len())
             && let Some(hole) = hole
         {
-            plan.reservations.push((hole, job.procs, job.key()));
-            plan.first_reserved = plan.first_reserved.min(hole);
-            plan.profile.reserve(hole, job.procs, job.estimate);
+            plan.reserve(hole, job);
             self.note_reservation(cx, job.id, hole);
         }
         at.next()
@@ -400,37 +415,15 @@ impl QueuePolicy {
     fn hole(
         &self,
         cx: &PolicyContext<'_>,
-        profile: &mut CapacityProfile,
+        plan: &mut ReservationPlan,
         job: &QueuedJob,
     ) -> Option<Instant> {
         let planned = cx.job(job.id).planned;
         planned
             .filter(|_| !self.settings.compress)
             .map(|at| at.max(cx.now()))
-            .filter(|&at| profile.fits(at, job.procs, job.estimate))
-            .or_else(|| profile.earliest(cx.now(), job.procs, job.estimate))
-    }
-}
-
-impl ReservationPlan {
-    /// Creates a plan without reservations.
-    fn of(view: View<'_>) -> Self {
-        Self {
-            profile: CapacityProfile::of(view),
-            reservations: Vec::new(),
-            first_reserved: Instant::MAX,
-            placed: None,
-        }
-    }
-
-    /// Returns whether as many processors are free now as the plan expects. A job that ends on a drained
-    /// node leaves none behind.
-    fn holds(&self, view: View<'_>) -> bool {
-        let due = self.reservations.iter().filter(|(at, ..)| *at <= view.now);
-        let due = due.map(|(_, procs, _)| procs).sum();
-        let has = |procs| self.profile.fits(view.now, procs, Span::TICK);
-        let left = view.n_idle().checked_sub(due);
-        left.is_some_and(|left| (left == 0 || has(left)) && !has(left + 1))
+            .filter(|&at| plan.fits(at, job))
+            .or_else(|| plan.hole(cx.now(), job))
     }
 }
 

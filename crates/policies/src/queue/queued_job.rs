@@ -149,16 +149,22 @@ impl BlockWindow {
     }
 }
 
-/// The longest run time with which a job could start now, by size class.
+/// The longest run time with which a job could begin in some time, by size class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StartWindows {
-    /// In steps of [`BlockMinima::estimates`], rounded up; 0 if no job of the class could start.
+pub(super) struct HoleWindows {
+    /// In steps of [`BlockMinima::estimates`], rounded up; 0 if no job of the class could begin.
     steps: [u32; CLASSES],
 }
 
-impl StartWindows {
-    /// Returns the windows of the smallest jobs of each class.
-    pub(super) fn of(profile: &CapacityProfile, now: Instant) -> Self {
+impl HoleWindows {
+    /// Windows that any job may fit.
+    pub(super) const UNLIMITED: Self = Self {
+        steps: [u32::MAX; CLASSES],
+    };
+
+    /// Returns the windows of the smallest jobs of each class that begin from `from` on and before
+    /// `before`. They stay long enough while processors are reserved.
+    pub(super) fn of(profile: &CapacityProfile, from: Instant, before: Instant) -> Self {
         let mut windows = Self {
             steps: [0; CLASSES],
         };
@@ -168,19 +174,24 @@ impl StartWindows {
             } else {
                 (1 << (class - 1)) + 1
             };
-            let until = profile.free_until(now, procs);
-            if until <= now {
+            let longest = profile.longest(from, before, procs);
+            if longest <= Span::ZERO {
                 break;
             }
-            *window = steps(until.since(now)).saturating_add(1);
+            *window = steps(longest).saturating_add(1);
         }
         windows
     }
 
-    /// Returns true if one of a block's jobs may start now.
-    pub(super) fn may_start(&self, least: &BlockMinima) -> bool {
+    /// Returns true if one of a block's jobs may fit.
+    pub(super) fn may_hold(&self, least: &BlockMinima) -> bool {
         let mut classes = least.estimates.iter().zip(&self.steps);
         classes.any(|(estimate, window)| estimate < window)
+    }
+
+    /// Returns true if a job may fit.
+    pub(super) fn may_fit(&self, job: &QueuedJob) -> bool {
+        steps(job.estimate) < self.steps[size_class(job.procs)]
     }
 }
 

@@ -99,6 +99,30 @@ impl CapacityProfile {
         Some(hole)
     }
 
+    /// Returns the length of the longest time during which `procs` processors are free, of those that begin
+    /// from `from` on and before `before`; zero if none does, [`Span::MAX`] if one has no end.
+    pub fn longest(&self, from: Instant, before: Instant, procs: u32) -> Span {
+        let mut longest = Span::ZERO;
+        let mut hole: Option<Instant> = None;
+        for block in &self.blocks[self.block_at(from)..] {
+            if block.most < procs {
+                longest = longest.max(length_until(block.first(), hole.take()));
+                continue;
+            }
+            for &(at, free) in block.steps_from(from) {
+                if free < procs + block.reserved {
+                    longest = longest.max(length_until(at, hole.take()));
+                } else if hole.is_none() {
+                    if at.max(from) >= before {
+                        return longest;
+                    }
+                    hole = Some(at.max(from));
+                }
+            }
+        }
+        hole.map_or(longest, |_| Span::MAX)
+    }
+
     /// Looks at the steps from `from` on; blocks that are free or taken as a whole are passed over.
     fn search(&self, from: Instant, procs: u32, length: Span) -> Option<Instant> {
         let mut hole: Option<Instant> = None;
@@ -124,7 +148,7 @@ impl CapacityProfile {
 
     /// Returns the first instant from `at` on at which fewer than `procs` processors are free;
     /// [`Instant::MAX`] if there is none.
-    pub fn free_until(&self, at: Instant, procs: u32) -> Instant {
+    fn free_until(&self, at: Instant, procs: u32) -> Instant {
         for block in &self.blocks[self.block_at(at)..] {
             if block.fewest >= procs {
                 continue;
@@ -183,6 +207,11 @@ impl CapacityProfile {
     }
 }
 
+/// Returns the length of a hole that ends at `end`; zero without one.
+fn length_until(end: Instant, hole: Option<Instant>) -> Span {
+    hole.map_or(Span::ZERO, |start| end.since(start))
+}
+
 impl ProfileBlock {
     fn new(steps: &[(Instant, u32)]) -> Self {
         let mut block = Self {
@@ -200,6 +229,12 @@ impl ProfileBlock {
         self.steps[0].0
     }
 
+    /// Returns the step that holds at `from`, or the first one if that is later, and all steps behind it.
+    fn steps_from(&self, from: Instant) -> &[(Instant, u32)] {
+        let begun = self.steps.partition_point(|step| step.0 <= from);
+        &self.steps[begun.saturating_sub(1)..]
+    }
+
     /// Continues the search for a hole in the steps of this block, where `hole` has begun before if it
     /// is there. Returns the hole if it ends here.
     fn search(
@@ -211,8 +246,7 @@ impl ProfileBlock {
     ) -> Option<Instant> {
         let wanted = procs + self.reserved;
         let mut end = hole.map_or(Instant::MAX, |start| start + length);
-        let begun = self.steps.partition_point(|step| step.0 <= from);
-        for &(at, free) in &self.steps[begun.saturating_sub(1)..] {
+        for &(at, free) in self.steps_from(from) {
             if at >= end {
                 return *hole;
             }
@@ -280,6 +314,15 @@ mod tests {
         fn fits(&self, at: usize, procs: u32, length: usize) -> bool {
             self.0[at..at + length].iter().all(|&free| free >= procs)
         }
+
+        fn longest(&self, from: usize, before: usize, procs: u32) -> Span {
+            let begins = |&at: &usize| at == from || self.0[at - 1] < procs;
+            let lengths = (from..before).filter(begins).map(|at| {
+                let end = (at..HORIZON).find(|&second| self.0[second] < procs);
+                end.map_or(Span::MAX, |end| span(end - at))
+            });
+            lengths.max().unwrap_or_default()
+        }
     }
 
     fn at(secs: usize) -> Instant {
@@ -309,6 +352,8 @@ mod tests {
                 prop_assert_eq!(profile.fits(at(now), procs, span(length)), walked == now);
                 let short = (now..HORIZON).find(|&second| plain.0[second] < procs);
                 prop_assert_eq!(profile.free_until(at(now), procs), short.map_or(Instant::MAX, at));
+                let longest = plain.longest(now, now + 3 * length, procs);
+                prop_assert_eq!(profile.longest(at(now), at(now + 3 * length), procs), longest);
                 if reserves {
                     profile.reserve(at(walked), procs, span(length));
                     plain.0[walked..walked + length].iter_mut().for_each(|free| *free -= procs);

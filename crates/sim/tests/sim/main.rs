@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`oracle`] | the cluster world, compared with the brute-force oracles |
 //! | [`rebid`] | the earnings of a schedule under other bids |
+//! | [`long_queues`] | reservations that are left out in a long queue |
 //! | [`prices`] | the constants of prices and rewards |
 //! | [`tasks_in_step`] | jobs whose tasks run in step |
 //! | [`preemption`] | tasks that lose work when they resume |
@@ -15,6 +16,7 @@
 mod campus;
 mod clusters;
 mod federation;
+mod long_queues;
 mod oracle;
 mod preemption;
 mod prices;
