@@ -62,6 +62,14 @@ impl Gate {
         self.alarms.omits_reservations = true;
     }
 
+    /// Lets nodes that hold equal tasks form groups, before nodes are added. The last node of a group then
+    /// stands for all of it in [`GateInput::TaskEnded`] and [`Effect::SharesChanged`], and the numbers of a
+    /// group are computed once. Decisions stay the same. Such a gate is not saved, and its nodes are not
+    /// drained.
+    pub fn group_nodes(&mut self) {
+        self.state.group_nodes();
+    }
+
     /// Sets the maximum number of tasks per node, at least 1; None for no limit. Jobs without a
     /// deadline queue for a place and never take the last one. Jobs with a deadline are rejected
     /// when no place is free.
@@ -255,7 +263,14 @@ impl Gate {
     /// Returns the complete state of the gate, for storage. Slots of finished jobs are recycled and
     /// the policy's index is rebuilt, so that this gate and a gate [`Gate::restore`]d from the
     /// snapshot decide alike from here on, to the last bit.
+    ///
+    /// # Panics
+    /// If nodes form groups.
     pub fn save(&mut self, now: Instant) -> GateSnapshot {
+        assert!(
+            !self.state.is_grouped(),
+            "a snapshot has no groups of nodes"
+        );
         self.state.recycle();
         self.pass_done = false;
         self.rebuild(now);
@@ -312,7 +327,7 @@ impl Gate {
 
     /// Returns the time at which the shares of a node must be recomputed.
     pub(crate) fn alarm(&self, node: NodeId) -> Option<Instant> {
-        self.alarms.nodes.at(node.index())
+        self.alarms.nodes.at(self.state.lead_of(node).index())
     }
 
     /// Returns the approximate number of jobs and nodes that a pass examines.
@@ -492,8 +507,11 @@ impl Gate {
                 self.policy.queued(View::new(&self.state, now), job);
             }
             AdmissionDecision::Run { price } => {
-                cx.start_shared(job, &scratch.nodes, price);
-                for &node in &scratch.nodes {
+                let started = cx.start_shared(job, &scratch.nodes, price);
+                for &(_, node) in &started.parted {
+                    self.policy.group_parted(View::new(&self.state, now), node);
+                }
+                for node in started.leads {
                     self.update_shares(now, node, effects);
                 }
             }
@@ -523,7 +541,7 @@ impl Gate {
         node: NodeId,
         effects: &mut Effects,
     ) -> Result<InputAck, InputError> {
-        if !self.state.is_shared_on(job, node) {
+        if self.state.lead_of(node) != node || !self.state.is_shared_on(job, node) {
             return Err(InputError::NoSuchTask);
         }
         let last = self.state.end_task(job, node, now);

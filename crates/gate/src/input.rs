@@ -47,13 +47,13 @@ pub enum GateInput {
         /// The attempt.
         attempt: u32,
     },
-    /// One task of a job has ended, on one node.
+    /// One task of a job has ended, on one node and on all nodes for which it stands.
     TaskEnded {
         /// The job.
         job: JobId,
         /// The attempt.
         attempt: u32,
-        /// The node of the task.
+        /// The node of the task, for which no other node stands.
         node: NodeId,
     },
     /// A job was evicted from its nodes before its end.

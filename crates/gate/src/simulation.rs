@@ -284,6 +284,7 @@ impl Simulation {
         match effect {
             Effect::Start { job, .. } => self.schedule_job(now, job, run_times),
             Effect::SharesChanged { node } => self.schedule_node(now, node, run_times),
+            Effect::GroupParted { from, to } => self.part_group(now, from, to, run_times),
             Effect::Notify { .. }
             | Effect::Kill { .. }
             | Effect::Book { .. }
@@ -346,7 +347,8 @@ impl Simulation {
 
     fn schedule_nodes(&mut self, now: Instant, run_times: &dyn RunTimes) {
         for id in (0..self.gate.view(now).n_nodes()).map(NodeId) {
-            if !self.gate.view(now).node(id).tasks().is_empty() {
+            let view = self.gate.view(now);
+            if view.lead_of(id) == id && !view.node(id).tasks().is_empty() {
                 self.schedule_node(now, id, run_times);
             }
         }
@@ -385,6 +387,19 @@ impl Simulation {
         let view = self.gate.view(now);
         let end = run_times.first_task_end(view.node(id), now);
         self.node_ends.set(id.index(), end);
+    }
+
+    /// Schedules the first end on the nodes that were left of a group, and that go on as they were. If their
+    /// shares were changed by the same call to the gate, the end that is scheduled for the group is that of
+    /// its other part already.
+    fn part_group(&mut self, now: Instant, from: NodeId, to: NodeId, run_times: &dyn RunTimes) {
+        let changed = Effect::SharesChanged { node: from };
+        if self.effects[..self.n_taken].contains(&changed) {
+            self.schedule_node(now, to, run_times);
+        } else {
+            let end = self.node_ends.at(from.index());
+            self.node_ends.set(to.index(), end);
+        }
     }
 
     fn pop_job_end(&mut self, now: Instant) -> Option<JobEnd> {

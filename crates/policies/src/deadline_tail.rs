@@ -18,7 +18,7 @@ use std::cell::RefCell;
 
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
 use tollgate_policy::toolkit::price::IncentiveFactors;
-use tollgate_policy::toolkit::{fits_machine, price, take_first};
+use tollgate_policy::toolkit::{TieOrder, fits_machine, price, take_first};
 use tollgate_policy::{InvariantViolation, JobInfo, Node, NodeTask, ProbeScratch, View};
 
 use crate::time_shared::NodeAdmission;
@@ -98,46 +98,62 @@ impl NodeAdmission for TailAdmission {
         let belief = RuntimeModel::of(spec, forecast);
         let due = spec.due().unwrap_or(Instant::MAX);
         let ProbeScratch {
-            nodes,
-            candidates: fills,
-            ..
+            nodes, candidates, ..
         } = scratch;
         nodes.clear();
-        fills.clear();
-        let wanted = spec.procs as usize;
-        let mut crowded = 0;
-        let mut n_free = 0;
-        let mut demands = self.demands.iter();
-        'machine: for (range, speed) in view.speed_ranges() {
+        candidates.clear();
+        let (mut n_suitable, mut n_full) = (0, 0);
+        for (range, speed) in view.speed_ranges() {
             let belief = belief.at_speed(speed);
             let need_s = belief.required_work_s(0.0, spec.sla.deadline, &self.settings);
-            for (id, demand) in range.nodes().zip(&mut demands) {
-                if view.is_up(id)
-                    && let Some(load_s) = demand.load_with_task_s(due, need_s, view.now)
-                {
-                    if !view.has_capacity(id, spec) {
-                        crowded += 1;
-                        continue;
-                    }
-                    // Loads that differ by less than a millisecond are equal.
-                    let load_ms = (load_s * 1e3 + 0.5) as i64;
-                    fills.push((load_ms, id));
-                    // No node further on comes before nodes without promised work.
-                    n_free += usize::from(load_ms == 0);
-                    if n_free == wanted {
-                        break 'machine;
+            // Returns the promised work of a lead's nodes, if they suit the job. Loads that differ by less
+            // than a millisecond are equal.
+            let load_ms = |lead: NodeId| {
+                let load_s = self.demands[lead.index()].load_with_task_s(due, need_s, view.now)?;
+                Some((load_s * 1e3 + 0.5) as i64)
+            };
+            for lead in view.busy_leads(range) {
+                if let Some(load_ms) = load_ms(lead) {
+                    let n_nodes = view.group_size(lead);
+                    if view.has_capacity(lead, spec) {
+                        candidates.push((load_ms, lead));
+                        n_suitable += n_nodes;
+                    } else {
+                        n_full += n_nodes;
                     }
                 }
             }
+            // Nodes without a task are alike: the first of them are enough.
+            let mut n_idle = 0;
+            for node in view.idle_nodes(range) {
+                let Some(load_ms) = load_ms(node).filter(|_| n_idle < spec.procs) else {
+                    break;
+                };
+                if view.has_capacity(node, spec) {
+                    candidates.push((load_ms, node));
+                    n_suitable += 1;
+                    n_idle += 1;
+                } else {
+                    n_full += 1;
+                }
+            }
         }
-        if fills.len() < wanted {
-            return Err(if fills.len() + crowded >= wanted {
+        if n_suitable < spec.procs {
+            return Err(if n_suitable + n_full >= spec.procs {
                 Reason::NodeFull
             } else {
                 Reason::DeadlineRisk
             });
         }
-        take_first(fills, wanted, nodes, |_| true);
+        let wanted = spec.procs as usize;
+        take_first(
+            view,
+            candidates,
+            wanted,
+            TieOrder::LowestFirst,
+            nodes,
+            |_| true,
+        );
         Ok(price)
     }
 

@@ -13,7 +13,7 @@ mod weights;
 use tollgate_model::{
     Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeSpeed, Reason,
 };
-use tollgate_policy::toolkit::{fits_machine, price, take_first};
+use tollgate_policy::toolkit::{TieOrder, fits_machine, price, take_first};
 use tollgate_policy::{
     InvariantViolation, JobInfo, Node, NodeTask, ProbeScratch, TOLERANCE_S, View, requested_share,
 };
@@ -44,6 +44,15 @@ struct ShareRequest<'a> {
     deadline: f64,
     /// Maximum total share with which the job still fits.
     capacity: f64,
+}
+
+/// The numbers of nodes that suit a job.
+#[derive(Clone, Copy, Debug, Default)]
+struct NodeCounts {
+    /// Those with room for one more task.
+    suitable: u32,
+    /// Those without.
+    full: u32,
 }
 
 impl ShareRequest<'_> {
@@ -80,10 +89,12 @@ impl ShareAdmission {
             (budget.as_micros() as f64 + 0.5) * 1e-6
         });
         self.choose(request, scratch, Some(limit))?;
+        let view = request.view;
+        let alike = |one: &NodeId, other: &NodeId| view.lead_of(*one) == view.lead_of(*other);
         let dearest = scratch
             .nodes
-            .iter()
-            .filter_map(|&node| self.price(request, node))
+            .chunk_by(alike)
+            .filter_map(|nodes| self.price(request, view.lead_of(nodes[0])))
             .fold(0.0, f64::max);
         Ok(Credits::from_f64(dearest))
     }
@@ -123,90 +134,145 @@ impl ShareAdmission {
         scratch: &mut ProbeScratch,
         price_limit: Option<f64>,
     ) -> Result<(), Reason> {
-        let ProbeScratch {
-            nodes,
-            candidates: fills,
-            promises,
-        } = scratch;
-        let wanted = request.spec.procs as usize;
-        nodes.clear();
-        fills.clear();
-        let mut crowded = 0;
+        scratch.nodes.clear();
+        scratch.candidates.clear();
         let promised = request.deadline.is_finite();
         let in_order = promised && self.settings.fit == FitStrategy::First && price_limit.is_none();
-        'machine: for (range, speed) in request.view.speed_ranges() {
+        let found = if in_order {
+            self.take_in_order(request, scratch)
+        } else {
+            self.rank_leads(request, scratch)
+        };
+        let wanted = request.spec.procs;
+        if found.suitable < wanted {
+            return Err(match self.settings.admission {
+                _ if found.suitable + found.full >= wanted => Reason::NodeFull,
+                ShareAdmissionTest::Share => Reason::InsufficientShare,
+                ShareAdmissionTest::Risk | ShareAdmissionTest::Delay => Reason::DeadlineRisk,
+            });
+        }
+        if in_order {
+            return Ok(());
+        }
+        // A job without a deadline avoids promised work, which starts from the lowest node.
+        let ties = match promised {
+            true => TieOrder::LowestFirst,
+            false => TieOrder::HighestFirst,
+        };
+        let ProbeScratch {
+            nodes, candidates, ..
+        } = scratch;
+        take_first(
+            request.view,
+            candidates,
+            wanted as usize,
+            ties,
+            nodes,
+            |lead| {
+                price_limit.is_none_or(|limit| {
+                    let price = self.price(request, lead);
+                    price.is_some_and(|price| price < limit)
+                })
+            },
+        );
+        if nodes.len() < wanted as usize {
+            return Err(Reason::PriceOverBudget);
+        }
+        Ok(())
+    }
+
+    /// Fills `scratch.nodes` with the lowest suitable nodes, as many as the job wants.
+    fn take_in_order(&self, request: &ShareRequest<'_>, scratch: &mut ProbeScratch) -> NodeCounts {
+        let ProbeScratch {
+            nodes,
+            promises,
+            verdicts,
+            ..
+        } = scratch;
+        let view = request.view;
+        let mut found = NodeCounts::default();
+        verdicts.begin(view.n_nodes());
+        for (range, speed) in view.speed_ranges() {
             let request = request.at_speed(speed);
-            let view = request.view;
-            if in_order {
-                for node in range.nodes().filter(|&node| view.is_up(node)) {
-                    let total = self.total(view, node);
-                    if !self.suits(&request, node, total, promises) {
-                        continue;
-                    }
-                    if !view.has_capacity(node, request.spec) {
-                        crowded += 1;
-                        continue;
-                    }
-                    fills.push((0, node));
-                    if fills.len() == wanted {
-                        break 'machine;
-                    }
+            for node in range.nodes().filter(|&node| view.is_up(node)) {
+                let lead = view.lead_of(node);
+                let suits = verdicts.of(lead, || {
+                    self.suits(&request, lead, self.total(view, lead), promises)
+                });
+                if !suits {
+                    continue;
                 }
-                continue;
+                if !view.has_capacity(node, request.spec) {
+                    found.full += 1;
+                    continue;
+                }
+                found.suitable += 1;
+                nodes.push(node);
+                if found.suitable == request.spec.procs {
+                    return found;
+                }
             }
-            // Returns the rank of a node, if the node suits the job.
-            let mut rank = |node| {
-                let total = self.total(view, node);
-                let suits = self.suits(&request, node, total, promises);
+        }
+        found
+    }
+
+    /// Fills `scratch.candidates` with the leads of suitable nodes, except idle nodes that cannot be among
+    /// those that the job takes.
+    fn rank_leads(&self, request: &ShareRequest<'_>, scratch: &mut ProbeScratch) -> NodeCounts {
+        let ProbeScratch {
+            candidates,
+            promises,
+            ..
+        } = scratch;
+        let view = request.view;
+        let promised = request.deadline.is_finite();
+        let mut found = NodeCounts::default();
+        for (range, speed) in view.speed_ranges() {
+            let request = request.at_speed(speed);
+            // Returns the rank of a lead, if its nodes suit the job.
+            let mut rank = |lead| {
+                let total = self.total(view, lead);
+                let suits = self.suits(&request, lead, total, promises);
                 suits.then(|| match self.settings.fit {
-                    _ if !promised => idle_rank(view, node, total),
+                    _ if !promised => idle_rank(view, lead, total),
                     FitStrategy::First => 0,
                     // The fullest first, by totals rounded to 1e-9; ties by lowest index.
                     FitStrategy::Best => -((total * 1e9 + 0.5) as i64),
                 })
             };
-            for node in view.busy_nodes(range) {
-                if let Some(rank) = rank(node) {
-                    if view.has_capacity(node, request.spec) {
-                        fills.push((rank, node));
+            for lead in view.busy_leads(range) {
+                if let Some(rank) = rank(lead) {
+                    let n_nodes = view.group_size(lead);
+                    if view.has_capacity(lead, request.spec) {
+                        candidates.push((rank, lead));
+                        found.suitable += n_nodes;
                     } else {
-                        crowded += 1;
+                        found.full += n_nodes;
                     }
                 }
             }
             // Nodes without a task are alike, and only their indices rank them: the first of them are
             // enough for a job with a deadline.
-            let most = if promised { wanted } else { usize::MAX };
+            let most = if promised {
+                request.spec.procs
+            } else {
+                u32::MAX
+            };
             let mut n_idle = 0;
             for node in view.idle_nodes(range) {
                 let Some(rank) = rank(node).filter(|_| n_idle < most) else {
                     break;
                 };
                 if view.has_capacity(node, request.spec) {
-                    fills.push((rank, node));
+                    candidates.push((rank, node));
+                    found.suitable += 1;
                     n_idle += 1;
                 } else {
-                    crowded += 1;
+                    found.full += 1;
                 }
             }
         }
-        if fills.len() < wanted {
-            return Err(match self.settings.admission {
-                _ if fills.len() + crowded >= wanted => Reason::NodeFull,
-                ShareAdmissionTest::Share => Reason::InsufficientShare,
-                ShareAdmissionTest::Risk | ShareAdmissionTest::Delay => Reason::DeadlineRisk,
-            });
-        }
-        take_first(fills, wanted, nodes, |node| {
-            price_limit.is_none_or(|limit| {
-                let price = self.price(request, node);
-                price.is_some_and(|price| price < limit)
-            })
-        });
-        if nodes.len() < wanted {
-            return Err(Reason::PriceOverBudget);
-        }
-        Ok(())
+        found
     }
 
     /// Returns the total share of a node at the present instant.
@@ -273,14 +339,12 @@ impl ShareAdmission {
 
 /// Returns the rank of a node for a job without a deadline, which has no share of its own and runs
 /// in the time that promises leave. The least promised node comes first, then the node with the
-/// fewest tasks, then the highest index, because promised work starts from the lowest.
+/// fewest tasks.
 fn idle_rank(view: View<'_>, id: NodeId, total: f64) -> i64 {
     const TASKS_BITS: u32 = 12;
-    const NODE_BITS: u32 = 24;
     let promised = ((total * 1e6 + 0.5) as i64).min(1 << 24);
     let tasks = (view.node(id).tasks().len() as i64).min((1 << TASKS_BITS) - 1);
-    let from_the_end = i64::from(view.n_nodes() - 1 - id.0).min((1 << NODE_BITS) - 1);
-    (((promised << TASKS_BITS) | tasks) << NODE_BITS) | from_the_end
+    (promised << TASKS_BITS) | tasks
 }
 
 /// Returns true if a task of a node is about to outlive its estimate or its deadline. Within a few

@@ -53,7 +53,8 @@ pub trait NodeAdmission: Clone + Debug + Send + 'static {
     /// Makes room in the index for this number of nodes; new nodes have no tasks.
     fn resize(&mut self, n_nodes: usize);
 
-    /// Updates the index for a node whose shares were just set.
+    /// Updates the index for a node, which may stand for others: its shares were just set, or have been set
+    /// as those of a node that stood for it.
     fn update(&mut self, view: View<'_>, node: NodeId);
 
     /// Checks that the index has a node as the state has it.
@@ -107,7 +108,7 @@ impl<A: NodeAdmission> TimeSharedPolicy<A> {
         }
         let chosen = self.admission.jobs_in_step(cx.view());
         for (node, &only) in (0..).map(NodeId).zip(&chosen) {
-            let Some(job) = only else {
+            let Some(job) = only.filter(|_| cx.lead_of(node) == node) else {
                 continue;
             };
             let waits = |task: &NodeTask| task.job == job && task.share == 0.0;
@@ -175,6 +176,10 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
         self.set_shares_of(cx, node, None);
     }
 
+    fn group_parted(&mut self, view: View<'_>, node: NodeId) {
+        self.admission.update(view, node);
+    }
+
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
         let mut scratch = ProbeScratch::default();
         let mut line = HeadOfLine::default();
@@ -190,8 +195,11 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
             match admitted {
                 Ok(price) => {
                     self.waitlist.remove(cx.view(), job);
-                    cx.start_shared(job, &scratch.nodes, price);
-                    for &node in &scratch.nodes {
+                    let started = cx.start_shared(job, &scratch.nodes, price);
+                    for &(_, node) in &started.parted {
+                        self.admission.update(cx.view(), node);
+                    }
+                    for node in started.leads {
                         self.update_shares(cx, node);
                     }
                 }
@@ -209,7 +217,7 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
         self.clear();
         self.waitlist = Waitlist::of(view);
         self.nodes_changed(view);
-        for node in (0..view.n_nodes()).map(NodeId) {
+        for node in leads(view) {
             self.admission.update(view, node);
         }
     }
@@ -223,7 +231,12 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
     }
 
     fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {
-        let mut nodes = (0..view.n_nodes()).map(NodeId);
-        nodes.try_for_each(|node| self.admission.check(view, node))
+        leads(view).try_for_each(|node| self.admission.check(view, node))
     }
+}
+
+/// Returns the nodes that stand for themselves, and maybe for others.
+fn leads(view: View<'_>) -> impl Iterator<Item = NodeId> {
+    let nodes = (0..view.n_nodes()).map(NodeId);
+    nodes.filter(move |&node| view.lead_of(node) == node)
 }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use tollgate_model::{Credits, Instant, JobId, NodeId, NodeRange, Reason};
 
-use crate::state::{ClusterState, HostPart, NodeTask, View};
+use crate::state::{ClusterState, HostPart, NodeTask, SharedStart, View};
 use crate::timers::TimerTree;
 
 /// An action or an answer that the caller must carry out. Small and `Copy`: a placement or the
@@ -25,10 +25,18 @@ pub enum Effect {
         /// The attempt that begins.
         attempt: u32,
     },
-    /// The tasks of the node progress at other rates from now on.
+    /// The tasks of the node, and of all nodes that it stands for, progress at other rates from now on.
     SharesChanged {
         /// The node.
         node: NodeId,
+    },
+    /// A node that stood for others no longer stands for all of them. The tasks of those that are left go on
+    /// as before.
+    GroupParted {
+        /// The node that has stood for them.
+        from: NodeId,
+        /// The node that stands for them from now on.
+        to: NodeId,
     },
     /// Kills the job's running tasks; their end is reported like any other.
     Kill {
@@ -189,16 +197,22 @@ impl<'a> PolicyContext<'a> {
         self.announce_start(job, Credits::ZERO, new);
     }
 
-    /// Starts a queued job on these nodes beside the tasks that run there. The gate then asks the
-    /// policy for the shares of each of the nodes.
-    pub fn start_shared(&mut self, job: JobId, nodes: &[NodeId], price: Credits) {
+    /// Starts a queued job on these nodes beside the tasks that run there. The shares of the returned leads
+    /// must then be set, and the policy's index must learn of groups that were parted.
+    pub fn start_shared(&mut self, job: JobId, nodes: &[NodeId], price: Credits) -> SharedStart {
         let entry = self.state.job(job);
         let (new, spec) = (entry.accepted.is_none(), entry.spec);
         for &node in nodes {
             assert!(self.state.has_capacity(node, &spec), "{node:?} has no room");
         }
-        self.state.start_shared(job, nodes, self.now, price);
+        let started = self.state.start_shared(job, nodes, self.now, price);
+        for &(from, to) in &started.parted {
+            let alarm = self.alarms.nodes.at(from.index());
+            self.alarms.nodes.set(to.index(), alarm);
+            self.effects.push(Effect::GroupParted { from, to });
+        }
         self.announce_start(job, price, new);
+        started
     }
 
     fn announce_start(&mut self, job: JobId, price: Credits, new: bool) {

@@ -33,14 +33,14 @@ pub use context::{
 pub use definition::{DynSettings, PolicyDefinition, PolicySettings};
 pub use parameters::{ParameterEnum, ParameterInfo, ParameterTable, PolicyParameter, read_number};
 pub use policy::{
-    AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, OutlookSubject, PassTrigger, Policy,
-    PolicyFailure, ProbeScratch,
+    AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, NodeVerdicts, OutlookSubject,
+    PassTrigger, Policy, PolicyFailure, ProbeScratch,
 };
 pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicyRegistry, PolicySpec};
 pub use state::{
     Admission, ClusterState, HeldDevices, Host, HostPart, JobPhase, JobSlot, Node, NodeTask,
-    TOLERANCE_S, TaskCoupling, View, requested_share,
+    SharedStart, TOLERANCE_S, TaskCoupling, View, requested_share,
 };
 pub use timers::TimerTree;
 pub use tollgate_model::BeliefSource;

@@ -53,10 +53,38 @@ pub enum AdmissionDecision {
 pub struct ProbeScratch {
     /// The nodes on which a job with [`AdmissionDecision::Run`] would run.
     pub nodes: Vec<NodeId>,
-    /// Suitable nodes, each with its rank; the lowest rank is the best.
+    /// The leads of suitable nodes, each with its rank; the lowest rank is the best.
     pub candidates: Vec<(i64, NodeId)>,
     /// Seconds to the deadline and share of each task of one node.
     pub promises: Vec<(f64, f64)>,
+    /// Whether leads suit the job.
+    pub verdicts: NodeVerdicts,
+}
+
+/// The answers of one probe about nodes, each computed once.
+#[derive(Clone, Debug, Default)]
+pub struct NodeVerdicts {
+    probe: u64,
+    /// By node: twice the number of the last probe that asked, plus 1 if the answer was yes.
+    answers: Vec<u64>,
+}
+
+impl NodeVerdicts {
+    /// Begins a probe of a machine of this many nodes.
+    pub fn begin(&mut self, n_nodes: u32) {
+        self.probe += 1;
+        self.answers.resize(n_nodes as usize, 0);
+    }
+
+    /// Returns the answer about a node, computed only the first time in a probe.
+    #[inline]
+    pub fn of(&mut self, node: NodeId, compute: impl FnOnce() -> bool) -> bool {
+        let answer = &mut self.answers[node.index()];
+        if *answer >> 1 != self.probe {
+            *answer = 2 * self.probe + u64::from(compute());
+        }
+        *answer & 1 == 1
+    }
 }
 
 /// The events that trigger a pass.
@@ -144,9 +172,14 @@ pub trait Policy: ClonePolicy + Debug + Send {
     /// Records that nodes came or went. Does nothing by default.
     fn nodes_changed(&mut self, _: View<'_>) {}
 
-    /// Sets a node's shares after its tasks changed or one of them outlived its estimate or its
-    /// deadline. Does nothing by default, because jobs that share no node have no shares.
+    /// Sets the shares of a node, which may stand for others, after its tasks changed or one of them
+    /// outlived its estimate or its deadline. Does nothing by default, because jobs that share no node have
+    /// no shares.
     fn update_shares(&mut self, _: &mut PolicyContext<'_>, _: NodeId) {}
+
+    /// Records that a node stands for some of those for which another one stood. Its tasks are as they were.
+    /// Does nothing by default, as [`Policy::update_shares`].
+    fn group_parted(&mut self, _: View<'_>, _: NodeId) {}
 
     /// Rebuilds the index from the state. By default clears it, and then queues every waiting job
     /// in order of submission.

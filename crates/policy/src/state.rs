@@ -4,6 +4,7 @@
 //! policies get a [`View`] of the state, which is read-only.
 
 mod check;
+mod groups;
 mod hosts;
 mod idle;
 mod node;
@@ -19,6 +20,8 @@ use tollgate_model::{
 
 use crate::parameters::ParameterEnum;
 use crate::toolkit::{BlockEntry, BlockedList};
+use groups::NodeGroups;
+pub use groups::SharedStart;
 use hosts::LicencePool;
 pub use hosts::{HeldDevices, Host, HostPart};
 use idle::NodeSet;
@@ -159,7 +162,11 @@ pub struct ClusterState {
     idle: NodeSet,
     up: NodeSet,
     n_nodes: u32,
+    /// A group's tasks are at its lead.
     nodes: Vec<Node>,
+    /// Only simulations have groups; no snapshot has them.
+    #[serde(skip)]
+    groups: NodeGroups,
     /// What groups of nodes have in common. A replay of a record has one host.
     hosts: Vec<Host>,
     licences: LicencePool,
@@ -259,11 +266,6 @@ impl ClusterState {
         self.idle.nodes_in(range)
     }
 
-    /// Returns the nodes of a range that are up and have a task, in ascending order.
-    pub fn busy_nodes(&self, range: NodeRange) -> impl Iterator<Item = NodeId> {
-        self.up.nodes_without(&self.idle, range)
-    }
-
     /// Returns the number of a job's processors that other jobs can have once it ends: those of nodes that
     /// are up.
     pub fn released_procs(&self, job: &JobSlot) -> u32 {
@@ -281,7 +283,7 @@ impl ClusterState {
 
     /// Returns a node and the tasks that share it.
     pub fn node(&self, id: NodeId) -> &Node {
-        &self.nodes[id.index()]
+        &self.nodes[self.lead_of(id).index()]
     }
 
     /// Returns the ranges of nodes of equal speed, in ascending order: all nodes, with their speeds
@@ -319,7 +321,7 @@ impl ClusterState {
         if !self.is_limited() {
             return true;
         }
-        let node = &self.nodes[id.index()];
+        let node = self.node(id);
         let held = node.tasks.len() as u32;
         let left_free = u32::from(spec.sla.deadline.is_none());
         let has_place = |most: u32| held < most.saturating_sub(left_free).max(1);
@@ -341,7 +343,7 @@ impl ClusterState {
 
     /// Returns true if a job has a task on a node that it shares, or could share, with other jobs.
     pub fn is_shared_on(&self, job: JobId, node: NodeId) -> bool {
-        let node = self.nodes.get(node.index());
+        let node = self.nodes.get(self.lead_of(node).index());
         node.is_some_and(|node| node.tasks.iter().any(|task| task.job == job))
     }
 
@@ -560,8 +562,10 @@ impl ClusterState {
         }
     }
 
-    /// Drains a node that is up: its tasks go on, and no other starts there.
+    /// Drains a node that is up: its tasks go on, and no other starts there. No other node stands for it.
     pub fn drain(&mut self, node: NodeId) {
+        let lead = self.lead_of(node);
+        assert!(self.group_size(lead) == 1, "{node:?} is one of a group");
         self.up.remove(node);
         self.idle.remove(node);
     }
@@ -614,40 +618,55 @@ impl ClusterState {
     }
 
     /// Starts a queued job on these nodes, beside the tasks running there. The caller must then set
-    /// the shares on each of the nodes.
-    pub fn start_shared(&mut self, id: JobId, nodes: &[NodeId], now: Instant, price: Credits) {
+    /// the shares on each of the returned nodes.
+    pub fn start_shared(
+        &mut self,
+        id: JobId,
+        nodes: &[NodeId],
+        now: Instant,
+        price: Credits,
+    ) -> SharedStart {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         assert_eq!(nodes.len(), job.spec.procs as usize, "{id:?}");
         job.begin_attempt(now, price);
         job.placement = ranges(nodes);
+        let started = self.group_for(id, nodes);
+        for &node in nodes {
+            assert!(self.up.contains(node), "{node:?} is down");
+            self.idle.remove(node);
+        }
+        let job = &self.jobs[id.index()];
         let slowest = self.speeds.slowest_of(&job.placement);
-        for &node_id in nodes {
-            assert!(self.up.contains(node_id), "{node_id:?} is down");
-            self.idle.remove(node_id);
-            let node = &mut self.nodes[node_id.index()];
+        for &lead in &started.leads {
+            let node = &mut self.nodes[lead.index()];
             node.add_task(id, &job.spec, now);
             if self.coupling == TaskCoupling::Rigid {
                 node.keep_last_in_step(slowest);
             }
         }
+        started
     }
 
-    /// Ends one task of a shared job; returns true if it was the job's last. The caller must then
-    /// set the shares on the node.
-    pub fn end_task(&mut self, id: JobId, node_id: NodeId, now: Instant) -> bool {
-        let node = &mut self.nodes[node_id.index()];
+    /// Ends the task of a shared job on a lead and on all nodes that it stands for; returns true if the
+    /// job has no other task. The caller must then set the shares of the lead.
+    pub fn end_task(&mut self, id: JobId, lead: NodeId, now: Instant) -> bool {
+        let node = &mut self.nodes[lead.index()];
         let at = node.tasks.iter().position(|task| task.job == id);
         node.remove_task(at.expect("the job has a task on this node"), now);
-        if node.tasks.is_empty() && self.up.contains(node_id) {
-            self.idle.insert(node_id);
-        }
+        let is_idle = node.tasks.is_empty() && self.up.contains(lead);
         let job = &mut self.jobs[id.index()];
-        job.tasks_left -= 1;
+        job.tasks_left -= self.groups.size(lead);
+        if is_idle {
+            for range in self.groups.nodes_of(lead) {
+                self.idle.insert_range(range);
+            }
+            self.groups.dissolve(lead);
+        }
         job.tasks_left == 0
     }
 
-    /// Takes a running job off all its nodes and queues it. For a shared job the nodes that held
+    /// Takes a running job off all its nodes and queues it. For a shared job the leads that held
     /// one of its tasks are returned, because their shares must be set.
     pub fn unplace(&mut self, id: JobId, now: Instant) -> Vec<NodeId> {
         let job = &mut self.jobs[id.index()];
@@ -677,7 +696,7 @@ impl ClusterState {
             .placement
             .iter()
             .flat_map(|range| range.nodes())
-            .filter(|&node| self.is_shared_on(id, node))
+            .filter(|&node| self.lead_of(node) == node && self.is_shared_on(id, node))
             .collect();
         for &node in &nodes {
             self.end_task(id, node, now);
@@ -694,7 +713,7 @@ impl ClusterState {
         job.placement.clear();
     }
 
-    /// Sets the shares of a node's tasks, in order, after bringing their work up to `now`. Returns
+    /// Sets the shares of a lead's tasks, in order, after bringing their work up to `now`. Returns
     /// the latest instant at which they must be set again: a deadline passes, or a task has done
     /// the seconds of work that are its `mark`.
     pub fn set_shares(
@@ -721,7 +740,8 @@ impl ClusterState {
         let mut changed = Vec::new();
         for job in jobs {
             let placement = self.jobs[job.index()].placement.iter();
-            let nodes: Vec<NodeId> = placement.flat_map(|range| range.nodes()).collect();
+            let nodes = placement.flat_map(|range| range.nodes());
+            let nodes: Vec<NodeId> = nodes.filter(|&node| self.lead_of(node) == node).collect();
             let speeds = nodes
                 .iter()
                 .filter_map(|&id| self.node(id).speed_of_task(job));

@@ -19,5 +19,5 @@ mod waitlist;
 pub use blocked_list::{BlockCursor, BlockEntry, BlockedList};
 pub use capacity_profile::CapacityProfile;
 pub use head_reservation::{BackfillWindow, HeadReservation};
-pub use node_fit::{fits_machine, take_first};
+pub use node_fit::{TieOrder, fits_machine, take_first};
 pub use waitlist::{HeadOfLine, Waitlist, can_never_start, remaining_spec};

@@ -365,6 +365,7 @@ impl Core {
             Effect::Notify { job, .. } => Some(*job),
             Effect::Start { .. }
             | Effect::SharesChanged { .. }
+            | Effect::GroupParted { .. }
             | Effect::Kill { .. }
             | Effect::Book { .. }
             | Effect::Closed { .. } => None,

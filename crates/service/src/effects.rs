@@ -37,6 +37,8 @@ impl Core {
                 }
             }
             Effect::SharesChanged { node } => self.set_shares(node, step),
+            // Nodes form groups in simulations only.
+            Effect::GroupParted { .. } => {}
             Effect::Kill { job: slot, .. } => {
                 if let Some((task, live)) = self
                     .jobs

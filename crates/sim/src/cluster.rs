@@ -324,6 +324,7 @@ impl<'a> ClusterSim<'a> {
         gate.set_penalty_limit(settings.penalty_limit);
         gate.set_preemption_cost(settings.preemption_cost);
         gate.set_speeds(settings.speeds.relative_to_slowest(settings.nodes));
+        gate.group_nodes();
         match settings.record_level {
             RecordLevel::Outcomes => gate.omit_reservations(),
             RecordLevel::Placements => {}
@@ -539,6 +540,7 @@ impl<'a> ClusterSim<'a> {
                     notice: Notice::Accepted { .. },
                 } => self.state_promise(now, job),
                 Effect::SharesChanged { .. }
+                | Effect::GroupParted { .. }
                 | Effect::Notify {
                     notice: Notice::Queued,
                     ..

@@ -151,12 +151,13 @@ impl<'a> FullSimulation<'a> {
                 Effect::Start { job, .. } if job == self.run_times.me => self.track_tasks(),
                 Effect::SharesChanged { node } => {
                     let view = self.simulation.gate().view(self.now);
-                    let mine = self.tasks.iter_mut().find(|(of, _)| *of == node);
-                    if let Some((_, progress)) = mine {
+                    let tasks = self.tasks.iter_mut();
+                    for (_, progress) in tasks.filter(|(of, _)| view.lead_of(*of) == node) {
                         record_rate(progress, view.node(node), self.run_times.me);
                     }
                 }
-                Effect::Start { .. }
+                Effect::GroupParted { .. }
+                | Effect::Start { .. }
                 | Effect::Notify { .. }
                 | Effect::Closed { .. }
                 | Effect::Kill { .. }

@@ -84,6 +84,7 @@ impl LoggedSimulation {
                 } => self.log.push((secs, "end", job.0)),
                 Effect::Notify { .. }
                 | Effect::SharesChanged { .. }
+                | Effect::GroupParted { .. }
                 | Effect::Kill { .. }
                 | Effect::Book { .. }
                 | Effect::Closed { .. } => {}

@@ -454,6 +454,7 @@ impl AdversarialDriver {
                     ..
                 }
                 | Effect::SharesChanged { .. }
+                | Effect::GroupParted { .. }
                 | Effect::Book { .. } => {}
             }
         }

@@ -6,10 +6,12 @@
 //! | [`hosts`] | promises where hosts close, have devices, or are wanted alone |
 //! | [`limits`] | the limits of a node |
 //! | [`look_ahead`] | predictions, compared with event-by-event runs |
+//! | [`node_groups`] | nodes that hold equal tasks, computed once |
 //! | [`plan`] | what `plan` promises, and that it keeps it |
 
 mod adversarial_driver;
 mod hosts;
 mod limits;
 mod look_ahead;
+mod node_groups;
 mod plan;

@@ -184,6 +184,7 @@ impl Cluster {
                     ..
                 }
                 | Effect::SharesChanged { .. }
+                | Effect::GroupParted { .. }
                 | Effect::Kill { .. }
                 | Effect::Book { .. }
                 | Effect::Closed { .. } => {}

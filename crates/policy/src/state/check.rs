@@ -44,7 +44,7 @@ impl ClusterState {
 
     fn check_node(&self, id: NodeId, holders: u32) -> Result<(), InvariantViolation> {
         let wrong = |what: &str| Err(InvariantViolation(format!("node {}: {what}", id.0)));
-        let node = &self.nodes[id.index()];
+        let node = self.node(id);
         let idle = self.idle.contains(id);
         if node.tasks.is_empty() {
             // A job keeps the nodes of ended tasks in its placement, so shared nodes may be idle.
@@ -56,6 +56,16 @@ impl ClusterState {
         }
         if idle && !self.up.contains(id) {
             return wrong("idle and down");
+        }
+        let lead = self.lead_of(id);
+        if lead != id {
+            let is_member = self.group_of(lead).any(|range| range.contains(id));
+            if idle || lead < id || !is_member || self.lead_of(lead) != lead {
+                return wrong("not one of the busy nodes before its lead");
+            }
+            if !self.nodes[id.index()].tasks.is_empty() {
+                return wrong("has tasks of its own, and a lead");
+            }
         }
         let rates: f64 = node.tasks.iter().map(|task| task.rate).sum();
         if rates > 1.0 + RATE_TOLERANCE {

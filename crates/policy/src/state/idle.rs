@@ -33,16 +33,16 @@ impl NodeSet {
         words.flat_map(set_bits)
     }
 
-    /// Returns the nodes of a range that are in this set and not in another, in ascending order.
+    /// Returns the nodes of a range that are in this set and in neither of two others, in ascending order.
     pub(super) fn nodes_without(
         &self,
-        other: &Self,
+        others: [&Self; 2],
         range: NodeRange,
     ) -> impl Iterator<Item = NodeId> {
-        let words = pieces(range).map(|(word, bits)| {
-            let held = self.words.get(word).copied().unwrap_or(0);
-            let excluded = other.words.get(word).copied().unwrap_or(0);
-            (word, held & bits & !excluded)
+        let words = pieces(range).map(move |(word, bits)| {
+            let in_word = |set: &Self| set.words.get(word).copied().unwrap_or(0);
+            let excluded = in_word(others[0]) | in_word(others[1]);
+            (word, in_word(self) & bits & !excluded)
         });
         words.flat_map(set_bits)
     }
@@ -226,8 +226,12 @@ mod tests {
             nodes.iter().filter(|&node| node % 3 == 0).for_each(|&node| {
                 others.insert(NodeId(node));
             });
-            let without = set.nodes_without(&others, range).map(|node| node.0);
-            prop_assert!(without.eq(inside.iter().copied().filter(|node| node % 3 > 0)));
+            let mut more = NodeSet::default();
+            nodes.iter().filter(|&node| node % 5 == 0).for_each(|&node| {
+                more.insert(NodeId(node));
+            });
+            let without = set.nodes_without([&others, &more], range).map(|node| node.0);
+            prop_assert!(without.eq(inside.iter().copied().filter(|node| node % 3 > 0 && node % 5 > 0)));
             let count = (part * inside.len() as f64) as usize;
             let mut ranges = Vec::new();
             set.take_lowest_in(range, count as u32, &mut ranges);

@@ -55,6 +55,13 @@ impl Node {
         self.speed
     }
 
+    /// Returns true if equal tasks that start on both nodes stay equal.
+    pub(super) fn is_equipped_like(&self, other: &Self) -> bool {
+        self.memory == other.memory
+            && self.speed == other.speed
+            && self.preemption_cost == other.preemption_cost
+    }
+
     /// Returns the sum of the shares; may be above 1.
     pub fn total_share(&self) -> f64 {
         self.total

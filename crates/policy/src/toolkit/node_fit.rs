@@ -1,5 +1,7 @@
 //! Checks of whether a job fits on a machine; selection of the first few of many ranked nodes.
 
+use std::cmp::Reverse;
+
 use tollgate_model::{JobSpec, NodeId, Reason};
 
 use crate::state::View;
@@ -41,40 +43,153 @@ pub fn fits_machine(view: View<'_>, spec: &JobSpec) -> Result<(), Reason> {
     }
 }
 
-/// Appends to `nodes` those of `ranked` that are `allowed`, the lowest ranks first and ties by lowest
-/// index, until `nodes` has `wanted` of them. Sorts and tests only as many nodes as needed.
+/// The order in which nodes of equal rank are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TieOrder {
+    /// The lowest index first.
+    LowestFirst,
+    /// The highest index first.
+    HighestFirst,
+}
+
+/// Appends to `nodes` those that the `allowed` leads of `ranked` stand for, the lowest ranks first and
+/// nodes of equal rank in the order of `ties`, until `nodes` has `wanted` of them. Sorts only as many leads
+/// as needed.
 ///
 /// ```
-/// use tollgate_model::NodeId;
-/// use tollgate_policy::toolkit::take_first;
+/// use tollgate_model::{Instant, NodeId};
+/// use tollgate_policy::toolkit::{TieOrder, take_first};
+/// use tollgate_policy::{ClusterState, View};
 ///
+/// let mut state = ClusterState::default();
+/// state.add_nodes(4);
+/// let view = View::new(&state, Instant::ZERO);
 /// let mut ranked = [(7, NodeId(0)), (3, NodeId(2)), (3, NodeId(1)), (1, NodeId(3))];
 /// let mut nodes = Vec::new();
-/// take_first(&mut ranked, 2, &mut nodes, |node| node != NodeId(3));
+/// let allowed = |node| node != NodeId(3);
+/// take_first(view, &mut ranked, 2, TieOrder::LowestFirst, &mut nodes, allowed);
 /// assert_eq!(nodes, [NodeId(1), NodeId(2)]);
 /// ```
 pub fn take_first(
+    view: View<'_>,
     mut ranked: &mut [(i64, NodeId)],
     wanted: usize,
+    ties: TieOrder,
     nodes: &mut Vec<NodeId>,
     allowed: impl Fn(NodeId) -> bool,
 ) {
     let mut batch = wanted.max(16);
     while !ranked.is_empty() {
-        if batch < ranked.len() {
-            ranked.select_nth_unstable(batch);
-        }
-        let (first, rest) = ranked.split_at_mut(batch.min(ranked.len()));
+        let n_selected = select_ranks(ranked, batch);
+        let (first, rest) = ranked.split_at_mut(n_selected);
         first.sort_unstable();
-        for &mut (_, node) in first {
+        for equals in first.chunk_by(|one, other| one.0 == other.0) {
+            let (from, missing) = (nodes.len(), wanted - nodes.len());
+            let leads = equals.iter().map(|&(_, lead)| lead);
+            let groups = leads
+                .filter(|&lead| allowed(lead))
+                .flat_map(|lead| view.group_of(lead));
+            let equal_nodes = groups.flat_map(|range| range.nodes());
+            match ties {
+                // The nodes of one group are in order.
+                TieOrder::LowestFirst if equals.len() == 1 => {
+                    nodes.extend(equal_nodes.take(missing));
+                }
+                TieOrder::LowestFirst => {
+                    nodes.extend(equal_nodes);
+                    nodes[from..].sort_unstable();
+                }
+                TieOrder::HighestFirst => {
+                    nodes.extend(equal_nodes);
+                    nodes[from..].sort_unstable_by_key(|&node| Reverse(node));
+                }
+            }
+            nodes.truncate(wanted);
             if nodes.len() == wanted {
                 return;
-            }
-            if allowed(node) {
-                nodes.push(node);
             }
         }
         ranked = rest;
         batch *= 2;
+    }
+}
+
+/// Moves the leads with the lowest ranks to the front, more than `batch` if there are so many, and returns
+/// their number. No other lead has one of their ranks.
+fn select_ranks(ranked: &mut [(i64, NodeId)], batch: usize) -> usize {
+    if batch >= ranked.len() {
+        return ranked.len();
+    }
+    let (_, &mut (rank, _), higher) = ranked.select_nth_unstable(batch);
+    let mut n_equal = 0;
+    for at in 0..higher.len() {
+        if higher[at].0 == rank {
+            higher.swap(at, n_equal);
+            n_equal += 1;
+        }
+    }
+    batch + 1 + n_equal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::ClusterState;
+    use proptest::prelude::*;
+    use tollgate_model::{Credits, Instant, Sla, Span, UserId};
+
+    /// Returns the state of a machine on whose nodes jobs of these placements share.
+    fn grouped(jobs: &[Vec<bool>]) -> ClusterState {
+        let mut state = ClusterState::default();
+        state.group_nodes();
+        state.add_nodes(24);
+        for placed in jobs {
+            let nodes: Vec<NodeId> = (0..24)
+                .map(NodeId)
+                .filter(|node| placed[node.index()])
+                .collect();
+            if nodes.is_empty() {
+                continue;
+            }
+            let job = state.insert(JobSpec {
+                submit: Instant::ZERO,
+                estimate: Span::from_secs(60),
+                procs: nodes.len() as u32,
+                memory: 0,
+                needs: Default::default(),
+                user: UserId(0),
+                sla: Sla::default(),
+            });
+            state.start_shared(job, &nodes, Instant::ZERO, Credits::ZERO);
+        }
+        state
+    }
+
+    proptest! {
+        #[test]
+        fn nodes_are_taken_as_if_all_were_sorted(
+            jobs in prop::collection::vec(prop::collection::vec(any::<bool>(), 24), 0..4),
+            ranks in prop::collection::vec(0i64..4, 24),
+            wanted in 1usize..30,
+            highest in any::<bool>(),
+        ) {
+            let state = grouped(&jobs);
+            let view = View::new(&state, Instant::ZERO);
+            let rank = |node: NodeId| ranks[view.lead_of(node).index()];
+            let allowed = |lead: NodeId| lead != NodeId(5);
+            let leads = (0..24).map(NodeId).filter(|&node| view.lead_of(node) == node);
+            let mut ranked: Vec<_> = leads.map(|lead| (rank(lead), lead)).collect();
+            let mut all: Vec<NodeId> = (0..24).map(NodeId).collect();
+            all.retain(|&node| allowed(view.lead_of(node)));
+            if highest {
+                all.reverse();
+            }
+            all.sort_by_key(|&node| rank(node));
+            all.truncate(wanted);
+            let ties = if highest { TieOrder::HighestFirst } else { TieOrder::LowestFirst };
+            let mut taken = Vec::new();
+            take_first(view, &mut ranked, wanted, ties, &mut taken, allowed);
+            prop_assert_eq!(taken, all);
+        }
     }
 }

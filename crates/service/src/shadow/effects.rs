@@ -107,7 +107,8 @@ impl ShadowPolicy {
                 notice: Notice::Accepted { .. } | Notice::Queued,
                 ..
             }
-            | Effect::SharesChanged { .. } => {}
+            | Effect::SharesChanged { .. }
+            | Effect::GroupParted { .. } => {}
         }
     }
 
