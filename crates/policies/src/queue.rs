@@ -48,6 +48,10 @@ pub struct QueuePolicy {
     penalties: PenaltyTotals,
 }
 
+/// Maximum number of waiting jobs of which none is left out of a plan: their reservations cost less than
+/// plans that are soon no longer complete.
+const SHORT_QUEUE: usize = 64;
+
 /// A blocked queue: neither the head nor any other job fits.
 #[derive(Clone, Debug)]
 struct BlockedQueue {
@@ -278,7 +282,9 @@ impl QueuePolicy {
                 plan
             }
             None => {
-                let may_leave_out = only_starts && self.settings.depth == ReservationDepth::All;
+                let is_long = self.queue.len() > SHORT_QUEUE;
+                let may_leave_out =
+                    only_starts && is_long && self.settings.depth == ReservationDepth::All;
                 let reach = if may_leave_out { self.reach } else { Span::MAX };
                 ReservationPlan::of(cx.view(), reach)
             }
