@@ -119,12 +119,12 @@ impl OpenControlFile {
     /// not reset for another one. A control file exists or not, and must never be created.
     fn open(path: &Path, to_write: bool) -> io::Result<Self> {
         let both = OpenOptions::new().read(true).write(true).open(path);
-        let file = both.or_else(|error| match error.kind() {
-            ErrorKind::NotFound => Err(error),
-            _ => OpenOptions::new()
-                .read(!to_write)
-                .write(to_write)
-                .open(path),
+        let file = both.or_else(|error| {
+            if error.kind() == ErrorKind::NotFound {
+                return Err(error);
+            }
+            let mut one = OpenOptions::new();
+            one.read(!to_write).write(to_write).open(path)
         })?;
         N_OPEN.fetch_add(1, Ordering::Relaxed);
         Ok(Self(file))

@@ -180,7 +180,10 @@ fn spawn_reader(
     let (to, answers) = mpsc::channel();
     thread::spawn(move || {
         let (mut line, mut has_news) = (Vec::new(), false);
-        while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+        while lines
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|length| length > 0)
+        {
             let Ok(word) = serde_json::from_slice(&line) else {
                 break;
             };
