@@ -170,7 +170,8 @@ fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<TraceMetadata>
             executable: name(&part.executable),
             queue: name(&part.queue),
         };
-        merged.push(names, part.usage[row], part.estimated[row]);
+        let usage = part.usage.get(row).unwrap_or_default();
+        merged.push(names, usage, part.estimated[row]);
         if tells_attempts {
             let attempts: &[TraceAttempt] = part.attempts.as_ref().map_or(&[], |all| all.of(row));
             merged.push_attempts(attempts);

@@ -125,7 +125,7 @@ fn check(trace: &Trace) {
     let names = trace.metadata.as_ref().expect("was asked for");
     assert!(names.user.len() == rows && names.queue.len() == rows);
     assert!(names.account.len() == rows && names.usage.len() == rows);
-    for usage in &names.usage {
+    for usage in names.usage.iter() {
         assert!(usage.wait.is_none_or(|wait| wait >= Span::ZERO));
         assert!(usage.cpu_time.is_none_or(|time| time >= Span::ZERO));
     }

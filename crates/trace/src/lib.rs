@@ -39,7 +39,8 @@
 //! | [`trace`] | the result of a reader: [`Trace`], [`TraceJob`] and optional columns |
 //! | [`name_column`] | users, groups, accounts, executables and queues as interned names |
 //! | [`attempts`] | the attempts of a job, where a format records more than the last |
-//! | [`usage`] | the usage of a job: wait, processor time, memory, final status |
+//! | [`usage`], [`usage_columns`] | the usage of a job: wait, processor time, memory, final status; that of many jobs |
+//! | [`optional_column`] | columns of values that records often lack |
 //! | [`passthrough_columns`] | columns of a job table that tollgate does not know, passed through |
 //! | [`record_filter`] | the selection of a part of a record |
 //! | [`statistics`] | an overview of a trace, gathered a batch at a time |
@@ -81,6 +82,7 @@ pub mod lsf;
 mod memory_size;
 pub mod name_column;
 pub mod open;
+pub mod optional_column;
 pub mod options;
 mod parse_field;
 mod parse_number;
@@ -99,6 +101,7 @@ pub mod swf;
 pub mod trace;
 mod trace_sink;
 pub mod usage;
+pub mod usage_columns;
 
 pub use attempts::{AttemptColumn, TraceAttempt, TraceAttemptEnd};
 pub use diagnostics::{Diagnostics, Finding, FindingAction, FindingTally, RecordField};

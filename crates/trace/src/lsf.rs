@@ -280,7 +280,7 @@ mod tests {
             requested_memory: Some(Bytes::new(2000 << 20)),
             status: TraceStatus::Completed,
         };
-        assert_eq!(metadata.usage, [usage]);
+        assert_eq!(metadata.usage.iter().collect::<Vec<_>>(), [usage]);
     }
 
     #[test]

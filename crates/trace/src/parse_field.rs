@@ -117,8 +117,8 @@ pub(crate) fn known_span(text: &[u8], field: RecordField) -> Result<Option<Span>
 
 /// Parses a number of units of `unit` bytes, saturating; None if it is negative, so unknown.
 pub(crate) fn bytes(text: &[u8], unit: u64, field: RecordField) -> Result<Option<Bytes>, Finding> {
-    if let Ok(Some(count)) = whole(text) {
-        return Ok(Some(Bytes::new(count).times(unit)));
+    if let Ok(count) = whole(text) {
+        return Ok(count.map(|count| Bytes::new(count).times(unit)));
     }
     let count: f64 = std::str::from_utf8(text)
         .ok()

@@ -163,9 +163,8 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
 
     fn merge_part(&mut self, text: &[u8]) {
         let metadata = self.trace.metadata.as_mut();
-        let whole = metadata.and_then(|metadata| metadata.usage.last_mut());
-        if let Some((whole, part)) = whole.zip(self.format.parse_part(text)) {
-            whole.merge_part(part);
+        if let Some((metadata, part)) = metadata.zip(self.format.parse_part(text)) {
+            metadata.usage.merge_into_last(part);
         }
     }
 }

@@ -7,12 +7,13 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use crate::attempts::{AttemptColumn, TraceAttempt};
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::format::TraceFormat;
-use crate::name_column::{NameColumn, retain_rows};
+use crate::name_column::NameColumn;
+use crate::optional_column::retain_rows;
 use crate::options::ColumnSelection;
-use crate::parse_field;
 use crate::passthrough_columns::PassthroughColumns;
 use crate::peak_use::ProcessorUse;
 use crate::usage::TraceUsage;
+use crate::usage_columns::UsageColumns;
 
 /// A job as a trace records it. This is the truth, which a policy never sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub struct TraceMetadata {
     /// Queue of the submission.
     pub queue: NameColumn,
     /// Usage.
-    pub usage: Vec<TraceUsage>,
+    pub usage: UsageColumns,
     /// Attempts at running the job, if the format records them.
     pub attempts: Option<AttemptColumn>,
     /// Whether the user estimated the run time. Otherwise the estimate of the job is its run time,
@@ -75,8 +76,7 @@ impl TraceMetadata {
             (&mut self.executable, names.executable),
             (&mut self.queue, names.queue),
         ] {
-            let known = (!text.is_empty()).then(|| parse_field::utf8(text, &mut lossy));
-            column.push(known.as_deref());
+            lossy |= column.push_text(text);
         }
         self.usage.push(usage);
         self.estimated.push(estimated);
@@ -102,7 +102,7 @@ impl TraceMetadata {
         for column in [user, group, account, executable, queue] {
             column.retain(keeps);
         }
-        retain_rows(usage, keeps);
+        usage.retain(keeps);
         retain_rows(estimated, keeps);
         if let Some(attempts) = attempts {
             attempts.retain(keeps);
@@ -123,7 +123,7 @@ impl TraceMetadata {
         for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
-        usage.drain(..n);
+        usage.drop_first(n);
         estimated.drain(..n);
         if let Some(attempts) = attempts {
             attempts.drop_first(n);
@@ -282,7 +282,7 @@ impl Trace {
     pub fn usage(&self, row: usize) -> TraceUsage {
         let metadata = self.metadata.as_ref();
         let usage = metadata.and_then(|metadata| metadata.usage.get(row));
-        usage.copied().unwrap_or_default()
+        usage.unwrap_or_default()
     }
 
     /// Removes the first `n` jobs.
@@ -455,7 +455,10 @@ mod tests {
         assert_eq!(cut.slas.unwrap()[0].deadline, Some(Span::from_secs(4)));
         let metadata = cut.metadata.unwrap();
         assert_eq!(metadata.queue.get(1), Some("4"));
-        assert_eq!(metadata.usage[1].wait, Some(Span::from_secs(4)));
+        assert_eq!(
+            metadata.usage.get(1).unwrap().wait,
+            Some(Span::from_secs(4))
+        );
         assert_eq!(cut.extra.unwrap().row(0).next(), Some("3"));
         assert_eq!(trace.clone().last(9), trace);
         assert!(trace.last(0).jobs.is_empty());

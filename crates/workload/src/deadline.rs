@@ -189,7 +189,7 @@ impl CausalDeadlines {
     }
 
     /// Returns the clock of the deadlines, if they follow one.
-    pub(crate) const fn clock(&self) -> Option<&SiteClock> {
+    pub(crate) fn into_clock(self) -> Option<SiteClock> {
         match self {
             Self::Clock(clock) | Self::ClockAsked(clock) => Some(clock),
             Self::Estimate

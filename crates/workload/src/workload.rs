@@ -25,8 +25,10 @@ pub struct Workload {
     origin: Instant,
     mean_runtime: Option<f64>,
     model: SlaModel,
-    /// The deadlines that the trace does not have; None if they follow from true run times.
-    deadlines: Option<CausalDeadlines>,
+    /// By row, what the trace does not have: the deadlines of a model that does not look at true run times.
+    /// None if the model does.
+    deadlines: Option<Vec<Option<Span>>>,
+    clock: Option<SiteClock>,
     counts: DeadlineCounts,
     drawn: SynthesisedSlas,
 }
@@ -107,7 +109,8 @@ impl Workload {
         let mut workload = Self {
             origin: first_submit(&trace),
             model: SlaModel::new(&settings, mean_runtime.unwrap_or_default()),
-            deadlines: CausalDeadlines::new(&settings, &trace, record),
+            deadlines: None,
+            clock: None,
             counts: DeadlineCounts::default(),
             drawn: SynthesisedSlas::default(),
             mean_runtime,
@@ -116,6 +119,10 @@ impl Workload {
             market,
             rows,
         };
+        if let Some(model) = CausalDeadlines::new(&settings, &workload.trace, record) {
+            workload.deadlines = Some(workload.draw_deadlines(&model));
+            workload.clock = model.into_clock();
+        }
         workload.counts = workload.count_deadlines();
         workload.drawn = workload.count_synthesised();
         Ok(workload)
@@ -221,8 +228,8 @@ impl Workload {
     }
 
     /// Returns the clock that drawn deadlines follow, if they follow one.
-    pub fn deadline_clock(&self) -> Option<&SiteClock> {
-        self.deadlines.as_ref().and_then(CausalDeadlines::clock)
+    pub const fn deadline_clock(&self) -> Option<&SiteClock> {
+        self.clock.as_ref()
     }
 
     /// Returns the size of the machine, and its source: see [`Trace::nodes`].
@@ -279,19 +286,32 @@ impl Workload {
         }
     }
 
+    /// Returns the deadline of a job whose record has none.
     fn drawn_deadline(&self, row: usize, runtime: Span) -> Option<Span> {
-        let Some(deadlines) = &self.deadlines else {
-            return Some(self.model.deadline(row as u64, runtime));
-        };
-        let job = &self.trace.jobs[row];
-        let is_requested = self.trace.has_estimate(row) && job.estimate > Span::ZERO;
-        let known = SubmittedJob {
-            row,
-            submit: self.origin + self.submit(job).since(Instant::ZERO),
-            request: is_requested.then_some(job.estimate),
-            user: user_of(&self.trace, row),
-        };
-        deadlines.deadline(&known, &self.model)
+        match &self.deadlines {
+            Some(deadlines) => deadlines[row],
+            None => Some(self.model.deadline(row as u64, runtime)),
+        }
+    }
+
+    /// Draws the deadline of every job that takes part and whose record has none.
+    fn draw_deadlines(&self, model: &CausalDeadlines) -> Vec<Option<Span>> {
+        let mut deadlines = vec![None; self.trace.jobs.len()];
+        for row in self.rows.iter() {
+            if traced_sla(&self.trace, row).deadline.is_some() {
+                continue;
+            }
+            let job = &self.trace.jobs[row];
+            let is_requested = self.trace.has_estimate(row) && job.estimate > Span::ZERO;
+            let known = SubmittedJob {
+                row,
+                submit: self.origin + self.submit(job).since(Instant::ZERO),
+                request: is_requested.then_some(job.estimate),
+                user: user_of(&self.trace, row),
+            };
+            deadlines[row] = model.deadline(&known, &self.model);
+        }
+        deadlines
     }
 
     fn count_deadlines(&self) -> DeadlineCounts {

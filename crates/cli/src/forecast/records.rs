@@ -274,7 +274,7 @@ impl<'a> TraceColumns<'a> {
 
     fn entry(&self, row: usize, record: CompletedJob) -> JobUsageRecord {
         const MEBI: f64 = 1_048_576.0;
-        let usage = self.names.usage.get(row).copied().unwrap_or_default();
+        let usage = self.names.usage.get(row).unwrap_or_default();
         JobUsageRecord {
             record,
             cpu_time: usage.cpu_time,

@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((job.number, job.procs), (7, 2));
         assert_eq!(job.runtime, Span::from_secs(240));
         let metadata = trace.metadata.unwrap();
-        let usage = metadata.usage[0];
+        let usage = metadata.usage.get(0).unwrap();
         assert_eq!(usage.wait, Some(Span::from_secs(60)));
         assert_eq!(usage.cpu_time, Some(Span::from_secs(7)));
         assert_eq!(usage.peak_memory, Some(Bytes::new(12 << 20)));
@@ -266,8 +266,8 @@ mod tests {
         assert_eq!(trace.jobs[0].runtime, record_reader::NEVER_RAN);
         assert_eq!(trace.jobs[1].runtime, Span::from_secs(60));
         let usage = &trace.metadata.unwrap().usage;
-        assert_eq!(usage[1].wait, Some(Span::from_secs(50_400)));
-        assert_eq!(usage[1].status, TraceStatus::Cancelled);
+        assert_eq!(usage.get(1).unwrap().wait, Some(Span::from_secs(50_400)));
+        assert_eq!(usage.get(1).unwrap().status, TraceStatus::Cancelled);
         assert_eq!(trace.diagnostics.count(Finding::SharedNumber), 1);
         assert_eq!(trace.diagnostics.count(Finding::OutOfOrder), 0);
     }

@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(metadata.user.get(0), Some("an\"n"));
         assert_eq!(metadata.group.get(0), Some("staff"));
         assert_eq!(
-            metadata.usage[0],
+            metadata.usage.get(0).unwrap(),
             TraceUsage {
                 wait: Some(Span::from_secs(10)),
                 cpu_time: Some(Span::from_secs(56)),

@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(metadata.user.get(0), Some("ann"));
         assert_eq!(metadata.account.get(0), Some("acc"));
         assert_eq!(metadata.executable.get(0), Some("a.job"));
-        let memory = metadata.usage[0].requested_memory;
+        let memory = metadata.usage.get(0).unwrap().requested_memory;
         assert_eq!(memory, Some(Bytes::new(1000 << 30)));
         assert!(trace.diagnostics.is_empty());
     }

@@ -325,9 +325,9 @@ mod tests {
         assert_eq!((job.number, job.procs), (7, 4));
         assert_eq!(job.estimate, Span::from_secs(1800));
         let (old, new) = (old.metadata.unwrap(), new.metadata.unwrap());
-        assert_eq!(old.usage[0], new.usage[0]);
+        assert_eq!(old.usage.get(0).unwrap(), new.usage.get(0).unwrap());
         assert_eq!(
-            old.usage[0],
+            old.usage.get(0).unwrap(),
             TraceUsage {
                 wait: Some(Span::from_secs(60)),
                 cpu_time: Some(Span::from_micros(59_500_000)),

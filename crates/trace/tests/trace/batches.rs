@@ -43,7 +43,7 @@ fn rows(trace: &Trace) -> impl Iterator<Item = String> {
         format!(
             "{job:?} {:?} {:?} {:?} {} {:?}",
             metadata.user.get(row),
-            metadata.usage[row],
+            metadata.usage.get(row).unwrap(),
             trace.slas.as_ref().map(|slas| slas[row]),
             trace.has_estimate(row),
             extra(row),

@@ -64,7 +64,7 @@ fn directory_jobs_are_in_submission_order_with_all_columns() {
     let metadata = trace.metadata.as_ref().unwrap();
     let users: Vec<_> = (0..4).map(|row| metadata.user.get(row)).collect();
     assert_eq!(users, [Some("ann"), None, Some("ann"), Some("bob")]);
-    assert_eq!(metadata.usage[2].status.key(), "completed");
+    assert_eq!(metadata.usage.get(2).unwrap().status.key(), "completed");
     assert_eq!(
         trace.slas.as_ref().unwrap()[3].budget.unwrap().as_f64(),
         5.0

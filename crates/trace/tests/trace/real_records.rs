@@ -59,7 +59,7 @@ fn lsf_records_are_read() {
     let metadata = trace.metadata.unwrap();
     assert_eq!(metadata.executable.get(4), Some("/bin/sleep"));
     assert_eq!(metadata.account.get(4), Some("default"));
-    let usage = metadata.usage[4];
+    let usage = metadata.usage.get(4).unwrap();
     assert_eq!(usage.wait, Some(Span::from_secs(1)));
     assert_eq!(usage.peak_memory, Some(Bytes::from_kibibytes(2048)));
     assert_eq!(usage.status, TraceStatus::Completed);
@@ -87,7 +87,7 @@ fn simulator_events_are_read() {
     assert_eq!(widest, Some(256));
     let metadata = trace.metadata.unwrap();
     assert_eq!(metadata.user.names().len(), 64);
-    let memory = metadata.usage[0].requested_memory;
+    let memory = metadata.usage.get(0).unwrap().requested_memory;
     assert_eq!(memory, Some(Bytes::new(500 << 30)));
 }
 
@@ -146,7 +146,10 @@ fn recorded_usage_is_read() {
         return;
     };
     let usage = meta.metadata.unwrap().usage;
-    assert_eq!(usage[0].requested_memory, Some(Bytes::new(64 << 30)));
+    assert_eq!(
+        usage.get(0).unwrap().requested_memory,
+        Some(Bytes::new(64 << 30))
+    );
     let most = usage
         .iter()
         .filter_map(|usage| usage.requested_memory)
@@ -156,7 +159,7 @@ fn recorded_usage_is_read() {
     let Some(aws) = records("slurm/aws-hpc-cost-simulator-sacct-output-v2.txt.gz") else {
         return;
     };
-    let usage = aws.metadata.unwrap().usage[0];
+    let usage = aws.metadata.unwrap().usage.get(0).unwrap();
     assert_eq!(usage.peak_memory, Some(Bytes::from_kibibytes(114_944)));
     assert_eq!(usage.requested_memory, Some(Bytes::new(100 << 20)));
     assert_eq!(usage.cpu_time, Some(Span::from_micros(130_584_000)));
@@ -169,7 +172,10 @@ fn recorded_usage_is_read() {
     let with_memory = usage.iter().filter(|one| one.requested_memory.is_some());
     assert_eq!(with_memory.count(), 4_285);
     // In the first record 31000 MB per node, on one node; in others the total of the resources.
-    assert_eq!(usage[0].requested_memory, Some(Bytes::new(31_000 << 20)));
+    assert_eq!(
+        usage.get(0).unwrap().requested_memory,
+        Some(Bytes::new(31_000 << 20))
+    );
 }
 
 #[test]

@@ -108,8 +108,8 @@ proptest! {
         prop_assert!(same_pattern(&names.executable, &named.executable));
         prop_assert!(same_pattern(&names.queue, &named.queue));
         for (row, usage) in named.usage.iter().enumerate() {
-            prop_assert_eq!(names.usage[row].wait, usage.wait);
-            prop_assert_eq!(names.usage[row].status, usage.status);
+            prop_assert_eq!(names.usage.get(row).unwrap().wait, usage.wait);
+            prop_assert_eq!(names.usage.get(row).unwrap().status, usage.status);
             prop_assert_eq!(read(&written).has_estimate(row), trace.has_estimate(row));
         }
     }

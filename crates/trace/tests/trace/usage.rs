@@ -14,8 +14,8 @@ fn parsed(text: &str) -> Trace {
     read("jobs", text.as_bytes(), ALL).unwrap()
 }
 
-fn usages(trace: &Trace) -> &[TraceUsage] {
-    &trace.metadata.as_ref().unwrap().usage
+fn usages(trace: &Trace) -> Vec<TraceUsage> {
+    trace.metadata.as_ref().unwrap().usage.iter().collect()
 }
 
 fn usage(wait: i64, cpu_time: i64, peak: u64, requested: u64, status: TraceStatus) -> TraceUsage {

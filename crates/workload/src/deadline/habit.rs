@@ -1,6 +1,6 @@
 //! The run times that users know from their earlier jobs.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use tollgate_model::{Instant, Span, UserId};
 use tollgate_trace::Trace;
@@ -41,15 +41,15 @@ impl HabitualRuntimes {
         let mut rows: Vec<usize> = (0..trace.jobs.len()).collect();
         rows.sort_by_key(|&row| trace.jobs[row].submit);
 
-        let mut memory = BTreeMap::new();
+        let mut memories = Memories::default();
         let mut ended = ended.into_iter().peekable();
         let mut medians = vec![None; rows.len()];
         for row in rows {
             let submit = trace.jobs[row].submit;
             while let Some(run) = ended.next_if(|run| run.end <= submit) {
-                remember(&mut memory, &run);
+                memories.remember(&run);
             }
-            medians[row] = recall(&memory, user_of(trace, row), executable_of(trace, row));
+            medians[row] = memories.recall(user_of(trace, row), executable_of(trace, row));
         }
         Self(medians)
     }
@@ -79,47 +79,70 @@ fn executable_of(trace: &Trace, row: usize) -> Option<NameId> {
     trace.metadata.as_ref()?.executable.id(row)
 }
 
-fn remember(memory: &mut BTreeMap<MemoryKey, VecDeque<Span>>, run: &EndedRun) {
-    let keys = [
-        Some((run.user, None)),
-        run.executable.map(|name| (run.user, Some(name))),
-    ];
-    for key in keys.into_iter().flatten() {
-        let runs = memory.entry(key).or_default();
-        if runs.len() == REMEMBERED {
-            runs.pop_front();
+/// What all users remember. Looked up in, never iterated: its order reaches no result.
+#[derive(Default)]
+struct Memories(HashMap<MemoryKey, RecentRuns>);
+
+impl Memories {
+    fn remember(&mut self, run: &EndedRun) {
+        let keys = [
+            Some((run.user, None)),
+            run.executable.map(|name| (run.user, Some(name))),
+        ];
+        for key in keys.into_iter().flatten() {
+            self.0.entry(key).or_default().push(run.runtime);
         }
-        runs.push_back(run.runtime);
+    }
+
+    /// Returns the median of the jobs with the same executable if they are a habit, else of all jobs of
+    /// the user.
+    fn recall(&self, user: UserId, executable: Option<NameId>) -> Option<Span> {
+        let known = |key: MemoryKey| self.0.get(&key).and_then(RecentRuns::habit);
+        let same = executable.and_then(|name| known((user, Some(name))));
+        same.or_else(|| known((user, None)))
     }
 }
 
-/// Returns the median of the jobs with the same executable if they are a habit, else of all jobs of
-/// the user.
-fn recall(
-    memory: &BTreeMap<MemoryKey, VecDeque<Span>>,
-    user: UserId,
-    executable: Option<NameId>,
-) -> Option<Span> {
-    let known = |key: MemoryKey| memory.get(&key).filter(|runs| runs.len() >= HABIT);
-    let same = executable.and_then(|name| known((user, Some(name))));
-    same.or_else(|| known((user, None))).map(median)
+/// The last run times of some jobs, at most [`REMEMBERED`].
+#[derive(Default)]
+struct RecentRuns {
+    /// In the order in which the jobs ended.
+    by_age: VecDeque<Span>,
+    ascending: Vec<Span>,
 }
 
-/// Returns the median; of an even number of run times, the mean of the middle two.
-fn median(runs: &VecDeque<Span>) -> Span {
-    let mut micros: Vec<i64> = runs.iter().map(|run| run.as_micros()).collect();
-    micros.sort_unstable();
-    let middle = micros.len() / 2;
-    Span::from_micros(if micros.len() % 2 == 1 {
-        micros[middle]
-    } else {
-        micros[middle - 1].midpoint(micros[middle])
-    })
+impl RecentRuns {
+    fn push(&mut self, runtime: Span) {
+        if self.by_age.len() == REMEMBERED
+            && let Some(oldest) = self.by_age.pop_front()
+        {
+            let place = self.ascending.partition_point(|&run| run < oldest);
+            self.ascending.remove(place);
+        }
+        self.by_age.push_back(runtime);
+        let place = self.ascending.partition_point(|&run| run < runtime);
+        self.ascending.insert(place, runtime);
+    }
+
+    /// Returns the median, if the run times make a habit; of an even number of run times, the mean of the
+    /// middle two.
+    fn habit(&self) -> Option<Span> {
+        let runs = &self.ascending;
+        let (middle, is_odd) = (runs.len() / 2, runs.len() % 2 == 1);
+        (runs.len() >= HABIT).then(|| match is_odd {
+            true => runs[middle],
+            false => {
+                let [low, high] = [runs[middle - 1], runs[middle]].map(Span::as_micros);
+                Span::from_micros(low.midpoint(high))
+            }
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use tollgate_trace::trace::RecordNames;
     use tollgate_trace::{TraceJob, TraceMetadata, TraceUsage};
 
@@ -192,5 +215,20 @@ mod tests {
         let last = whole.clone().last(1);
         assert_eq!(secs(&HabitualRuntimes::of(&last, &whole)), [Some(50.5)]);
         assert_eq!(secs(&HabitualRuntimes::of(&last, &last)), [None]);
+    }
+
+    proptest! {
+        #[test]
+        fn habit_is_the_median_of_the_last_runs(runs in prop::collection::vec(0i64..9, 0..60)) {
+            let mut recent = RecentRuns::default();
+            for (n, &micros) in runs.iter().enumerate() {
+                recent.push(Span::from_micros(micros));
+                let mut last = runs[(n + 1).saturating_sub(REMEMBERED)..=n].to_vec();
+                last.sort_unstable();
+                let middle = last[(last.len() - 1) / 2].midpoint(last[last.len() / 2]);
+                let expected = (last.len() >= HABIT).then_some(Span::from_micros(middle));
+                prop_assert_eq!(recent.habit(), expected);
+            }
+        }
     }
 }
