@@ -237,7 +237,7 @@ impl Gate {
     /// price.
     ///
     /// # Errors
-    /// If the job is not held, or not all of the nodes are idle. Then nothing changes.
+    /// If the job is not held, or not all of the nodes can take it. Then nothing changes.
     pub fn start_follower(
         &mut self,
         now: Instant,
@@ -246,11 +246,13 @@ impl Gate {
         effects: &mut Vec<Effect>,
     ) -> Result<(), InputError> {
         let held = self.state.find_job(job).ok_or(InputError::UnknownJob)?;
-        if held.phase != JobPhase::Held || !self.state.are_idle(nodes) {
+        if held.phase != JobPhase::Held {
             return Err(InputError::NotHeld);
         }
-        self.context(now, effects).start_held(job, nodes);
-        self.policy.continued(View::new(&self.state, now), job);
+        let mut cx = PolicyContext::new(&mut self.state, &mut self.alarms, effects, now);
+        if !self.policy.start_follower(&mut cx, job, nodes) {
+            return Err(InputError::NotHeld);
+        }
         self.verify(now);
         Ok(())
     }

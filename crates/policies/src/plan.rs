@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Distribution, Instant, JobId, JobSpec, Market, OtherReason, PlacementNeeds,
+    Credits, Distribution, Instant, JobId, JobSpec, Market, NodeRange, OtherReason, PlacementNeeds,
     Probability, Reason, Span, UserId,
 };
 use tollgate_policy::toolkit::price::IncentiveFactors;
@@ -612,8 +612,17 @@ impl Policy for PlanPolicy {
         self.tries_waitlist = true;
     }
 
-    fn continued(&mut self, _: View<'_>, id: JobId) {
-        self.running.insert(id);
+    fn start_follower(
+        &mut self,
+        cx: &mut PolicyContext<'_>,
+        job: JobId,
+        nodes: &[NodeRange],
+    ) -> bool {
+        let starts = cx.start_held(job, nodes);
+        if starts {
+            self.running.insert(job);
+        }
+        starts
     }
 
     fn nodes_changed(&mut self, _: View<'_>) {

@@ -12,7 +12,8 @@ mod settings;
 mod slack;
 
 use tollgate_model::{
-    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Reason, Span,
+    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeRange, Reason,
+    Span,
 };
 use tollgate_policy::toolkit::{
     BlockCursor, BlockEntry, BlockedList, HeadReservation, fits_machine, price,
@@ -503,10 +504,19 @@ impl Policy for QueuePolicy {
         self.plan = plan.filter(|_| keeps);
     }
 
-    fn continued(&mut self, view: View<'_>, id: JobId) {
-        let penalty = view.job(id).spec.sla.penalty;
-        self.penalties.running = self.penalties.running + penalty;
-        self.forget_last_pass();
+    fn start_follower(
+        &mut self,
+        cx: &mut PolicyContext<'_>,
+        job: JobId,
+        nodes: &[NodeRange],
+    ) -> bool {
+        let starts = cx.start_held(job, nodes);
+        if starts {
+            let penalty = cx.job(job).spec.sla.penalty;
+            self.penalties.running = self.penalties.running + penalty;
+            self.forget_last_pass();
+        }
+        starts
     }
 
     fn nodes_changed(&mut self, _: View<'_>) {

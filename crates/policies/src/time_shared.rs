@@ -5,11 +5,13 @@
 
 use std::fmt::Debug;
 
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
+use tollgate_model::{
+    Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange, Reason, Sla,
+};
 use tollgate_policy::toolkit::{HeadOfLine, Waitlist, can_never_start, remaining_spec};
 use tollgate_policy::{
     AdmissionDecision, InvariantViolation, JobInfo, Node, NodeSharing, NodeTask, Policy,
-    PolicyContext, ProbeScratch, View,
+    PolicyContext, ProbeScratch, SharedStart, View,
 };
 
 /// The admission test and the sharing rule of a family, with an index of the nodes.
@@ -100,6 +102,16 @@ impl<A: NodeAdmission> TimeSharedPolicy<A> {
         }
     }
 
+    /// Sets the shares of the nodes on which a job was just started.
+    fn share_nodes_of(&mut self, cx: &mut PolicyContext<'_>, started: SharedStart) {
+        for &(_, node) in &started.parted {
+            self.admission.update(cx.view(), node);
+        }
+        for node in started.leads {
+            self.set_shares_of(cx, node, None);
+        }
+    }
+
     /// Brings the tasks of each job into step, after shares were set. All changes of an instant are
     /// made before, because a job that starts or ends sets the shares of its nodes one by one.
     fn couple(&mut self, cx: &mut PolicyContext<'_>) {
@@ -168,6 +180,20 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
         self.waitlist.remove(view, job);
     }
 
+    fn start_follower(
+        &mut self,
+        cx: &mut PolicyContext<'_>,
+        job: JobId,
+        nodes: &[NodeRange],
+    ) -> bool {
+        let started = cx.start_held_shared(job, nodes);
+        let starts = started.is_some();
+        started
+            .into_iter()
+            .for_each(|started| self.share_nodes_of(cx, started));
+        starts
+    }
+
     fn nodes_changed(&mut self, view: View<'_>) {
         self.admission.resize(view.n_nodes() as usize);
     }
@@ -196,12 +222,7 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
                 Ok(price) => {
                     self.waitlist.remove(cx.view(), job);
                     let started = cx.start_shared(job, &scratch.nodes, price);
-                    for &(_, node) in &started.parted {
-                        self.admission.update(cx.view(), node);
-                    }
-                    for node in started.leads {
-                        self.update_shares(cx, node);
-                    }
+                    self.share_nodes_of(cx, started);
                 }
                 Err(reason) if can_never_start(cx.job(job), reason) => {
                     self.waitlist.remove(cx.view(), job);

@@ -190,11 +190,30 @@ impl<'a> PolicyContext<'a> {
         self.announce_start(job, price, new);
     }
 
-    /// Starts a held job exclusively on these idle nodes, free of charge.
-    pub fn start_held(&mut self, job: JobId, nodes: &[NodeRange]) {
+    /// Starts a held job exclusively on these nodes, free of charge. Returns false, and changes nothing, if
+    /// one of them is not idle.
+    pub fn start_held(&mut self, job: JobId, nodes: &[NodeRange]) -> bool {
+        if !self.state.are_idle(nodes) {
+            return false;
+        }
         let new = self.state.job(job).accepted.is_none();
         self.state.start_held(job, nodes, self.now, Credits::ZERO);
         self.announce_start(job, Credits::ZERO, new);
+        true
+    }
+
+    /// Starts a held job on these nodes beside the tasks that run there, free of charge, as
+    /// [`PolicyContext::start_shared`] starts a queued one. Returns None, and changes nothing, if one of them
+    /// is down or has no room.
+    pub fn start_held_shared(&mut self, job: JobId, nodes: &[NodeRange]) -> Option<SharedStart> {
+        let spec = self.state.job(job).spec;
+        let nodes: Vec<NodeId> = nodes.iter().flat_map(|range| range.nodes()).collect();
+        let takes = |&node: &NodeId| self.is_up(node) && self.has_capacity(node, &spec);
+        if !nodes.iter().all(takes) {
+            return None;
+        }
+        self.state.set_held(job, false);
+        Some(self.start_shared(job, &nodes, Credits::ZERO))
     }
 
     /// Starts a queued job on these nodes beside the tasks that run there. The shares of the returned leads

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Distribution, Instant, JobId, JobSpec, NodeId, Probability, Reason, Sla,
+    Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange, Probability, Reason, Sla,
 };
 
 use crate::context::{InvariantViolation, PolicyContext};
@@ -165,9 +165,17 @@ pub trait Policy: ClonePolicy + Debug + Send {
     /// the old attempt. Does nothing by default.
     fn ended(&mut self, _: View<'_>, _: JobId) {}
 
-    /// Records that a held job was started without the policy's doing, on the nodes of a job of the same
-    /// array that ended at this instant. Does nothing by default.
-    fn continued(&mut self, _: View<'_>, _: JobId) {}
+    /// Starts a held job in the place of a job of the same array that ended on these nodes at this instant.
+    /// The job has no deadline and no price. Returns false, and changes nothing, if the nodes cannot take it.
+    /// By default the job gets the nodes for itself, if they are idle.
+    fn start_follower(
+        &mut self,
+        cx: &mut PolicyContext<'_>,
+        job: JobId,
+        nodes: &[NodeRange],
+    ) -> bool {
+        cx.start_held(job, nodes)
+    }
 
     /// Records that nodes came or went. Does nothing by default.
     fn nodes_changed(&mut self, _: View<'_>) {}

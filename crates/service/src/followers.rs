@@ -8,8 +8,9 @@
 //! before it is reported.
 //!
 //! Followers are few, and go back to the queue if they have not started within a second, so that hardly any
-//! job waits longer for them. None exist where nodes are shared, users pay, or a shadow policy is followed,
-//! nor of tasks with a deadline or with needs besides processors and memory.
+//! job waits longer for them. Where nodes are shared, a follower takes the place of the task before it, with
+//! its share. None exist where users pay or a shadow policy is followed, nor of tasks with a deadline or with
+//! needs besides processors and memory.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;
@@ -97,7 +98,7 @@ impl Core {
     /// Decides which tasks follow those that run.
     pub(crate) fn add_followers(&mut self, step: &mut StepOutput) {
         let rules = &self.rules;
-        if self.shadow.is_some() || rules.market != Market::None || rules.policy.shares_nodes() {
+        if self.shadow.is_some() || rules.market != Market::None {
             return;
         }
         let local = self.gate.worker(LOCAL_WORKER);
@@ -113,12 +114,12 @@ impl Core {
             if self.do_others_wait(job) {
                 continue;
             }
-            for (first, nodes) in self.running_of(job, local.nodes) {
+            for (first, nodes, share) in self.running_of(job, local.nodes) {
                 let chain = self.jobs.followers_of(first);
                 // Many at a time: each call of the engine waits for the disk.
                 if chain.len() * 2 <= most {
                     let last = chain.last().copied().unwrap_or(first);
-                    self.extend(last, most - chain.len(), &nodes, step);
+                    self.extend(last, most - chain.len(), (&nodes, share), step);
                 }
             }
         }
@@ -131,8 +132,13 @@ impl Core {
         })
     }
 
-    /// Returns the running attempts of an array that are on these nodes alone, with their nodes.
-    fn running_of(&self, job: u64, nodes: NodeRange) -> Vec<(AttemptId, Vec<NodeRange>)> {
+    /// Returns the running attempts of an array that are on these nodes alone, with their nodes, and their
+    /// rates there if they share them.
+    fn running_of(
+        &self,
+        job: u64,
+        nodes: NodeRange,
+    ) -> Vec<(AttemptId, Vec<NodeRange>, Option<f64>)> {
         let view = self.gate.view(self.now);
         let is_within = |range: &NodeRange| {
             nodes.first <= range.first && range.first + range.len <= nodes.first + nodes.len
@@ -143,8 +149,8 @@ impl Core {
         });
         running
             .map(|(task, live)| {
-                let placement = view.job(live.slot).placement();
-                (live.attempt_key(task), placement.to_vec())
+                let placement = view.job(live.slot).placement().to_vec();
+                (live.attempt_key(task), placement, self.rate_of(live.slot))
             })
             .collect()
     }
@@ -154,7 +160,7 @@ impl Core {
         &mut self,
         mut last: AttemptId,
         n: usize,
-        nodes: &[NodeRange],
+        (nodes, share): (&[NodeRange], Option<f64>),
         step: &mut StepOutput,
     ) {
         for _ in 0..n {
@@ -180,6 +186,8 @@ impl Core {
                 nodes: nodes.iter().flat_map(|range| range.nodes()).collect(),
                 after: Some(last),
             });
+            let share = share.map(|rate| EngineAction::SetShare { attempt, rate });
+            step.actions.extend(share);
             last = attempt;
         }
     }

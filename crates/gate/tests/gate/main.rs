@@ -3,6 +3,7 @@
 //! | module | behaviour |
 //! |---|---|
 //! | [`adversarial_driver`] | reports that come late, twice or out of order |
+//! | [`followers`] | jobs that start in the place of another one |
 //! | [`hosts`] | promises where hosts close, have devices, or are wanted alone |
 //! | [`limits`] | the limits of a node |
 //! | [`look_ahead`] | predictions, compared with event-by-event runs |
@@ -10,6 +11,7 @@
 //! | [`plan`] | what `plan` promises, and that it keeps it |
 
 mod adversarial_driver;
+mod followers;
 mod hosts;
 mod limits;
 mod look_ahead;

@@ -57,6 +57,13 @@ impl RunnerSupervisor {
         }
     }
 
+    /// Returns the share of the attempt that another one follows: its follower has it until it gets its own.
+    pub(crate) fn share_before(&self, follower: AttemptId) -> Option<f64> {
+        let task = self.tasks.get(&follower);
+        let before = task.filter(|task| !task.has_own_share)?.launch.after?;
+        self.tasks.get(&before).map(|task| task.launch.share)
+    }
+
     /// Returns all attempts, each after the one that it follows.
     pub(crate) fn in_order_of_starts(&self) -> Vec<AttemptId> {
         let mut order = Vec::new();

@@ -241,6 +241,7 @@ impl RunnerSupervisor {
                 continue;
             };
             task.launch.share = *share;
+            task.has_own_share = true;
             let nodes = task.launch.nodes.len();
             if let Some(process) = task.process()
                 && let Err(error) = process.group.set_share(*share, nodes)

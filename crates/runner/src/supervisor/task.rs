@@ -18,6 +18,8 @@ pub(crate) struct RunnerTask {
     /// The slot that has the attempt or had it; None before, and of an adopted attempt.
     pub(crate) slot: Option<usize>,
     pub(crate) started: Option<AttemptStart>,
+    /// Whether the service has set its share since it was submitted.
+    pub(crate) has_own_share: bool,
     /// The first reason for which the attempt was asked to end.
     pub(crate) killed: Option<KillReason>,
 }
@@ -49,6 +51,7 @@ impl RunnerTask {
             state: RunnerTaskState::Queued,
             slot: None,
             started: None,
+            has_own_share: false,
             killed: None,
         }
     }

@@ -163,7 +163,15 @@ impl ServiceSimulation {
 
     /// Creates a run with arrays of short tasks under a policy that lets tasks follow each other.
     pub(crate) fn of_short_tasks(seed: u64) -> Self {
-        let policies = ["easy", "plan", "fcfs", "conservative", "edf-bf"];
+        let policies = [
+            "easy",
+            "plan",
+            "fcfs",
+            "conservative",
+            "edf-bf",
+            "libra-risk",
+            "tail-risk",
+        ];
         let name = policies[seed as usize % policies.len()];
         let rules = rules(name, Market::None);
         Self {
