@@ -652,7 +652,7 @@ impl ClusterState {
     /// job has no other task. The caller must then set the shares of the lead.
     pub fn end_task(&mut self, id: JobId, lead: NodeId, now: Instant) -> bool {
         let node = &mut self.nodes[lead.index()];
-        let at = node.tasks.iter().position(|task| task.job == id);
+        let at = node.place_of(id);
         node.remove_task(at.expect("the job has a task on this node"), now);
         let is_idle = node.tasks.is_empty() && self.up.contains(lead);
         let job = &mut self.jobs[id.index()];
@@ -733,28 +733,38 @@ impl ClusterState {
     /// the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
     /// a rate changed, in ascending order.
     pub fn couple_rates(&mut self, nodes: &[NodeId], now: Instant) -> Vec<NodeId> {
-        let tasks = nodes.iter().flat_map(|&node| self.node(node).tasks());
-        let mut jobs: Vec<JobId> = tasks.map(|task| task.job).collect();
-        jobs.sort_unstable();
-        jobs.dedup();
+        let mut is_coupled = vec![false; self.jobs.len()];
+        let mut has_changed = vec![false; self.nodes.len()];
         let mut changed = Vec::new();
-        for job in jobs {
-            let placement = self.jobs[job.index()].placement.iter();
-            let nodes = placement.flat_map(|range| range.nodes());
-            let nodes: Vec<NodeId> = nodes.filter(|&node| self.lead_of(node) == node).collect();
-            let speeds = nodes
-                .iter()
-                .filter_map(|&id| self.node(id).speed_of_task(job));
-            let speed = speeds.fold(f64::INFINITY, f64::min);
-            for id in nodes {
-                let node = &mut self.nodes[id.index()];
-                if node.set_rate(job, speed / node.speed.as_f64(), now) {
-                    changed.push(id);
+        // By lead of a job: the place of its task there. Kept for the memory.
+        let mut places: Vec<(NodeId, usize)> = Vec::new();
+        for &node in nodes {
+            for at in 0..self.node(node).tasks().len() {
+                let job = self.node(node).tasks()[at].job;
+                // What is set for one job makes no difference to another one.
+                if std::mem::replace(&mut is_coupled[job.index()], true) {
+                    continue;
+                }
+                places.clear();
+                let placement = self.jobs[job.index()].placement.iter();
+                let leads = placement.flat_map(|range| range.nodes());
+                let leads = leads.filter(|&node| self.lead_of(node) == node);
+                let place = |id: NodeId| Some((id, self.nodes[id.index()].place_of(job)?));
+                places.extend(leads.filter_map(place));
+                let speeds = places
+                    .iter()
+                    .map(|&(id, at)| self.nodes[id.index()].speed_of_task(at));
+                let speed = speeds.fold(f64::INFINITY, f64::min);
+                for &(id, at) in &places {
+                    let node = &mut self.nodes[id.index()];
+                    let is_new = node.set_rate(at, speed / node.speed.as_f64(), now);
+                    if is_new && !std::mem::replace(&mut has_changed[id.index()], true) {
+                        changed.push(id);
+                    }
                 }
             }
         }
         changed.sort_unstable();
-        changed.dedup();
         changed
     }
 

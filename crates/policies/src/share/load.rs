@@ -109,10 +109,10 @@ impl NodeLoads {
         dues[tasks.len()..].fill(f64::INFINITY);
         for (at, task) in tasks.iter().enumerate() {
             let due = task.due.as_micros() as f64;
-            let regime = ShareRegime::of(task.estimate - task.work, (due - now) * 1e-6);
             // The share that the task needs now, which may have been set earlier. The work left is
             // share x time left.
-            let share = weights::share(settings, task, task.work, node.since());
+            let (share, regime) =
+                weights::share_and_regime(settings, task, task.work, node.since());
             let cell = match regime {
                 ShareRegime::Regular => ShareCurve {
                     constant: task.rate,

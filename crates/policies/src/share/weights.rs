@@ -50,7 +50,7 @@ pub(super) enum ShareRegime {
 }
 
 impl ShareRegime {
-    pub(super) fn of(work_left: f64, time_left: f64) -> Self {
+    fn of(work_left: f64, time_left: f64) -> Self {
         if time_left <= TOLERANCE_S {
             Self::Expired
         } else if work_left <= TOLERANCE_S {
@@ -63,10 +63,23 @@ impl ShareRegime {
 
 /// Returns the share of a task that has done `work` seconds of work by `now`.
 pub(super) fn share(settings: &ShareParams, task: &NodeTask, work: f64, now: Instant) -> f64 {
+    share_and_regime(settings, task, work, now).0
+}
+
+/// Returns the share of a task that has done `work` seconds of work by `now`, and the law that it follows.
+#[inline]
+pub(super) fn share_and_regime(
+    settings: &ShareParams,
+    task: &NodeTask,
+    work: f64,
+    now: Instant,
+) -> (f64, ShareRegime) {
     let (work_left, time_left) = (task.estimate - work, task.time_left(now));
-    match ShareRegime::of(work_left, time_left) {
+    let regime = ShareRegime::of(work_left, time_left);
+    let share = match regime {
         ShareRegime::Expired => settings.expired.share(task.requested, time_left),
         ShareRegime::Overrun => settings.overrun.share(task.requested, time_left),
         ShareRegime::Regular => work_left / time_left,
-    }
+    };
+    (share, regime)
 }

@@ -77,19 +77,22 @@ impl Node {
         }
     }
 
-    /// Returns the speed with which the task of a job may progress, in seconds of work on the slowest node
-    /// per second; None without such a task.
-    pub(super) fn speed_of_task(&self, job: JobId) -> Option<f64> {
-        let task = self.tasks.iter().find(|task| task.job == job);
-        task.map(|task| self.part_of(task) * self.speed.as_f64())
+    /// Returns the place of the task of a job; None without such a task.
+    pub(super) fn place_of(&self, job: JobId) -> Option<usize> {
+        self.tasks.iter().position(|task| task.job == job)
     }
 
-    /// Sets the rate of the task of a job from `now` on, if the job has one. Returns whether it changed.
-    pub(super) fn set_rate(&mut self, job: JobId, rate: f64, now: Instant) -> bool {
-        let at = self.tasks.iter().position(|task| task.job == job);
-        let Some(at) = at.filter(|&at| self.tasks[at].rate != rate) else {
+    /// Returns the speed with which the task at this place may progress, in seconds of work on the slowest
+    /// node per second.
+    pub(super) fn speed_of_task(&self, at: usize) -> f64 {
+        self.part_of(&self.tasks[at]) * self.speed.as_f64()
+    }
+
+    /// Sets the rate of the task at this place from `now` on. Returns whether it changed.
+    pub(super) fn set_rate(&mut self, at: usize, rate: f64, now: Instant) -> bool {
+        if self.tasks[at].rate == rate {
             return false;
-        };
+        }
         self.advance(now);
         self.tasks[at].set_rate(rate);
         true

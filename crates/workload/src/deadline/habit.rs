@@ -18,9 +18,6 @@ const HABIT: usize = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HabitualRuntimes(Vec<Option<Span>>);
 
-/// The jobs that a user remembers together: those with one executable, or all of them.
-type MemoryKey = (UserId, Option<NameId>);
-
 /// A run that has ended.
 #[derive(Clone, Copy)]
 struct EndedRun {
@@ -79,28 +76,39 @@ fn executable_of(trace: &Trace, row: usize) -> Option<NameId> {
     trace.metadata.as_ref()?.executable.id(row)
 }
 
-/// What all users remember. Looked up in, never iterated: its order reaches no result.
+/// What all users remember.
 #[derive(Default)]
-struct Memories(HashMap<MemoryKey, RecentRuns>);
+struct Memories {
+    /// By user, the unknown one first: all jobs.
+    of_users: Vec<RecentRuns>,
+    /// The jobs with one executable. Looked up in, never iterated: its order reaches no result.
+    of_executables: HashMap<(UserId, NameId), RecentRuns>,
+}
 
 impl Memories {
     fn remember(&mut self, run: &EndedRun) {
-        let keys = [
-            Some((run.user, None)),
-            run.executable.map(|name| (run.user, Some(name))),
-        ];
-        for key in keys.into_iter().flatten() {
-            self.0.entry(key).or_default().push(run.runtime);
+        let user = place_of(run.user);
+        if user >= self.of_users.len() {
+            self.of_users.resize_with(user + 1, RecentRuns::default);
+        }
+        self.of_users[user].push(run.runtime);
+        if let Some(executable) = run.executable {
+            let runs = self.of_executables.entry((run.user, executable));
+            runs.or_default().push(run.runtime);
         }
     }
 
     /// Returns the median of the jobs with the same executable if they are a habit, else of all jobs of
     /// the user.
     fn recall(&self, user: UserId, executable: Option<NameId>) -> Option<Span> {
-        let known = |key: MemoryKey| self.0.get(&key).and_then(RecentRuns::habit);
-        let same = executable.and_then(|name| known((user, Some(name))));
-        same.or_else(|| known((user, None)))
+        let same = executable.and_then(|name| self.of_executables.get(&(user, name))?.habit());
+        same.or_else(|| self.of_users.get(place_of(user))?.habit())
     }
+}
+
+/// Returns the place of a user: 0 for the unknown one, whose number is the highest, and then in order.
+const fn place_of(user: UserId) -> usize {
+    user.0.wrapping_add(1) as usize
 }
 
 /// The last run times of some jobs, at most [`REMEMBERED`].
