@@ -42,7 +42,8 @@ pub(super) fn run<const S: usize, const L: usize, const TRENDING: bool>(
 ) -> [SearchPoint; S] {
     while searches.iter().any(|search| !search.is_done()) {
         let asked = searches.each_ref().map(SimplexSearch::asked);
-        let constants = std::array::from_fn(|i| searches[i / 2].form.constants(asked[i / 2][i % 2]));
+        let constants =
+            std::array::from_fn(|i| searches[i / 2].form.constants(asked[i / 2][i % 2]));
         let losses: [f64; L] = EtsModel::losses::<L, TRENDING>(values, constants);
         for (search, losses) in searches.iter_mut().zip(losses.as_chunks().0) {
             search.learn(*losses);

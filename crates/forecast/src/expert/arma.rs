@@ -239,13 +239,7 @@ impl<const P: usize, const Q: usize> ArmaFollower<P, Q> {
 
 /// Forecasts one step ahead, with the latest of `shocks` first.
 #[inline(always)]
-fn forecast_next(
-    mean: f64,
-    ar: &[f64],
-    ma: &[f64],
-    values: &[f64],
-    shocks: &[f64],
-) -> f64 {
+fn forecast_next(mean: f64, ar: &[f64], ma: &[f64], values: &[f64], shocks: &[f64]) -> f64 {
     let past = values.iter().rev().map(|value| value - mean);
     let regression: f64 = ar.iter().zip(past).map(|(c, x)| c * x).sum();
     let average: f64 = ma.iter().zip(shocks).map(|(c, e)| c * e).sum();
