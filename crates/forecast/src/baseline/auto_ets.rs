@@ -209,7 +209,7 @@ impl EtsForm {
     }
 
     /// Returns the best model of this form with the constants of this point.
-    fn model(self, values: &[f64], point: [f64; 3]) -> EtsModel {
+    pub(super) fn model(self, values: &[f64], point: [f64; 3]) -> EtsModel {
         let constants = [self.constants(point)];
         let [model] = match self {
             Self::Level => EtsModel::with::<1, false>(values, constants),
@@ -224,7 +224,7 @@ impl EtsForm {
     }
 
     /// Returns the search of this form: it starts at the best point of a coarse grid.
-    fn search(self, values: &[f64]) -> SimplexSearch {
+    pub(super) fn search(self, values: &[f64]) -> SimplexSearch {
         let steps = |axis: usize, n: usize| if axis < self.n_free() { n } else { 1 };
         let (n_alpha, n_beta, n_damping) = (8, steps(1, 4), steps(2, 2));
         let mut best = ([0.1, 0.1, 0.5], f64::INFINITY);

@@ -166,3 +166,47 @@ impl SimplexSearch {
 fn along(from: [f64; 3], to: [f64; 3], part: f64) -> [f64; 3] {
     std::array::from_fn(|i| (from[i] + part * (to[i] - from[i])).clamp(0.0, 1.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TRENDS: [EtsForm; 2] = [EtsForm::Trend, EtsForm::Damped];
+    /// No corners: no move leaves them as they are.
+    const NONE: [SearchPoint; 4] = [([f64::NAN; 3], f64::NAN); 4];
+
+    /// Searches alone, with every move, also those that change nothing.
+    fn search_alone<const TRENDING: bool>(values: &[f64], form: EtsForm) -> SearchPoint {
+        let mut search = form.search(values);
+        while !search.is_done() {
+            let constants = search.asked().map(|point| form.constants(point));
+            search.before = NONE;
+            search.learn(EtsModel::losses::<2, TRENDING>(values, constants));
+        }
+        assert_eq!(search.moves, MOVES);
+        search.corners[0]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn searches_side_by_side_find_what_each_finds_alone(
+            values in prop::collection::vec(0.0..9.0f64, 10..60),
+            is_rounded: bool,
+        ) {
+            let rounded = |value: f64| if is_rounded { (value / 4.0).round() } else { value };
+            let values: Vec<f64> = values.into_iter().map(rounded).collect();
+            let [level] = run::<1, 2, false>(&values, [EtsForm::Level.search(&values)]);
+            prop_assert_eq!(level, search_alone::<false>(&values, EtsForm::Level));
+            let found = run::<2, 4, true>(&values, TRENDS.map(|form| form.search(&values)));
+            for (form, found) in TRENDS.into_iter().zip(found) {
+                prop_assert_eq!(found, search_alone::<true>(&values, form));
+            }
+            for (form, (point, loss)) in [(EtsForm::Level, level), (TRENDS[0], found[0]), (TRENDS[1], found[1])] {
+                prop_assert_eq!(form.model(&values, point).smooth(&values).0, loss);
+            }
+        }
+    }
+}
