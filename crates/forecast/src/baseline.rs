@@ -7,6 +7,7 @@ mod auto_arima;
 mod auto_ets;
 mod kpss;
 mod side_by_side;
+mod simplex;
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@
 mod arma;
 mod holt;
 mod location;
+mod one_pass;
 mod smoothing;
 mod trend;
 
@@ -14,6 +15,7 @@ pub use arma::{ArmaModel, ArmaOrder, MIN_POINTS};
 pub use holt::holt;
 pub(crate) use location::median;
 pub use location::{mean_of_last, median_of_last};
+use one_pass::OnePassForecasts;
 use serde::{Deserialize, Serialize};
 pub use smoothing::simple_smoothing;
 pub use trend::{TREND_POINTS, trends};
@@ -134,8 +136,10 @@ impl Expert {
         let alike = history.similar_jobs(asked).into_iter();
         let alike = LastJobs::of(alike.flat_map(|alike| alike.arrived().iter().rev().copied()));
         let same_executable = LastJobs::of(history.same_executable(asked));
+        let one_pass = OnePassForecasts::of(runs, fits);
         Self::ALL.map(|expert| {
-            let ahead = expert.forecast(history, fits, asked, (&trends, &alike, &same_executable));
+            let jobs = (&alike, &same_executable);
+            let ahead = expert.forecast(history, fits, asked, (&trends, &one_pass), jobs);
             Some(ahead?.clamp(0.0, longest + OVERSHOOT))
         })
     }
@@ -145,7 +149,8 @@ impl Expert {
         history: &ClassHistory,
         fits: &FittedModels,
         asked: JobFeatures,
-        (trends, alike, same_executable): (&[f64; 4], &LastJobs, &LastJobs),
+        (trends, one_pass): (&[f64; 4], &OnePassForecasts),
+        (alike, same_executable): (&LastJobs, &LastJobs),
     ) -> Option<f64> {
         let runs = history.runs().arrived();
         match self {
@@ -155,19 +160,19 @@ impl Expert {
             Self::Line => Some(trends[1]),
             Self::Parabola => Some(trends[2]),
             Self::Cubic => Some(trends[3]),
-            Self::Smoothing => simple_smoothing(runs, ALPHA),
-            Self::Holt => holt(runs, ALPHA, BETA),
+            Self::Smoothing => one_pass.smoothing,
+            Self::Holt => one_pass.holt,
             Self::ShortMedian => median_of_last(runs, 5),
             Self::Median => median_of_last(runs, 20),
             Self::LongMedian => history.runs().quantile(0.5),
             Self::Autoregression => fits.autoregression.as_ref()?.forecast(runs),
-            Self::MovingAverage => fits.moving_average.as_ref()?.forecast(runs),
-            Self::Arma => fits.arma.as_ref()?.forecast(runs),
+            Self::MovingAverage => one_pass.moving_average,
+            Self::Arma => one_pass.arma,
             Self::LastAlike => alike.last(),
             Self::MedianAlike => alike.median(),
             Self::LastExecutable => same_executable.last(),
             Self::MedianExecutable => same_executable.median(),
-            Self::Arima => fits.arima.as_ref()?.forecast_integrated(runs),
+            Self::Arima => one_pass.arima,
             Self::RequestRatio => Some(asked.ln_request? + history.ratios().quantile(0.5)?),
         }
     }

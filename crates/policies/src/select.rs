@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`pool`](ComputerPool) | the computers as a batch system sees them: which are free, and since when |
+//! | `recency_lists` | the free computers of each group in order of their release |
 //! | [`login_log`](LoginLog) | statistics of a year of log-ins, for policies that look ahead |
 //! | [`random`](RandomSelect), [`ordered`](FixedOrderSelect), [`expected`](ExpectedCostSelect) | the three families |
 //! | [`builtin`] | the policies by name: one table |
@@ -16,6 +17,7 @@ mod login_log;
 mod ordered;
 mod pool;
 mod random;
+mod recency_lists;
 
 pub use builtin::{BuiltinSelectPolicy, REGISTRY, SelectBuildInputs, UnknownSelectPolicy};
 pub use expected::{CostMeasure, ExpectedCostSelect, LoginKnowledge, WaitRule};

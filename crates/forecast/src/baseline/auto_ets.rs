@@ -2,6 +2,7 @@
 
 use super::auto_arima::corrected_aic;
 use super::side_by_side::SideBySide;
+use super::simplex::{self, SimplexSearch};
 
 /// Minimum number of values for choosing a model.
 const MIN_VALUES: usize = 10;
@@ -9,8 +10,6 @@ const MIN_VALUES: usize = 10;
 const MARGIN: f64 = 1e-4;
 /// Range of the damping: weaker is no damping, stronger no trend.
 const DAMPING: [f64; 2] = [0.8, 0.98];
-/// Number of moves of the simplex.
-const MOVES: usize = 60;
 
 /// An additive-error model in the notation of Hyndman et al. (2008, ch. 2): ETS(A,N,N),
 /// ETS(A,A,N) or ETS(A,Ad,N). There is no season: jobs do not come at equal intervals.
@@ -41,7 +40,15 @@ impl EtsModel {
     /// Fits a model of this form to `values` by the least sum of squared one-step errors, with a
     /// search from the best point of a coarse grid; None for fewer than 10 values.
     pub fn fit(values: &[f64], form: EtsForm) -> Option<Self> {
-        (values.len() >= MIN_VALUES).then(|| form.fit(values).1)
+        if values.len() < MIN_VALUES {
+            return None;
+        }
+        let search = [form.search(values)];
+        let [(point, _)] = match form {
+            EtsForm::Level => simplex::run::<1, 2, false>(values, search),
+            EtsForm::Trend | EtsForm::Damped => simplex::run::<1, 2, true>(values, search),
+        };
+        Some(form.model(values, point))
     }
 
     /// Returns the sum of squared one-step errors over `values`, and the state after them.
@@ -75,8 +82,12 @@ impl EtsModel {
     }
 
     /// Returns the models with these constants and the initial state that fits `values` best: errors
-    /// are linear in the initial state.
-    fn with<const N: usize>(values: &[f64], constants: [[f64; 3]; N], trending: bool) -> [Self; N] {
+    /// are linear in the initial state. Without `TRENDING` no model has a trend, and beta is 0 and phi 1:
+    /// the terms of the trend are left out, which are zero.
+    fn with<const N: usize, const TRENDING: bool>(
+        values: &[f64],
+        constants: [[f64; 3]; N],
+    ) -> [Self; N] {
         let constant = |place: usize| SideBySide(constants.map(|constants| constants[place]));
         let (alpha, beta, phi) = (constant(0), constant(1), constant(2));
         let (zero, one) = (SideBySide::all(0.0), SideBySide::all(1.0));
@@ -86,15 +97,19 @@ impl EtsModel {
         let (mut of_level, mut of_trend) = ([one, zero], [zero, one]);
         let (mut ll, mut lt, mut tt, mut le, mut te) = (zero, zero, zero, zero, zero);
         for value in values {
-            let expected = level + phi * trend;
+            let (mut expected, mut l) = (level, of_level[0]);
+            if TRENDING {
+                expected = expected + phi * trend;
+                l = l + phi * of_level[1];
+            }
             let error = SideBySide::all(*value) - expected;
-            let l = of_level[0] + phi * of_level[1];
             ll = ll + l * l;
             le = le + l * error;
             level = expected + alpha * error;
-            trend = phi * trend + beta * error;
-            of_level = [l * kept, phi * of_level[1] - beta * l];
-            if trending {
+            of_level[0] = l * kept;
+            if TRENDING {
+                trend = phi * trend + beta * error;
+                of_level[1] = phi * of_level[1] - beta * l;
                 let t = of_trend[0] + phi * of_trend[1];
                 lt = lt + l * t;
                 tt = tt + t * t;
@@ -106,7 +121,7 @@ impl EtsModel {
             let [alpha, beta, phi] = constants[i];
             let (ll, lt, tt, le, te) = (ll.0[i], lt.0[i], tt.0[i], le.0[i], te.0[i]);
             let determinant = ll * tt - lt * lt;
-            let (level, trend) = if trending && determinant > 1e-9 * ll * tt {
+            let (level, trend) = if TRENDING && determinant > 1e-9 * ll * tt {
                 let level = (le * tt - te * lt) / determinant;
                 (values[0] + level, (te * ll - le * lt) / determinant)
             } else {
@@ -122,8 +137,13 @@ impl EtsModel {
         })
     }
 
-    /// Returns the sum of squared one-step errors of each model over `values`.
-    fn squared_errors<const N: usize>(models: &[Self; N], values: &[f64]) -> [f64; N] {
+    /// Returns the least sum of squared one-step errors over `values` with each of these constants; as to
+    /// `TRENDING` see [`Self::with`].
+    pub(super) fn losses<const N: usize, const TRENDING: bool>(
+        values: &[f64],
+        constants: [[f64; 3]; N],
+    ) -> [f64; N] {
+        let models = Self::with::<N, TRENDING>(values, constants);
         let constant = |of: fn(&Self) -> f64| SideBySide(models.each_ref().map(of));
         let alpha = constant(|model| model.alpha);
         let beta = constant(|model| model.beta);
@@ -132,11 +152,13 @@ impl EtsModel {
         let mut trend = constant(|model| model.trend);
         let mut squares = SideBySide::all(0.0);
         for value in values {
-            let expected = level + phi * trend;
+            let expected = if TRENDING { level + phi * trend } else { level };
             let error = SideBySide::all(*value) - expected;
             squares = squares + error * error;
             level = expected + alpha * error;
-            trend = phi * trend + beta * error;
+            if TRENDING {
+                trend = phi * trend + beta * error;
+            }
         }
         squares.0
     }
@@ -164,7 +186,7 @@ impl EtsForm {
     }
 
     /// Returns the number of constants in the search.
-    const fn n_free(self) -> usize {
+    pub(super) const fn n_free(self) -> usize {
         match self {
             Self::Level => 1,
             Self::Trend => 2,
@@ -173,7 +195,7 @@ impl EtsForm {
     }
 
     /// Maps a point of the unit cube to constants: alpha, beta as a fraction of alpha, and damping.
-    fn constants(self, point: [f64; 3]) -> [f64; 3] {
+    pub(super) fn constants(self, point: [f64; 3]) -> [f64; 3] {
         let part = |x: f64| MARGIN + (1.0 - 2.0 * MARGIN) * x.clamp(0.0, 1.0);
         let alpha = part(point[0]);
         match self {
@@ -186,28 +208,29 @@ impl EtsForm {
         }
     }
 
-    /// Returns the best models of this form with the constants of these points.
-    fn models<const N: usize>(self, values: &[f64], points: [[f64; 3]; N]) -> [EtsModel; N] {
-        let constants = points.map(|point| self.constants(point));
-        match self {
-            Self::Level => EtsModel::with(values, constants, false),
-            Self::Trend | Self::Damped => EtsModel::with(values, constants, true),
-        }
+    /// Returns the best model of this form with the constants of this point.
+    pub(super) fn model(self, values: &[f64], point: [f64; 3]) -> EtsModel {
+        let constants = [self.constants(point)];
+        let [model] = match self {
+            Self::Level => EtsModel::with::<1, false>(values, constants),
+            Self::Trend | Self::Damped => EtsModel::with::<1, true>(values, constants),
+        };
+        model
     }
 
-    fn losses<const N: usize>(self, values: &[f64], points: [[f64; 3]; N]) -> [f64; N] {
-        EtsModel::squared_errors(&self.models(values, points), values)
+    /// Returns the criterion of the best model of this form whose search has found this loss.
+    fn criterion(self, values: &[f64], squares: f64) -> f64 {
+        corrected_aic(values.len() as f64, squares, self.n_parameters())
     }
 
-    /// Returns the best model of this form: the best point of a coarse grid, then a simplex search
-    /// from there (Nelder & Mead 1965).
-    fn fit(self, values: &[f64]) -> (f64, EtsModel) {
+    /// Returns the search of this form: it starts at the best point of a coarse grid.
+    pub(super) fn search(self, values: &[f64]) -> SimplexSearch {
         let steps = |axis: usize, n: usize| if axis < self.n_free() { n } else { 1 };
         let (n_alpha, n_beta, n_damping) = (8, steps(1, 4), steps(2, 2));
         let mut best = ([0.1, 0.1, 0.5], f64::INFINITY);
         // Four points at once: they are a divisor of the steps of alpha.
         for first in (0..n_alpha * n_beta * n_damping).step_by(4) {
-            let points = std::array::from_fn(|i| {
+            let points: [[f64; 3]; 4] = std::array::from_fn(|i| {
                 let place = first + i;
                 [
                     0.05 + 0.13 * (place / n_damping / n_beta) as f64,
@@ -215,84 +238,19 @@ impl EtsForm {
                     0.25 + 0.5 * (place % n_damping) as f64,
                 ]
             });
-            let losses: [f64; 4] = self.losses(values, points);
+            let constants = points.map(|point| self.constants(point));
+            let losses = match self {
+                Self::Level => EtsModel::losses::<4, false>(values, constants),
+                Self::Trend | Self::Damped => EtsModel::losses::<4, true>(values, constants),
+            };
             for (point, squares) in points.into_iter().zip(losses) {
                 if squares < best.1 {
                     best = (point, squares);
                 }
             }
         }
-        let (point, squares) = self.simplex(values, best);
-        let n = values.len() as f64;
-        let criterion = corrected_aic(n, squares, self.n_parameters());
-        let [model] = self.models(values, [point]);
-        (criterion, model)
+        SimplexSearch::new(self, best)
     }
-
-    /// Returns the lowest point reached by a simplex around `start`; only the searched axes move.
-    fn simplex(self, values: &[f64], start: SearchPoint) -> SearchPoint {
-        let n_free = self.n_free();
-        let mut corners = vec![start];
-        for axis in 0..n_free {
-            let mut point = start.0;
-            point[axis] += if point[axis] > 0.8 { -0.1 } else { 0.1 };
-            let [loss] = self.losses(values, [point]);
-            corners.push((point, loss));
-        }
-        for _ in 0..MOVES {
-            corners.sort_by(|a, b| a.1.total_cmp(&b.1));
-            let worst = corners[n_free];
-            let mut centre = [0.0; 3];
-            for (point, _) in &corners[..n_free] {
-                for (c, x) in centre.iter_mut().zip(point) {
-                    *c += x / n_free as f64;
-                }
-            }
-            // Two losses take hardly longer than one, and mostly one of these two points is taken.
-            let points = [2.0, 0.5].map(|part| along(worst.0, centre, part));
-            let losses = self.losses(values, points);
-            let [reflected, contracted] = [0, 1].map(|i| (points[i], losses[i]));
-            corners[n_free] = if reflected.1 < corners[0].1 {
-                let point = along(worst.0, centre, 3.0);
-                let [loss] = self.losses(values, [point]);
-                if loss < reflected.1 {
-                    (point, loss)
-                } else {
-                    reflected
-                }
-            } else if reflected.1 < corners[n_free - 1].1 {
-                reflected
-            } else {
-                contracted
-            };
-            if corners[n_free].1 >= worst.1 {
-                self.shrink(values, &mut corners);
-            }
-        }
-        corners.sort_by(|a, b| a.1.total_cmp(&b.1));
-        corners[0]
-    }
-
-    /// Moves all corners but the first halfway to the first.
-    fn shrink(self, values: &[f64], corners: &mut [SearchPoint]) {
-        let best = corners[0].0;
-        for pair in corners[1..].chunks_mut(2) {
-            // A single corner is computed twice.
-            let points = [0, pair.len() - 1].map(|i| along(pair[i].0, best, 0.5));
-            let losses = self.losses(values, points);
-            for (i, corner) in pair.iter_mut().enumerate() {
-                *corner = (points[i], losses[i]);
-            }
-        }
-    }
-}
-
-/// A point of the unit cube, and its loss.
-type SearchPoint = ([f64; 3], f64);
-
-/// Returns the point at `part` of the way between two points, within the unit cube.
-fn along(from: [f64; 3], to: [f64; 3], part: f64) -> [f64; 3] {
-    std::array::from_fn(|i| (from[i] + part * (to[i] - from[i])).clamp(0.0, 1.0))
 }
 
 /// The form with the least AICc, as in Hyndman et al. (2008, ch. 5) without seasons and
@@ -309,13 +267,25 @@ impl AutoEts {
         if values.len() < MIN_VALUES {
             return None;
         }
-        let fitted = [EtsForm::Level, EtsForm::Trend, EtsForm::Damped].map(|form| form.fit(values));
+        let of = |form: EtsForm| form.search(values);
+        let [level] = simplex::run::<1, 2, false>(values, [of(EtsForm::Level)]);
+        let trends = [of(EtsForm::Trend), of(EtsForm::Damped)];
+        let [trend, damped] = simplex::run::<2, 4, true>(values, trends);
+        let found = [
+            (EtsForm::Level, level),
+            (EtsForm::Trend, trend),
+            (EtsForm::Damped, damped),
+        ];
+        let fitted = found.map(|(form, (point, loss))| (form.criterion(values, loss), form, point));
         let best = fitted
             .into_iter()
             .reduce(|best, next| if next.0 < best.0 { next } else { best });
-        best.map(|(_, model)| Self {
-            model,
-            states: model.smooth(values).1,
+        best.map(|(_, form, point)| {
+            let model = form.model(values, point);
+            Self {
+                model,
+                states: model.smooth(values).1,
+            }
         })
     }
 

@@ -144,7 +144,7 @@ impl ArmaModel {
 
     /// Passes each shock to `each`, and returns the last q, latest first.
     fn filter(&self, values: &[f64], each: impl FnMut(f64)) -> [f64; MAX_COLUMNS] {
-        // The loops over the coefficients of the experts' models are unrolled.
+        // The loops over the coefficients of common models are unrolled.
         match (self.ar.as_slice(), self.ma.as_slice()) {
             (&[], &[a, b]) => filter(self.mean, &[], &[a, b], values, each),
             (&[a], &[b]) => filter(self.mean, &[a], &[b], values, each),
@@ -174,31 +174,79 @@ fn filter(
 ) -> [f64; MAX_COLUMNS] {
     let mut shocks = [0.0; MAX_COLUMNS];
     for t in ar.len()..values.len() {
-        let shock = values[t] - forecast_next(mean, ar, ma, &values[..t], &shocks);
-        for lag in (1..ma.len()).rev() {
-            shocks[lag] = shocks[lag - 1];
-        }
-        shocks[0] = shock;
-        each(shock);
+        each(follow(mean, ar, ma, &values[..=t], &mut shocks[..ma.len()]));
     }
     shocks
 }
 
+/// Returns the shock of the last value, and puts it before the earlier `shocks`, latest first.
+#[inline(always)]
+fn follow(mean: f64, ar: &[f64], ma: &[f64], values: &[f64], shocks: &mut [f64]) -> f64 {
+    let (value, past) = (values[values.len() - 1], &values[..values.len() - 1]);
+    let shock = value - forecast_next(mean, ar, ma, past, shocks);
+    for lag in (1..shocks.len()).rev() {
+        shocks[lag] = shocks[lag - 1];
+    }
+    if let Some(latest) = shocks.first_mut() {
+        *latest = shock;
+    }
+    shock
+}
+
+/// A model of fixed orders that goes through a series value by value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ArmaFollower<const P: usize, const Q: usize> {
+    /// Whether there is a model: without one nothing is forecast.
+    is_fitted: bool,
+    mean: f64,
+    ar: [f64; P],
+    ma: [f64; Q],
+    /// The last shocks, latest first.
+    shocks: [f64; Q],
+}
+
+impl<const P: usize, const Q: usize> ArmaFollower<P, Q> {
+    /// Creates a follower before any shock. A model of other orders counts as none.
+    pub(super) fn new(model: &Option<ArmaModel>) -> Self {
+        let fitted = model.as_ref().and_then(|model| {
+            let ar = model.ar.as_slice().try_into().ok()?;
+            Some((model.mean, ar, model.ma.as_slice().try_into().ok()?))
+        });
+        let (mean, ar, ma) = fitted.unwrap_or((0.0, [0.0; P], [0.0; Q]));
+        Self {
+            is_fitted: fitted.is_some(),
+            mean,
+            ar,
+            ma,
+            shocks: [0.0; Q],
+        }
+    }
+
+    /// Goes on to the last of `values`, which follows the one before. The first P values have no shock.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, values: &[f64]) {
+        if values.len() > P {
+            follow(self.mean, &self.ar, &self.ma, values, &mut self.shocks);
+        }
+    }
+
+    /// Forecasts one step ahead of the values that it has gone through, as [`ArmaModel::forecast`].
+    pub(super) fn forecast(&self, values: &[f64]) -> Option<f64> {
+        let ahead = forecast_next(self.mean, &self.ar, &self.ma, values, &self.shocks);
+        (self.is_fitted && values.len() >= P && ahead.is_finite()).then_some(ahead)
+    }
+}
+
 /// Forecasts one step ahead, with the latest of `shocks` first.
 #[inline(always)]
-fn forecast_next(
-    mean: f64,
-    ar: &[f64],
-    ma: &[f64],
-    values: &[f64],
-    shocks: &[f64; MAX_COLUMNS],
-) -> f64 {
+fn forecast_next(mean: f64, ar: &[f64], ma: &[f64], values: &[f64], shocks: &[f64]) -> f64 {
     let past = values.iter().rev().map(|value| value - mean);
     let regression: f64 = ar.iter().zip(past).map(|(c, x)| c * x).sum();
     let average: f64 = ma.iter().zip(shocks).map(|(c, e)| c * e).sum();
     mean + regression + average
 }
 
+/// Returns the change to each value but the first.
 fn differences(values: &[f64]) -> Vec<f64> {
     values.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }

@@ -4,17 +4,37 @@
 /// y0; `alpha` and `beta`, both in (0, 1], smooth level and trend. A single value has no trend;
 /// None without values.
 pub fn holt(values: &[f64], alpha: f64, beta: f64) -> Option<f64> {
-    let (&first, rest) = values.split_first()?;
-    let Some(&second) = rest.first() else {
-        return Some(first);
-    };
-    let (mut level, mut trend) = (first, second - first);
-    for value in rest {
-        let before = level;
-        level = alpha * value + (1.0 - alpha) * (level + trend);
-        trend = beta * (level - before) + (1.0 - beta) * trend;
+    let (state, rest) = HoltState::start(values)?;
+    let follow = |state: HoltState, value: &f64| state.follow(*value, alpha, beta);
+    Some(rest.iter().fold(state, follow).forecast())
+}
+
+/// The level and the trend after some values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HoltState {
+    level: f64,
+    trend: f64,
+}
+
+impl HoltState {
+    /// Returns the state after the first of `values`, and the other values; None without values.
+    pub(super) fn start(values: &[f64]) -> Option<(Self, &[f64])> {
+        let (&level, rest) = values.split_first()?;
+        let trend = rest.first().map_or(0.0, |second| second - level);
+        Some((Self { level, trend }, rest))
     }
-    Some(level + trend)
+
+    /// Returns the state after another value.
+    #[inline(always)]
+    pub(super) fn follow(self, value: f64, alpha: f64, beta: f64) -> Self {
+        let level = alpha * value + (1.0 - alpha) * (self.level + self.trend);
+        let trend = beta * (level - self.level) + (1.0 - beta) * self.trend;
+        Self { level, trend }
+    }
+
+    pub(super) fn forecast(self) -> f64 {
+        self.level + self.trend
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,14 @@
 /// of a new value (Chatfield & Yar 1988, eq. for a series without trend). None without values.
 pub fn simple_smoothing(values: &[f64], alpha: f64) -> Option<f64> {
     let (&first, rest) = values.split_first()?;
-    Some(
-        rest.iter()
-            .fold(first, |level, value| level + alpha * (value - level)),
-    )
+    let follow = |level, value: &f64| follow_level(level, *value, alpha);
+    Some(rest.iter().fold(first, follow))
+}
+
+/// Returns the level after another value.
+#[inline(always)]
+pub(super) fn follow_level(level: f64, value: f64, alpha: f64) -> f64 {
+    level + alpha * (value - level)
 }
 
 #[cfg(test)]

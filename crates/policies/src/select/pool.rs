@@ -2,6 +2,8 @@
 
 use tollgate_model::{Instant, NodeId, Power, Span};
 
+use super::recency_lists::RecencyLists;
+
 /// A computer on the campus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CampusComputer {
@@ -28,8 +30,8 @@ pub struct ComputerPool {
     computers: Vec<CampusComputer>,
     groups: Vec<ComputerGroup>,
     group_of: Vec<u32>,
-    /// By group: the free computers, the most recently left at the end.
-    free_by_recency: Vec<Vec<NodeId>>,
+    /// By group: the free computers, the most recently left first.
+    free_by_recency: RecencyLists,
     /// Free computers in arbitrary order.
     free: Vec<NodeId>,
     /// Index of a computer in `free`; [`TAKEN`] if it is not free.
@@ -64,7 +66,7 @@ impl ComputerPool {
         }
         let len = computers.len();
         Self {
-            free_by_recency: groups.iter().map(|group| group.members.clone()).collect(),
+            free_by_recency: RecencyLists::new(&groups, len),
             free: (0..len as u32).map(NodeId).collect(),
             place: (0..len as u32).collect(),
             since: vec![None; len],
@@ -98,7 +100,7 @@ impl ComputerPool {
     /// Returns the most recently left free computer of a group; None if no computer of the group is
     /// free.
     pub fn last_freed(&self, group: usize) -> Option<NodeId> {
-        self.free_by_recency[group].last().copied()
+        self.free_by_recency.first(group)
     }
 
     /// Returns the instant at which a free computer was last left or a taken one was taken; None if
@@ -129,10 +131,7 @@ impl ComputerPool {
             self.place[moved.index()] = place as u32;
         }
         self.place[node.index()] = TAKEN;
-        let left = &mut self.free_by_recency[self.group_of[node.index()] as usize];
-        if let Some(place) = left.iter().rposition(|&other| other == node) {
-            left.remove(place);
-        }
+        self.free_by_recency.remove(node);
         self.since[node.index()] = Some(now);
     }
 
@@ -144,7 +143,8 @@ impl ComputerPool {
         assert!(!self.is_free(node), "computer {} is freed twice", node.0);
         self.place[node.index()] = self.free.len() as u32;
         self.free.push(node);
-        self.free_by_recency[self.group_of[node.index()] as usize].push(node);
+        let group = self.group_of[node.index()];
+        self.free_by_recency.push(group as usize, node);
         self.since[node.index()] = Some(now);
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct LoginCalendar {
     /// By hour of the year: weight x seconds up to its beginning; one entry more than there are
     /// hours.
     sums: Vec<f64>,
+    /// By hour of the year: the next hour with log-ins; the number of hours if there is none.
+    next_open: Vec<usize>,
 }
 
 impl LoginCalendar {
@@ -71,10 +73,16 @@ impl LoginCalendar {
             sum += weight * HOUR_S;
             sums.push(sum);
         }
+        let mut next_open = vec![weights.len(); weights.len()];
+        for hour in (1..weights.len()).rev() {
+            let is_open = weights[hour] > 0.0;
+            next_open[hour - 1] = if is_open { hour } else { next_open[hour] };
+        }
         Self {
             opening,
             weights,
             sums,
+            next_open,
         }
     }
 
@@ -88,7 +96,8 @@ impl LoginCalendar {
             return None;
         }
         while self.sums[hour + 1] <= target {
-            hour += 1;
+            // Nothing grows in between.
+            hour = self.next_open[hour];
         }
         Some((hour as f64).mul_add(HOUR_S, (target - self.sums[hour]) / self.weights[hour]))
     }
@@ -113,6 +122,7 @@ impl LoginCalendar {
 mod tests {
     use super::*;
     use crate::campus::CampusConfig;
+    use proptest::prelude::*;
 
     fn calendar(opening: OpeningHours) -> LoginCalendar {
         LoginCalendar::new(opening, &CampusConfig::default().users, 365)
@@ -145,5 +155,27 @@ mod tests {
         assert_eq!(at(4.0 * 24.0 + 17.0, 0.25 * first), Some(7.0 * 24.0 + 9.25));
         assert_eq!(at(0.0, 1e12), None);
         assert_eq!(at(1e9, 1.0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn growth_is_reached_in_the_first_hour_that_exceeds_it(
+            from_h in 0.0..8760.0f64,
+            growth in 0.0..400_000.0f64,
+        ) {
+            for opening in OpeningHours::ALL {
+                let calendar = calendar(opening);
+                let start = from_h as usize;
+                let known = calendar.weights[start] * (from_h - start as f64) * HOUR_S;
+                let target = calendar.sums[start] + known + growth;
+                let hour = (start..8760).find(|&hour| calendar.sums[hour + 1] > target);
+                let found = calendar.after(from_h * HOUR_S, growth);
+                prop_assert_eq!(found.is_some(), hour.is_some());
+                if let Some((found, hour)) = found.zip(hour) {
+                    prop_assert!((found / HOUR_S - hour as f64 - 0.5).abs() <= 0.5 + 1e-6);
+                    prop_assert!(calendar.is_open(found));
+                }
+            }
+        }
     }
 }

@@ -45,6 +45,15 @@ pub(super) enum MovementKind {
     Arrival,
 }
 
+impl UserMovement {
+    /// Returns the order of movements as one number, which is compared faster than its parts: the
+    /// instant, log-outs first, then the computer. No instant is before the origin.
+    fn order(&self) -> u128 {
+        let at = self.at.as_micros() as u128;
+        at << 33 | (self.kind as u128) << 32 | u128::from(self.node.0)
+    }
+}
+
 /// Minimum time until the next user comes.
 const MIN_GAP_S: f64 = 5.0;
 
@@ -106,36 +115,39 @@ impl CampusSessions {
         let calendars =
             OpeningHours::ALL.map(|opening| LoginCalendar::new(opening, users, settings.days));
         let mut rate = users.base_rate;
-        let mut sessions = Self::draw_at_rate(settings, computers, rooms, &calendars, rate);
+        let mut sessions = Self::none(Instant::ZERO + settings.horizon());
+        sessions.draw_at_rate(settings, computers, rooms, &calendars, rate);
         for _ in 1..ADJUSTMENTS {
             let mean_s = sessions.mean_gap().map_or(wanted_s, Span::as_secs_f64);
             if (mean_s - wanted_s).abs() <= users.idle_within.as_secs_f64() {
                 break;
             }
             rate *= mean_s / wanted_s;
-            sessions = Self::draw_at_rate(settings, computers, rooms, &calendars, rate);
+            sessions.draw_at_rate(settings, computers, rooms, &calendars, rate);
         }
         sessions
     }
 
+    /// Draws all sessions anew.
     fn draw_at_rate(
+        &mut self,
         settings: &CampusConfig,
         computers: &[CampusComputer],
         rooms: &ClusterUsage,
         calendars: &[LoginCalendar; 3],
         rate: f64,
-    ) -> Self {
+    ) {
         let family = StreamFamily::new(settings.seed, StreamPurpose::LogIns);
-        let mut all = Self::none(Instant::ZERO + settings.horizon());
+        self.sessions.clear();
+        self.first.truncate(1);
         for (number, computer) in (0..).zip(computers) {
             let cluster = computer.cluster as usize;
             let calendar = &calendars[rooms.opening[cluster] as usize];
             let rate = rate * rooms.popularity[cluster];
             let mut stream = family.stream(number);
-            all.draw_computer(&settings.users, calendar, rate, &mut stream);
-            all.close();
+            self.draw_computer(&settings.users, calendar, rate, &mut stream);
+            self.close();
         }
-        all
     }
 
     fn draw_computer(
@@ -228,7 +240,7 @@ impl CampusSessions {
                 }
             }
         }
-        movements.sort_unstable_by_key(|movement| (movement.at, movement.kind, movement.node));
+        movements.sort_unstable_by_key(UserMovement::order);
         movements
     }
 

@@ -75,10 +75,9 @@ impl SimulatedSite {
         meter: &mut SiteEstimator,
         random: &mut Pcg64Mcg,
     ) {
-        let due = self.pending.iter();
-        let due = due
-            .take_while(|proxy| draws.age(proxy) >= draws.wait)
-            .count();
+        // The due proxies come first: the queue is in order of age.
+        let is_due = |proxy: &&PendingProxy| draws.age(proxy) >= draws.wait;
+        let due = self.pending.iter().filter(is_due).count();
         let limited = draws.setup.limit > 0;
         if draws.setup.order == DrawOrder::OldestFirst || (due == 0 && !limited) {
             self.dispatch_in_order(draws, meter);
@@ -132,7 +131,14 @@ impl SimulatedSite {
     /// Removes `count` dispatched proxies from the queue: those whose variate is used up.
     fn start(&mut self, count: u32) {
         if count > 0 {
-            self.pending.retain(|proxy| proxy.left >= 0.0);
+            // Unlike `retain`, this does not branch on whether a proxy stays, which nothing foretells.
+            let mut kept = 0;
+            for at in 0..self.pending.len() {
+                let proxy = self.pending[at];
+                self.pending[kept] = proxy;
+                kept += usize::from(proxy.left >= 0.0);
+            }
+            self.pending.truncate(kept);
         }
         self.running += count;
         if let Some(last) = self.ending.back_mut() {

@@ -1,0 +1,105 @@
+//! The free computers of each group in order of their release.
+
+use tollgate_model::NodeId;
+
+use super::pool::ComputerGroup;
+
+/// A list for each group of computers: a computer is added first, and removed from any place, in
+/// constant time.
+#[derive(Clone, Debug)]
+pub(super) struct RecencyLists {
+    /// By computer: its neighbours. Behind the computers one more by group, the head of its list, which is
+    /// linked to the first and the last computer, or to itself if the list is empty.
+    links: Vec<RecencyLink>,
+    computers: usize,
+}
+
+/// The neighbours in a list.
+#[derive(Clone, Copy, Debug)]
+struct RecencyLink {
+    newer: u32,
+    older: u32,
+}
+
+impl RecencyLists {
+    /// Creates lists of all members; the last member of a group comes first.
+    pub(super) fn new(groups: &[ComputerGroup], computers: usize) -> Self {
+        let alone = |place: usize| RecencyLink {
+            newer: place as u32,
+            older: place as u32,
+        };
+        let mut lists = Self {
+            links: (0..computers + groups.len()).map(alone).collect(),
+            computers,
+        };
+        for (number, group) in groups.iter().enumerate() {
+            for node in &group.members {
+                lists.push(number, *node);
+            }
+        }
+        lists
+    }
+
+    /// Returns the computer that was added last to the list of a group and is still in it.
+    pub(super) fn first(&self, group: usize) -> Option<NodeId> {
+        let first = self.links[self.computers + group].older;
+        ((first as usize) < self.computers).then_some(NodeId(first))
+    }
+
+    /// Adds a computer that is in no list.
+    pub(super) fn push(&mut self, group: usize, node: NodeId) {
+        let head = self.computers + group;
+        let second = self.links[head].older;
+        self.links[node.index()] = RecencyLink {
+            newer: head as u32,
+            older: second,
+        };
+        self.links[second as usize].newer = node.0;
+        self.links[head].older = node.0;
+    }
+
+    /// Removes a computer from its list.
+    pub(super) fn remove(&mut self, node: NodeId) {
+        let RecencyLink { newer, older } = self.links[node.index()];
+        self.links[newer as usize].older = older;
+        self.links[older as usize].newer = newer;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tollgate_model::{Power, Watts};
+
+    proptest! {
+        #[test]
+        fn first_is_the_last_added_of_those_left(changes in prop::collection::vec(0u32..8, 0..60)) {
+            let power = Power { active: Watts(1.0), idle: Watts(1.0), asleep: Watts(1.0) };
+            let group = |cluster: u32| ComputerGroup {
+                cluster,
+                power,
+                members: (0..8).map(NodeId).filter(|node| node.0 % 2 == cluster).collect(),
+            };
+            let groups = [group(0), group(1)];
+            let mut lists = RecencyLists::new(&groups, 8);
+            let mut plain = groups.map(|group| group.members);
+            for change in changes {
+                let (node, group) = (NodeId(change), change as usize % 2);
+                match plain[group].iter().position(|known| *known == node) {
+                    Some(place) => {
+                        plain[group].remove(place);
+                        lists.remove(node);
+                    }
+                    None => {
+                        plain[group].push(node);
+                        lists.push(group, node);
+                    }
+                }
+                for (group, plain) in plain.iter().enumerate() {
+                    prop_assert_eq!(lists.first(group), plain.last().copied());
+                }
+            }
+        }
+    }
+}
