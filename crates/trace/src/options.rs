@@ -8,7 +8,7 @@ pub enum ColumnSelection {
     /// The columns that a policy or a world needs: 40 bytes per job.
     #[default]
     Core,
-    /// Names and usage as well: 92 more bytes per job, and the names.
+    /// Names and usage as well: up to 86 more bytes per job, for what the records have, and the names.
     All,
 }
 
