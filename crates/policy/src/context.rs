@@ -202,28 +202,32 @@ impl<'a> PolicyContext<'a> {
         true
     }
 
-    /// Starts a held job on these nodes beside the tasks that run there, free of charge, as
-    /// [`PolicyContext::start_shared`] starts a queued one. Returns None, and changes nothing, if one of them
-    /// is down or has no room.
+    /// Starts a held job in the place of one that has just ended on these nodes, beside the tasks that run
+    /// there, free of charge; else as [`PolicyContext::start_shared`]. Returns None, and changes nothing, if
+    /// one of them is down or has no room.
     pub fn start_held_shared(&mut self, job: JobId, nodes: &[NodeRange]) -> Option<SharedStart> {
         let spec = self.state.job(job).spec;
         let nodes: Vec<NodeId> = nodes.iter().flat_map(|range| range.nodes()).collect();
-        let takes = |&node: &NodeId| self.is_up(node) && self.has_capacity(node, &spec);
+        let takes = |&node: &NodeId| self.is_up(node) && self.has_place(node, &spec);
         if !nodes.iter().all(takes) {
             return None;
         }
         self.state.set_held(job, false);
-        Some(self.start_shared(job, &nodes, Credits::ZERO))
+        Some(self.start_beside(job, &nodes, Credits::ZERO))
     }
 
     /// Starts a queued job on these nodes beside the tasks that run there. The shares of the returned leads
     /// must then be set, and the policy's index must learn of groups that were parted.
     pub fn start_shared(&mut self, job: JobId, nodes: &[NodeId], price: Credits) -> SharedStart {
-        let entry = self.state.job(job);
-        let (new, spec) = (entry.accepted.is_none(), entry.spec);
+        let spec = self.state.job(job).spec;
         for &node in nodes {
             assert!(self.state.has_capacity(node, &spec), "{node:?} has no room");
         }
+        self.start_beside(job, nodes, price)
+    }
+
+    fn start_beside(&mut self, job: JobId, nodes: &[NodeId], price: Credits) -> SharedStart {
+        let new = self.state.job(job).accepted.is_none();
         let started = self.state.start_shared(job, nodes, self.now, price);
         for &(from, to) in &started.parted {
             let alarm = self.alarms.nodes.at(from.index());

@@ -321,11 +321,35 @@ impl ClusterState {
         if !self.is_limited() {
             return true;
         }
+        let held = self.node(id).tasks.len() as u32;
+        held < self.most_tasks_beside(spec) && self.has_memory(self.node(id), spec.memory)
+    }
+
+    /// Returns true if a job like this one could start in its place once it has ended: other jobs would have
+    /// to leave the place to a promise.
+    pub fn may_be_followed(&self, id: JobId) -> bool {
+        let job = self.job(id);
+        let most = self.most_tasks_beside(&job.spec);
+        let mut nodes = job.placement.iter().flat_map(|range| range.nodes());
+        nodes.all(|node| {
+            let others = self.node(node).tasks.len().saturating_sub(1);
+            (others as u32) < most
+        })
+    }
+
+    /// Returns true if a node has room for a job in the place of one that has just ended there, also if that is
+    /// the last place.
+    pub(crate) fn has_place(&self, id: NodeId, spec: &JobSpec) -> bool {
         let node = self.node(id);
         let held = node.tasks.len() as u32;
+        self.limits.tasks.is_none_or(|most| held < most) && self.has_memory(node, spec.memory)
+    }
+
+    /// Returns the number of tasks on a node from which on no other one of such a job starts there.
+    fn most_tasks_beside(&self, spec: &JobSpec) -> u32 {
         let left_free = u32::from(spec.sla.deadline.is_none());
-        let has_place = |most: u32| held < most.saturating_sub(left_free).max(1);
-        self.limits.tasks.is_none_or(has_place) && self.has_memory(node, spec.memory)
+        let most = self.limits.tasks;
+        most.map_or(u32::MAX, |most| most.saturating_sub(left_free).max(1))
     }
 
     fn has_memory(&self, node: &Node, wanted: u64) -> bool {

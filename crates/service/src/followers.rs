@@ -132,8 +132,8 @@ impl Core {
         })
     }
 
-    /// Returns the running attempts of an array that are on these nodes alone, with their nodes, and their
-    /// rates there if they share them.
+    /// Returns the running attempts of an array that are on these nodes alone and may be followed, with their
+    /// nodes, and their rates there if they share them.
     fn running_of(
         &self,
         job: u64,
@@ -145,7 +145,8 @@ impl Core {
         };
         let running = self.jobs.tasks_of(job).filter(|(_, live)| {
             let slot = view.job(live.slot);
-            live.is_running() && !slot.cancelling && slot.placement().iter().all(is_within)
+            let is_within = slot.placement().iter().all(is_within);
+            live.is_running() && !slot.cancelling && is_within && view.may_be_followed(live.slot)
         });
         running
             .map(|(task, live)| {

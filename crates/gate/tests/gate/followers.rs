@@ -39,7 +39,7 @@ impl GateFixture {
         gate.check(NOW).expect("a possible state");
     }
 
-    fn submit(&mut self) -> JobId {
+    fn submit(&mut self, deadline: Option<Span>) -> JobId {
         let answer = self.input(GateInput::Submitted {
             spec: JobSpec {
                 submit: NOW,
@@ -48,7 +48,10 @@ impl GateFixture {
                 memory: 0,
                 needs: Default::default(),
                 user: UserId(0),
-                sla: Sla::default(),
+                sla: Sla {
+                    deadline,
+                    ..Sla::default()
+                },
             },
             on_eviction: OnEviction::Fail,
             forecast: None,
@@ -62,9 +65,9 @@ impl GateFixture {
 
     /// Submits jobs until one waits, and holds that one. Returns a job that runs, and the held one.
     fn running_and_held(&mut self) -> (JobId, JobId) {
-        let first = self.submit();
+        let first = self.submit(None);
         loop {
-            let job = self.submit();
+            let job = self.submit(None);
             if self.phase(job) == JobPhase::Queued {
                 self.input(GateInput::Hold { job });
                 return (first, job);
@@ -92,6 +95,8 @@ fn follower_starts_in_the_place_of_the_job_before_it_and_nowhere_else() {
     for policy in ["easy", "plan", "fcfs", "libra", "libra-risk", "tail-risk"] {
         let mut site = GateFixture::new(policy);
         let (first, held) = site.running_and_held();
+        // Where nodes are shared, a promise takes the last place.
+        site.submit(Some(Span::from_secs(1_000)));
         let full = site.start_follower(held);
         assert_eq!(full, Err(InputError::NotHeld), "{policy}");
         assert_eq!(site.phase(held), JobPhase::Held, "{policy}");
@@ -125,5 +130,22 @@ fn follower_on_a_shared_node_has_the_share_of_the_job_before_it() {
         site.end(first);
         site.start_follower(held).expect("there is a place");
         assert_eq!(rates(&site), before, "{policy}");
+    }
+}
+
+#[test]
+fn follower_keeps_the_place_on_a_full_node_but_gets_no_other_follower() {
+    for policy in ["libra", "libra-risk", "tail-risk"] {
+        let mut site = GateFixture::new(policy);
+        let (first, held) = site.running_and_held();
+        assert!(site.0.view(NOW).may_be_followed(first), "{policy}");
+        // A promise takes the last place.
+        let promised = site.submit(Some(Span::from_secs(1_000)));
+        assert_eq!(site.phase(promised), JobPhase::Running, "{policy}");
+        assert!(!site.0.view(NOW).may_be_followed(first), "{policy}");
+        site.end(first);
+        assert_eq!(site.start_follower(held), Ok(()), "{policy}");
+        site.pass();
+        assert_eq!(site.0.view(NOW).node(NodeId(0)).tasks().len(), 3);
     }
 }
