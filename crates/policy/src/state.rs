@@ -760,7 +760,7 @@ impl ClusterState {
         let mut is_coupled = vec![false; self.jobs.len()];
         let mut has_changed = vec![false; self.nodes.len()];
         let mut changed = Vec::new();
-        // By lead of a job: the place of its task there. Kept for the memory.
+        // By lead of a job: the place of its task there. One list for all jobs, so that its memory is reused.
         let mut places: Vec<(NodeId, usize)> = Vec::new();
         for &node in nodes {
             for at in 0..self.node(node).tasks().len() {

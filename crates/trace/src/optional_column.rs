@@ -28,18 +28,18 @@ impl<T: Copy> OptionalColumn<T> {
     /// Appends the value of the next job.
     pub(crate) fn push(&mut self, value: Option<T>) {
         self.len += 1;
-        if value.is_some() {
-            self.set(self.len - 1, value);
-        }
+        self.set(self.len - 1, value);
     }
 
     /// Replaces the value of the job in `row`.
     pub(crate) fn set(&mut self, row: usize, value: Option<T>) {
         debug_assert!(row < self.len, "no row {row}: there are {}", self.len);
-        if row >= self.stored.len() {
-            self.stored.resize(row + 1, None);
+        if let Some(stored) = self.stored.get_mut(row) {
+            *stored = value;
+        } else if value.is_some() {
+            self.stored.resize(row, None);
+            self.stored.push(value);
         }
-        self.stored[row] = value;
     }
 
     /// Removes the first `n` rows.
@@ -96,6 +96,8 @@ mod tests {
         assert_eq!(column(&[None, None]).stored.capacity(), 0);
         let mut late = column(&[None, Some(7), None]);
         assert_eq!((late.len(), late.stored.len()), (3, 2));
+        late.set(2, None);
+        assert_eq!(late.stored.len(), 2);
         late.set(2, Some(8));
         assert_eq!(late, column(&[None, Some(7), Some(8)]));
     }

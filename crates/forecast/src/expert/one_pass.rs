@@ -26,7 +26,7 @@ impl OnePassForecasts {
             return Self::default();
         };
         let mut level = runs[0];
-        let [mut moving_average] = [&fits.moving_average].map(ArmaFollower::<0, 2>::new);
+        let mut moving_average = ArmaFollower::<0, 2>::new(&fits.moving_average);
         let [mut arma, mut arima] = [&fits.arma, &fits.arima].map(ArmaFollower::<1, 1>::new);
         let mut differences = [0.0; MAX_HISTORY];
         let differences = &mut differences[..rest.len()];
