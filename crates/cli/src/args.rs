@@ -1,12 +1,20 @@
 //! The command line: the commands, and the parts that their options share.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `deferred` | the options of a command, described if it is called |
+//! | `suggestions` | suggestions for a word that is typed wrongly |
+
+mod deferred;
+mod suggestions;
 
 use std::ffi::OsString;
 use std::str::FromStr;
 
-use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use self::deferred::Deferred;
+pub(crate) use self::suggestions::is_similar;
 use crate::client::frontends::{self, FrontendTool};
 use crate::{client, forecast, policies, replay, study, trace};
 
@@ -18,110 +26,159 @@ pub(crate) struct Cli {
     pub(crate) command: CliCommand,
 }
 
+/// The commands, as `tollgate help` describes them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    Replay(Box<replay::ReplayArgs>),
-    Policies(policies::PoliciesArgs),
-    Forecast(Box<forecast::ForecastArgs>),
-    Study(study::StudyArgs),
-    Serve(client::serve::ServeArgs),
-    Demo(client::demo::DemoArgs),
-    Submit(Box<client::submit::SubmitArgs>),
-    Quote(Box<client::submit::QuoteArgs>),
-    Status(client::list::StatusArgs),
-    Jobs(client::list::JobsArgs),
-    Explain(client::list::ExplainArgs),
-    Wait(client::wait::WaitArgs),
-    Alter(client::alter::AlterArgs),
+    /// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
+    Replay(Deferred<replay::ReplayArgs>),
+    /// List the policies with their papers, markets and parameters.
+    Policies(Deferred<policies::PoliciesArgs>),
+    /// Forecast run times from records of finished jobs, with probabilities.
+    ///
+    /// Without options the answer lists every class of jobs, how it behaves, and the forecast for its next
+    /// job.
+    Forecast(Deferred<forecast::ForecastArgs>),
+    /// Run a published experiment, or one of your own, from one file.
+    Study(Deferred<study::StudyArgs>),
+    /// Run the service: admit jobs, promise deadlines, and run them.
+    Serve(Deferred<client::serve::ServeArgs>),
+    /// Run a service of its own with six sample jobs.
+    Demo(Deferred<client::demo::DemoArgs>),
+    /// Submit a job.
+    ///
+    /// The answer is `accepted` with a promise, `waitlisted`, `unpromised`, `queued`, `deferred`, or
+    /// `rejected` with the reasons (exit code 3, also if only some tasks of an array are).
+    Submit(Deferred<client::submit::SubmitArgs>),
+    /// Show the answer that `submit` would give; change nothing.
+    Quote(Deferred<client::submit::QuoteArgs>),
+    /// Show the service's policy, nodes, jobs and results so far.
+    Status(Deferred<client::list::StatusArgs>),
+    /// List unfinished jobs, latest first, or the tasks of an array.
+    Jobs(Deferred<client::list::JobsArgs>),
+    /// Explain why a job waits, and when it should start and end.
+    ///
+    /// `tollgate explain site NAME` explains why pilots are submitted at a site, or are not.
+    Explain(Deferred<client::list::ExplainArgs>),
+    /// Wait until a job is over, and exit with its status.
+    ///
+    /// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
+    /// rejected, cancelled or lost. Of several jobs, the greatest.
+    Wait(Deferred<client::wait::WaitArgs>),
+    /// Change a job that waits.
+    ///
+    /// The changed job is asked for as a new one. If the answer is worse, the job stays as it was, and the
+    /// exit code is 3. Jobs that run and arrays cannot be changed.
+    Alter(Deferred<client::alter::AlterArgs>),
     /// Cancel jobs: remove them from the queue, or kill them.
-    Cancel(client::act::JobActionArgs),
+    Cancel(Deferred<client::act::JobActionArgs>),
     /// Hold queued jobs.
-    Hold(client::act::JobActionArgs),
+    Hold(Deferred<client::act::JobActionArgs>),
     /// Release held jobs.
-    Release(client::act::JobActionArgs),
-    Logs(client::logs::LogsArgs),
+    Release(Deferred<client::act::JobActionArgs>),
+    /// Print the output of a job.
+    Logs(Deferred<client::logs::LogsArgs>),
     /// List the nodes, what is enforced there, and what can escape.
-    Nodes(client::figures::ServiceQueryArgs),
+    Nodes(Deferred<client::figures::ServiceQueryArgs>),
     /// Start no other job on the nodes of a host.
-    Drain(client::drain::DrainArgs),
+    Drain(Deferred<client::drain::DrainArgs>),
     /// Let jobs start again on nodes that were drained.
-    Resume(client::drain::DrainArgs),
-    Grant(client::grant::GrantArgs),
+    Resume(Deferred<client::drain::DrainArgs>),
+    /// Let a waiting job go beyond its user's share, as an operator.
+    ///
+    /// Under `plan` with a share, a job waits once the promises to its user take all of it. The exception and
+    /// its reason are kept with the job, and `explain` shows them.
+    Grant(Deferred<client::grant::GrantArgs>),
     /// Compare promised probabilities with how many promises were kept.
-    Calibration(client::figures::ServiceQueryArgs),
-    Ledger(client::list::LedgerArgs),
-    Usage(client::usage::UsageArgs),
-    Export(client::export::ExportArgs),
-    Prune(client::prune::PruneArgs),
-    Learn(client::learn::LearnArgs),
-    Backup(client::backup::BackupArgs),
-    Restore(client::backup::RestoreArgs),
-    Check(client::backup::StoreCheckArgs),
-    Token(client::token::TokenArgs),
-    Worker(client::worker::WorkerArgs),
-    Site(Box<client::site::SiteArgs>),
-    Agent(client::site::agent::AgentArgs),
-    Cluster(client::cluster::ClusterArgs),
-    Session(client::session::SessionArgs),
-    Spread(client::spread::SpreadArgs),
+    Calibration(Deferred<client::figures::ServiceQueryArgs>),
+    /// Show charges, penalties and earnings, by user and day.
+    Ledger(Deferred<client::list::LedgerArgs>),
+    /// Show jobs, core hours, waits, promises and charges as sums.
+    ///
+    /// A user sees the sums of the own jobs, root and the service's own user those of all. Days are in UTC.
+    /// Sums stay when old jobs are removed.
+    Usage(Deferred<client::usage::UsageArgs>),
+    /// Write jobs, promises or the ledger to a file.
+    Export(Deferred<client::export::ExportArgs>),
+    /// Remove records of jobs that ended long ago.
+    ///
+    /// The ledger, usage, calibration and objectives stay, and so do jobs that unfinished jobs depend on.
+    /// Only root and the service's own user may do this. The setting `retention.jobs` does the same
+    /// regularly.
+    Prune(Deferred<client::prune::PruneArgs>),
+    /// Teach a running service from records of earlier jobs.
+    ///
+    /// The service then knows what jobs of these users and names need before the first of them is
+    /// submitted. Only jobs that ended with success teach it. The same records again change nothing. Only
+    /// root and the service's own user may do this.
+    Learn(Deferred<client::learn::LearnArgs>),
+    /// Back up the data of a service, running or not.
+    Backup(Deferred<client::backup::BackupArgs>),
+    /// Restore a backup to a data directory without a store.
+    Restore(Deferred<client::backup::RestoreArgs>),
+    /// Verify all data of a stopped service; change nothing.
+    Check(Deferred<client::backup::StoreCheckArgs>),
+    /// Create, list and revoke tokens for access over the network.
+    Token(Deferred<client::token::TokenArgs>),
+    /// Offer this host's cores to a service on another host.
+    Worker(Deferred<client::worker::WorkerArgs>),
+    /// Run pilots in the queues of batch systems.
+    ///
+    /// A site is an account at a batch system. A pilot is a job there that joins this service as a worker.
+    Site(Deferred<client::site::SiteArgs>),
+    /// Run the agent of a site, which moves pilots, until interrupted.
+    ///
+    /// `tollgate session start --move` runs one for each site. A site with an agent on its own host is
+    /// added with `site add --agent`.
+    Agent(Deferred<client::site::agent::AgentArgs>),
+    /// Know services with gates of their own by name.
+    ///
+    /// `tollgate submit --to NAME,NAME` asks several of them and takes the best; every command takes
+    /// `--cluster NAME`.
+    Cluster(Deferred<client::cluster::ClusterArgs>),
+    /// Work in a log-in session on a cluster of pilots.
+    ///
+    /// The cluster is a service of your own with pilots at your sites. The session outlives the terminal.
+    Session(Deferred<client::session::SessionArgs>),
+    /// Run a command on the hosts of the calling job.
+    Spread(Deferred<client::spread::SpreadArgs>),
     /// Submit a job as with qsub of PBS or Grid Engine.
-    Qsub(client::frontends::FrontendArgs),
+    #[command(override_usage = "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]", after_help = frontends::options(FrontendTool::Qsub))]
+    Qsub(Deferred<client::frontends::FrontendArgs>),
     /// Show jobs as with qstat of PBS or Grid Engine.
-    Qstat(client::frontends::FrontendArgs),
+    #[command(override_usage = "qstat [OPTIONS] [ID]...", after_help = frontends::options(FrontendTool::Qstat))]
+    Qstat(Deferred<client::frontends::FrontendArgs>),
     /// Cancel jobs as with qdel of PBS or Grid Engine.
-    Qdel(client::frontends::FrontendArgs),
-    Trace(trace::TraceArgs),
-    Generate(client::generate::GenerateArgs),
+    #[command(override_usage = "qdel [OPTIONS] ID...", after_help = frontends::options(FrontendTool::Qdel))]
+    Qdel(Deferred<client::frontends::FrontendArgs>),
+    /// Inspect, check, convert and anonymise records of jobs, or generate some.
+    Trace(Deferred<trace::TraceArgs>),
+    /// Write man pages, shell completions, schemas, a systemd unit, front ends.
+    Generate(Deferred<client::generate::GenerateArgs>),
 }
 
 /// Parses a command line that starts with the program's name. Prints help or an error and exits if
 /// there is no command to run.
 pub(crate) fn parse(words: Vec<OsString>) -> Cli {
     let words = without_help_of_help(words);
-    let matches = command().try_get_matches_from(&words);
+    let matches = Cli::command().try_get_matches_from(&words);
     let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    parsed.unwrap_or_else(|error| with_similar_names(error, &words).exit())
+    parsed.unwrap_or_else(|error| suggestions::with_similar_names(error, &words).exit())
 }
 
-/// Returns the command line as users see it.
-pub(crate) fn command() -> ClapCommand {
-    let mut command = Cli::command()
-        .mut_subcommand("worker", |worker| {
-            // The options of `live::address` are shared, but a worker names its service with
-            // `--connect`.
-            worker.mut_args(|arg| match arg.get_help().map(ToString::to_string) {
-                Some(help) => arg.help(help.replace("With --url:", "With --connect https://:")),
-                None => arg,
-            })
-        })
-        .mut_subcommand("quote", |quote| {
-            // A quote describes a single task that may start at once, and runs nothing.
-            quote.mut_args(|arg| match arg.get_id().as_str() {
-                "array" | "after" | "notify" | "env" | "dir" | "output" => arg.hide(true),
-                _ => arg,
-            })
-        });
-    for (tool, usage) in [
-        (FrontendTool::Qsub, "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]"),
-        (FrontendTool::Qstat, "qstat [OPTIONS] [ID]..."),
-        (FrontendTool::Qdel, "qdel [OPTIONS] ID..."),
-    ] {
-        command = command.mut_subcommand(tool.name(), |command| {
-            command
-                .override_usage(usage)
-                .after_help(frontends::options(tool))
-        });
-    }
+/// Returns the command line as users see it, with the options of all commands: for help, completions
+/// and manual pages.
+pub(crate) fn whole_command() -> ClapCommand {
+    let mut command = Cli::command();
+    command.build();
     command
 }
 
 /// Removes `--help` after the command `help`, which prints the same text without the option.
 fn without_help_of_help(mut words: Vec<OsString>) -> Vec<OsString> {
-    // To describe all commands takes longer than most of them.
     if !words.iter().any(|word| word == "help") {
         return words;
     }
-    let program = command();
+    let program = whole_command();
     let mut command = Some(&program);
     let is_help =
         |word: Option<&OsString>| word.is_some_and(|word| word == "--help" || word == "-h");
@@ -136,58 +193,6 @@ fn without_help_of_help(mut words: Vec<OsString>) -> Vec<OsString> {
         }
     }
     words
-}
-
-/// Removes the parser's suggestions that differ from the typed word by more than a typo, also from
-/// the usage.
-fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> clap::Error {
-    for (typed, tip) in [
-        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
-        (
-            ContextKind::InvalidSubcommand,
-            ContextKind::SuggestedSubcommand,
-        ),
-        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
-    ] {
-        let Some(ContextValue::String(typed)) = error.get(typed) else {
-            continue;
-        };
-        let is_near = match error.get(tip) {
-            Some(ContextValue::String(tip)) => is_similar(typed, tip),
-            Some(ContextValue::Strings(tips)) => tips.iter().all(|tip| is_similar(typed, tip)),
-            _ => true,
-        };
-        if !is_near {
-            error.remove(tip);
-            let usage = ContextValue::StyledStr(usage(words));
-            error.insert(ContextKind::Usage, usage);
-        }
-    }
-    error
-}
-
-/// Returns the usage of the command at the start of the arguments.
-fn usage(words: &[OsString]) -> StyledStr {
-    let mut program = command();
-    program.build();
-    let mut named = &mut program;
-    for word in words.iter().skip(1) {
-        if named.find_subcommand(word).is_none() {
-            break;
-        }
-        named = named
-            .find_subcommand_mut(word)
-            .expect("it was found a moment ago");
-    }
-    named.render_usage()
-}
-
-/// Returns whether two words differ by at most one change in four letters. A change swaps two
-/// neighbours, or inserts, removes or replaces a letter.
-pub(crate) fn is_similar(typed: &str, known: &str) -> bool {
-    let [typed, known] = [typed, known].map(|word| word.trim_start_matches('-'));
-    let most = (typed.chars().count() / 4).max(1);
-    strsim::osa_distance(typed, known) <= most
 }
 
 /// The format of an answer.
@@ -247,12 +252,6 @@ mod tests {
         }
     }
 
-    fn program() -> ClapCommand {
-        let mut program = command();
-        program.build();
-        program
-    }
-
     /// Returns the first sentence without remarks in brackets, such as defaults.
     fn first_sentence(text: &str) -> String {
         let mut sentence = String::new();
@@ -272,7 +271,7 @@ mod tests {
     #[test]
     fn every_sentence_of_help_is_short() {
         let mut wrong = Vec::new();
-        walk(&program(), "tollgate", &mut |path, command| {
+        walk(&whole_command(), "tollgate", &mut |path, command| {
             let about = command.get_about().map(ToString::to_string);
             let helps = command.get_arguments().map(|arg| {
                 let help = arg.get_help().map(ToString::to_string);
@@ -292,7 +291,7 @@ mod tests {
 
     #[test]
     fn help_uses_standard_terms() {
-        walk(&program(), "tollgate", &mut |path, command| {
+        walk(&whole_command(), "tollgate", &mut |path, command| {
             let text = command
                 .clone()
                 .render_long_help()
@@ -315,7 +314,7 @@ mod tests {
     #[test]
     fn connection_options_come_last() {
         let mut n_clients = 0;
-        walk(&program(), "tollgate", &mut |path, command| {
+        walk(&whole_command(), "tollgate", &mut |path, command| {
             let is_client = command
                 .get_arguments()
                 .any(|arg| arg.get_id() == "token_file");
@@ -350,7 +349,7 @@ mod tests {
 
     #[test]
     fn quote_help_lists_no_option_for_running() {
-        let program = program();
+        let program = whole_command();
         let quote = program.find_subcommand("quote").expect("it is a command");
         let help = quote.clone().render_long_help().to_string();
         for option in ["--array", "--after", "--hold", "--output"] {
@@ -361,31 +360,11 @@ mod tests {
 
     #[test]
     fn worker_names_its_own_option_for_the_service() {
-        let program = program();
+        let program = whole_command();
         let worker = program.find_subcommand("worker").expect("it is a command");
         let help = worker.clone().render_long_help().to_string();
         assert!(help.contains("With --connect https://"), "{help}");
         assert!(!help.contains("--url"), "{help}");
-    }
-
-    #[test]
-    fn tip_is_given_for_similar_names_only() {
-        for (typed, known) in [
-            ("--dedline", "--deadline"),
-            ("--prcos", "--procs"),
-            ("polices", "policies"),
-            ("--mm", "--mem"),
-        ] {
-            assert!(is_similar(typed, known), "{typed} {known}");
-        }
-        for (typed, known) in [
-            ("--out", "--computers"),
-            ("--report", "--reboot"),
-            ("--start", "--estimates"),
-            ("--queue", "--quiet"),
-        ] {
-            assert!(!is_similar(typed, known), "{typed} {known}");
-        }
     }
 
     #[test]

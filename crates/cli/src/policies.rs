@@ -24,7 +24,7 @@ enum PolicyWorld {
     Federation,
 }
 
-/// List the policies with their papers, markets and parameters.
+/// The options of `tollgate policies`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PoliciesArgs {
     /// Output format

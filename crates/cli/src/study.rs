@@ -25,7 +25,7 @@ use tollgate_study::{BUILTIN_EXPERIMENTS, BuiltinExperiment, Experiment, StudyEr
 
 use crate::exit::CliFailure;
 
-/// Run a published experiment, or one of your own, from one file.
+/// The options of `tollgate study`.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct StudyArgs {

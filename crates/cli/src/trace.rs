@@ -24,7 +24,7 @@ use clap::Subcommand;
 
 use crate::exit::CliFailure;
 
-/// Inspect, check, convert and anonymise records of jobs, or generate some.
+/// The options of `tollgate trace`.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct TraceArgs {

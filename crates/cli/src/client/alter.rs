@@ -13,10 +13,7 @@ use super::submit::{number_of, render_answer};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
-/// Change a job that waits.
-///
-/// The changed job is asked for as a new one. If the answer is worse, the job stays as it was, and the
-/// exit code is 3. Jobs that run and arrays cannot be changed.
+/// The options of `tollgate alter`.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct AlterArgs {

@@ -12,7 +12,7 @@ use tollgate_store::backup::BackupError;
 use super::endpoint::DataDirArgs;
 use crate::exit::CliFailure;
 
-/// Back up the data of a service, running or not.
+/// The options of `tollgate backup`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
     /// Directory for the backup: empty or missing
@@ -22,7 +22,7 @@ pub(crate) struct BackupArgs {
     data_dir: DataDirArgs,
 }
 
-/// Restore a backup to a data directory without a store.
+/// The options of `tollgate restore`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
     /// Directory of the backup
@@ -32,7 +32,7 @@ pub(crate) struct RestoreArgs {
     data_dir: DataDirArgs,
 }
 
-/// Verify all data of a stopped service; change nothing.
+/// The options of `tollgate check`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoreCheckArgs {
     #[command(flatten)]

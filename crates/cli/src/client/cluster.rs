@@ -36,10 +36,7 @@ use crate::client::cluster::ask::ASK_SECONDS;
 use crate::client::parse;
 use crate::exit::CliFailure;
 
-/// Know services with gates of their own by name.
-///
-/// `tollgate submit --to NAME,NAME` asks several of them and takes the best; every command takes
-/// `--cluster NAME`.
+/// The options of `tollgate cluster`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterArgs {
     #[command(subcommand)]

@@ -111,11 +111,11 @@ _tollgate_known_policies() {{ compadd -- ${{(f)\"$({POLICIES})\"}} }}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::command;
+    use crate::args::whole_command;
 
     #[test]
     fn commands_that_take_a_job_complete_its_number() {
-        let command = command();
+        let command = whole_command();
         let names = job_commands(&command);
         for name in [
             "jobs", "explain", "wait", "alter", "cancel", "hold", "release", "logs",

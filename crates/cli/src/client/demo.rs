@@ -19,7 +19,7 @@ use super::serve::{local_engine_config, run_in};
 use crate::exit::CliFailure;
 use crate::messages::{self, Verbosity};
 
-/// Run a service of its own with six sample jobs.
+/// The options of `tollgate demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     /// Data directory of the service [default: a temporary one]

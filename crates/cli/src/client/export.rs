@@ -16,7 +16,7 @@ use super::usage::DayArgs;
 use crate::atomic_output::AtomicOutput;
 use crate::exit::{CliFailure, ParquetUnsupported};
 
-/// Write jobs, promises or the ledger to a file.
+/// The options of `tollgate export`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     #[command(subcommand)]

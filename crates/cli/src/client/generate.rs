@@ -5,17 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use clap::{Command, Subcommand, ValueEnum};
+use clap::{Command, CommandFactory, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::completions;
 use super::endpoint::DataDirArgs;
 use super::frontends::FrontendTool;
 use super::schemas;
-use crate::args::command;
+use crate::args::{Cli, whole_command};
 use crate::exit::CliFailure;
 
-/// Write man pages, shell completions, schemas, a systemd unit, front ends.
+/// The options of `tollgate generate`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GenerateArgs {
     #[command(subcommand)]
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<(), CliFailure> {
             .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
         GenerateCommand::Frontends { out, style } => write_frontends(out, *style),
         GenerateCommand::Completions { shell } => {
-            let text = completions::script(*shell, &mut command());
+            let text = completions::script(*shell, &mut whole_command());
             Ok(io::stdout().lock().write_all(text.as_bytes())?)
         }
         GenerateCommand::Systemd { place } => {
@@ -93,7 +93,10 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<(), CliFailure> {
 
 fn write_man_pages(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
-    clap_mangen::generate_to(with_every_option(command()), out)
+    // Help has no page of its own.
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    clap_mangen::generate_to(with_every_option(command), out)
 }
 
 /// Shows the options that `-h` leaves out, because a man page has enough space for them.

@@ -7,10 +7,7 @@ use tollgate_client::types::{GrantRequest, JobRef};
 use super::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 
-/// Let a waiting job go beyond its user's share, as an operator.
-///
-/// Under `plan` with a share, a job waits once the promises to its user take all of it. The exception and
-/// its reason are kept with the job, and `explain` shows them.
+/// The options of `tollgate grant`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GrantArgs {
     /// Number of the job

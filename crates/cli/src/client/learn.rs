@@ -28,11 +28,7 @@ const MAX_BATCH_BYTES: usize = 256 << 10;
 /// Bytes of a record besides its names, at most.
 const RECORD_BYTES: usize = 256;
 
-/// Teach a running service from records of earlier jobs.
-///
-/// The service then knows what jobs of these users and names need before the first of them is
-/// submitted. Only jobs that ended with success teach it. The same records again change nothing. Only
-/// root and the service's own user may do this.
+/// The options of `tollgate learn`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LearnArgs {
     /// Records of jobs, in any format that `tollgate replay` reads

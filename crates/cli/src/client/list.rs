@@ -25,7 +25,7 @@ pub(super) const SITE_WORD: &str = "site";
 /// Maximum number of characters of a name in a table.
 const MAX_NAME: usize = 20;
 
-/// Show the service's policy, nodes, jobs and results so far.
+/// The options of `tollgate status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct StatusArgs {
     format: OutputFormat,
 }
 
-/// List unfinished jobs, latest first, or the tasks of an array.
+/// The options of `tollgate jobs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
     /// Array whose tasks to list, as in 7 or 7_1-5,9
@@ -63,9 +63,7 @@ pub(crate) struct JobsArgs {
     quiet: bool,
 }
 
-/// Explain why a job waits, and when it should start and end.
-///
-/// `tollgate explain site NAME` explains why pilots are submitted at a site, or are not.
+/// The options of `tollgate explain`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// Number of the job or task, as in 7_3; or `site`
@@ -83,7 +81,7 @@ pub(crate) struct ExplainArgs {
     format: OutputFormat,
 }
 
-/// Show charges, penalties and earnings, by user and day.
+/// The options of `tollgate ledger`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LedgerArgs {
     #[command(flatten)]

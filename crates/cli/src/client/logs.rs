@@ -29,7 +29,7 @@ const READ_INTERVAL: Duration = Duration::from_millis(100);
 /// The number of readings after which the state of the job is asked for.
 const READINGS_PER_QUERY: u32 = 5;
 
-/// Print the output of a job.
+/// The options of `tollgate logs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogsArgs {
     /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9

@@ -10,11 +10,7 @@ use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::pluralise;
 
-/// Remove records of jobs that ended long ago.
-///
-/// The ledger, usage, calibration and objectives stay, and so do jobs that unfinished jobs depend on.
-/// Only root and the service's own user may do this. The setting `retention.jobs` does the same
-/// regularly.
+/// The options of `tollgate prune`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PruneArgs {
     /// Minimum time since the end of a job, as in 90d

@@ -31,7 +31,7 @@ pub(crate) const RUNNER_ARG: &str = "__runner";
 /// The hidden argument with which the program is the starter of runners.
 pub(crate) const STARTER_ARG: &str = "__starter";
 
-/// Run the service: admit jobs, promise deadlines, and run them.
+/// The options of `tollgate serve`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]

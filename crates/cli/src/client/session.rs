@@ -43,9 +43,7 @@ pub(crate) use start::{HOLDER_ARG, hold};
 
 use crate::exit::CliFailure;
 
-/// Work in a log-in session on a cluster of pilots.
-///
-/// The cluster is a service of your own with pilots at your sites. The session outlives the terminal.
+/// The options of `tollgate session`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
     #[command(subcommand)]

@@ -53,9 +53,7 @@ const NOT_FOUND: u16 = 404;
 /// The lifetime of a pilot's token in seconds: longer than pilots wait in any queue.
 const TOKEN_LIFETIME_S: f64 = 30.0 * 86_400.0;
 
-/// Run pilots in the queues of batch systems.
-///
-/// A site is an account at a batch system. A pilot is a job there that joins this service as a worker.
+/// The options of `tollgate site`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SiteArgs {
     #[command(subcommand)]

@@ -12,7 +12,7 @@ use crate::args::parse_count;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::messages;
 
-/// Run a command on the hosts of the calling job.
+/// The options of `tollgate spread`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SpreadArgs {
     /// Copies over the job's processors [default: one on each host]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use clap::Arg;
 use jiff::{Timestamp, Zoned};
 use tollgate_client::ApiClient;
 use tollgate_client::types::{
@@ -21,10 +22,7 @@ use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
 
-/// Submit a job.
-///
-/// The answer is `accepted` with a promise, `waitlisted`, `unpromised`, `queued`, `deferred`, or
-/// `rejected` with the reasons (exit code 3, also if only some tasks of an array are).
+/// The options of `tollgate submit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SubmitArgs {
     /// Claim the reserved quote of this number; only the command is needed
@@ -46,8 +44,9 @@ pub(crate) struct SubmitArgs {
     common: SubmitCommonArgs,
 }
 
-/// Show the answer that `submit` would give; change nothing.
+/// The options of `tollgate quote`.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(hide_unless_quoted))]
 pub(crate) struct QuoteArgs {
     /// Reserve the room for this long, as in 60s
     ///
@@ -72,6 +71,15 @@ pub(super) struct SubmitCommonArgs {
     /// Print only the number of the job
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+/// Hides the options of a job that a quote ignores: it is about a single task that may start at once,
+/// and runs nothing.
+fn hide_unless_quoted(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "array" | "after" | "notify" | "env" | "dir" | "output" => arg.hide(true),
+        _ => arg,
+    }
 }
 
 /// The path of quotes.

@@ -14,7 +14,7 @@ use crate::args::{OutputFormat, parse_count};
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
 
-/// Create, list and revoke tokens for access over the network.
+/// The options of `tollgate token`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]

@@ -14,10 +14,7 @@ use crate::args::OutputFormat;
 use crate::csv_output;
 use crate::exit::CliFailure;
 
-/// Show jobs, core hours, waits, promises and charges as sums.
-///
-/// A user sees the sums of the own jobs, root and the service's own user those of all. Days are in UTC.
-/// Sums stay when old jobs are removed.
+/// The options of `tollgate usage`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UsageArgs {
     #[command(flatten)]

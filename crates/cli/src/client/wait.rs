@@ -12,10 +12,7 @@ use super::{format, parse};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
-/// Wait until a job is over, and exit with its status.
-///
-/// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
-/// rejected, cancelled or lost. Of several jobs, the greatest.
+/// The options of `tollgate wait`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     /// Numbers of jobs, or of a task, as in 7_3

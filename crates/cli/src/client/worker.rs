@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
+use clap::Arg;
 use tollgate_runner::LocalEngineConfig;
 use tollgate_runner::log::{self, LogSettings};
 use tollgate_server::privileges::ACCOUNT;
@@ -24,8 +25,9 @@ use crate::exit::CliFailure;
 /// The prefix of an address of a socket.
 const UNIX_SCHEME: &str = "unix:";
 
-/// Offer this host's cores to a service on another host.
+/// The options of `tollgate worker`.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(name_connect_in_help))]
 pub(crate) struct WorkerArgs {
     /// Directory for the worker's state [default: ~/.local/state/tollgate-worker]
     #[arg(long, value_name = "DIR")]
@@ -54,6 +56,15 @@ pub(crate) struct WorkerArgs {
     connect: String,
     #[command(flatten)]
     credentials: CredentialArgs,
+}
+
+/// Changes the help of the options that clients and workers share: a worker names its service with
+/// `--connect`.
+fn name_connect_in_help(arg: Arg) -> Arg {
+    match arg.get_help().map(ToString::to_string) {
+        Some(help) => arg.help(help.replace("With --url:", "With --connect https://:")),
+        None => arg,
+    }
 }
 
 /// `tollgate worker`.

@@ -9,10 +9,7 @@ use tollgate_model::Span;
 use super::parse::{ClassKey, ConfidenceLevel, parse_span};
 use crate::args::{OutputFormat, parse_count};
 
-/// Forecast run times from records of finished jobs, with probabilities.
-///
-/// Without options the answer lists every class of jobs, how it behaves, and the forecast for its next
-/// job.
+/// The options of `tollgate forecast`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ForecastArgs {

@@ -16,7 +16,7 @@ use super::groups::ReplayGrouping;
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::record_filter::RecordFilterArgs;
 
-/// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
+/// The options of `tollgate replay`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
     /// Trace, accounting records or job table [default: a generated workload]

@@ -95,9 +95,7 @@ pub(super) fn is_requested(words: &[String]) -> bool {
 
 /// Prints the help of a tool.
 pub(super) fn print(tool: FrontendTool) -> Result<(), CliFailure> {
-    let mut program = args::command();
-    // The command is built first, so that the help is the same as of `tollgate qsub --help`.
-    program.build();
+    let mut program = args::whole_command();
     let command = program
         .find_subcommand_mut(tool.name())
         .expect("the tools are commands");

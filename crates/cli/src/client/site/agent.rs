@@ -19,10 +19,7 @@ use crate::client::format;
 use crate::client::session::{PilotsLeft, end_pilots};
 use crate::exit::{CliError, CliFailure, ExitKind};
 
-/// Run the agent of a site, which moves pilots, until interrupted.
-///
-/// `tollgate session start --move` runs one for each site. A site with an agent on its own host is
-/// added with `site add --agent`.
+/// The options of `tollgate agent`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
     /// Directory of the agent, as `session start` writes it

@@ -1,0 +1,84 @@
+//! Suggestions for a word that is typed wrongly.
+
+use std::ffi::OsString;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
+
+use super::whole_command;
+
+/// Removes the parser's suggestions that differ from the typed word by more than a typo, also from
+/// the usage.
+pub(super) fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    for (typed, tip) in [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (
+            ContextKind::InvalidSubcommand,
+            ContextKind::SuggestedSubcommand,
+        ),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ] {
+        let Some(ContextValue::String(typed)) = error.get(typed) else {
+            continue;
+        };
+        let is_near = match error.get(tip) {
+            Some(ContextValue::String(tip)) => is_similar(typed, tip),
+            Some(ContextValue::Strings(tips)) => tips.iter().all(|tip| is_similar(typed, tip)),
+            _ => true,
+        };
+        if !is_near {
+            error.remove(tip);
+            let usage = ContextValue::StyledStr(usage(words));
+            error.insert(ContextKind::Usage, usage);
+        }
+    }
+    error
+}
+
+/// Returns the usage of the command at the start of the arguments.
+fn usage(words: &[OsString]) -> StyledStr {
+    let mut program = whole_command();
+    let mut named = &mut program;
+    for word in words.iter().skip(1) {
+        if named.find_subcommand(word).is_none() {
+            break;
+        }
+        named = named
+            .find_subcommand_mut(word)
+            .expect("it was found a moment ago");
+    }
+    named.render_usage()
+}
+
+/// Returns whether two words differ by at most one change in four letters. A change swaps two
+/// neighbours, or inserts, removes or replaces a letter.
+pub(crate) fn is_similar(typed: &str, known: &str) -> bool {
+    let [typed, known] = [typed, known].map(|word| word.trim_start_matches('-'));
+    let most = (typed.chars().count() / 4).max(1);
+    strsim::osa_distance(typed, known) <= most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tip_is_given_for_similar_names_only() {
+        for (typed, known) in [
+            ("--dedline", "--deadline"),
+            ("--prcos", "--procs"),
+            ("polices", "policies"),
+            ("--mm", "--mem"),
+        ] {
+            assert!(is_similar(typed, known), "{typed} {known}");
+        }
+        for (typed, known) in [
+            ("--out", "--computers"),
+            ("--report", "--reboot"),
+            ("--start", "--estimates"),
+            ("--queue", "--quiet"),
+        ] {
+            assert!(!is_similar(typed, known), "{typed} {known}");
+        }
+    }
+}
