@@ -1,0 +1,133 @@
+//! Workers that come, go and are drained, maintenance, and licences.
+
+use tollgate_model::{
+    HostTerms, Instant, JobId, MaintenanceCalendar, NodeRange, ResourceCounts, ResourceIndex,
+};
+use tollgate_policy::{JobPhase, View};
+
+use super::{Effects, Gate};
+use crate::input::{InputAck, InputError, WorkerId};
+use crate::workers::WorkerIncarnation;
+
+impl Gate {
+    pub(super) fn worker_up(
+        &mut self,
+        now: Instant,
+        id: WorkerId,
+        epoch: u32,
+        (nodes, memory, terms): (u32, Option<u64>, HostTerms),
+    ) -> Result<InputAck, InputError> {
+        let known = self.workers.get(id);
+        if known.is_some_and(|worker| worker.up || epoch <= worker.number) {
+            return Err(InputError::StaleWorker);
+        }
+        if nodes == 0 {
+            return Err(InputError::Malformed);
+        }
+        let own = known.map(|worker| worker.nodes);
+        let nodes = match own.filter(|own| own.len == nodes) {
+            Some(own) => {
+                own.nodes().for_each(|node| self.state.set_up(node));
+                own
+            }
+            None => self.state.add_nodes(nodes),
+        };
+        self.state.set_memory(nodes, memory);
+        self.state.set_host(now, nodes, terms);
+        self.alarms.nodes.grow(self.state.n_nodes() as usize);
+        let drained = known.is_some_and(|worker| worker.drained);
+        if drained {
+            nodes.nodes().for_each(|node| self.state.drain(node));
+        }
+        self.workers.set(
+            id,
+            WorkerIncarnation {
+                number: epoch,
+                nodes,
+                up: true,
+                drained,
+            },
+        );
+        self.policy.nodes_changed(View::new(&self.state, now));
+        Ok(InputAck::Nodes(nodes))
+    }
+
+    pub(super) fn worker_lost(
+        &mut self,
+        now: Instant,
+        id: WorkerId,
+        epoch: u32,
+        effects: &mut Effects,
+    ) -> Result<InputAck, InputError> {
+        let worker = self.workers.get(id).ok_or(InputError::StaleWorker)?;
+        if !worker.up || worker.number != epoch {
+            return Err(InputError::StaleWorker);
+        }
+        for job in self.jobs_on(worker.nodes) {
+            self.evict(now, job, effects);
+        }
+        worker
+            .nodes
+            .nodes()
+            .for_each(|node| self.state.set_down(node));
+        self.workers.set(
+            id,
+            WorkerIncarnation {
+                up: false,
+                ..worker
+            },
+        );
+        self.policy.nodes_changed(View::new(&self.state, now));
+        Ok(InputAck::Done)
+    }
+
+    /// Returns the jobs with a running task on these nodes, in order of submission.
+    fn jobs_on(&self, nodes: NodeRange) -> Vec<JobId> {
+        let running = self
+            .state
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running);
+        let mut jobs: Vec<(u64, JobId)> = running
+            .filter(|(id, _)| nodes.nodes().any(|node| self.state.runs_on(*id, node)))
+            .map(|(id, job)| (job.sequence, id))
+            .collect();
+        jobs.sort_unstable();
+        jobs.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Drains a worker's nodes or lets jobs start there again. A worker that is down stays drained.
+    pub(super) fn drain(
+        &mut self,
+        now: Instant,
+        id: WorkerId,
+        drained: bool,
+    ) -> Result<InputAck, InputError> {
+        let worker = self.workers.get(id).ok_or(InputError::StaleWorker)?;
+        if worker.drained == drained {
+            return Ok(InputAck::Done);
+        }
+        for node in worker.nodes.nodes().filter(|_| worker.up) {
+            match drained {
+                true => self.state.drain(node),
+                false => self.state.resume(node),
+            }
+        }
+        self.workers
+            .set(id, WorkerIncarnation { drained, ..worker });
+        self.policy.nodes_changed(View::new(&self.state, now));
+        Ok(InputAck::Done)
+    }
+
+    /// Sets the times in which no job runs. The next input shows what changes by it.
+    pub fn set_maintenance(&mut self, now: Instant, calendar: MaintenanceCalendar) {
+        self.state.set_maintenance(calendar);
+        self.policy.nodes_changed(View::new(&self.state, now));
+    }
+
+    /// Sets the licences of the site: which resources they are, and how many there are of each. The next
+    /// input shows what changes by it.
+    pub fn set_licences(&mut self, now: Instant, known: Vec<ResourceIndex>, total: ResourceCounts) {
+        self.state.set_licences(known, total);
+        self.policy.nodes_changed(View::new(&self.state, now));
+    }
+}
