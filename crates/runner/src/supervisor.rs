@@ -261,11 +261,11 @@ impl RunnerSupervisor {
         process: RunningProcess,
     ) {
         failpoint::kill_at("started");
-        let inherited = self.share_before(attempt);
+        // The share of the attempt before it may have been set since this one was placed.
+        self.inherit_share(attempt);
         let Some(task) = self.tasks.get_mut(&attempt) else {
             return;
         };
-        task.launch.share = inherited.unwrap_or(task.launch.share);
         task.started = Some(start);
         let wall = task.launch.limits.wall.map(|wall| wall.as_micros());
         if let Some(limit) = wall.and_then(|micros| u64::try_from(micros).ok()) {

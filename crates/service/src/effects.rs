@@ -178,27 +178,18 @@ impl Core {
                 continue;
             };
             let attempt = live.attempt_key(key);
-            let rate = self.rate_of(task.job).unwrap_or_default();
+            let placement = view.job(task.job).placement();
+            let nodes = placement.iter().flat_map(|range| range.nodes());
+            let (mut sum, mut n) = (0.0, 0_u32);
+            for node in nodes {
+                let mut tasks = view.node(node).tasks().iter();
+                sum += tasks
+                    .find(|other| other.job == task.job)
+                    .map_or(0.0, |task| task.rate);
+                n += 1;
+            }
+            let rate = sum / f64::from(n.max(1));
             step.actions.push(EngineAction::SetShare { attempt, rate });
         }
-    }
-
-    /// Returns the mean rate of the tasks of a job; None if it shares no nodes.
-    pub(crate) fn rate_of(&self, job: JobId) -> Option<f64> {
-        let view = self.gate.view(self.now);
-        let nodes = view
-            .job(job)
-            .placement()
-            .iter()
-            .flat_map(|range| range.nodes());
-        let (mut sum, mut n, mut is_shared) = (0.0, 0_u32, false);
-        for node in nodes {
-            let mut tasks = view.node(node).tasks().iter();
-            let task = tasks.find(|task| task.job == job);
-            is_shared |= task.is_some();
-            sum += task.map_or(0.0, |task| task.rate);
-            n += 1;
-        }
-        is_shared.then(|| sum / f64::from(n.max(1)))
     }
 }

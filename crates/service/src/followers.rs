@@ -114,12 +114,12 @@ impl Core {
             if self.do_others_wait(job) {
                 continue;
             }
-            for (first, nodes, share) in self.running_of(job, local.nodes) {
+            for (first, nodes) in self.running_of(job, local.nodes) {
                 let chain = self.jobs.followers_of(first);
                 // Many at a time: each call of the engine waits for the disk.
                 if chain.len() * 2 <= most {
                     let last = chain.last().copied().unwrap_or(first);
-                    self.extend(last, most - chain.len(), (&nodes, share), step);
+                    self.extend(last, most - chain.len(), &nodes, step);
                 }
             }
         }
@@ -133,12 +133,8 @@ impl Core {
     }
 
     /// Returns the running attempts of an array that are on these nodes alone and may be followed, with their
-    /// nodes, and their rates there if they share them.
-    fn running_of(
-        &self,
-        job: u64,
-        nodes: NodeRange,
-    ) -> Vec<(AttemptId, Vec<NodeRange>, Option<f64>)> {
+    /// nodes.
+    fn running_of(&self, job: u64, nodes: NodeRange) -> Vec<(AttemptId, Vec<NodeRange>)> {
         let view = self.gate.view(self.now);
         let is_within = |range: &NodeRange| {
             nodes.first <= range.first && range.first + range.len <= nodes.first + nodes.len
@@ -151,7 +147,7 @@ impl Core {
         running
             .map(|(task, live)| {
                 let placement = view.job(live.slot).placement().to_vec();
-                (live.attempt_key(task), placement, self.rate_of(live.slot))
+                (live.attempt_key(task), placement)
             })
             .collect()
     }
@@ -161,7 +157,7 @@ impl Core {
         &mut self,
         mut last: AttemptId,
         n: usize,
-        (nodes, share): (&[NodeRange], Option<f64>),
+        nodes: &[NodeRange],
         step: &mut StepOutput,
     ) {
         for _ in 0..n {
@@ -187,8 +183,6 @@ impl Core {
                 nodes: nodes.iter().flat_map(|range| range.nodes()).collect(),
                 after: Some(last),
             });
-            let share = share.map(|rate| EngineAction::SetShare { attempt, rate });
-            step.actions.extend(share);
             last = attempt;
         }
     }

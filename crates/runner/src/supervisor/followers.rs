@@ -24,6 +24,7 @@ impl RunnerSupervisor {
     }
 
     fn append(&mut self, attempt: AttemptId, slot: usize) {
+        self.inherit_share(attempt);
         if let Some(job) = self.slot_job(attempt) {
             self.slots.append(slot, job);
             self.on_placed(attempt, slot);
@@ -57,11 +58,15 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Returns the share of the attempt that another one follows: its follower has it until it gets its own.
-    pub(crate) fn share_before(&self, follower: AttemptId) -> Option<f64> {
+    /// Gives a follower the share of the attempt before it, unless it has got its own.
+    pub(crate) fn inherit_share(&mut self, follower: AttemptId) {
         let task = self.tasks.get(&follower);
-        let before = task.filter(|task| !task.has_own_share)?.launch.after?;
-        self.tasks.get(&before).map(|task| task.launch.share)
+        let before = task.filter(|task| !task.has_own_share);
+        let before = before.and_then(|task| self.tasks.get(&task.launch.after?));
+        let share = before.map(|before| before.launch.share);
+        if let (Some(share), Some(task)) = (share, self.tasks.get_mut(&follower)) {
+            task.launch.share = share;
+        }
     }
 
     /// Returns all attempts, each after the one that it follows.
