@@ -1,0 +1,381 @@
+//! Tasks that are submitted to the gate, with the array or as earlier ones start.
+
+use tollgate_gate::{Effect, GateInput, JobPrediction};
+use tollgate_model::{Credits, JobId, JobSpec, Probability, Reason, TaskId, UserId};
+
+use super::ActiveArray;
+use crate::Core;
+use crate::admission::AdmissionCandidate;
+use crate::command::{ArraySpec, Otherwise, Submission};
+use crate::jobs::ActiveTask;
+use crate::output::{
+    AdmissionState, RejectReason, RowChange, StepOutput, SubmitOutcome, TaskGroupOutcome,
+};
+use crate::task_ranges::TaskRanges;
+
+/// The probability of a promise is computed again after another eighth of the tasks so far.
+const PREDICTION_INTERVAL: u32 = 8;
+
+impl Core {
+    /// Registers an array whose first task has the outcome `first`, and submits tasks to the gate.
+    /// Returns the outcomes of all tasks.
+    pub(crate) fn admit_array(
+        &mut self,
+        job: u64,
+        submission: &Submission,
+        plan: &ArraySpec,
+        first: &SubmitOutcome,
+        step: &mut StepOutput,
+    ) -> Vec<TaskGroupOutcome> {
+        let array = ActiveArray::new(submission, plan, self.now);
+        self.jobs.arrays.insert(job, array);
+        if self.decides_together(submission) {
+            for group in &first.groups {
+                self.admit_group(job, group, first.spec, step);
+            }
+            return first.groups.clone();
+        }
+        let mut parts = Vec::new();
+        let mut standing = first.admission.clone();
+        let mut prospect = first.prediction;
+        let mut look_at = 1;
+        for n in 1.. {
+            let Some((task, room)) = self.next_task(job) else {
+                break;
+            };
+            let promised = submission.deadline.is_some() && plan.max_at_once.is_none();
+            let may_come =
+                room || (promised && matches!(standing, AdmissionState::Accepted { .. }));
+            if let AdmissionState::Rejected(refusals) = &standing {
+                if let Some(unpromised) = self.go_on_unpromised(job, refusals) {
+                    standing = unpromised;
+                    break;
+                }
+                let rest = self.drop_pending(job, refusals, step);
+                push_group(&mut parts, rest, &standing);
+                break;
+            }
+            if !may_come {
+                break;
+            }
+            self.admit_next_task(job, task, step);
+            push_group(&mut parts, TaskRanges::new(task, task), &standing);
+            let look = n >= look_at;
+            if look {
+                look_at = n + n / PREDICTION_INTERVAL + 1;
+            }
+            standing = self.evaluate_task(job, look, &mut prospect);
+        }
+        if let Some(array) = self.jobs.arrays.get(&job) {
+            let waiting = match standing {
+                AdmissionState::Unpromised(_) => &standing,
+                AdmissionState::Accepted { .. }
+                | AdmissionState::Queued
+                | AdmissionState::Waitlisted { .. }
+                | AdmissionState::Deferred
+                | AdmissionState::Rejected(_) => &AdmissionState::Queued,
+            };
+            push_group(&mut parts, array.pending.clone(), waiting);
+        }
+        parts
+    }
+
+    /// Submits tasks that were decided together.
+    fn admit_group(
+        &mut self,
+        job: u64,
+        group: &TaskGroupOutcome,
+        spec: JobSpec,
+        step: &mut StepOutput,
+    ) {
+        match &group.admission {
+            AdmissionState::Unpromised(_) => self.withdraw_deadline(job),
+            AdmissionState::Rejected(reasons) => self.drop_tasks(job, &group.tasks, reasons, step),
+            AdmissionState::Accepted { .. }
+            | AdmissionState::Queued
+            | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Deferred => self.admit_together(job, &group.tasks, spec, step),
+        }
+    }
+
+    /// Lets the unmaterialised tasks of an array run without a promise if its user wants that, and they
+    /// can; returns their state then.
+    fn go_on_unpromised(&mut self, job: u64, reasons: &[RejectReason]) -> Option<AdmissionState> {
+        let array = self.jobs.arrays.get(&job)?;
+        let has_deadline = array.submission.deadline.is_some();
+        if array.submission.options.otherwise != Otherwise::Run || !has_deadline {
+            return None;
+        }
+        let before = array.submission.clone();
+        self.withdraw_deadline(job);
+        if self.evaluate_task(job, false, &mut None).may_run() {
+            return Some(AdmissionState::Unpromised(reasons.to_vec()));
+        }
+        let array = self.jobs.arrays.get_mut(&job)?;
+        (array.submission, array.unpromised) = (before, false);
+        None
+    }
+
+    /// Lets the unmaterialised tasks of an array run without a promise.
+    fn withdraw_deadline(&mut self, job: u64) {
+        if let Some(array) = self.jobs.arrays.get_mut(&job) {
+            array.submission = array.submission.without_deadline();
+            array.unpromised = true;
+        }
+    }
+
+    /// Returns whether the policy decides on all tasks of an array together. Only promises are made for
+    /// all of them at once.
+    pub(crate) fn decides_together(&self, submission: &Submission) -> bool {
+        let has_promise = submission.deadline.is_some();
+        has_promise && submission.options.n_together() > 1 && self.rules.policy.decides_arrays()
+    }
+
+    /// Submits tasks of an array to the gate, which has one decision for all of them.
+    fn admit_together(
+        &mut self,
+        job: u64,
+        tasks: &TaskRanges,
+        spec: JobSpec,
+        step: &mut StepOutput,
+    ) {
+        let Some(array) = self.jobs.arrays.get_mut(&job) else {
+            return;
+        };
+        array.pending.remove(tasks);
+        let submission = array.submission.clone();
+        let asked = self.classes.add(&(&submission).into());
+        let limit = submission.options.time_limit;
+        let forecast = self.forecast_job(UserId(submission.user), &asked, limit);
+        let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
+        let (for_policy, distribution) = self.policy_request(&candidate);
+        let live = ActiveTask::new(&submission, asked, forecast, spec);
+        let input = GateInput::SubmittedArray {
+            spec: for_policy,
+            count: u32::try_from(tasks.len()).unwrap_or(u32::MAX),
+            on_eviction: submission.retry,
+            forecast: Some(distribution),
+        };
+        let answered = self.gate.handle(self.now, input, &mut self.effects);
+        debug_assert!(
+            answered.is_ok(),
+            "the array was probed just now: {answered:?}"
+        );
+        let slots = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Notify { job, .. } => Some(*job),
+            Effect::Start { .. }
+            | Effect::SharesChanged { .. }
+            | Effect::GroupParted { .. }
+            | Effect::Kill { .. }
+            | Effect::Book { .. }
+            | Effect::Closed { .. } => None,
+        });
+        let slots: Vec<JobId> = slots.collect();
+        for (task, slot) in tasks.numbers().zip(slots) {
+            self.jobs.insert(TaskId { job, task }, slot, live.clone());
+            self.look_ahead.invalidate(slot);
+        }
+        self.apply_effects(step);
+    }
+
+    /// Submits the tasks of arrays that may now enter the gate. Returns whether there were any.
+    pub(crate) fn materialise_tasks(&mut self, step: &mut StepOutput) -> bool {
+        let hungry = self.jobs.arrays.iter();
+        let hungry = hungry.filter(|(_, array)| !array.pending.is_empty());
+        let hungry: Vec<u64> = hungry.map(|(&job, _)| job).collect();
+        let mut fed = false;
+        for job in hungry {
+            while let Some((task, true)) = self.next_task(job) {
+                fed = true;
+                let standing = self.evaluate_task(job, true, &mut None);
+                if let AdmissionState::Rejected(refusals) = &standing {
+                    if self.go_on_unpromised(job, refusals).is_some() {
+                        continue;
+                    }
+                    // The tasks behind this one would get the same answer, as a rejection changes
+                    // nothing.
+                    self.drop_pending(job, refusals, step);
+                    self.finish_array(job, step);
+                    break;
+                }
+                self.admit_next_task(job, task, step);
+            }
+        }
+        fed
+    }
+
+    /// Returns the next task, and whether it may enter the gate without a promise.
+    fn next_task(&self, job: u64) -> Option<(u32, bool)> {
+        let array = self.jobs.arrays.get(&job)?;
+        let task = array.pending.first()?;
+        Some((task, array.can_add_task(self.gate.view(self.now).n_nodes())))
+    }
+
+    pub(crate) fn admit_next_task(&mut self, job: u64, task: u32, step: &mut StepOutput) {
+        let Some(array) = self.jobs.arrays.get_mut(&job) else {
+            return;
+        };
+        array.pending.pop_first();
+        let (submission, unpromised) = (array.submission.clone(), array.unpromised);
+        let forecast = self.forecast(&submission);
+        let (estimate, _) = forecast.estimate();
+        let spec = self.spec_of(&submission, estimate, self.now);
+        let task = TaskId { job, task };
+        self.admit_task(task, &submission, spec, None, step);
+        if unpromised {
+            self.mark_unpromised(task);
+        }
+    }
+
+    /// Returns the outcome of the next task. The probability of keeping its deadline is computed if
+    /// `look`, and otherwise taken from the task before.
+    pub(crate) fn evaluate_task(
+        &mut self,
+        job: u64,
+        look: bool,
+        prospect: &mut Option<JobPrediction>,
+    ) -> AdmissionState {
+        let Some(array) = self.jobs.arrays.get(&job) else {
+            return AdmissionState::Queued;
+        };
+        let submission = array.submission.clone();
+        let forecast = self.forecast(&submission);
+        let (estimate, _) = forecast.estimate();
+        let spec = self.spec_of(&submission, estimate, self.now);
+        let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
+        let standing = self.admission_state(self.now, &candidate);
+        let accepted = matches!(standing, AdmissionState::Accepted { .. });
+        let threshold = self.confidence_threshold(&submission, accepted);
+        let (Some(threshold), Some(_)) = (threshold, submission.deadline) else {
+            return standing;
+        };
+        if matches!(standing, AdmissionState::Rejected(_)) {
+            return standing;
+        }
+        if look {
+            *prospect = self.predict_candidate(self.now, &candidate);
+        }
+        let probability = prospect.and_then(|prospect| prospect.probability);
+        let probability = probability.or_else(|| candidate.best_case_probability());
+        match probability.filter(|p: &Probability| p.as_f64() < threshold.min_probability()) {
+            None => standing,
+            Some(probability) => AdmissionState::Rejected(vec![RejectReason::Confidence {
+                probability,
+                threshold,
+            }]),
+        }
+    }
+
+    /// Rejects the unmaterialised tasks of an array, and returns them.
+    fn drop_pending(
+        &mut self,
+        job: u64,
+        refusals: &[RejectReason],
+        step: &mut StepOutput,
+    ) -> TaskRanges {
+        let array = self.jobs.arrays.get(&job);
+        let tasks = array.map_or_else(TaskRanges::default, |array| array.pending.clone());
+        self.drop_tasks(job, &tasks, refusals, step);
+        tasks
+    }
+
+    /// Rejects unmaterialised tasks of an array.
+    fn drop_tasks(
+        &mut self,
+        job: u64,
+        tasks: &TaskRanges,
+        refusals: &[RejectReason],
+        step: &mut StepOutput,
+    ) {
+        let Some(array) = self.jobs.arrays.get_mut(&job) else {
+            return;
+        };
+        array.pending.remove(tasks);
+        array.counts.rejected += tasks.len() as u32;
+        array.changed = true;
+        step.changes.push(RowChange::TasksDropped {
+            job,
+            tasks: tasks.clone(),
+            reasons: refusals.to_vec(),
+        });
+    }
+
+    /// Rejects a waiting task.
+    pub(crate) fn reject_task(&mut self, task: TaskId, reason: Reason, step: &mut StepOutput) {
+        if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
+            array.counts.rejected += 1;
+        }
+        step.changes.push(RowChange::TasksDropped {
+            job: task.job,
+            tasks: TaskRanges::new(task.task, task.task),
+            reasons: vec![RejectReason::Policy(reason)],
+        });
+        self.finish_array(task.job, step);
+    }
+}
+
+/// Adds tasks to the last group of tasks with the same outcome.
+fn push_group(parts: &mut Vec<TaskGroupOutcome>, tasks: TaskRanges, standing: &AdmissionState) {
+    if tasks.is_empty() {
+        return;
+    }
+    match (parts.last_mut(), standing) {
+        (Some(part), standing) if part.admission.is_same_decision(standing) => {
+            part.tasks.add(&tasks);
+            part.admission.merge(standing);
+        }
+        _ => parts.push(TaskGroupOutcome {
+            tasks,
+            admission: standing.clone(),
+        }),
+    }
+}
+
+impl TaskGroupOutcome {
+    /// Returns the outcome of these tasks, each of which has the state `of_each`.
+    pub(crate) fn new(tasks: &TaskRanges, of_each: &AdmissionState) -> Self {
+        Self {
+            tasks: tasks.clone(),
+            admission: of_each.times(tasks.len()),
+        }
+    }
+}
+
+impl AdmissionState {
+    /// Returns the state of this many such tasks.
+    fn times(&self, tasks: u64) -> Self {
+        match self {
+            Self::Accepted { price } => Self::Accepted {
+                price: Credits::from_f64(price.as_f64() * tasks as f64),
+            },
+            Self::Queued
+            | Self::Waitlisted { .. }
+            | Self::Unpromised(_)
+            | Self::Deferred
+            | Self::Rejected(_) => self.clone(),
+        }
+    }
+
+    /// Returns whether the job may run as things stand.
+    pub(crate) fn may_run(&self) -> bool {
+        match self {
+            Self::Accepted { .. } | Self::Queued | Self::Unpromised(_) => true,
+            Self::Waitlisted { .. } | Self::Deferred | Self::Rejected(_) => false,
+        }
+    }
+
+    /// Returns whether both states are the same: accepted, waiting, or rejected for the same
+    /// reasons.
+    fn is_same_decision(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Accepted { .. }, Self::Accepted { .. }) => true,
+            (one, other) => one == other,
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if let (Self::Accepted { price }, Self::Accepted { price: more }) = (self, other) {
+            *price += *more;
+        }
+    }
+}
