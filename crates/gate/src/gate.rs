@@ -150,6 +150,12 @@ impl Gate {
         node.into_iter().chain(self.alarms.pass).min()
     }
 
+    /// Returns whether shares must be recomputed at `now`. If not, [`GateInput::Tick`] changes nothing.
+    pub fn is_alarm_due(&self, now: Instant) -> bool {
+        let alarm = self.alarms.nodes.next();
+        alarm.is_some_and(|alarm| alarm <= now + Span::TICK)
+    }
+
     /// Returns the decision that a job with this forecast would get if it were submitted at `now`.
     /// The quote reserves nothing and changes nothing. If [`Gate::next_wake`] is due, send
     /// [`GateInput::Tick`] first: the quote uses the shares as they were last set.

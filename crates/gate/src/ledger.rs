@@ -16,14 +16,15 @@ pub(crate) fn entries(
     let charge = job
         .accepted
         .map(|accepted| (BookingKind::Charge, accepted.price));
-    let late = job.spec.due().map(|due| delay(finish, due));
-    let sla = job.spec.sla;
-    let penalty = late.map(|late| limit.cost(sla.penalty, late, sla.budget));
-    let penalty = penalty.map(|cost| (BookingKind::Penalty, -cost));
+    let penalty = || {
+        let (late, sla) = (delay(finish, job.spec.due()?), job.spec.sla);
+        let cost = limit.cost(sla.penalty, late, sla.budget);
+        Some((BookingKind::Penalty, -cost))
+    };
     let booked = match market {
         Market::None => [None, None],
         Market::Commodity => [charge, None],
-        Market::Bid => [charge, penalty],
+        Market::Bid => [charge, penalty()],
     };
     booked
         .into_iter()

@@ -78,15 +78,14 @@ impl UpperQuantiles {
         if spans.is_empty() {
             return None;
         }
-        let mut at = |percent: usize| {
-            let rank = (spans.len() * percent).div_ceil(100);
-            let (_, &mut span, _) = spans.select_nth_unstable(rank - 1);
-            span
+        let rank = |percent: usize| (spans.len() * percent).div_ceil(100);
+        let (first, second) = (rank(90), rank(95));
+        let (_, &mut p90, longer) = spans.select_nth_unstable(first - 1);
+        let p95 = match second - first {
+            0 => p90,
+            further => *longer.select_nth_unstable(further - 1).1,
         };
-        Some(Self {
-            p90: at(90),
-            p95: at(95),
-        })
+        Some(Self { p90, p95 })
     }
 }
 
@@ -96,18 +95,19 @@ impl Objectives {
     /// This takes one pass: sums of times and money are exact integers, and sums of slowdowns
     /// follow the order of `outcomes`. The median is found by selection, without sorting.
     pub fn of(outcomes: &[Outcome], nodes: u32, market: Market) -> Self {
-        let mut tally = ObjectiveTotals::default();
+        let mut totals = ObjectiveTotals::default();
         for outcome in outcomes {
-            tally.count(outcome);
+            totals.count(outcome);
         }
-        tally.into_objectives(nodes, market)
+        totals.into_objectives(nodes, market)
     }
 }
 
-/// The running totals. Times are in microseconds, money in millionths: even [`i64::MAX`] for each
-/// of a billion jobs adds up to far less than the range of an `i128`.
-#[derive(Default)]
-struct ObjectiveTotals {
+/// The running totals of the outcomes of jobs. Times are in microseconds, money in millionths: even
+/// [`i64::MAX`] for each of a billion jobs adds up to far less than the range of an `i128`. Of each job
+/// that ran, its wait and its response time are kept.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectiveTotals {
     submitted: u64,
     accepted: u64,
     submitted_with_deadline: u64,
@@ -128,7 +128,8 @@ struct ObjectiveTotals {
 }
 
 impl ObjectiveTotals {
-    fn count(&mut self, outcome: &Outcome) {
+    /// Counts the outcome of a job. Sums of slowdowns follow the order of the calls.
+    pub fn count(&mut self, outcome: &Outcome) {
         let with_deadline = u64::from(outcome.due.is_some());
         self.submitted += 1;
         self.submitted_with_deadline += with_deadline;
@@ -173,7 +174,8 @@ impl ObjectiveTotals {
         }
     }
 
-    fn into_objectives(mut self, nodes: u32, market: Market) -> Objectives {
+    /// Returns the objectives on a cluster of `nodes` (processors, where space is shared).
+    pub fn into_objectives(mut self, nodes: u32, market: Market) -> Objectives {
         let utility = match market {
             Market::None => None,
             Market::Commodity | Market::Bid => Some(self.utility),
@@ -219,7 +221,7 @@ impl ObjectiveTotals {
 }
 
 /// A mean of real numbers, added in the order of their arrival.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Mean {
     sum: f64,
     count: u64,

@@ -1,6 +1,8 @@
 //! The cluster world: jobs arrive, a gate decides, and the true run times unfold. The ends of jobs
 //! follow from a [`Simulation`]; the world adds the arrivals, the truth and the outcomes.
 
+mod outcome_window;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
@@ -21,6 +23,7 @@ use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup, JobEstimate};
 use crate::verify;
+use outcome_window::OutcomeWindow;
 
 /// Maximum number of nodes of a machine: a policy keeps up to 400 bytes per node, 4 GB in all.
 pub const MAX_NODES: u32 = 10_000_000;
@@ -230,24 +233,63 @@ pub fn replay(
 /// # Errors
 /// As [`replay`].
 pub fn replay_with(
-    mut arrivals: impl ExactSizeIterator<Item = JobArrival>,
+    arrivals: impl ExactSizeIterator<Item = JobArrival>,
     policy: Box<dyn Policy>,
     settings: &ReplayConfig,
     estimates: &EstimateSetup<'_>,
 ) -> Result<ReplayResult, ReplayFailure> {
-    let teller = EstimateProvider::of(estimates);
-    let mut world = ClusterSim::new(arrivals.len(), policy, settings, teller);
-    world.run(&mut arrivals)?;
-    let replay = world.into_replay()?;
+    let mut outcomes = Vec::with_capacity(arrivals.len());
+    let world = run(arrivals, policy, settings, estimates, &mut |outcome| {
+        outcomes.push(*outcome);
+    })?;
+    let replay = ReplayResult {
+        outcomes,
+        placements: world.placements,
+        promises: world.promises,
+    };
     if settings.record_level == RecordLevel::Checked {
         verify::schedule(&replay, settings)?;
     }
     Ok(replay)
 }
 
+/// Runs a replay as [`replay_with`] does, and keeps nothing of it: `visit` gets each outcome in the order
+/// of arrival, as soon as the job and all before it have ended. Schedules are not verified as a whole.
+///
+/// # Errors
+/// As [`replay_with`], after some of the outcomes.
+pub fn replay_outcomes(
+    arrivals: impl ExactSizeIterator<Item = JobArrival>,
+    policy: Box<dyn Policy>,
+    settings: &ReplayConfig,
+    estimates: &EstimateSetup<'_>,
+    mut visit: impl FnMut(&Outcome),
+) -> Result<(), ReplayFailure> {
+    run(arrivals, policy, settings, estimates, &mut visit).map(|_| ())
+}
+
+/// Runs all jobs, and returns the world after the last of them.
+fn run<'a>(
+    mut arrivals: impl ExactSizeIterator<Item = JobArrival>,
+    policy: Box<dyn Policy>,
+    settings: &ReplayConfig,
+    estimates: &EstimateSetup<'a>,
+    visit: &mut dyn FnMut(&Outcome),
+) -> Result<ClusterSim<'a>, ReplayFailure> {
+    let teller = EstimateProvider::of(estimates);
+    let mut world = ClusterSim::new(arrivals.len(), policy, settings, teller);
+    world.run(&mut arrivals, visit)?;
+    world.check_end()?;
+    match world.outcomes.next_place() {
+        None => Ok(world),
+        Some(job) => Err(ReplayFailure::Undecided { job }),
+    }
+}
+
 /// A cluster in simulated time.
 pub(crate) struct ClusterSim<'a> {
     simulation: Simulation,
+    pass_trigger: PassTrigger,
     /// The speed of the slowest node. Policies and the gate see all times of jobs as they are there.
     slowest: NodeSpeed,
     teller: EstimateProvider<'a>,
@@ -256,7 +298,7 @@ pub(crate) struct ClusterSim<'a> {
     waiting: BTreeMap<UserId, BTreeMap<usize, JobId>>,
     /// The users of whose jobs more is known since beliefs were last revised.
     observed: BTreeSet<UserId>,
-    outcomes: Vec<Option<Outcome>>,
+    outcomes: OutcomeWindow,
     placements: Option<JobPlacements>,
     promises: Vec<PromiseStatement>,
     overrun: OverrunRule,
@@ -331,13 +373,14 @@ impl<'a> ClusterSim<'a> {
             RecordLevel::Checked => gate.enable_checks(),
         }
         let mut world = Self {
+            pass_trigger: gate.pass_trigger(),
             simulation: Simulation::new(gate),
             slowest: settings.speeds.slowest(settings.nodes),
             teller,
             truths: GroundTruths::default(),
             waiting: BTreeMap::new(),
             observed: BTreeSet::new(),
-            outcomes: Vec::with_capacity(jobs),
+            outcomes: OutcomeWindow::default(),
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
             promises: Vec::new(),
@@ -356,9 +399,13 @@ impl<'a> ClusterSim<'a> {
         world
     }
 
-    /// Runs to the end of the last job. Not generic, so that the loop is compiled and optimised
-    /// here and not in the calling crate.
-    fn run(&mut self, arrivals: &mut dyn Iterator<Item = JobArrival>) -> Result<(), PolicyFailure> {
+    /// Runs to the end of the last job; `visit` gets the outcomes in the order of arrival. Not generic, so
+    /// that the loop is compiled and optimised here and not in the calling crate.
+    fn run(
+        &mut self,
+        arrivals: &mut dyn Iterator<Item = JobArrival>,
+        visit: &mut dyn FnMut(&Outcome),
+    ) -> Result<(), PolicyFailure> {
         let mut arrivals = arrivals.enumerate().peekable();
         loop {
             let arrival = arrivals.peek().map(|(_, arrival)| arrival.spec.submit);
@@ -371,16 +418,19 @@ impl<'a> ClusterSim<'a> {
                 self.submit(index, arrival)?;
             }
             self.end_instant(next)?;
+            while let Some(outcome) = self.outcomes.take_next() {
+                visit(&outcome);
+            }
         }
     }
 
     /// Handles what comes before the submissions of an instant.
     pub(crate) fn begin_instant(&mut self, now: Instant) {
-        match self.simulation.gate().pass_trigger() {
+        match self.pass_trigger {
             PassTrigger::Instant => {
                 while self.complete_next(now) {}
                 self.revise_beliefs(now);
-                self.input(now, GateInput::Tick);
+                self.tick(now);
             }
             PassTrigger::Event => {}
         }
@@ -394,7 +444,7 @@ impl<'a> ClusterSim<'a> {
     ) -> Result<(), PolicyFailure> {
         let now = arrival.spec.submit;
         self.arrive(index, arrival);
-        match self.simulation.gate().pass_trigger() {
+        match self.pass_trigger {
             PassTrigger::Instant => Ok(()),
             PassTrigger::Event => self.run_pass(now),
         }
@@ -402,14 +452,14 @@ impl<'a> ClusterSim<'a> {
 
     /// Handles what comes after the submissions of an instant.
     pub(crate) fn end_instant(&mut self, now: Instant) -> Result<(), PolicyFailure> {
-        match self.simulation.gate().pass_trigger() {
+        match self.pass_trigger {
             PassTrigger::Instant => {}
             PassTrigger::Event => {
                 while self.complete_next(now) {
                     self.revise_beliefs(now);
                     self.run_pass(now)?;
                 }
-                self.input(now, GateInput::Tick);
+                self.tick(now);
             }
         }
         self.run_pass(now)
@@ -423,8 +473,17 @@ impl<'a> ClusterSim<'a> {
     /// Ends the next job or task that is due. Returns false if none is.
     fn complete_next(&mut self, now: Instant) -> bool {
         let job = self.simulation.complete_next(now, &self.truths);
-        self.apply_effects(now);
+        if job.is_some() {
+            self.apply_effects(now);
+        }
         job.is_some()
+    }
+
+    /// Lets the gate recompute shares if it is time.
+    fn tick(&mut self, now: Instant) {
+        if self.simulation.gate().is_alarm_due(now) {
+            self.input(now, GateInput::Tick);
+        }
     }
 
     /// Returns the `index`-th job as the gate sees it: times are those on the slowest node.
@@ -455,7 +514,7 @@ impl<'a> ClusterSim<'a> {
         if killed {
             arrival.runtime = arrival.spec.estimate;
         }
-        self.outcomes.resize(index + 1, None);
+        self.outcomes.add(index);
         let told = self.told(index, &arrival);
         let truth = GroundTruth {
             index,
@@ -498,7 +557,7 @@ impl<'a> ClusterSim<'a> {
 
     /// Tells the gate what is believed of the waiting jobs of users whose jobs have ended.
     fn revise_beliefs(&mut self, now: Instant) {
-        for user in std::mem::take(&mut self.observed) {
+        while let Some(user) = self.observed.pop_first() {
             let waiting = self.waiting.get(&user).cloned().unwrap_or_default();
             for (index, job) in waiting {
                 if let Some(forecast) = self.teller.revised_belief(index) {
@@ -595,7 +654,7 @@ impl<'a> ClusterSim<'a> {
             }
             Decision::Rejected(_) => self.teller.discard(truth.index),
         }
-        self.outcomes[truth.index] = Some(Outcome {
+        let outcome = Outcome {
             submit: job.spec.submit,
             runtime: view.speed_of_job(id).time_for(truth.on_slowest),
             task_runtime: view.mean_task_time(id, truth.on_slowest),
@@ -608,7 +667,8 @@ impl<'a> ClusterSim<'a> {
             price: accepted.map_or(Credits::ZERO, |accepted| accepted.price),
             utility: truth.utility,
             killed: truth.killed && decision == Decision::Accepted,
-        });
+        };
+        self.outcomes.set(truth.index, outcome);
         if let Some(placements) = &mut self.placements {
             placements.set(truth.index, job);
         }
@@ -620,25 +680,15 @@ impl<'a> ClusterSim<'a> {
     /// # Errors
     /// With [`RecordLevel::Checked`], the first violation in the last state.
     pub(crate) fn into_outcomes(self) -> Result<Vec<Option<Outcome>>, InvariantViolation> {
-        if self.checking {
-            self.simulation.gate().check(Instant::MAX)?;
-        }
-        Ok(self.outcomes)
+        self.check_end()?;
+        Ok(self.outcomes.into_rest())
     }
 
-    fn into_replay(self) -> Result<ReplayResult, ReplayFailure> {
-        if self.checking {
-            self.simulation.gate().check(Instant::MAX)?;
+    /// Checks the last state, with [`RecordLevel::Checked`].
+    fn check_end(&self) -> Result<(), InvariantViolation> {
+        match self.checking {
+            true => self.simulation.gate().check(Instant::MAX),
+            false => Ok(()),
         }
-        let outcomes = self
-            .outcomes
-            .into_iter()
-            .enumerate()
-            .map(|(job, outcome)| outcome.ok_or(ReplayFailure::Undecided { job }));
-        Ok(ReplayResult {
-            outcomes: outcomes.collect::<Result<_, _>>()?,
-            placements: self.placements,
-            promises: self.promises,
-        })
     }
 }

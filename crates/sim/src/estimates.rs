@@ -184,8 +184,9 @@ impl<'a> EstimateProvider<'a> {
     /// Returns the run time information on the job that arrives as the `index`-th.
     pub fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let user = arrival.spec.estimate;
-        let issued = self.issue(index, &arrival.spec);
-        let class_forecast = issued.forecast.as_ref().map(Forecast::distribution);
+        let issued = self.learns().then(|| self.issue(index, &arrival.spec));
+        let class_forecast = issued.as_ref().and_then(|issued| issued.forecast.as_ref());
+        let class_forecast = class_forecast.map(Forecast::distribution);
         let quantile = |level| class_forecast.map_or(user, |forecast| forecast.quantile(level));
         let estimate = match self.origin {
             EstimateOrigin::User => user,
@@ -197,12 +198,11 @@ impl<'a> EstimateProvider<'a> {
                 said.map_or(bound, |said| said.max(bound))
             }
         };
-        let (forecast, is_known) = match (self.belief, self.origin) {
-            (Some(_), EstimateOrigin::True) => {
-                (Some(Distribution::new([arrival.runtime; N_LEVELS])), true)
-            }
-            (Some(source), _) => {
-                let belief = self.belief(source, &issued, issued.forecast.as_ref());
+        let (forecast, is_known) = match (self.belief, &issued) {
+            // The estimate is the run time.
+            (Some(_), None) => (Some(Distribution::new([estimate; N_LEVELS])), true),
+            (Some(source), Some(issued)) => {
+                let belief = self.belief(source, issued, issued.forecast.as_ref());
                 let is_known = match belief.ratios {
                     Some(RatioSource::Table | RatioSource::Site) => false,
                     Some(RatioSource::User) | None => true,
@@ -211,7 +211,7 @@ impl<'a> EstimateProvider<'a> {
             }
             (None, _) => (class_forecast, true),
         };
-        if self.learns() {
+        if let Some(issued) = issued {
             self.issued.insert(index, issued);
         }
         JobEstimate {

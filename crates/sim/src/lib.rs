@@ -26,7 +26,7 @@ pub mod verify;
 
 pub use cluster::{
     JobPlacements, MAX_NODES, MAX_PREEMPTION_COST, MAX_RECORD_NODES, OverrunRule, PromiseStatement,
-    RecordLevel, ReplayConfig, ReplayFailure, ReplayResult, replay, replay_with,
+    RecordLevel, ReplayConfig, ReplayFailure, ReplayResult, replay, replay_outcomes, replay_with,
 };
 pub use estimates::{EstimateOrigin, EstimateOriginError, EstimateSetup, JobContext};
 pub use rebid::{is_blind_to_bids, rebid};

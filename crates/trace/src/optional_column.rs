@@ -27,8 +27,11 @@ impl<T: Copy> OptionalColumn<T> {
 
     /// Appends the value of the next job.
     pub(crate) fn push(&mut self, value: Option<T>) {
+        if value.is_some() {
+            self.stored.resize(self.len, None);
+            self.stored.push(value);
+        }
         self.len += 1;
-        self.set(self.len - 1, value);
     }
 
     /// Replaces the value of the job in `row`.

@@ -65,17 +65,20 @@ fn digits(text: &[u8]) -> Option<u64> {
 
 /// Parses unsigned `digits[.digits]` with few enough digits for exact integer arithmetic.
 fn plain(text: &[u8]) -> Option<i64> {
-    let mut value: i64 = 0;
-    for (at, &byte) in text.iter().enumerate() {
-        if byte == b'.' && at > 0 {
-            return Some(value * MILLION + fraction(&text[at + 1..])?);
-        }
-        if !byte.is_ascii_digit() || at >= PLAIN_DIGITS {
+    let (mut value, mut n_digits) = (0, 0);
+    while let Some(digit) = text.get(n_digits).filter(|byte| byte.is_ascii_digit()) {
+        if n_digits == PLAIN_DIGITS {
             return None;
         }
-        value = value * 10 + digit_value(byte) as i64;
+        value = value * 10 + digit_value(*digit) as i64;
+        n_digits += 1;
     }
-    (!text.is_empty()).then_some(value * MILLION)
+    match &text[n_digits..] {
+        _ if n_digits == 0 => None,
+        [] => Some(value * MILLION),
+        [b'.', decimals @ ..] => Some(value * MILLION + fraction(decimals)?),
+        _ => None,
+    }
 }
 
 /// Returns the digits after the point as millionths; the seventh digit rounds.

@@ -12,7 +12,7 @@ mod write;
 
 use std::io::BufRead;
 
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 
 pub use write::SwfWriter;
 
@@ -134,13 +134,14 @@ impl SwfReader<'_, '_> {
         let record = SwfRecord::split(text)?;
         self.comments = 0;
         self.outlet.before_job(&mut self.trace);
-        let job = self.job(&record, line)?;
-        self.metadata(&record, job.procs, line);
+        let (job, estimated) = self.job(&record, line)?;
+        self.metadata(&record, job.procs, estimated, line);
         self.trace.push_job(job, line, &mut self.latest);
         Ok(())
     }
 
-    fn job(&mut self, record: &SwfRecord<'_>, line: u64) -> Result<TraceJob, Finding> {
+    /// Returns the job of a record, and whether the user estimated its run time.
+    fn job(&mut self, record: &SwfRecord<'_>, line: u64) -> Result<(TraceJob, bool), Finding> {
         let number = parse_field::job_number(record.number)?;
         let submit = parse_field::submit(record.submit)?;
         let runtime = parse_field::span(record.runtime, RecordField::RunTime)?;
@@ -152,10 +153,12 @@ impl SwfReader<'_, '_> {
         let estimate = record
             .estimate
             .map(|text| parse_field::span(text, RecordField::Estimate))
-            .transpose()?;
+            .transpose()?
+            .filter(|&estimate| estimate > Span::ZERO);
 
         // The line is a job, so the assumptions can be noted from here on.
         let notes = &mut self.trace.diagnostics;
+        let estimated = estimate.is_some();
         let (runtime, estimate) = parse_field::resolve_times(Some(runtime), estimate, line, notes);
         let procs = allocated.unwrap_or_else(|| {
             let assumed = match requested {
@@ -165,22 +168,22 @@ impl SwfReader<'_, '_> {
             notes.record(assumed, line);
             requested.unwrap_or(1)
         });
-        Ok(TraceJob {
+        let job = TraceJob {
             number,
             submit,
             runtime,
             estimate,
             procs,
-        })
+        };
+        Ok((job, estimated))
     }
 
-    fn metadata(&mut self, record: &SwfRecord<'_>, procs: u32, line: u64) {
+    fn metadata(&mut self, record: &SwfRecord<'_>, procs: u32, estimated: bool, line: u64) {
         let Some(metadata) = &mut self.trace.metadata else {
             return;
         };
         let mut notes = Vec::new();
         let usage = record.usage(procs, &mut notes);
-        let estimated = parse_field::is_positive_span(record.estimate, RecordField::Estimate);
         if metadata.push(record.names(), usage, estimated) {
             notes.push(Finding::NameNotUtf8);
         }

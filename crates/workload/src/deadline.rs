@@ -108,7 +108,7 @@ pub(crate) struct SubmittedJob {
 
 /// The deadlines of a model that does not look at the run time of the job itself.
 #[derive(Clone, Debug)]
-pub(crate) enum CausalDeadlines {
+pub(crate) enum CausalDeadlines<'a> {
     Estimate,
     Allowance {
         high_urgency: f64,
@@ -118,7 +118,7 @@ pub(crate) enum CausalDeadlines {
     ClassAsked(StreamFamily),
     Clock(SiteClock),
     ClockAsked(SiteClock),
-    Habit(HabitualRuntimes),
+    Habit(HabitualRuntimes<'a>),
 }
 
 /// The wait that users with urgent jobs accept.
@@ -135,10 +135,14 @@ const fn hours(n: i64) -> Span {
     Span::from_secs(3600 * n)
 }
 
-impl CausalDeadlines {
+impl<'a> CausalDeadlines<'a> {
     /// Creates the deadlines of the model in `settings` for the jobs of `trace`; None if the model
     /// looks at true run times. `record` is the trace, or the longer one that it was cut from.
-    pub(crate) fn new(settings: &WorkloadConfig, trace: &Trace, record: &Trace) -> Option<Self> {
+    pub(crate) fn new(
+        settings: &WorkloadConfig,
+        trace: &'a Trace,
+        record: &'a Trace,
+    ) -> Option<Self> {
         let family = |purpose| StreamFamily::new(settings.seed, purpose);
         Some(match settings.deadlines {
             DeadlineModel::Paper => return None,
@@ -151,13 +155,14 @@ impl CausalDeadlines {
             DeadlineModel::ClassAsked => Self::ClassAsked(family(StreamPurpose::DeadlineClass)),
             DeadlineModel::Clock => Self::Clock(SiteClock::of(trace)),
             DeadlineModel::ClockAsked => Self::ClockAsked(SiteClock::of(trace)),
-            DeadlineModel::Habit => Self::Habit(HabitualRuntimes::of(trace, record)),
+            DeadlineModel::Habit => Self::Habit(HabitualRuntimes::new(trace, record)),
         })
     }
 
     /// Returns the deadline of a job as a positive span after its submission; None if the model has
-    /// none for it. `factors` draws the factors of times.
-    pub(crate) fn deadline(&self, job: &SubmittedJob, factors: &SlaModel) -> Option<Span> {
+    /// none for it. `factors` draws the factors of times. No job that was asked about before was submitted
+    /// later.
+    pub(crate) fn deadline(&mut self, job: &SubmittedJob, factors: &SlaModel) -> Option<Span> {
         let times_factor = |span: Span| {
             let factor = factors.deadline_factor(job.row as u64);
             Span::from_secs_f64(factor * span.as_secs_f64()).max(Span::TICK)
@@ -209,6 +214,7 @@ fn coin(choice: StreamFamily, job: &SubmittedJob) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_trace::TraceJob;
 
     fn job(row: usize, request: Option<Span>) -> SubmittedJob {
         SubmittedJob {
@@ -219,13 +225,25 @@ mod tests {
         }
     }
 
+    fn never_ran() -> TraceJob {
+        TraceJob {
+            number: 1,
+            submit: Instant::ZERO,
+            runtime: Span::ZERO,
+            estimate: Span::ZERO,
+            procs: 1,
+        }
+    }
+
     fn deadline(model: DeadlineModel, job: &SubmittedJob) -> Option<Span> {
         let settings = WorkloadConfig {
             deadlines: model,
             ..WorkloadConfig::default()
         };
         let factors = SlaModel::new(&settings, 3600.0);
-        let trace = Trace::default();
+        let mut trace = Trace::default();
+        // Habits look at the submission of the job in row 3.
+        trace.jobs = vec![never_ran(); 4];
         let model = CausalDeadlines::new(&settings, &trace, &trace);
         model.unwrap().deadline(job, &factors)
     }

@@ -119,9 +119,10 @@ impl Workload {
             market,
             rows,
         };
-        if let Some(model) = CausalDeadlines::new(&settings, &workload.trace, record) {
-            workload.deadlines = Some(workload.draw_deadlines(&model));
+        if let Some(mut model) = CausalDeadlines::new(&settings, &workload.trace, record) {
+            let deadlines = workload.draw_deadlines(&mut model);
             workload.clock = model.into_clock();
+            workload.deadlines = Some(deadlines);
         }
         workload.counts = workload.count_deadlines();
         workload.drawn = workload.count_synthesised();
@@ -295,7 +296,7 @@ impl Workload {
     }
 
     /// Draws the deadline of every job that takes part and whose record has none.
-    fn draw_deadlines(&self, model: &CausalDeadlines) -> Vec<Option<Span>> {
+    fn draw_deadlines(&self, model: &mut CausalDeadlines<'_>) -> Vec<Option<Span>> {
         let mut deadlines = vec![None; self.trace.jobs.len()];
         for row in self.rows.iter() {
             if traced_sla(&self.trace, row).deadline.is_some() {

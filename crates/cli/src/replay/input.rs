@@ -26,8 +26,6 @@ pub(super) struct ReplayInput {
     pub(super) workload: Workload,
     /// The same jobs with the draws of further seeds.
     pub(super) reseeded: Vec<Workload>,
-    /// Number of jobs that outlive their estimates.
-    pub(super) n_overlong: usize,
     offered: OfferedWork,
     /// The jobs by their deadlines. A deadline is possible if the job can run so fast on the first machine.
     /// The deadline of a job that is killed at its limit is not possible.
@@ -43,6 +41,8 @@ pub(super) struct ReplayInput {
 
 /// The work of all jobs, and the time in which it is offered.
 struct OfferedWork {
+    /// Number of jobs that outlive their estimates.
+    n_overlong: usize,
     /// Run times times processors, in seconds.
     work_s: f64,
     /// From the first submission to the last, in seconds.
@@ -67,18 +67,24 @@ pub(super) enum MachineSizeSource {
 
 impl OfferedWork {
     fn of(workload: &Workload) -> Self {
-        let (mut work_s, mut last, mut first) = (0.0, None, None);
+        let (mut n_overlong, mut work_s, mut last, mut first) = (0, 0.0, None, None);
         for job in workload.requests() {
+            n_overlong += usize::from(outlives_estimate(&job));
             work_s += job.runtime.as_secs_f64() * f64::from(job.spec.procs);
             first.get_or_insert(job.spec.submit);
             last = Some(job.spec.submit);
         }
         let span = last.zip(first).map(|(last, first)| last.since(first));
         Self {
+            n_overlong,
             work_s,
             span_s: span.unwrap_or_default().as_secs_f64(),
         }
     }
+}
+
+fn outlives_estimate(job: &JobArrival) -> bool {
+    OverrunRule::Kill.kills(job)
 }
 
 impl ReplayInput {
@@ -137,8 +143,6 @@ impl ReplayInput {
             false => Vec::new(),
         };
         let learned = plan.learn.learn(workload.trace(), &selected, &mut names)?;
-        let outlives = |job: &JobArrival| OverrunRule::Kill.kills(job);
-        let n_overlong = workload.requests().filter(outlives).count();
         let mut deadlines = workload.deadline_counts();
         let may_end = |job: &JobArrival| {
             let runtime = machines[0].shortest_run_time(job);
@@ -148,11 +152,10 @@ impl ReplayInput {
             deadlines.possible = workload.arrivals().filter(may_end).count();
         }
         if plan.overrun == OverrunRule::Kill {
-            let killed = workload.arrivals().filter(outlives);
+            let killed = workload.arrivals().filter(outlives_estimate);
             deadlines.possible -= killed.filter(may_end).count();
         }
         Ok(Self {
-            n_overlong,
             offered: OfferedWork::of(&workload),
             deadlines,
             workload,
@@ -161,6 +164,11 @@ impl ReplayInput {
             job_contexts,
             learned,
         })
+    }
+
+    /// Returns the number of jobs that outlive their estimates.
+    pub(super) const fn n_overlong(&self) -> usize {
+        self.offered.n_overlong
     }
 
     /// Prints notes about the assumptions of the output that the user did not request explicitly.
@@ -226,7 +234,7 @@ impl ReplayInput {
 
     /// Says what becomes of jobs that outlive their estimates. None if there are no such jobs.
     pub(super) fn overrun_sentence(&self, plan: &ReplayPlan) -> Option<String> {
-        let jobs = (self.n_overlong > 0).then(|| pluralise(self.n_overlong, "job"))?;
+        let jobs = (self.n_overlong() > 0).then(|| pluralise(self.n_overlong(), "job"))?;
         Some(match plan.overrun {
             OverrunRule::Run => format!(
                 "run beyond their estimates: {jobs}; `--overrun kill` kills jobs at that limit"

@@ -104,7 +104,7 @@ impl<'a> WorkloadKeys<'a> {
             last: plan.last.map(|last| last.get()),
             jobs: workload.len(),
             never_ran_dropped: workload.dropped(),
-            jobs_over_estimate: input.n_overlong,
+            jobs_over_estimate: input.n_overlong(),
             jobs_learned: input.learned.n_learned,
             mean_runtime_s: workload.mean_runtime().map(Span::as_secs_f64),
             deadlines_drawn: drawn.deadlines,

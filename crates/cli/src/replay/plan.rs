@@ -141,9 +141,9 @@ impl ReplayPlan {
         learns(self.estimates, &self.choices)
     }
 
-    /// Returns whether the output needs more of a replay than its objectives.
+    /// Returns whether more of a replay is needed than its objectives.
     pub(super) fn needs_replay(&self) -> bool {
-        self.calibration || self.by.is_some() || self.jobs_out.is_some() || self.gantt.is_some()
+        self.calibration || self.by.is_some() || self.record != RecordLevel::Outcomes
     }
 
     /// Says how fast the nodes are. None if they are as fast as those of the record.

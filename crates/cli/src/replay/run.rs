@@ -1,8 +1,8 @@
 //! Runs every policy over the jobs, in parallel.
 
-use tollgate_model::PenaltyLimit;
+use tollgate_model::{Outcome, PenaltyLimit};
 use tollgate_policy::PolicySpec;
-use tollgate_risk::Objectives;
+use tollgate_risk::{ObjectiveTotals, Objectives};
 use tollgate_sim::{self as sim, ReplayResult};
 
 use super::calibration::PromiseCalibration;
@@ -174,21 +174,25 @@ fn run_policy(
     };
     let mut results = Vec::with_capacity(1 + input.reseeded.len());
     let mut kept = None;
-    for (n, workload) in [&input.workload]
-        .into_iter()
-        .chain(&input.reseeded)
-        .enumerate()
-    {
+    for workload in [&input.workload].into_iter().chain(&input.reseeded) {
         let arrivals = ProgressIterator::new(workload.arrivals(), progress);
-        let replay = sim::replay_with(arrivals, choice.build(plan.market), &settings, &estimates);
-        let replay = replay.map_err(|failure| ReplayError::Run {
+        let built = choice.build(plan.market);
+        let mut totals = ObjectiveTotals::default();
+        let count = |outcome: &Outcome| totals.count(outcome);
+        let run = if plan.needs_replay() {
+            let replay = sim::replay_with(arrivals, built, &settings, &estimates);
+            replay.map(|replay| {
+                replay.outcomes.iter().for_each(count);
+                kept.get_or_insert(replay);
+            })
+        } else {
+            sim::replay_outcomes(arrivals, built, &settings, &estimates, count)
+        };
+        run.map_err(|failure| ReplayError::Run {
             policy: choice.to_string(),
             failure,
         })?;
-        results.push(Objectives::of(&replay.outcomes, nodes, settings.market));
-        if n == 0 && plan.needs_replay() {
-            kept = Some(replay);
-        }
+        results.push(totals.into_objectives(nodes, settings.market));
     }
     Ok((results, kept))
 }

@@ -135,8 +135,9 @@ impl ArmaModel {
         ahead.is_finite().then_some(ahead)
     }
 
-    /// Returns the one-step errors of the model on `values`, without the first p.
-    pub(crate) fn shocks(&self, values: &[f64]) -> Vec<f64> {
+    /// Returns the errors of [`Self::forecast`] one step ahead, of all `values` but the first p. They are not
+    /// finite from the first value on that has no forecast.
+    pub fn shocks(&self, values: &[f64]) -> Vec<f64> {
         let mut shocks = Vec::with_capacity(values.len());
         self.filter(values, |shock| shocks.push(shock));
         shocks

@@ -76,21 +76,11 @@ impl BlockEntry for QueuedJob {
     }
 
     fn summary(block: &[Self]) -> BlockMinima {
-        let mut least = BlockMinima {
-            procs: u32::MAX,
-            estimates: [u32::MAX; CLASSES],
-            latest_start: Instant::MAX,
-        };
-        for job in block {
-            let shortest = &mut least.estimates[size_class(job.procs)];
-            *shortest = steps(job.estimate).min(*shortest);
-            least.procs = least.procs.min(job.procs);
-            least.latest_start = least.latest_start.min(job.latest_start);
+        BlockMinima {
+            procs: least_procs(block),
+            estimates: shortest_estimates(block),
+            latest_start: first_latest_start(block),
         }
-        for class in 1..CLASSES {
-            least.estimates[class] = least.estimates[class].min(least.estimates[class - 1]);
-        }
-        least
     }
 
     fn include(&self, least: &mut BlockMinima) {
@@ -103,13 +93,39 @@ impl BlockEntry for QueuedJob {
     }
 
     fn exclude(&self, least: &mut BlockMinima, rest: &[Self]) {
-        let is_least = self.procs == least.procs
-            || self.latest_start == least.latest_start
-            || steps(self.estimate) == least.shortest(size_class(self.procs));
-        if is_least {
-            *least = Self::summary(rest);
+        if self.procs == least.procs {
+            least.procs = least_procs(rest);
+        }
+        if self.latest_start == least.latest_start {
+            least.latest_start = first_latest_start(rest);
+        }
+        if steps(self.estimate) == least.shortest(size_class(self.procs)) {
+            least.estimates = shortest_estimates(rest);
         }
     }
+}
+
+fn least_procs(block: &[QueuedJob]) -> u32 {
+    let procs = block.iter().map(|job| job.procs);
+    procs.min().unwrap_or(u32::MAX)
+}
+
+fn first_latest_start(block: &[QueuedJob]) -> Instant {
+    let starts = block.iter().map(|job| job.latest_start);
+    starts.min().unwrap_or(Instant::MAX)
+}
+
+/// Returns the shortest estimate among jobs up to each size class, in [`steps`].
+fn shortest_estimates(block: &[QueuedJob]) -> [u32; CLASSES] {
+    let mut shortest = [u32::MAX; CLASSES];
+    for job in block {
+        let of_class = &mut shortest[size_class(job.procs)];
+        *of_class = steps(job.estimate).min(*of_class);
+    }
+    for class in 1..CLASSES {
+        shortest[class] = shortest[class].min(shortest[class - 1]);
+    }
+    shortest
 }
 
 impl BlockMinima {
@@ -222,11 +238,12 @@ impl QueuedJob {
 impl DropRule {
     /// Returns why a job is dropped when a scan looks at it, if it is.
     pub(super) fn drop_on_scan(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
-        let hopeless = job.hopeless_reason(now);
         match self {
             Self::None | Self::Start => None,
-            Self::Select => hopeless,
-            Self::Mixed => hopeless.filter(|reason| *reason == Reason::DeadlinePassed),
+            Self::Select => job.hopeless_reason(now),
+            Self::Mixed => job
+                .hopeless_reason(now)
+                .filter(|&reason| reason == Reason::DeadlinePassed),
         }
     }
 
@@ -251,6 +268,33 @@ impl DropRule {
         match self {
             Self::None | Self::Start => false,
             Self::Select | Self::Mixed => now > least.latest_start,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_job() -> impl Strategy<Value = QueuedJob> {
+        (0..4u32, 1..6i64, 0..4i64).prop_map(|(width, estimate_s, latest_s)| QueuedJob {
+            key: (0, 0),
+            id: JobId(0),
+            procs: 1 << (3 * width),
+            estimate: Span::from_secs(2 * estimate_s),
+            due: Instant::MAX,
+            latest_start: Instant::from_secs(latest_s),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn excluded_job_leaves_the_summary_of_the_rest(jobs in prop::collection::vec(any_job(), 2..12)) {
+            let mut least = QueuedJob::summary(&jobs);
+            let (job, rest) = jobs.split_first().expect("two jobs or more");
+            job.exclude(&mut least, rest);
+            prop_assert_eq!(least, QueuedJob::summary(rest));
         }
     }
 }

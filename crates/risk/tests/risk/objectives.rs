@@ -235,8 +235,9 @@ proptest! {
         prop_assert_eq!(found.mean_wait, mean.map(Span::from_micros));
         let median = (n > 0).then(|| (micros[(n - 1) / 2] + micros[n / 2] + 1).div_euclid(2));
         prop_assert_eq!(found.median_wait, median.map(Span::from_micros));
-        let p90 = found.wait_quantiles.map(|quantiles| quantiles.p90);
-        prop_assert_eq!(p90, (n > 0).then(|| waits[(9 * n).div_ceil(10) - 1]));
+        let upper = found.wait_quantiles.map(|quantiles| [quantiles.p90, quantiles.p95]);
+        let ranks = [(90 * n).div_ceil(100), (95 * n).div_ceil(100)];
+        prop_assert_eq!(upper, (n > 0).then(|| ranks.map(|rank| waits[rank - 1])));
     }
 
     #[test]

@@ -82,9 +82,12 @@ fn fit(values: &[f64]) -> Option<ArmaModel> {
         .map(|value| (value - mean).abs())
         .sum();
     let is_better = |model: &ArmaModel| {
+        let shocks = model.shocks(values);
+        let unforecast = values.len() - shocks.len();
         let errors = (first..values.len()).map(|at| {
-            let ahead = model.forecast(&values[..at]);
-            (values[at] - ahead.unwrap_or(mean)).abs()
+            let shock = at.checked_sub(unforecast).map(|at| shocks[at]);
+            let shock = shock.filter(|shock| shock.is_finite());
+            shock.unwrap_or(values[at] - mean).abs()
         });
         errors.sum::<f64>() < usual
     };

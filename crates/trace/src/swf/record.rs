@@ -10,7 +10,8 @@ use crate::usage::{TraceStatus, TraceUsage};
 /// Unit of memory, in bytes.
 const KIBI: u64 = 1024;
 
-/// The fields of one line, as text; every field after the fifth may be missing.
+/// The fields of one line, as text. Fields that a job need not have are None if they are unknown: missing,
+/// or -1 as the format writes it.
 #[derive(Default)]
 pub(crate) struct SwfRecord<'a> {
     pub(crate) number: &'a [u8],
@@ -35,22 +36,25 @@ impl<'a> SwfRecord<'a> {
     pub(crate) fn split(text: &'a [u8]) -> Result<Self, Finding> {
         let mut fields = BlankSeparatedFields(text);
         let mut required = || fields.next().ok_or(Finding::TooFewFields);
+        let [number, submit, wait] = [required()?, required()?, required()?];
+        let [runtime, allocated] = [required()?, required()?];
+        let mut optional = || known(fields.next());
         Ok(Self {
-            number: required()?,
-            submit: required()?,
-            wait: Some(required()?),
-            runtime: required()?,
-            allocated: required()?,
-            cpu_time: fields.next(),
-            memory: fields.next(),
-            requested: fields.next(),
-            estimate: fields.next(),
-            requested_memory: fields.next(),
-            status: fields.next(),
-            user: fields.next(),
-            group: fields.next(),
-            executable: fields.next(),
-            queue: fields.next(),
+            number,
+            submit,
+            wait: known(Some(wait)),
+            runtime,
+            allocated,
+            cpu_time: optional(),
+            memory: optional(),
+            requested: optional(),
+            estimate: optional(),
+            requested_memory: optional(),
+            status: optional(),
+            user: optional(),
+            group: optional(),
+            executable: optional(),
+            queue: optional(),
             rest: fields.0,
         })
     }
@@ -59,14 +63,14 @@ impl<'a> SwfRecord<'a> {
     /// empty.
     pub(crate) fn of_fields(fields: [Option<&'a [u8]>; 15]) -> Self {
         let [number, submit, wait, runtime, allocated, rest @ ..] = fields;
-        let [cpu_time, memory, requested, estimate, rest @ ..] = rest;
+        let [cpu_time, memory, requested, estimate, rest @ ..] = rest.map(known);
         let [requested_memory, status, user, group, executable, queue] = rest;
         let [number, submit, runtime, allocated] =
             [number, submit, runtime, allocated].map(Option::unwrap_or_default);
         Self {
             number,
             submit,
-            wait,
+            wait: known(wait),
             runtime,
             allocated,
             cpu_time,
@@ -85,13 +89,12 @@ impl<'a> SwfRecord<'a> {
 
     /// Returns the names, where they are known.
     pub(crate) fn names(&self) -> RecordNames<'a> {
-        let known = |text: Option<&'a [u8]>| text.filter(|&text| text != b"-1").unwrap_or_default();
         RecordNames {
-            user: known(self.user),
-            group: known(self.group),
+            user: self.user.unwrap_or_default(),
+            group: self.group.unwrap_or_default(),
             account: &[],
-            executable: known(self.executable),
-            queue: known(self.queue),
+            executable: self.executable.unwrap_or_default(),
+            queue: self.queue.unwrap_or_default(),
         }
     }
 
@@ -137,11 +140,16 @@ impl<'a> SwfRecord<'a> {
     }
 }
 
+/// Returns the text of a field, if the value is known.
+fn known(text: Option<&[u8]>) -> Option<&[u8]> {
+    text.filter(|&text| text != b"-1")
+}
+
 /// Parses field 11. For a job that was checkpointed, 2 is a part that was followed by others, and 3
 /// and 4 are the final status of the last part.
 fn status(text: Option<&[u8]>) -> Result<Option<TraceStatus>, Finding> {
     match text {
-        None | Some(b"-1" | b"2") => Ok(None),
+        None | Some(b"2") => Ok(None),
         Some(b"1" | b"3") => Ok(Some(TraceStatus::Completed)),
         Some(b"0" | b"4") => Ok(Some(TraceStatus::Failed)),
         Some(b"5") => Ok(Some(TraceStatus::Cancelled)),

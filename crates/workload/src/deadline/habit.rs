@@ -1,73 +1,96 @@
 //! The run times that users know from their earlier jobs.
 
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use tollgate_model::{Instant, Span, UserId};
 use tollgate_trace::Trace;
 use tollgate_trace::name_column::NameId;
 
-use crate::row_selection::{ran, user_of};
+use crate::row_selection::{RowSelection, user_of};
+use crate::settings::NeverRanHandling;
 
 /// Number of run times that a user remembers.
 const REMEMBERED: usize = 20;
 /// The smallest number of run times that make a habit.
 const HABIT: usize = 3;
 
-/// By row of a trace: the median of the run times that the user of the job remembered at its
-/// submission. None if there were too few.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct HabitualRuntimes(Vec<Option<Span>>);
-
-/// A run that has ended.
-#[derive(Clone, Copy)]
-struct EndedRun {
-    end: Instant,
-    runtime: Span,
-    user: UserId,
-    executable: Option<NameId>,
+/// The run times that the users of a trace remember at a submission.
+#[derive(Clone, Debug)]
+pub(crate) struct HabitualRuntimes<'a> {
+    trace: &'a Trace,
+    record: &'a Trace,
+    /// The jobs of the record that ran, by submission.
+    runs: RowSelection,
+    /// Number of `runs` that were submitted.
+    n_submitted: usize,
+    unfinished: UnfinishedRuns,
+    memories: Memories,
 }
 
-impl HabitualRuntimes {
-    /// Creates the table for `trace`, whose users remember the jobs of `record`: the trace itself, or
+impl<'a> HabitualRuntimes<'a> {
+    /// Creates the memories for `trace`, whose users remember the jobs of `record`: the trace itself, or
     /// the longer one that it was cut from.
-    pub(crate) fn of(trace: &Trace, record: &Trace) -> Self {
-        let rows = 0..record.jobs.len();
-        let mut ended: Vec<EndedRun> = rows.filter_map(|row| EndedRun::of(record, row)).collect();
-        // A stable sort: runs that end together are remembered in file order.
-        ended.sort_by_key(|run| run.end);
-        let mut rows: Vec<usize> = (0..trace.jobs.len()).collect();
-        rows.sort_by_key(|&row| trace.jobs[row].submit);
-
-        let mut memories = Memories::default();
-        let mut ended = ended.into_iter().peekable();
-        let mut medians = vec![None; rows.len()];
-        for row in rows {
-            let submit = trace.jobs[row].submit;
-            while let Some(run) = ended.next_if(|run| run.end <= submit) {
-                memories.remember(&run);
-            }
-            medians[row] = memories.recall(user_of(trace, row), executable_of(trace, row));
+    pub(crate) fn new(trace: &'a Trace, record: &'a Trace) -> Self {
+        Self {
+            trace,
+            record,
+            runs: RowSelection::of(&record.jobs, NeverRanHandling::Drop),
+            n_submitted: 0,
+            unfinished: UnfinishedRuns::default(),
+            memories: Memories::default(),
         }
-        Self(medians)
     }
 
-    /// Returns the usual run time of the user of the job in `row`.
-    pub(crate) fn of_row(&self, row: usize) -> Option<Span> {
-        self.0.get(row).copied().flatten()
+    /// Returns the usual run time of the user of the job in `row`: the median of the run times that the user
+    /// remembers at its submission. None if there are too few. No job that was asked about before was
+    /// submitted later.
+    pub(crate) fn of_row(&mut self, row: usize) -> Option<Span> {
+        let trace = self.trace;
+        self.advance(trace.jobs[row].submit);
+        let executable = executable_of(trace, row);
+        self.memories.recall(user_of(trace, row), executable)
+    }
+
+    /// Remembers the runs that have ended by `now`.
+    fn advance(&mut self, now: Instant) {
+        let record = self.record;
+        while self.n_submitted < self.runs.len() {
+            let row = self.runs.get(self.n_submitted);
+            if record.jobs[row].submit > now {
+                break;
+            }
+            self.unfinished.add(record, row);
+            self.n_submitted += 1;
+        }
+        while let Some(row) = self.unfinished.next_ended(now) {
+            self.memories.remember(record, row);
+        }
     }
 }
 
-impl EndedRun {
-    /// Returns the run of the job in `row`; None if it never ran. A job whose wait is unknown counts as
-    /// started at its submission.
-    fn of(trace: &Trace, row: usize) -> Option<Self> {
-        let job = &trace.jobs[row];
-        let wait = trace.usage(row).wait.unwrap_or(Span::ZERO);
-        ran(job).then(|| Self {
-            end: job.submit + wait + job.runtime,
-            runtime: job.runtime,
-            user: user_of(trace, row),
-            executable: executable_of(trace, row),
+/// The runs of submitted jobs that have not ended, as their ends and their rows. Runs that end together end
+/// in file order.
+#[derive(Clone, Debug, Default)]
+struct UnfinishedRuns(BinaryHeap<Reverse<(Instant, usize)>>);
+
+impl UnfinishedRuns {
+    /// Adds the run of the job in `row`. A job whose wait is unknown counts as started at its submission.
+    fn add(&mut self, record: &Trace, row: usize) {
+        let job = &record.jobs[row];
+        let wait = record.usage(row).wait.unwrap_or(Span::ZERO);
+        let end = job.submit + wait + job.runtime;
+        self.0.push(Reverse((end, row)));
+    }
+
+    /// Removes the first run that has ended by `now`, and returns its row.
+    fn next_ended(&mut self, now: Instant) -> Option<usize> {
+        let first = self.0.peek_mut()?;
+        let Reverse((end, row)) = *first;
+        (end <= now).then(|| {
+            PeekMut::pop(first);
+            row
         })
     }
 }
@@ -77,7 +100,7 @@ fn executable_of(trace: &Trace, row: usize) -> Option<NameId> {
 }
 
 /// What all users remember.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Memories {
     /// By user, the unknown one first: all jobs.
     of_users: Vec<RecentRuns>,
@@ -86,15 +109,17 @@ struct Memories {
 }
 
 impl Memories {
-    fn remember(&mut self, run: &EndedRun) {
-        let user = place_of(run.user);
-        if user >= self.of_users.len() {
-            self.of_users.resize_with(user + 1, RecentRuns::default);
+    /// Remembers the run of the job in `row`.
+    fn remember(&mut self, record: &Trace, row: usize) {
+        let (user, runtime) = (user_of(record, row), record.jobs[row].runtime);
+        let place = place_of(user);
+        if place >= self.of_users.len() {
+            self.of_users.resize_with(place + 1, RecentRuns::default);
         }
-        self.of_users[user].push(run.runtime);
-        if let Some(executable) = run.executable {
-            let runs = self.of_executables.entry((run.user, executable));
-            runs.or_default().push(run.runtime);
+        self.of_users[place].push(runtime);
+        if let Some(executable) = executable_of(record, row) {
+            let runs = self.of_executables.entry((user, executable));
+            runs.or_default().push(runtime);
         }
     }
 
@@ -112,7 +137,7 @@ const fn place_of(user: UserId) -> usize {
 }
 
 /// The last run times of some jobs, at most [`REMEMBERED`].
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct RecentRuns {
     /// In the order in which the jobs ended.
     by_age: VecDeque<Span>,
@@ -181,9 +206,12 @@ mod tests {
         trace
     }
 
-    fn secs(table: &HabitualRuntimes) -> Vec<Option<f64>> {
-        let medians = table.0.iter();
-        medians.map(|span| span.map(Span::as_secs_f64)).collect()
+    /// Returns the usual run times, in seconds, of the users of all jobs of `trace`, cut from `record`.
+    fn known_s(trace: &Trace, record: &Trace) -> Vec<Option<f64>> {
+        let mut known = HabitualRuntimes::new(trace, record);
+        let rows = 0..trace.jobs.len();
+        rows.map(|row| known.of_row(row).map(Span::as_secs_f64))
+            .collect()
     }
 
     #[test]
@@ -200,7 +228,7 @@ mod tests {
             (75, None, 5, "ann", "a"),
             (75, None, -1, "ann", ""),
         ]);
-        let known = secs(&HabitualRuntimes::of(&trace, &trace));
+        let known = known_s(&trace, &trace);
         let expected = [
             None,
             None,
@@ -221,8 +249,39 @@ mod tests {
         jobs.push((1000, None, 7, "ann", ""));
         let whole = trace(&jobs);
         let last = whole.clone().last(1);
-        assert_eq!(secs(&HabitualRuntimes::of(&last, &whole)), [Some(50.5)]);
-        assert_eq!(secs(&HabitualRuntimes::of(&last, &last)), [None]);
+        assert_eq!(known_s(&last, &whole), [Some(50.5)]);
+        assert_eq!(known_s(&last, &last), [None]);
+    }
+
+    /// Returns what [`HabitualRuntimes`] finds, from a sorted list of all runs at each submission.
+    fn recalled_s(trace: &Trace, row: usize) -> Option<f64> {
+        let ended = |run: usize| {
+            let job = &trace.jobs[run];
+            job.submit + trace.usage(run).wait.unwrap_or_default() + job.runtime
+        };
+        let mut runs: Vec<usize> = (0..trace.jobs.len()).collect();
+        runs.retain(|&run| trace.jobs[run].runtime > Span::ZERO);
+        runs.retain(|&run| ended(run) <= trace.jobs[row].submit);
+        runs.sort_by_key(|&run| ended(run));
+        runs.retain(|&run| user_of(trace, run) == user_of(trace, row));
+        let median = |runs: &[usize]| {
+            let last = &runs[runs.len().saturating_sub(REMEMBERED)..];
+            let mut times: Vec<i64> = last
+                .iter()
+                .map(|&run| trace.jobs[run].runtime.as_micros())
+                .collect();
+            times.sort_unstable();
+            let middle = (times.len() >= HABIT)
+                .then(|| times[(times.len() - 1) / 2].midpoint(times[times.len() / 2]));
+            middle.map(|micros| Span::from_micros(micros).as_secs_f64())
+        };
+        let executable = executable_of(trace, row);
+        let same: Vec<usize> = runs
+            .iter()
+            .copied()
+            .filter(|&run| executable.is_some() && executable_of(trace, run) == executable)
+            .collect();
+        median(&same).or_else(|| median(&runs))
     }
 
     proptest! {
@@ -236,6 +295,23 @@ mod tests {
                 let middle = last[(last.len() - 1) / 2].midpoint(last[last.len() / 2]);
                 let expected = (last.len() >= HABIT).then_some(Span::from_micros(middle));
                 prop_assert_eq!(recent.habit(), expected);
+            }
+        }
+
+        #[test]
+        fn users_recall_what_a_sorted_list_of_runs_says(
+            jobs in prop::collection::vec(
+                (0i64..40, prop::option::of(0i64..9), -1i64..20, prop::sample::select(vec!["ann", "bob", ""]), prop::sample::select(vec!["a", "b", ""])),
+                1..80,
+            ),
+        ) {
+            let trace = trace(&jobs);
+            let mut rows: Vec<usize> = (0..jobs.len()).collect();
+            rows.sort_by_key(|&row| trace.jobs[row].submit);
+            let mut known = HabitualRuntimes::new(&trace, &trace);
+            for row in rows {
+                let found = known.of_row(row).map(Span::as_secs_f64);
+                prop_assert_eq!(found, recalled_s(&trace, row), "row {}", row);
             }
         }
     }
