@@ -127,6 +127,18 @@ impl NodeSet {
         self.len -= count;
     }
 
+    /// Adds the nodes of a range that are not in the set.
+    pub(super) fn cover(&mut self, range: NodeRange) {
+        for (word, bits) in pieces(range) {
+            if word >= self.words.len() {
+                self.words.resize(word + 1, 0);
+            }
+            self.len += (bits & !self.words[word]).count_ones();
+            self.words[word] |= bits;
+            self.lowest = self.lowest.min(word);
+        }
+    }
+
     /// Adds all nodes of a range.
     pub(super) fn insert_range(&mut self, range: NodeRange) {
         let mut first = range.first;

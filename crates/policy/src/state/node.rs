@@ -82,19 +82,30 @@ impl Node {
         self.tasks.iter().position(|task| task.job == job)
     }
 
-    /// Returns the speed with which the task at this place may progress, in seconds of work on the slowest
-    /// node per second.
-    pub(super) fn speed_of_task(&self, at: usize) -> f64 {
-        self.part_of(&self.tasks[at]) * self.speed.as_f64()
+    /// Returns the job of each task, and the speed with which the task may progress, in seconds of work on
+    /// the slowest node per second.
+    pub(super) fn speeds(&self) -> impl Iterator<Item = (JobId, f64)> {
+        let speed = self.speed.as_f64();
+        let tasks = self.tasks.iter();
+        tasks.map(move |task| (task.job, self.part_of(task) * speed))
     }
 
-    /// Sets the rate of the task at this place from `now` on. Returns whether it changed.
-    pub(super) fn set_rate(&mut self, at: usize, rate: f64, now: Instant) -> bool {
-        if self.tasks[at].rate == rate {
+    /// Sets the speeds of the tasks for whose jobs `speed_of` returns one, from `now` on. Returns whether a
+    /// rate changed.
+    pub(super) fn set_speeds(
+        &mut self,
+        now: Instant,
+        speed_of: impl Fn(JobId) -> Option<f64>,
+    ) -> bool {
+        let speed = self.speed.as_f64();
+        let rate = |task: &NodeTask| speed_of(task.job).map_or(task.rate, |own| own / speed);
+        if self.tasks.iter().all(|task| rate(task) == task.rate) {
             return false;
         }
         self.advance(now);
-        self.tasks[at].set_rate(rate);
+        for task in &mut self.tasks {
+            task.set_rate(rate(task));
+        }
         true
     }
 
