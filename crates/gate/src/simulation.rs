@@ -18,7 +18,8 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use tollgate_model::{
-    Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, ResourceCounts, ResourceIndex, Span,
+    Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, NodeSpeed, ResourceCounts,
+    ResourceIndex, Span,
 };
 use tollgate_policy::{Effect, JobPhase, Node, NodeTask, TOLERANCE_S, TimerTree, View};
 
@@ -36,25 +37,29 @@ pub trait RunTimes {
     /// microsecond of work is left: nothing can be timed more exactly. An implementation that
     /// overrides one of the methods about tasks overrides both.
     fn has_ended(&self, node: &Node, task: &NodeTask, now: Instant) -> bool {
-        let run_time = self.run_time(task.job, now);
-        run_time.is_some_and(|run_time| work_left_s(run_time, node, task, now) <= TOLERANCE_S)
+        self.run_time(task.job, now).is_some_and(|run_time| {
+            work_left_s(run_time, node.speed(), task, node.elapsed_s(now)) <= TOLERANCE_S
+        })
     }
 
     /// Returns the first end of a task on a node that jobs share, if the rates stay the same; not
     /// before `now`. None if no task ever ends.
     fn first_task_end(&self, node: &Node, now: Instant) -> Option<Instant> {
+        let elapsed_s = node.elapsed_s(now);
         let mut first_s = f64::INFINITY;
         for task in node.tasks() {
             let Some(run_time) = self.run_time(task.job, now) else {
                 continue;
             };
-            let left_s = work_left_s(run_time, node, task, now);
+            let left_s = work_left_s(run_time, node.speed(), task, elapsed_s);
             let further_s = if left_s <= TOLERANCE_S {
                 0.0
             } else {
                 left_s / task.rate
             };
-            first_s = first_s.min(further_s);
+            if further_s < first_s {
+                first_s = further_s;
+            }
         }
         first_s
             .is_finite()
@@ -77,10 +82,11 @@ pub trait RunTimes {
     }
 }
 
-/// Returns the seconds of work that a task still has to do, if it takes `run_time` on the slowest node.
+/// Returns the seconds of work that a task still has to do on a node of this speed, `elapsed_s` seconds after
+/// [`Node::since`], if it takes `run_time` on the slowest node.
 #[inline]
-fn work_left_s(run_time: Span, node: &Node, task: &NodeTask, now: Instant) -> f64 {
-    run_time.as_secs_f64() / node.speed().as_f64() - node.work_at(task, now)
+fn work_left_s(run_time: Span, speed: NodeSpeed, task: &NodeTask, elapsed_s: f64) -> f64 {
+    run_time.as_secs_f64() / speed.as_f64() - task.work_after(elapsed_s)
 }
 
 impl<F: Fn(JobId) -> Span> RunTimes for F {

@@ -19,7 +19,7 @@ use tollgate_policy::{
 };
 
 use crate::time_shared::NodeAdmission;
-use load::{NodeLoads, total_by_tasks};
+use load::{NodeLoad, total_by_tasks};
 
 pub use settings::{FitStrategy, PricingRule, ShareAdmissionTest, ShareParams};
 pub use weights::ShareRule;
@@ -29,7 +29,8 @@ pub use weights::ShareRule;
 pub struct ShareAdmission {
     settings: ShareParams,
     market: Market,
-    loads: NodeLoads,
+    /// By node.
+    loads: Vec<NodeLoad>,
 }
 
 /// A job's request to each node of one speed.
@@ -65,6 +66,11 @@ impl ShareRequest<'_> {
             ..*self
         }
     }
+
+    /// Returns true if no task is predicted to be delayed on a node with this total share.
+    fn fits_without_delay(&self, load: &NodeLoad, total: f64) -> bool {
+        total + self.share <= risk::RISK_FREE_SHARE || load.n_tasks == 0
+    }
 }
 
 impl ShareAdmission {
@@ -73,7 +79,7 @@ impl ShareAdmission {
         Self {
             settings,
             market,
-            loads: NodeLoads::default(),
+            loads: Vec::new(),
         }
     }
 
@@ -107,9 +113,8 @@ impl ShareAdmission {
     fn price(&self, request: &ShareRequest<'_>, node: NodeId) -> Option<f64> {
         let request = request.at_speed(request.view.node(node).speed());
         let promised = if request.deadline.is_finite() {
-            let committed = self
-                .loads
-                .committed(node, request.view.now, request.deadline);
+            let load = &self.loads[node.index()];
+            let committed = load.committed(request.view.now, request.deadline);
             (committed + request.estimate) / request.deadline
         } else {
             self.total(request.view, node)
@@ -184,32 +189,27 @@ impl ShareAdmission {
     /// Fills `scratch.nodes` with the lowest suitable nodes, as many as the job wants.
     fn take_in_order(&self, request: &ShareRequest<'_>, scratch: &mut ProbeScratch) -> NodeCounts {
         let ProbeScratch {
-            nodes,
-            promises,
-            verdicts,
-            ..
+            nodes, promises, ..
         } = scratch;
         let view = request.view;
         let mut found = NodeCounts::default();
-        verdicts.begin(view.n_nodes());
         for (range, speed) in view.speed_ranges() {
             let request = request.at_speed(speed);
-            for node in range.nodes().filter(|&node| view.is_up(node)) {
-                let lead = view.lead_of(node);
-                let suits = verdicts.of(lead, || {
-                    self.suits(&request, lead, self.total(view, lead), promises)
-                });
-                if !suits {
+            for run in view.runs_of_equals(range) {
+                let lead = view.lead_of(NodeId(run.first));
+                if self.suitable_total(&request, lead, promises).is_none() {
                     continue;
                 }
-                if !view.has_capacity(node, request.spec) {
-                    found.full += 1;
-                    continue;
-                }
-                found.suitable += 1;
-                nodes.push(node);
-                if found.suitable == request.spec.procs {
-                    return found;
+                for node in run.nodes() {
+                    if !view.has_capacity(node, request.spec) {
+                        found.full += 1;
+                        continue;
+                    }
+                    found.suitable += 1;
+                    nodes.push(node);
+                    if found.suitable == request.spec.procs {
+                        return found;
+                    }
                 }
             }
         }
@@ -231,9 +231,8 @@ impl ShareAdmission {
             let request = request.at_speed(speed);
             // Returns the rank of a lead, if its nodes suit the job.
             let mut rank = |lead| {
-                let total = self.total(view, lead);
-                let suits = self.suits(&request, lead, total, promises);
-                suits.then(|| match self.settings.fit {
+                let total = self.suitable_total(&request, lead, promises)?;
+                Some(match self.settings.fit {
                     _ if !promised => idle_rank(view, lead, total),
                     FitStrategy::First => 0,
                     // The fullest first, by totals rounded to 1e-9; ties by lowest index.
@@ -277,44 +276,64 @@ impl ShareAdmission {
 
     /// Returns the total share of a node at the present instant.
     fn total(&self, view: View<'_>, node: NodeId) -> f64 {
-        if self.loads.marks(node).nonlinear {
+        let load = &self.loads[node.index()];
+        if load.is_nonlinear {
             return total_by_tasks(&self.settings, view.node(node), view.now);
         }
-        self.loads.total(node, view.now)
+        load.total(view.now)
     }
 
-    fn suits(
+    /// Returns the total share of a node that suits the job; None of another one.
+    fn suitable_total(
         &self,
         request: &ShareRequest<'_>,
         node: NodeId,
-        total: f64,
         promises: &mut Vec<(f64, f64)>,
+    ) -> Option<f64> {
+        let view = request.view;
+        let load = &self.loads[node.index()];
+        if self.is_surely_unsuitable(request, load, load.least_total(view.now)) {
+            return None;
+        }
+        let total = self.total(view, node);
+        if self.is_surely_unsuitable(request, load, total) {
+            return None;
+        }
+        let suits = match self.settings.admission {
+            ShareAdmissionTest::Share | ShareAdmissionTest::Delay => true,
+            ShareAdmissionTest::Risk => {
+                request.fits_without_delay(load, total) || self.is_riskless(request, node, promises)
+            }
+        };
+        suits.then_some(total)
+    }
+
+    /// Returns true if it is certain that a node with at least this total share does not suit the job. Of the
+    /// exact total share, only the risk leaves a doubt.
+    #[inline]
+    fn is_surely_unsuitable(
+        &self,
+        request: &ShareRequest<'_>,
+        load: &NodeLoad,
+        total: f64,
     ) -> bool {
         let with_job = total + request.share;
         match self.settings.admission {
-            ShareAdmissionTest::Share => with_job <= request.capacity,
+            ShareAdmissionTest::Share => with_job > request.capacity,
             // Above a total share of 1 the task that is due first is late.
             ShareAdmissionTest::Delay => {
-                let marks = self.loads.marks(node);
-                !marks.expired && (with_job <= risk::RISK_FREE_SHARE || marks.tasks == 0)
+                load.is_expired || !request.fits_without_delay(load, total)
             }
+            // A lower bound may already prove the risk to be above zero.
             ShareAdmissionTest::Risk => {
-                let marks = self.loads.marks(node);
-                let calm = with_job <= risk::RISK_FREE_SHARE || marks.tasks == 0;
-                !marks.expired
-                    && (calm
-                        || !self.is_surely_risky(request, node, with_job)
-                            && self.is_riskless(request, node, promises))
+                let job = (request.deadline, request.share);
+                let gap = || load.delay_gap(request.view.now, with_job, job);
+                load.is_expired
+                    || !request.fits_without_delay(load, total)
+                        && !load.is_nonlinear
+                        && gap() > risk::RISKY_GAP
             }
         }
-    }
-
-    /// Returns true if a lower bound already proves the risk to be above zero on a node where the
-    /// job does not fit.
-    fn is_surely_risky(&self, request: &ShareRequest<'_>, node: NodeId, with_job: f64) -> bool {
-        let job = (request.deadline, request.share);
-        !self.loads.marks(node).nonlinear
-            && self.loads.delay_gap(node, request.view.now, with_job, job) > risk::RISKY_GAP
     }
 
     /// Returns true if the risk of deadline delay is zero with the job on a node where it does not
@@ -406,15 +425,15 @@ impl NodeAdmission for ShareAdmission {
     }
 
     fn clear(&mut self) {
-        self.loads = NodeLoads::default();
+        self.loads.clear();
     }
 
     fn resize(&mut self, n_nodes: usize) {
-        self.loads.resize(n_nodes);
+        self.loads.resize_with(n_nodes, NodeLoad::default);
     }
 
     fn update(&mut self, view: View<'_>, node: NodeId) {
-        self.loads.set(node, view.node(node), &self.settings);
+        self.loads[node.index()].set(view.node(node), &self.settings);
     }
 
     fn check(&self, view: View<'_>, id: NodeId) -> Result<(), InvariantViolation> {

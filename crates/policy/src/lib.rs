@@ -33,8 +33,8 @@ pub use context::{
 pub use definition::{DynSettings, PolicyDefinition, PolicySettings};
 pub use parameters::{ParameterEnum, ParameterInfo, ParameterTable, PolicyParameter, read_number};
 pub use policy::{
-    AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, NodeVerdicts, OutlookSubject,
-    PassTrigger, Policy, PolicyFailure, ProbeScratch,
+    AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, OutlookSubject, PassTrigger, Policy,
+    PolicyFailure, ProbeScratch,
 };
 pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicyRegistry, PolicySpec};

@@ -57,34 +57,6 @@ pub struct ProbeScratch {
     pub candidates: Vec<(i64, NodeId)>,
     /// Seconds to the deadline and share of each task of one node.
     pub promises: Vec<(f64, f64)>,
-    /// Whether leads suit the job.
-    pub verdicts: NodeVerdicts,
-}
-
-/// The answers of one probe about nodes, each computed once.
-#[derive(Clone, Debug, Default)]
-pub struct NodeVerdicts {
-    probe: u64,
-    /// By node: twice the number of the last probe that asked, plus 1 if the answer was yes.
-    answers: Vec<u64>,
-}
-
-impl NodeVerdicts {
-    /// Begins a probe of a machine of this many nodes.
-    pub fn begin(&mut self, n_nodes: u32) {
-        self.probe += 1;
-        self.answers.resize(n_nodes as usize, 0);
-    }
-
-    /// Returns the answer about a node, computed only the first time in a probe.
-    #[inline]
-    pub fn of(&mut self, node: NodeId, compute: impl FnOnce() -> bool) -> bool {
-        let answer = &mut self.answers[node.index()];
-        if *answer >> 1 != self.probe {
-            *answer = 2 * self.probe + u64::from(compute());
-        }
-        *answer & 1 == 1
-    }
 }
 
 /// The events that trigger a pass.

@@ -4,6 +4,7 @@
 //! policies get a [`View`] of the state, which is read-only.
 
 mod check;
+mod coupling;
 mod groups;
 mod hosts;
 mod idle;
@@ -18,8 +19,8 @@ use tollgate_model::{
     NodeRange, NodeSpeed, Span,
 };
 
-use crate::parameters::ParameterEnum;
 use crate::toolkit::{BlockEntry, BlockedList};
+pub use coupling::TaskCoupling;
 use groups::NodeGroups;
 pub use groups::SharedStart;
 use hosts::LicencePool;
@@ -102,22 +103,6 @@ struct NodeLimits {
     tasks: Option<u32>,
     /// The smallest memory of any node, in bytes.
     least_memory: Option<u64>,
-}
-
-/// Whether the tasks of a job progress together on nodes that they share with other jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TaskCoupling {
-    /// Each task progresses by the part of its own node, as in the papers.
-    #[default]
-    Independent,
-    /// The tasks run in step, as the processes of a parallel program do: a job progresses at the rate of
-    /// its slowest task, and what it leaves of its parts goes to nobody.
-    Rigid,
-}
-
-impl ParameterEnum for TaskCoupling {
-    const KEYWORDS: &'static [(&'static str, Self)] =
-        &[("rigid", Self::Rigid), ("independent", Self::Independent)];
 }
 
 /// A running space-shared job, ordered by estimated end.
@@ -360,11 +345,6 @@ impl ClusterState {
         held.fold(wanted, u64::saturating_add) <= memory
     }
 
-    /// Returns true if the tasks of a job run in step.
-    pub fn is_rigid(&self) -> bool {
-        self.coupling == TaskCoupling::Rigid
-    }
-
     /// Returns true if a job has a task on a node that it shares, or could share, with other jobs.
     pub fn is_shared_on(&self, job: JobId, node: NodeId) -> bool {
         let node = self.nodes.get(self.lead_of(node).index());
@@ -527,11 +507,6 @@ impl ClusterState {
         self.maintenance = calendar;
     }
 
-    /// Sets whether the tasks of a job run in step, before any job starts.
-    pub fn set_coupling(&mut self, coupling: TaskCoupling) {
-        self.coupling = coupling;
-    }
-
     /// Sets the seconds of work that a task loses when it resumes after it stood still, before nodes are
     /// added. Not negative.
     pub fn set_preemption_cost(&mut self, cost: Span) {
@@ -662,10 +637,11 @@ impl ClusterState {
         }
         let job = &self.jobs[id.index()];
         let slowest = self.speeds.slowest_of(&job.placement);
+        let is_rigid = self.is_rigid();
         for &lead in &started.leads {
             let node = &mut self.nodes[lead.index()];
             node.add_task(id, &job.spec, now);
-            if self.coupling == TaskCoupling::Rigid {
+            if is_rigid {
                 node.keep_last_in_step(slowest);
             }
         }
@@ -748,48 +724,6 @@ impl ClusterState {
         mark: impl Fn(&NodeTask) -> f64,
     ) -> Option<Instant> {
         self.nodes[node.index()].set_rates(now, share, mark)
-    }
-}
-
-/// Jobs whose tasks run in step.
-impl ClusterState {
-    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks:
-    /// the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
-    /// a rate changed, in ascending order.
-    pub fn couple_rates(&mut self, nodes: &[NodeId], now: Instant) -> Vec<NodeId> {
-        let mut is_coupled = vec![false; self.jobs.len()];
-        let mut has_changed = vec![false; self.nodes.len()];
-        let mut changed = Vec::new();
-        // By lead of a job: the place of its task there. One list for all jobs, so that its memory is reused.
-        let mut places: Vec<(NodeId, usize)> = Vec::new();
-        for &node in nodes {
-            for at in 0..self.node(node).tasks().len() {
-                let job = self.node(node).tasks()[at].job;
-                // What is set for one job makes no difference to another one.
-                if std::mem::replace(&mut is_coupled[job.index()], true) {
-                    continue;
-                }
-                places.clear();
-                let placement = self.jobs[job.index()].placement.iter();
-                let leads = placement.flat_map(|range| range.nodes());
-                let leads = leads.filter(|&node| self.lead_of(node) == node);
-                let place = |id: NodeId| Some((id, self.nodes[id.index()].place_of(job)?));
-                places.extend(leads.filter_map(place));
-                let speeds = places
-                    .iter()
-                    .map(|&(id, at)| self.nodes[id.index()].speed_of_task(at));
-                let speed = speeds.fold(f64::INFINITY, f64::min);
-                for &(id, at) in &places {
-                    let node = &mut self.nodes[id.index()];
-                    let is_new = node.set_rate(at, speed / node.speed.as_f64(), now);
-                    if is_new && !std::mem::replace(&mut has_changed[id.index()], true) {
-                        changed.push(id);
-                    }
-                }
-            }
-        }
-        changed.sort_unstable();
-        changed
     }
 
     /// Returns the latest instant at which the shares of a node must be set again, after its rates

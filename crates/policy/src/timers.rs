@@ -40,10 +40,11 @@ impl TimerTree {
     /// Sets or clears the alarm of a slot.
     pub fn set(&mut self, slot: usize, at: Option<Instant>) {
         let mut place = self.leaves() + slot;
-        self.tree[place] = at.unwrap_or(Instant::MAX);
+        let mut earliest = at.unwrap_or(Instant::MAX);
+        self.tree[place] = earliest;
         while place > 1 {
+            earliest = earliest.min(self.tree[place ^ 1]);
             place /= 2;
-            let earliest = self.tree[2 * place].min(self.tree[2 * place + 1]);
             if self.tree[place] == earliest {
                 break;
             }

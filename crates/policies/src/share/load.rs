@@ -1,215 +1,186 @@
-//! The predicted total share of every node, as long as nothing happens there.
+//! The predicted total share of a node, as long as nothing happens there.
 //!
 //! Between two events a task progresses at a constant rate p. If it had r seconds of work left
 //! when d seconds were left to its deadline, then with x seconds left its share is
 //! (r - p (d - x)) / x = p + (r - p d) / x: a constant, and one division. So an admission
-//! decision over many nodes is a sum of divisions over flat rows, which the processor does
-//! several at a time.
+//! decision is a sum of divisions over a flat row for each node, which the processor does several
+//! at a time.
 
-use std::ops::Range;
-
-use tollgate_model::{Instant, NodeId};
+use tollgate_model::Instant;
 use tollgate_policy::Node;
 
 use super::settings::ShareParams;
 use super::weights::ShareRegime;
 use super::{ShareRule, weights};
 
-/// Rows grow in steps of this many tasks, up to the fullest node's number.
-const ROW_STEP: usize = 4;
+/// The number of tasks whose cells the processor handles together.
+const LANES: usize = 4;
 
-/// The facts about a node, beside its total share, that are read without looking at its row.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct NodeLoadSummary {
+/// The shares of a node's tasks as functions of time, as long as nothing happens on the node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct NodeLoad {
     /// Number of tasks on the node.
-    pub(super) tasks: u32,
-    /// The cell of the task that is due first.
-    first: ShareCurve,
+    pub(super) n_tasks: u32,
+    /// True if a task is past its deadline.
+    pub(super) is_expired: bool,
+    /// True if a share follows another law than the curves: the node itself must be evaluated.
+    pub(super) is_nonlinear: bool,
+    /// The place of the task that is due first, and its deadline in microseconds; infinite if no deadline
+    /// is ahead.
+    first: usize,
+    first_due: f64,
     /// The latest deadline of the node's tasks, in microseconds.
     last_due: f64,
-    /// True if a task is past its deadline.
-    pub(super) expired: bool,
-    /// True if a share follows another law than the row: the node itself must be evaluated.
-    pub(super) nonlinear: bool,
+    /// The instant at which shares or rates were set, in microseconds.
+    since: f64,
+    /// The total share at that instant.
+    total: f64,
+    /// The part of the node that tasks have beyond their shares since then.
+    surplus: f64,
+    /// The sum of the constants.
+    base: f64,
+    curves: Vec<ShareCurves>,
 }
 
-/// A task's share as a function of time: constant + numerator / (due - now), the numerator and
-/// the instants in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct ShareCurve {
-    constant: f64,
-    numerator: f64,
-    due: f64,
+/// Four tasks' shares as functions of time: constant + numerator / (due - now), the numerators and
+/// the instants in microseconds, as floats that represent whole numbers exactly up to 285 years. A cell
+/// without a task is a share of zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ShareCurves {
+    constants: [f64; LANES],
+    numerators: [f64; LANES],
+    dues: [f64; LANES],
 }
 
-/// The nodes' shares as functions of time. A node's row is a run of tasks: a constant part, the
-/// numerator (in microseconds), and the due instant (in microseconds, as a float that represents
-/// whole numbers exactly up to 285 years).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct NodeLoads {
-    width: usize,
-    constants: Vec<f64>,
-    numerators: Vec<f64>,
-    dues: Vec<f64>,
-    /// The sum of a node's constants, by node.
-    bases: Vec<f64>,
-    marks: Vec<NodeLoadSummary>,
+impl ShareCurves {
+    const ZERO: Self = Self {
+        constants: [0.0; LANES],
+        numerators: [0.0; LANES],
+        dues: [f64::INFINITY; LANES],
+    };
 }
 
-impl NodeLoads {
-    pub(super) fn resize(&mut self, nodes: usize) {
-        self.bases.resize(nodes, 0.0);
-        self.marks.resize(nodes, NodeLoadSummary::default());
-        self.fill();
-    }
-
-    fn fill(&mut self) {
-        let cells = self.width * self.bases.len();
-        self.constants.resize(cells, 0.0);
-        self.numerators.resize(cells, 0.0);
-        self.dues.resize(cells, f64::INFINITY);
-    }
-
-    /// Widens the rows to at least `width` tasks.
-    fn widen(&mut self, width: usize) {
-        let old = std::mem::take(self);
-        self.width = width.next_multiple_of(ROW_STEP);
-        self.bases = old.bases;
-        self.marks = old.marks;
-        self.fill();
-        for node in 0..self.bases.len() {
-            let (from, to) = (node * old.width, node * self.width);
-            let row = |cells: &mut [f64], old_cells: &[f64]| {
-                cells[to..to + old.width].copy_from_slice(&old_cells[from..from + old.width]);
-            };
-            row(&mut self.constants, &old.constants);
-            row(&mut self.numerators, &old.numerators);
-            row(&mut self.dues, &old.dues);
-        }
-    }
-
-    /// Writes the row of a node whose shares or rates were just set.
-    pub(super) fn set(&mut self, id: NodeId, node: &Node, settings: &ShareParams) {
-        let tasks = node.tasks();
-        if tasks.len() > self.width {
-            self.widen(tasks.len());
-        }
-        let row = self.row(id, tasks.len().next_multiple_of(ROW_STEP));
-        let mut marks = NodeLoadSummary {
-            tasks: tasks.len() as u32,
-            ..NodeLoadSummary::default()
+impl NodeLoad {
+    /// Derives the load of a node whose shares or rates were just set.
+    pub(super) fn set(&mut self, node: &Node, settings: &ShareParams) {
+        let mut curves = std::mem::take(&mut self.curves);
+        curves.clear();
+        let now = node.since().as_micros() as f64;
+        let mut load = Self {
+            n_tasks: node.tasks().len() as u32,
+            first_due: f64::INFINITY,
+            since: now,
+            ..Self::default()
         };
-        marks.first.due = f64::INFINITY;
-        let (mut base, now) = (0.0, node.since().as_micros() as f64);
-        let constants = &mut self.constants[row.clone()];
-        let numerators = &mut self.numerators[row.clone()];
-        let dues = &mut self.dues[row];
-        constants[tasks.len()..].fill(0.0);
-        numerators[tasks.len()..].fill(0.0);
-        dues[tasks.len()..].fill(f64::INFINITY);
-        for (at, task) in tasks.iter().enumerate() {
-            let due = task.due.as_micros() as f64;
-            // The share that the task needs now, which may have been set earlier. The work left is
-            // share x time left.
-            let (share, regime) =
-                weights::share_and_regime(settings, task, task.work, node.since());
-            let cell = match regime {
-                ShareRegime::Regular => ShareCurve {
-                    constant: task.rate,
-                    numerator: (share - task.rate) * (due - now),
-                    due,
-                },
-                ShareRegime::Overrun => ShareCurve {
-                    constant: share,
-                    numerator: 0.0,
-                    due,
-                },
-                ShareRegime::Expired => ShareCurve {
-                    constant: share,
-                    numerator: 0.0,
-                    due: f64::INFINITY,
-                },
-            };
-            (constants[at], numerators[at], dues[at]) = (cell.constant, cell.numerator, cell.due);
-            marks.expired |= regime == ShareRegime::Expired;
-            marks.nonlinear |=
-                regime == ShareRegime::Overrun && settings.overrun == ShareRule::OneSecond;
-            base += cell.constant;
-            if cell.due < marks.first.due {
-                marks.first = cell;
+        for tasks in node.tasks().chunks(LANES) {
+            let mut cells = ShareCurves::ZERO;
+            for (lane, task) in tasks.iter().enumerate() {
+                let due = task.due.as_micros() as f64;
+                // The share that the task needs now, which may have been set earlier. The work left is
+                // share x time left.
+                let (share, regime) =
+                    weights::share_and_regime(settings, task, task.work, node.since());
+                let (constant, numerator, due) = match regime {
+                    ShareRegime::Regular => {
+                        let lead = task.rate - share;
+                        load.surplus += if lead > 0.0 { lead } else { 0.0 };
+                        (task.rate, -lead * (due - now), due)
+                    }
+                    ShareRegime::Overrun => {
+                        load.is_nonlinear |= settings.overrun == ShareRule::OneSecond;
+                        (share, 0.0, due)
+                    }
+                    ShareRegime::Expired => {
+                        load.is_expired = true;
+                        (share, 0.0, f64::INFINITY)
+                    }
+                };
+                cells.constants[lane] = constant;
+                cells.numerators[lane] = numerator;
+                cells.dues[lane] = due;
+                load.base += constant;
+                load.total += share;
+                if due < load.first_due {
+                    load.first_due = due;
+                    load.first = curves.len() * LANES + lane;
+                }
+                if due > load.last_due {
+                    load.last_due = due;
+                }
             }
-            marks.last_due = marks.last_due.max(cell.due);
+            curves.push(cells);
         }
-        self.bases[id.index()] = base;
-        self.marks[id.index()] = marks;
+        *self = Self { curves, ..load };
     }
 
-    /// Returns the index range of the first `length` cells of a node's row.
-    fn row(&self, id: NodeId, length: usize) -> Range<usize> {
-        let from = id.index() * self.width;
-        from..from + length
-    }
-
-    pub(super) fn marks(&self, id: NodeId) -> NodeLoadSummary {
-        self.marks[id.index()]
-    }
-
-    /// Returns the total share of a node at `now`, if nothing happened there since its row was
-    /// written.
-    pub(super) fn total(&self, id: NodeId, now: Instant) -> f64 {
-        let tasks = self.marks[id.index()].tasks as usize;
-        let row = self.row(id, tasks.next_multiple_of(ROW_STEP));
+    /// Returns the total share of the node at `now`.
+    pub(super) fn total(&self, now: Instant) -> f64 {
         let now = now.as_micros() as f64;
-        let numerators = quads(&self.numerators[row.clone()]);
-        let mut sums = [0.0; ROW_STEP];
-        for (numerators, dues) in numerators.iter().zip(quads(&self.dues[row])) {
-            for lane in 0..ROW_STEP {
-                sums[lane] += numerators[lane] / time_left(dues[lane], now);
+        let mut sums = [0.0; LANES];
+        for curves in &self.curves {
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                *sum += curves.numerators[lane] / time_left(curves.dues[lane], now);
             }
         }
-        self.bases[id.index()] + (sums[0] + sums[1]) + (sums[2] + sums[3])
+        self.base + (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
 
-    /// Returns a lower bound of the gap between the largest and the smallest deadline delay on a
-    /// node whose total share with another task is `total`, above 1; the other task has `deadline`
-    /// seconds and this `share`.
+    /// Returns a lower bound of the total share of the node at `now`, without a look at every task.
+    ///
+    /// The share of a task that progresses faster than its share s, at rate p, falls: x seconds before its
+    /// deadline, t seconds after shares were set, it has lost (p - s) t / x. So all tasks together have lost at
+    /// most their surplus times t / x of the task that is due first.
+    pub(super) fn least_total(&self, now: Instant) -> f64 {
+        if self.is_nonlinear {
+            return 0.0;
+        }
+        let now = now.as_micros() as f64;
+        // Many times what the sum over the tasks, and this bound, can have lost in rounding.
+        let margin = 1e-9 * (1.0 + self.total);
+        let progress = (now - self.since) / time_left(self.first_due, now);
+        self.total - margin - (self.surplus + margin) * progress
+    }
+
+    /// Returns a lower bound of the gap between the largest and the smallest deadline delay on the
+    /// node, whose total share with another task is `total`, above 1; the other task has `deadline`
+    /// seconds and this `share`. The node has tasks, all of them before their deadlines.
     ///
     /// The task due first (d1, share s1) is delayed by the whole total S. The task due last, at dn,
     /// ends no later than d1 S + (dn - d1) (S - s1), so that its deadline delay is at most
     /// max(1, S - s1 (1 - d1 / dn)).
-    pub(super) fn delay_gap(&self, id: NodeId, now: Instant, total: f64, task: (f64, f64)) -> f64 {
+    pub(super) fn delay_gap(&self, now: Instant, total: f64, task: (f64, f64)) -> f64 {
         let (deadline, share) = (task.0 * 1e6, task.1);
         let now = now.as_micros() as f64;
-        let NodeLoadSummary {
-            first, last_due, ..
-        } = self.marks[id.index()];
-        let first_due = time_left(first.due, now);
+        let first_due = time_left(self.first_due, now);
         let (earliest, earliest_share) = if deadline < first_due {
             (deadline, share)
         } else {
-            (first_due, first.constant + first.numerator / first_due)
+            let (curves, lane) = (&self.curves[self.first / LANES], self.first % LANES);
+            let numerator = curves.numerators[lane];
+            (first_due, curves.constants[lane] + numerator / first_due)
         };
-        let latest = deadline.max(last_due - now);
-        (total - 1.0).min(earliest_share * (1.0 - earliest / latest))
+        let last_due = self.last_due - now;
+        let latest = if last_due > deadline {
+            last_due
+        } else {
+            deadline
+        };
+        let gap = earliest_share * (1.0 - earliest / latest);
+        if gap < total - 1.0 { gap } else { total - 1.0 }
     }
 
-    /// Returns the work, in seconds, promised to a node's tasks within `deadline` seconds of `now`:
+    /// Returns the work, in seconds, promised to the node's tasks within `deadline` seconds of `now`:
     /// the sum of share x min(time left, deadline), where a task past its deadline counts share x
     /// deadline.
-    pub(super) fn committed(&self, id: NodeId, now: Instant, deadline: f64) -> f64 {
-        let tasks = self.marks[id.index()].tasks as usize;
-        let row = self.row(id, tasks.next_multiple_of(ROW_STEP));
+    pub(super) fn committed(&self, now: Instant, deadline: f64) -> f64 {
         let now = now.as_micros() as f64;
-        let constants = quads(&self.constants[row.clone()]);
-        let numerators = quads(&self.numerators[row.clone()]);
-        let dues = quads(&self.dues[row]);
-        let mut sums = [0.0; ROW_STEP];
-        for ((constants, numerators), dues) in constants.iter().zip(numerators).zip(dues) {
-            for lane in 0..ROW_STEP {
-                let time_left = time_left(dues[lane], now);
-                let share = constants[lane] + numerators[lane] / time_left;
+        let mut sums = [0.0; LANES];
+        for curves in &self.curves {
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                let time_left = time_left(curves.dues[lane], now);
+                let share = curves.constants[lane] + curves.numerators[lane] / time_left;
                 let seconds = time_left * 1e-6;
-                sums[lane] += share
+                *sum += share
                     * if seconds < deadline {
                         seconds
                     } else {
@@ -219,11 +190,6 @@ impl NodeLoads {
         }
         (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
-}
-
-/// Splits cells into groups of four, which the processor handles together.
-fn quads(cells: &[f64]) -> &[[f64; ROW_STEP]] {
-    cells.as_chunks().0
 }
 
 /// Returns the microseconds until `due`, at least one. Written out, since `f64::max` also handles
@@ -241,4 +207,66 @@ pub(super) fn total_by_tasks(settings: &ShareParams, node: &Node, now: Instant) 
         .iter()
         .map(|task| weights::share(settings, task, node.work_at(task, now), now))
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tollgate_model::{JobId, JobSpec, Sla, Span, UserId};
+    use tollgate_policy::NodeTask;
+
+    /// A task: its estimate and deadline in seconds.
+    type Task = (i64, Option<i64>);
+
+    fn add(node: &mut Node, job: u32, (estimate, deadline): Task) {
+        let spec = JobSpec {
+            submit: Instant::ZERO,
+            estimate: Span::from_secs(estimate),
+            procs: 1,
+            memory: 0,
+            needs: Default::default(),
+            user: UserId(0),
+            sla: Sla {
+                deadline: deadline.map(Span::from_secs),
+                ..Sla::default()
+            },
+        };
+        node.add_task(JobId(job), &spec, Instant::ZERO);
+    }
+
+    proptest! {
+        /// Shares are set twice, so that some tasks have outlived their deadlines or their estimates, and the
+        /// bound holds to the last microsecond before a change.
+        #[test]
+        fn least_total_is_at_most_the_total(
+            tasks in prop::collection::vec((1i64..1000, prop::option::weighted(0.9, 1i64..3000)), 1..12),
+            set_again_s in 1i64..2000,
+            part in 0.0..=1.0f64,
+            overrun in prop::sample::select(vec![ShareRule::Full, ShareRule::Zero, ShareRule::Keep, ShareRule::OneSecond]),
+        ) {
+            let settings = ShareParams { overrun, ..ShareParams::DEFAULT };
+            let mut node = Node::default();
+            (0..).zip(&tasks).for_each(|(job, &task)| add(&mut node, job, task));
+            let set = |node: &mut Node, now: Instant| {
+                let share = |task: &NodeTask| weights::share(&settings, task, task.work, now);
+                node.set_rates(now, share, |task| task.estimate)
+            };
+            let mut next = set(&mut node, Instant::ZERO);
+            while let Some(at) = next.filter(|&at| at < Instant::from_secs(set_again_s)) {
+                next = set(&mut node, at);
+            }
+            let since = node.since();
+            let mut load = NodeLoad::default();
+            load.set(&node, &settings);
+            let ahead = next.map_or(Span::from_secs(1000), |next| next.since(since));
+            for ahead in [ahead, Span::from_micros((part * ahead.as_micros() as f64) as i64)] {
+                let now = since + ahead;
+                let (least, total) = (load.least_total(now), load.total(now));
+                prop_assert!(least <= total, "{} s after {}: {} > {}", ahead, since, least, total);
+            }
+            let total = load.total(since);
+            prop_assert!(load.is_nonlinear || load.least_total(since) >= total - 1e-6 * (1.0 + total));
+        }
+    }
 }

@@ -89,6 +89,20 @@ impl NodeGroups {
         self.nodes_of(lead).map(|range| range.len).sum()
     }
 
+    /// Returns the end of the run of nodes from this one on for which the same node stands.
+    fn run_end(&self, node: NodeId) -> u32 {
+        let lead = self.lead(node);
+        match self.members.get(lead.index()).map(Vec::as_slice) {
+            // The lead is the last node of its group.
+            None | Some([] | [_]) => lead.0 + 1,
+            Some(ranges) => {
+                let ends = |range: &NodeRange| range.first + range.len;
+                let at = ranges.partition_point(|range| ends(range) <= node.0);
+                ends(&ranges[at])
+            }
+        }
+    }
+
     /// Forms a group of nodes that are alone, of a machine of `n_nodes` nodes, and returns its lead.
     /// `nodes` are in ascending order, at least one.
     pub(super) fn join(&mut self, nodes: Vec<NodeRange>, n_nodes: u32) -> NodeId {
@@ -172,6 +186,29 @@ impl ClusterState {
     pub fn busy_leads(&self, range: NodeRange) -> impl Iterator<Item = NodeId> {
         let others = [&self.idle, self.groups.followers()];
         self.up.nodes_without(others, range)
+    }
+
+    /// Returns the nodes of a range that are up, in ascending order, in runs of nodes that hold equal tasks:
+    /// either nodes without a task, or nodes for which the same node stands. The nodes of the range have
+    /// equal speeds.
+    pub fn runs_of_equals(&self, range: NodeRange) -> impl Iterator<Item = NodeRange> {
+        let end = range.first + range.len;
+        let mut next = range.first;
+        std::iter::from_fn(move || {
+            let first = self
+                .up
+                .first_from(NodeId(next))
+                .filter(|node| node.0 < end)?;
+            let run_end = match self.idle.contains(first) {
+                true => self.idle.run_end(first),
+                false => self.groups.run_end(first),
+            };
+            next = run_end.min(end);
+            Some(NodeRange {
+                first: first.0,
+                len: next - first.0,
+            })
+        })
     }
 
     /// Returns the node that stands for a node: the last of a group of nodes that hold equal tasks. Each
@@ -283,4 +320,54 @@ fn without(nodes: &[NodeRange], taken: &[NodeRange]) -> Vec<NodeRange> {
         }
     }
     rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tollgate_model::{Credits, Instant, JobSpec, Sla, Span, UserId};
+
+    const NODES: u32 = 200;
+
+    proptest! {
+        #[test]
+        fn runs_of_equals_are_those_of_a_walk_over_single_nodes(
+            jobs in prop::collection::vec((0..NODES, 1..NODES, 1u32..4), 0..6),
+            down in prop::collection::btree_set(0..NODES, 0..3),
+            (first, len) in (0..NODES).prop_flat_map(|first| (Just(first), 1..=NODES - first)),
+            grouped in any::<bool>(),
+        ) {
+            let mut state = ClusterState::default();
+            if grouped {
+                state.group_nodes();
+            }
+            state.add_nodes(NODES);
+            down.iter().for_each(|&node| state.set_down(NodeId(node)));
+            for (first, len, step) in jobs {
+                let nodes = (first..NODES.min(first + len)).step_by(step as usize).map(NodeId);
+                let nodes: Vec<NodeId> = nodes.filter(|&node| state.is_up(node)).collect();
+                let job = state.insert(JobSpec {
+                    submit: Instant::ZERO,
+                    estimate: Span::from_secs(60),
+                    procs: nodes.len() as u32,
+                    memory: 0,
+                    needs: Default::default(),
+                    user: UserId(0),
+                    sla: Sla::default(),
+                });
+                state.start_shared(job, &nodes, Instant::ZERO, Credits::ZERO);
+            }
+            let kind = |node: &NodeId| {
+                let own = state.is_up(*node).then(|| state.lead_of(*node));
+                own.map(|lead| (!state.idle.contains(*node)).then_some(lead))
+            };
+            let nodes: Vec<NodeId> = (first..first + len).map(NodeId).collect();
+            let walked = nodes.chunk_by(|one, other| kind(one) == kind(other));
+            let walked: Vec<&[NodeId]> = walked.filter(|run| state.is_up(run[0])).collect();
+            let runs = state.runs_of_equals(NodeRange { first, len });
+            let runs: Vec<Vec<NodeId>> = runs.map(|run| run.nodes().collect()).collect();
+            prop_assert_eq!(runs, walked);
+        }
+    }
 }

@@ -33,6 +33,31 @@ impl NodeSet {
         words.flat_map(set_bits)
     }
 
+    /// Returns the first node of the set that is not before this one.
+    pub(super) fn first_from(&self, node: NodeId) -> Option<NodeId> {
+        let (word, bit) = (node.index() / BITS, node.0 % u64::BITS);
+        let rest = self.words.get(word)? & (u64::MAX << bit);
+        let later = (word + 1..).zip(&self.words[word + 1..]);
+        let words = std::iter::once((word, rest)).chain(later.map(|(word, &bits)| (word, bits)));
+        let (word, bits) = words.into_iter().find(|&(_, bits)| bits != 0)?;
+        Some(NodeId(word as u32 * u64::BITS + bits.trailing_zeros()))
+    }
+
+    /// Returns the end of the run of nodes of the set from this one on, which is in the set.
+    pub(super) fn run_end(&self, node: NodeId) -> u32 {
+        let (word, bit) = (node.index() / BITS, node.0 % u64::BITS);
+        let run = (self.words[word] >> bit).trailing_ones();
+        if bit + run < u64::BITS {
+            return node.0 + run;
+        }
+        let full = self.words[word + 1..]
+            .iter()
+            .take_while(|&&bits| bits == u64::MAX);
+        let end = word + 1 + full.count();
+        let rest = self.words.get(end).map_or(0, |bits| bits.trailing_ones());
+        end as u32 * u64::BITS + rest
+    }
+
     /// Returns the nodes of a range that are in this set and in neither of two others, in ascending order.
     pub(super) fn nodes_without(
         &self,
@@ -125,6 +150,18 @@ impl NodeSet {
         }
         assert_eq!(wanted, 0, "{count} nodes wanted of {range}");
         self.len -= count;
+    }
+
+    /// Adds the nodes of a range that are not in the set.
+    pub(super) fn cover(&mut self, range: NodeRange) {
+        for (word, bits) in pieces(range) {
+            if word >= self.words.len() {
+                self.words.resize(word + 1, 0);
+            }
+            self.len += (bits & !self.words[word]).count_ones();
+            self.words[word] |= bits;
+            self.lowest = self.lowest.min(word);
+        }
     }
 
     /// Adds all nodes of a range.

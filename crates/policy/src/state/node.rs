@@ -67,42 +67,51 @@ impl Node {
         self.total
     }
 
-    /// Returns the part of the node that a task may have: its share of all shares, so that spare time and
-    /// shortage are distributed in proportion; equal parts if no task has a share.
-    fn part_of(&self, task: &NodeTask) -> f64 {
-        if self.total > 0.0 {
-            task.share / self.total
-        } else {
-            1.0 / self.tasks.len() as f64
-        }
-    }
-
     /// Returns the place of the task of a job; None without such a task.
     pub(super) fn place_of(&self, job: JobId) -> Option<usize> {
         self.tasks.iter().position(|task| task.job == job)
     }
 
-    /// Returns the speed with which the task at this place may progress, in seconds of work on the slowest
-    /// node per second.
-    pub(super) fn speed_of_task(&self, at: usize) -> f64 {
-        self.part_of(&self.tasks[at]) * self.speed.as_f64()
+    /// Returns the job of each task, and the speed with which the task may progress, in seconds of work on
+    /// the slowest node per second.
+    pub(super) fn speeds(&self) -> impl Iterator<Item = (JobId, f64)> {
+        let speed = self.speed.as_f64();
+        let (total, n_tasks) = (self.total, self.tasks.len());
+        let speed_of = move |task: &NodeTask| part(task.share, total, n_tasks) * speed;
+        self.tasks
+            .iter()
+            .map(move |task| (task.job, speed_of(task)))
     }
 
-    /// Sets the rate of the task at this place from `now` on. Returns whether it changed.
-    pub(super) fn set_rate(&mut self, at: usize, rate: f64, now: Instant) -> bool {
-        if self.tasks[at].rate == rate {
+    /// Sets the speeds of the tasks for whose jobs `speed_of` returns one, from `now` on. Returns whether a
+    /// rate changed.
+    pub(super) fn set_speeds(
+        &mut self,
+        now: Instant,
+        speed_of: impl Fn(JobId) -> Option<f64>,
+    ) -> bool {
+        let speed = self.speed.as_f64();
+        let rate = |task: &NodeTask| speed_of(task.job).map_or(task.rate, |own| own / speed);
+        if self.tasks.iter().all(|task| rate(task) == task.rate) {
             return false;
         }
         self.advance(now);
-        self.tasks[at].set_rate(rate);
+        for task in &mut self.tasks {
+            task.set_rate(rate(task));
+        }
         true
+    }
+
+    /// Returns the seconds from [`Node::since`] to `now`, not negative.
+    #[inline]
+    pub fn elapsed_s(&self, now: Instant) -> f64 {
+        now.since(self.since).max(Span::ZERO).as_secs_f64()
     }
 
     /// Returns the seconds of work that a task has done by `now`.
     #[inline]
     pub fn work_at(&self, task: &NodeTask, now: Instant) -> f64 {
-        let elapsed = now.since(self.since).max(Span::ZERO);
-        task.work + task.rate * elapsed.as_secs_f64()
+        task.work_after(self.elapsed_s(now))
     }
 
     /// Adds a task of a job to the node. The caller must then set the shares.
@@ -146,9 +155,9 @@ impl Node {
         if now <= self.since {
             return;
         }
-        let elapsed = now.since(self.since).as_secs_f64();
+        let elapsed_s = self.elapsed_s(now);
         for task in &mut self.tasks {
-            task.work += task.rate * elapsed;
+            task.work = task.work_after(elapsed_s);
         }
         if self.preemption_cost > 0.0 {
             for task in &mut self.tasks {
@@ -174,29 +183,68 @@ impl Node {
             );
             self.total += task.share;
         }
-        for at in 0..self.tasks.len() {
-            let part = self.part_of(&self.tasks[at]);
-            self.tasks[at].set_rate(part);
+        let (total, n_tasks) = (self.total, self.tasks.len());
+        let mut next = NextChange::after(self.since);
+        for task in &mut self.tasks {
+            task.set_rate(part(task.share, total, n_tasks));
+            next.include(task, mark(task));
         }
-        self.next_change(mark)
+        next.at()
     }
 
     /// Returns the next instant at which shares must be recomputed although no task starts or ends,
     /// if the rates stay the same: a deadline passes or a task has done the seconds of work that are
     /// its `mark`.
     pub(super) fn next_change(&self, mark: impl Fn(&NodeTask) -> f64) -> Option<Instant> {
-        let now = self.since;
-        let (mut next_due, mut next_mark_s) = (Instant::MAX, f64::INFINITY);
+        let mut next = NextChange::after(self.since);
         for task in &self.tasks {
-            if task.due > now + Span::TICK {
-                next_due = next_due.min(task.due);
-            }
-            let left = mark(task) - task.work;
-            if left > TOLERANCE_S {
-                next_mark_s = next_mark_s.min(left / task.rate);
-            }
+            next.include(task, mark(task));
         }
-        let next = next_due.min(now + Span::ceil_secs_f64(next_mark_s));
-        (next < Instant::MAX).then_some(next)
+        next.at()
+    }
+}
+
+/// Returns the part of a node that one of its tasks may have: its share of all shares, so that spare time and
+/// shortage are distributed in proportion; equal parts if no task has a share.
+fn part(share: f64, total: f64, n_tasks: usize) -> f64 {
+    if total > 0.0 {
+        share / total
+    } else {
+        1.0 / n_tasks as f64
+    }
+}
+
+/// The first deadline of a node's tasks, and the first instant at which one of them has done its mark.
+struct NextChange {
+    now: Instant,
+    due: Instant,
+    /// Seconds from now.
+    mark_s: f64,
+}
+
+impl NextChange {
+    /// Creates the change of a node without tasks: there is none.
+    fn after(now: Instant) -> Self {
+        Self {
+            now,
+            due: Instant::MAX,
+            mark_s: f64::INFINITY,
+        }
+    }
+
+    /// Includes a task whose mark is at these seconds of work.
+    fn include(&mut self, task: &NodeTask, mark: f64) {
+        if task.due > self.now + Span::TICK {
+            self.due = self.due.min(task.due);
+        }
+        let left = mark - task.work;
+        if left > TOLERANCE_S && left / task.rate < self.mark_s {
+            self.mark_s = left / task.rate;
+        }
+    }
+
+    fn at(&self) -> Option<Instant> {
+        let at = self.due.min(self.now + Span::ceil_secs_f64(self.mark_s));
+        (at < Instant::MAX).then_some(at)
     }
 }

@@ -87,6 +87,12 @@ impl NodeTask {
         self.has_lost = false;
     }
 
+    /// Returns the seconds of work done `elapsed_s` seconds after [`Node::since`].
+    #[inline]
+    pub fn work_after(&self, elapsed_s: f64) -> f64 {
+        self.work + self.rate * elapsed_s
+    }
+
     /// Returns the seconds from `now` to the deadline; infinite without one.
     pub fn time_left(&self, now: Instant) -> f64 {
         if self.due == Instant::MAX {
