@@ -132,6 +132,10 @@ impl BlockEntry for RunningJob {
     fn exclude(&self, sum: &mut u32, _: &[Self]) {
         *sum -= self.procs;
     }
+
+    fn merge(sum: &mut u32, more: &u32) {
+        *sum += more;
+    }
 }
 
 /// The state of a cluster: jobs, nodes, and placements.

@@ -103,6 +103,14 @@ impl BlockEntry for QueuedJob {
             least.estimates = shortest_estimates(rest);
         }
     }
+
+    fn merge(least: &mut BlockMinima, more: &BlockMinima) {
+        least.procs = least.procs.min(more.procs);
+        least.latest_start = least.latest_start.min(more.latest_start);
+        for (shortest, other) in least.estimates.iter_mut().zip(more.estimates) {
+            *shortest = other.min(*shortest);
+        }
+    }
 }
 
 fn least_procs(block: &[QueuedJob]) -> u32 {

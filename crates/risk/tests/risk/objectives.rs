@@ -220,7 +220,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
 proptest! {
     #[test]
     fn counts_and_waits_agree_with_plain_sums(
-        outcomes in proptest::collection::vec(any_outcome(), 0..40),
+        outcomes in proptest::collection::vec(any_outcome(), 0..120),
     ) {
         let found = Objectives::of(&outcomes, 4, Market::None);
         prop_assert_eq!(found.submitted, found.accepted + found.rejected);
