@@ -33,8 +33,8 @@ impl ClusterState {
         self.coupling = coupling;
     }
 
-    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks:
-    /// the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
+    /// Sets the rates of the jobs on `nodes`, all those whose shares were set since the last call, to those of
+    /// their slowest tasks: the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
     /// a rate changed, in ascending order.
     ///
     /// A job whose slowest task on `nodes` is as fast as the job was stays so, because no other task can be
