@@ -105,7 +105,7 @@ impl<A: NodeAdmission> TimeSharedPolicy<A> {
     /// Sets the shares of the nodes on which a job was just started.
     fn share_nodes_of(&mut self, cx: &mut PolicyContext<'_>, started: SharedStart) {
         for &(_, node) in &started.parted {
-            self.admission.update(cx.view(), node);
+            self.group_parted(cx.view(), node);
         }
         for node in started.leads {
             self.set_shares_of(cx, node, None);
@@ -204,6 +204,10 @@ impl<A: NodeAdmission> Policy for TimeSharedPolicy<A> {
 
     fn group_parted(&mut self, view: View<'_>, node: NodeId) {
         self.admission.update(view, node);
+        // The shares of the node that stood for this one may have been set at this instant.
+        if view.is_rigid() {
+            self.uncoupled.push(node);
+        }
     }
 
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {

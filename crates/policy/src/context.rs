@@ -260,7 +260,8 @@ impl<'a> PolicyContext<'a> {
         self.effects.push(Effect::SharesChanged { node });
     }
 
-    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks.
+    /// Sets the rates of the jobs on `nodes`, all those whose shares were set since the last call, to those of
+    /// their slowest tasks. A node that stands for others since a group was parted is one of them, too.
     /// Returns the nodes on which a rate changed; for each, [`PolicyContext::renew_alarm`] must follow.
     pub fn couple_rates(&mut self, nodes: &[NodeId]) -> Vec<NodeId> {
         self.state.couple_rates(nodes, self.now)

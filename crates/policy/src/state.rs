@@ -81,6 +81,9 @@ pub struct JobSlot {
     placement: Vec<NodeRange>,
     devices: Vec<HeldDevices>,
     tasks_left: u32,
+    /// The speed of the tasks, if they run in step. Only simulations have such jobs; no snapshot has it.
+    #[serde(skip)]
+    speed_in_step: f64,
 }
 
 impl JobSlot {
@@ -406,6 +409,7 @@ impl ClusterState {
             placement: Vec::new(),
             devices: Vec::new(),
             tasks_left: 0,
+            speed_in_step: 0.0,
         });
         id
     }

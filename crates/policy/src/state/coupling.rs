@@ -33,22 +33,29 @@ impl ClusterState {
         self.coupling = coupling;
     }
 
-    /// Sets the rates of the jobs on `nodes`, whose shares were just set, to those of their slowest tasks:
-    /// the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
+    /// Sets the rates of the jobs on `nodes`, all those whose shares were set since the last call, to those of
+    /// their slowest tasks: the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
     /// a rate changed, in ascending order.
     ///
-    /// One pass over the nodes of these jobs takes the minima and another one sets them, because to find the
-    /// task of each job on each of its nodes takes longer than to visit every task.
+    /// A job whose slowest task on `nodes` is as fast as the job was stays so, because no other task can be
+    /// slower: only its tasks on `nodes` are set. For the other jobs, one pass over all their nodes takes the
+    /// minima and another one sets them: to find the task of each job on each of its nodes takes longer than
+    /// to visit every task.
     pub fn couple_rates(&mut self, nodes: &[NodeId], now: Instant) -> Vec<NodeId> {
         // By slot: the speed of the slowest task; None of jobs that are not on `nodes`.
-        let mut speeds = vec![None; self.jobs.len()];
-        let mut shared = NodeSet::default();
+        let mut speeds: Vec<Option<f64>> = vec![None; self.jobs.len()];
+        let mut concerned = NodeSet::default();
         for &node in nodes {
-            for task in self.node(node).tasks() {
-                if speeds[task.job.index()].replace(f64::INFINITY).is_none() {
-                    let placement = &self.jobs[task.job.index()].placement;
-                    placement.iter().for_each(|&range| shared.cover(range));
-                }
+            concerned.insert(node);
+            for (job, speed) in self.node(node).speeds() {
+                let slowest = &mut speeds[job.index()];
+                *slowest = Some(slowest.map_or(speed, |other| speed.min(other)));
+            }
+        }
+        for (job, speed) in self.jobs.iter().zip(&speeds) {
+            if speed.is_some_and(|speed| speed != job.speed_in_step) {
+                let placement = job.placement.iter();
+                placement.for_each(|&range| concerned.cover(range));
             }
         }
         let others = [&self.idle, self.groups.followers()];
@@ -56,13 +63,16 @@ impl ClusterState {
             first: 0,
             len: self.n_nodes,
         };
-        let leads: Vec<NodeId> = shared.nodes_without(others, machine).collect();
+        let leads: Vec<NodeId> = concerned.nodes_without(others, machine).collect();
         for &lead in &leads {
             for (job, speed) in self.nodes[lead.index()].speeds() {
                 if let Some(slowest) = &mut speeds[job.index()] {
                     *slowest = speed.min(*slowest);
                 }
             }
+        }
+        for (job, speed) in self.jobs.iter_mut().zip(&speeds) {
+            job.speed_in_step = speed.unwrap_or(job.speed_in_step);
         }
         let speed_of = |job: JobId| speeds[job.index()];
         let mut changed = leads;
