@@ -241,9 +241,11 @@ mod tests {
             ..WorkloadConfig::default()
         };
         let factors = SlaModel::new(&settings, 3600.0);
-        let mut trace = Trace::default();
         // Habits look at the submission of the job in row 3.
-        trace.jobs = vec![never_ran(); 4];
+        let trace = Trace {
+            jobs: vec![never_ran(); 4],
+            ..Trace::default()
+        };
         let model = CausalDeadlines::new(&settings, &trace, &trace);
         model.unwrap().deadline(job, &factors)
     }
