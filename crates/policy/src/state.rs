@@ -7,8 +7,8 @@ mod check;
 mod coupling;
 mod groups;
 mod hosts;
-mod idle;
 mod node;
+mod node_set;
 mod task;
 
 use std::ops::Deref;
@@ -25,8 +25,8 @@ use groups::NodeGroups;
 pub use groups::SharedStart;
 use hosts::LicencePool;
 pub use hosts::{HeldDevices, Host, HostPart};
-use idle::NodeSet;
 pub use node::{Node, TOLERANCE_S};
+use node_set::NodeSet;
 pub use task::{NodeTask, requested_share};
 
 /// The phase of a job.

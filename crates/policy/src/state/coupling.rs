@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, JobId, NodeId, NodeRange};
 
 use super::ClusterState;
-use super::idle::NodeSet;
+use super::node_set::NodeSet;
 use crate::parameters::ParameterEnum;
 
 /// Whether the tasks of a job progress together on nodes that they share with other jobs.
@@ -34,8 +34,8 @@ impl ClusterState {
     }
 
     /// Sets the rates of the jobs on `nodes`, all those whose shares were set since the last call, to those of
-    /// their slowest tasks: the speed of a task is its part of its node, times the speed of the node. Returns the nodes on which
-    /// a rate changed, in ascending order.
+    /// their slowest tasks: the speed of a task is its part of its node, times the speed of the node.
+    /// Returns the nodes on which a rate changed, in ascending order.
     ///
     /// A job whose slowest task on `nodes` is as fast as the job was stays so, because no other task can be
     /// slower: only its tasks on `nodes` are set. For the other jobs, one pass over all their nodes takes the

@@ -13,7 +13,7 @@
 use tollgate_model::{JobId, NodeId, NodeRange};
 
 use super::ClusterState;
-use super::idle::NodeSet;
+use super::node_set::NodeSet;
 
 /// What a start on shared nodes leaves to be done.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! The nodes that have no task.
+//! Sets of nodes, as those without a task.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{NodeId, NodeRange};
