@@ -82,6 +82,12 @@ impl BenchSite {
         }
     }
 
+    /// Waits until a job is over, which must succeed.
+    fn wait(&self, id: &str) {
+        let (job, succeeded) = self.tollgate(&["wait", "--format", "json", id]);
+        assert!(succeeded, "a task failed: {job}");
+    }
+
     /// Measures an array, from the start of the client to the end of the last task.
     pub(crate) fn array(&self, tasks: u32) -> BenchRound {
         let processes = self.processes();
@@ -100,7 +106,7 @@ impl BenchSite {
         let (id, accepted) = self.tollgate(&words);
         assert!(accepted, "it is refused");
         let answer_s = began.elapsed().as_secs_f64();
-        assert!(self.tollgate(&["wait", "-q", &id]).1, "a task failed");
+        self.wait(&id);
         BenchRound {
             rate: f64::from(tasks) / began.elapsed().as_secs_f64(),
             answer_s,
@@ -117,7 +123,7 @@ impl BenchSite {
         ];
         let (id, accepted) = self.tollgate(&words);
         assert!(accepted, "it is refused");
-        assert!(self.tollgate(&["wait", "-q", &id]).1, "a task failed");
+        self.wait(&id);
         read_s(&there) - began
     }
 
