@@ -779,3 +779,20 @@ fn ranges(nodes: &[NodeId]) -> Vec<NodeRange> {
     }
     ranges
 }
+
+#[cfg(test)]
+impl ClusterState {
+    /// Starts a new job of a minute on these nodes, one task on each, beside the jobs that are there.
+    pub(crate) fn share_with_new_job(&mut self, nodes: &[NodeId]) {
+        let job = self.insert(JobSpec {
+            submit: Instant::ZERO,
+            estimate: Span::from_secs(60),
+            procs: nodes.len() as u32,
+            memory: 0,
+            needs: Default::default(),
+            user: tollgate_model::UserId(0),
+            sla: tollgate_model::Sla::default(),
+        });
+        self.start_shared(job, nodes, Instant::ZERO, Credits::ZERO);
+    }
+}

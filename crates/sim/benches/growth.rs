@@ -1,14 +1,14 @@
 //! Benchmark: replays whose cost grows with the queue, or with the number of nodes.
 //!
-//! `cargo bench -p tollgate-sim --bench growth`. The page on performance has a table with what these
-//! cost before and now, and the goals:
+//! `cargo bench -p tollgate-sim --bench growth`. The page on performance has tables with what these
+//! cost, and the goals:
 //!
 //! - *conservative*: twenty times more work than the machine can do, so that the queue grows to most of
 //!   the jobs. The goal is 10,000 jobs in 0.5 s.
 //! - *wide*: jobs of 1 to 8,192 processors on 93,312 nodes, 30 % used. The goal is a decision whose cost
 //!   does not grow with all nodes: 20,000 jobs in 3 s with libra and libra-risk, in 5 s with tail-risk. It
-//!   is reached with tail-risk: nodes that hold equal tasks form groups, and a task of a job is an event
-//!   once a group. libra and libra-risk ask some 2,000 groups at each submission.
+//!   is reached: nodes that hold equal tasks form groups, and a task of a job is an event once a group.
+//!   libra and libra-risk still ask some 2,000 groups at each submission.
 
 use std::sync::Arc;
 

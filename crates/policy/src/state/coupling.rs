@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::state::NodeTask;
     use proptest::prelude::*;
-    use tollgate_model::{Credits, JobSpec, Sla, Span, SpeedList, UserId};
+    use tollgate_model::SpeedList;
 
     const NODES: u32 = 8;
 
@@ -103,16 +103,7 @@ mod tests {
         for placed in placed {
             let nodes = (0..NODES).map(NodeId);
             let nodes: Vec<NodeId> = nodes.filter(|node| placed[node.index()]).collect();
-            let job = state.insert(JobSpec {
-                submit: Instant::ZERO,
-                estimate: Span::from_secs(60),
-                procs: nodes.len() as u32,
-                memory: 0,
-                needs: Default::default(),
-                user: UserId(0),
-                sla: Sla::default(),
-            });
-            state.start_shared(job, &nodes, Instant::ZERO, Credits::ZERO);
+            state.share_with_new_job(&nodes);
         }
         state
     }

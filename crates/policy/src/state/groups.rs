@@ -326,7 +326,6 @@ fn without(nodes: &[NodeRange], taken: &[NodeRange]) -> Vec<NodeRange> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tollgate_model::{Credits, Instant, JobSpec, Sla, Span, UserId};
 
     const NODES: u32 = 200;
 
@@ -347,16 +346,7 @@ mod tests {
             for (first, len, step) in jobs {
                 let nodes = (first..NODES.min(first + len)).step_by(step as usize).map(NodeId);
                 let nodes: Vec<NodeId> = nodes.filter(|&node| state.is_up(node)).collect();
-                let job = state.insert(JobSpec {
-                    submit: Instant::ZERO,
-                    estimate: Span::from_secs(60),
-                    procs: nodes.len() as u32,
-                    memory: 0,
-                    needs: Default::default(),
-                    user: UserId(0),
-                    sla: Sla::default(),
-                });
-                state.start_shared(job, &nodes, Instant::ZERO, Credits::ZERO);
+                state.share_with_new_job(&nodes);
             }
             let kind = |node: &NodeId| {
                 let own = state.is_up(*node).then(|| state.lead_of(*node));

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::state::ClusterState;
     use proptest::prelude::*;
-    use tollgate_model::{Credits, Instant, Sla, Span, UserId};
+    use tollgate_model::Instant;
 
     /// Returns the state of a machine on whose nodes jobs of these placements share.
     fn grouped(jobs: &[Vec<bool>]) -> ClusterState {
@@ -151,16 +151,7 @@ mod tests {
             if nodes.is_empty() {
                 continue;
             }
-            let job = state.insert(JobSpec {
-                submit: Instant::ZERO,
-                estimate: Span::from_secs(60),
-                procs: nodes.len() as u32,
-                memory: 0,
-                needs: Default::default(),
-                user: UserId(0),
-                sla: Sla::default(),
-            });
-            state.start_shared(job, &nodes, Instant::ZERO, Credits::ZERO);
+            state.share_with_new_job(&nodes);
         }
         state
     }
