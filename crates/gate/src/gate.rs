@@ -386,6 +386,11 @@ impl Gate {
                 self.evict(now, job, effects);
                 Ok(InputAck::Done)
             }
+            GateInput::Withdrawn { job, attempt } => {
+                self.running(job, attempt)?;
+                self.withdraw(now, job, effects);
+                Ok(InputAck::Done)
+            }
             GateInput::WorkerUp {
                 worker,
                 incarnation: epoch,

@@ -63,6 +63,14 @@ pub enum GateInput {
         /// The attempt.
         attempt: u32,
     },
+    /// The engine took a job back before its program ran. It is queued again, whatever its rule for
+    /// evictions.
+    Withdrawn {
+        /// The job.
+        job: JobId,
+        /// The attempt.
+        attempt: u32,
+    },
     /// A worker registered its nodes. A worker that returns with the same number of nodes gets its
     /// own nodes back.
     WorkerUp {

@@ -249,6 +249,7 @@ impl Simulation {
         let may_stop = match input {
             GateInput::Ended { .. }
             | GateInput::Evicted { .. }
+            | GateInput::Withdrawn { .. }
             | GateInput::WorkerLost { .. }
             | GateInput::Drain { .. }
             | GateInput::Cancel { .. } => true,

@@ -138,6 +138,12 @@ impl AttemptOutcome {
             peak_memory: None,
         }
     }
+
+    /// Returns whether the engine took the attempt back before its program ran, so that the job goes back
+    /// to the queue.
+    pub fn is_withdrawn(&self) -> bool {
+        self.killed == Some(KillReason::Withdrawn)
+    }
 }
 
 /// The exit status of an attempt.

@@ -95,6 +95,14 @@ impl Core {
         }
     }
 
+    /// Forgets how long the tasks of an array run, because one was taken back: they get no followers for a
+    /// while.
+    pub(crate) fn forget_pace(&mut self, job: u64) {
+        if let Some(array) = self.jobs.arrays.get_mut(&job) {
+            array.pace = TaskPace::default();
+        }
+    }
+
     /// Decides which tasks follow those that run.
     pub(crate) fn add_followers(&mut self, step: &mut StepOutput) {
         let rules = &self.rules;
@@ -355,9 +363,7 @@ impl Core {
         }
         // The engine knows this attempt, and would not start it again.
         live.attempt += 1;
-        if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
-            array.pace = TaskPace::default();
-        }
+        self.forget_pace(task.job);
         if fate == Some(FollowerFate::Hold) {
             self.mark_held(task, true);
             self.report_held(task.job, step);

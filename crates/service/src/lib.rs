@@ -384,7 +384,9 @@ impl Core {
             .jobs
             .get_mut(key.task())
             .ok_or(CommandError::UnknownJob)?;
-        if let AttemptEvent::Ended(ended) = &report.event {
+        if let AttemptEvent::Ended(ended) = &report.event
+            && !ended.is_withdrawn()
+        {
             live.exit_code = Some(ended.status.shell_code());
             live.end_cause = Some(EndCause::of(ended));
         }
@@ -392,6 +394,11 @@ impl Core {
             .push(RowChange::AttemptReported(report.clone()));
         let done = match &report.event {
             AttemptEvent::Started(_) => return Ok(()),
+            // The end of the attempt before it was reported first.
+            AttemptEvent::Ended(ended) if ended.is_withdrawn() => {
+                self.forget_pace(key.job);
+                self.apply_input(GateInput::Withdrawn { job, attempt }, step)
+            }
             AttemptEvent::Ended(ended) => {
                 if ended.killed.is_none() {
                     self.count_pace(key.task(), ended.wall);

@@ -56,11 +56,9 @@ impl Gate {
 
     /// Evicts a job from its nodes. The job is requeued if allowed, otherwise it is lost.
     pub(super) fn evict(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
-        self.unplace(now, id, effects);
-        let cancelling = self.state.job(id).cancelling;
         match self.on_eviction[id.index()] {
-            _ if cancelling => self.close(id, JobEnding::Cancelled, effects),
-            OnEviction::Fail => {
+            OnEviction::Fail if !self.state.job(id).cancelling => {
+                self.unplace(now, id, effects);
                 let booked = ledger::loss(self.market, self.penalty_limit, self.state.job(id), now);
                 effects.extend(booked.map(|(entry, amount)| Effect::Book {
                     job: id,
@@ -69,15 +67,22 @@ impl Gate {
                 }));
                 self.close(id, JobEnding::Lost, effects);
             }
-            OnEviction::Requeue => {
-                self.state.reset_attempt(id);
-                effects.push(Effect::Notify {
-                    job: id,
-                    notice: Notice::Queued,
-                });
-                self.policy.queued(View::new(&self.state, now), id);
-            }
+            OnEviction::Fail | OnEviction::Requeue => self.withdraw(now, id, effects),
         }
+    }
+
+    /// Takes a job off its nodes and queues it again, unless its user has cancelled it.
+    pub(super) fn withdraw(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
+        self.unplace(now, id, effects);
+        if self.state.job(id).cancelling {
+            return self.close(id, JobEnding::Cancelled, effects);
+        }
+        self.state.reset_attempt(id);
+        effects.push(Effect::Notify {
+            job: id,
+            notice: Notice::Queued,
+        });
+        self.policy.queued(View::new(&self.state, now), id);
     }
 
     pub(super) fn unplace(&mut self, now: Instant, id: JobId, effects: &mut Effects) {

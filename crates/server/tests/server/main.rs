@@ -14,6 +14,7 @@ mod dependencies;
 mod drain;
 mod events;
 mod faults;
+mod followers;
 mod grants;
 mod labels;
 mod learning;
