@@ -37,6 +37,7 @@ enum DriverStep {
     EndJob(usize),
     EndTask(usize, u32),
     Evict(usize),
+    Withdraw(usize),
     RepeatReport(usize),
     WorkerUp(u32),
     WorkerLost(u32),
@@ -97,6 +98,7 @@ fn step() -> impl Strategy<Value = DriverStep> {
         4 => any::<usize>().prop_map(DriverStep::EndJob),
         3 => (any::<usize>(), 0u32..6).prop_map(|(job, node)| DriverStep::EndTask(job, node)),
         1 => any::<usize>().prop_map(DriverStep::Evict),
+        1 => any::<usize>().prop_map(DriverStep::Withdraw),
         2 => any::<usize>().prop_map(DriverStep::RepeatReport),
         1 => (0..WORKERS).prop_map(DriverStep::WorkerUp),
         1 => (0..WORKERS).prop_map(DriverStep::WorkerLost),
@@ -218,6 +220,9 @@ impl AdversarialDriver {
             DriverStep::EndTask(n, node) => self.end_task(n, NodeId(node)),
             DriverStep::Evict(n) => {
                 self.report(n, |job, attempt| GateInput::Evicted { job, attempt })
+            }
+            DriverStep::Withdraw(n) => {
+                self.report(n, |job, attempt| GateInput::Withdrawn { job, attempt })
             }
             DriverStep::RepeatReport(n) => self.repeat_report(n),
             DriverStep::WorkerUp(worker) => self.worker_up(worker),

@@ -149,3 +149,18 @@ fn follower_keeps_the_place_on_a_full_node_but_gets_no_other_follower() {
         assert_eq!(site.0.view(NOW).node(NodeId(0)).tasks().len(), 3);
     }
 }
+
+#[test]
+fn follower_that_was_taken_back_waits_again_though_evictions_fail() {
+    for policy in ["easy", "plan", "fcfs", "libra", "libra-risk", "tail-risk"] {
+        let mut site = GateFixture::new(policy);
+        let (first, held) = site.running_and_held();
+        site.end(first);
+        site.start_follower(held).expect("there is a place");
+        let attempt = site.0.view(NOW).job(held).attempt;
+        site.input(GateInput::Withdrawn { job: held, attempt });
+        assert_eq!(site.phase(held), JobPhase::Queued, "{policy}");
+        site.pass();
+        assert_eq!(site.phase(held), JobPhase::Running, "{policy}");
+    }
+}
