@@ -58,7 +58,7 @@ pub enum AgentJournalEntry {
     Record(SiteRecord),
 }
 
-/// What a journal contains.
+/// The contents of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadJournal {
     /// The session.

@@ -100,7 +100,7 @@ pub enum BatchSystemError {
     Probe {
         /// The node.
         node: String,
-        /// What happened to the task.
+        /// The failure, in words.
         reason: String,
     },
     /// A thread cannot be started.

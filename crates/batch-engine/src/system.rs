@@ -25,7 +25,7 @@ pub struct BatchSystem {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the threads and the engines of the nodes share.
+/// The state that the threads and the engines of the nodes share.
 pub(crate) struct SystemShared {
     pub(crate) config: BatchSystemConfig,
     pub(crate) dialect: Box<dyn EngineDialect>,

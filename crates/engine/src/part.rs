@@ -88,7 +88,7 @@ pub struct PartRequest {
     pub env: Vec<(String, String)>,
 }
 
-/// What became of a requested part. At most one event follows a start, and none follows an end.
+/// The event of a requested part. At most one event follows a start, and none follows an end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartEvent {

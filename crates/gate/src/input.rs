@@ -82,7 +82,7 @@ pub enum GateInput {
         nodes: u32,
         /// Memory that the tasks of one node may hold together, in bytes; None without a limit.
         memory: Option<u64>,
-        /// What its host offers beside processors and memory.
+        /// The resources that its host offers beside processors and memory.
         terms: HostTerms,
     },
     /// A worker vanished, with all tasks that ran on it.

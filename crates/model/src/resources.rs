@@ -127,7 +127,7 @@ impl PlacementNeeds {
     }
 }
 
-/// What a host offers beside processors and memory.
+/// The resources that a host offers beside processors and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTerms {
     /// The instant by which everything on the host has to have ended; None if it stays.

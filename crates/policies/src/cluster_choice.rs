@@ -8,7 +8,7 @@ use std::fmt;
 use tollgate_model::{Credits, Probability, Span};
 use tollgate_policy::ParameterEnum;
 
-/// What makes one quote better than another.
+/// The order of quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QuotePreference {
     /// The earliest expected end; equal ends by probability, then by price.

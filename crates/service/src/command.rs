@@ -70,7 +70,7 @@ pub enum ServiceCommand {
         nodes: u32,
         /// Memory of each node for its tasks, in bytes; None if it is not known.
         memory: Option<u64>,
-        /// What its host offers beside processors and memory.
+        /// The resources that its host offers beside processors and memory.
         offer: HostOffer,
     },
     /// Sets the licences of the site.

@@ -38,7 +38,7 @@ const MIN_ENDS: u32 = 4;
 /// The weight of the latest run time in the mean is one in this number.
 const MEAN_OF: i64 = 4;
 
-/// What is to become of a follower.
+/// The fate of a follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FollowerFate {
     /// It starts, or waits in the queue if it was withdrawn.

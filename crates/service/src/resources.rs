@@ -16,7 +16,7 @@ use crate::{
 /// Units of resources by name; at least 1 of each.
 pub type NamedResources = BTreeMap<String, u8>;
 
-/// What a host offers beside processors and memory.
+/// The resources that a host offers beside processors and memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostOffer {
     /// The name by which jobs ask for the host.

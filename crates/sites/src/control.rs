@@ -45,7 +45,7 @@ pub struct ServiceAddress {
     pub fingerprint: Option<String>,
     /// Whether a pilot must show a token.
     pub needs_token: bool,
-    /// What pilots run.
+    /// The program of pilots.
     pub body: PilotBody,
 }
 
@@ -115,7 +115,7 @@ impl PilotCounts {
     }
 }
 
-/// What became of a wanted number.
+/// The outcome of a wanted number.
 #[derive(Debug)]
 pub struct ScaleOutcome {
     /// The plan.

@@ -32,7 +32,7 @@ const LOST: u8 = 1;
 /// Number of the signal of a closed output.
 const SIGPIPE: u8 = 13;
 
-/// What to spread.
+/// The program to spread.
 #[derive(Clone, Debug)]
 pub struct SpreadOptions {
     /// The number of copies; None for one on each host.

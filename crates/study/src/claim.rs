@@ -19,7 +19,7 @@ use crate::metric::MetricName;
 pub struct Claim {
     /// Its name in the ledger; unique in the file.
     pub id: String,
-    /// Whose statement it is; ledgers count each kind apart.
+    /// The author of the statement; ledgers count each kind apart.
     #[serde(default)]
     pub kind: Keyword<ClaimKind>,
     /// Where the statement stands.
@@ -37,7 +37,7 @@ pub struct Claim {
     /// For the latter none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<String>,
-    /// What is measured.
+    /// The measure.
     pub measure: MetricName,
     /// Combinations of objectives that a measure of risk weighs equally; each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

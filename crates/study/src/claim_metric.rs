@@ -15,7 +15,7 @@ use crate::results::{ExperimentPoint, StudyResults};
 /// A quantity under each seed; None if it does not exist under one of them.
 pub(crate) type SeedValues = Option<Vec<f64>>;
 
-/// What decides on a claim.
+/// The values that decide on a claim.
 pub(crate) struct ClaimEvidence {
     /// The quantities that the relation must be true of.
     pub(crate) tested: Vec<SeedValues>,

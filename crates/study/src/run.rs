@@ -41,7 +41,7 @@ pub struct ChunkError(pub String);
 pub struct PolicyRunError {
     /// The policy with its parameters.
     pub policy: String,
-    /// What failed.
+    /// The failure.
     pub failure: ReplayFailure,
 }
 

@@ -23,7 +23,7 @@ pub struct StudyWorkload {
     nodes: u32,
     speeds: MachineSpeeds,
     learning: EarlierLearning,
-    /// What is known before the first job.
+    /// The knowledge before the first job.
     learned: Arc<LearnedHistory>,
 }
 

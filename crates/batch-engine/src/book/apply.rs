@@ -1,4 +1,4 @@
-//! What follows from the jobs that the engine reports.
+//! The consequences of the jobs that the engine reports.
 
 use std::collections::BTreeMap;
 use std::io;

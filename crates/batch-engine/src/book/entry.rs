@@ -6,7 +6,7 @@ use tollgate_batch::{BatchJobId, BatchLimit};
 use tollgate_model::{AttemptEvent, AttemptStart, AttemptStatus, KillReason};
 use tollgate_runner::attempt::files::OfferedAttempt;
 
-/// What is known of the job of an attempt.
+/// The job of an attempt, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobStage {
     /// There is certainly no job.

@@ -18,7 +18,7 @@ pub(crate) struct StandIn(Arc<Mutex<StandInState>>);
 #[derive(Default)]
 struct StandInState {
     jobs: Vec<StandInJob>,
-    /// What happens to the next submissions, the last first.
+    /// The outcomes of the next submissions, the last first.
     faults: Vec<SubmitFault>,
     /// Number of commands of any kind that fail from now on.
     outage: u32,

@@ -1,4 +1,4 @@
-//! What this machine can do at most, without a service.
+//! The most that this machine can do, without a service.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

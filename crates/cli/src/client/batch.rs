@@ -18,7 +18,7 @@ use crate::exit::{CliFailure, CsvUnsupported};
 
 /// Maximum bytes of the jobs in a request, unless one alone has more.
 const MAX_BATCH_BYTES: usize = 512 << 10;
-/// What stands for the line in a command.
+/// The placeholder of the line in a command.
 const PLACEHOLDER: &str = "{}";
 /// Maximum length of the name that a line gives its job.
 const MAX_LINE_NAME: usize = 64;

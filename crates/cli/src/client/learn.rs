@@ -43,7 +43,7 @@ pub(crate) struct LearnArgs {
     format: OutputFormat,
 }
 
-/// What a service has learned from records.
+/// The numbers of records that a service has read, and learned from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct LearnSummary {
     /// Number of records.

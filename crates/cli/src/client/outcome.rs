@@ -1,4 +1,4 @@
-//! What was promised for a job, against what happened.
+//! The promise to a job beside its end.
 
 use std::io::{self, Write};
 

@@ -11,7 +11,7 @@ use tollgate_policy::{HostPart, View};
 
 use super::timetable::{JobGroup, PlannedStart};
 
-/// What a host has free.
+/// The free resources of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct HostRoom {
     /// The host, as an index into [`tollgate_policy::ClusterState::hosts`].
@@ -23,7 +23,7 @@ struct HostRoom {
     name: Option<HostNameIndex>,
 }
 
-/// What jobs take of one host.
+/// The resources that jobs take of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RoomPart {
     /// The index of the room.
@@ -43,7 +43,7 @@ struct HostRun {
     licences: ResourceCounts,
 }
 
-/// What is free at an instant, on each host and at the site.
+/// The free resources at an instant, on each host and at the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FreeRooms {
     rooms: Vec<HostRoom>,

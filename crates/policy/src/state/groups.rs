@@ -15,7 +15,7 @@ use tollgate_model::{JobId, NodeId, NodeRange};
 use super::ClusterState;
 use super::node_set::NodeSet;
 
-/// What a start on shared nodes leaves to be done.
+/// The work that is left after a start on shared nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SharedStart {
     /// The leads of the job's nodes, whose shares must be set. In the order of the nodes if no nodes form

@@ -20,7 +20,7 @@ pub struct Host {
     pub nodes: NodeRange,
     /// The instant from which it has been there.
     pub opened: Instant,
-    /// What it offers.
+    /// Its resources.
     pub terms: HostTerms,
     /// By resource: the devices that are taken, lowest first, a bit each.
     taken: Vec<u64>,

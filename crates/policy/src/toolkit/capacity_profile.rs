@@ -41,7 +41,7 @@ use found_holes::FoundHoles;
 pub struct CapacityProfile {
     /// The steps in order of time. No block is ever empty.
     blocks: Vec<ProfileBlock>,
-    /// What searches have found since the profile was made.
+    /// The results of searches since the profile was made.
     found: FoundHoles,
 }
 

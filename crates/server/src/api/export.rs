@@ -22,7 +22,7 @@ const PAGE: u32 = 1_000;
 /// Maximum number of records in a page.
 const MAX_PAGE: u32 = 10_000;
 
-/// Which page is asked for.
+/// The requested page.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PageQuery {

@@ -333,7 +333,7 @@ pub(super) async fn status(
     }))
 }
 
-/// Which jobs are asked for.
+/// The requested jobs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JobsQuery {

@@ -19,7 +19,7 @@ use crate::access::Peer;
 /// Microseconds in an hour.
 const HOUR_MICROS: f64 = 3.6e9;
 
-/// Which usage is asked for.
+/// The requested usage.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UsageQuery {

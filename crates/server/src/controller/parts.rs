@@ -9,7 +9,7 @@ use tollgate_workers::PartAttempt;
 use super::dispatch::USER_LOOKUP_INTERVAL;
 use super::state::Controller;
 
-/// What is known of an attempt for which a part is requested.
+/// The attempt for which a part is requested, as far as it is known.
 enum PartLookup {
     /// The attempt runs.
     Running(Box<PartAttempt>),

@@ -49,7 +49,7 @@ pub(crate) struct BatchNodes {
     pub(crate) acceptor: WorkerAcceptor,
     /// Name of the service's own user.
     pub(crate) user: String,
-    /// What tasks get for processes on their other hosts.
+    /// The access of tasks to their other hosts.
     pub(crate) access: SpreadAccess,
     /// The directory of the nodes' files.
     pub(crate) dir: PathBuf,
@@ -219,7 +219,7 @@ impl BatchNodes {
     }
 }
 
-/// What a node remembers.
+/// The stored state of a node.
 #[derive(Debug, Serialize, Deserialize)]
 struct BatchNodeFile {
     identity: String,

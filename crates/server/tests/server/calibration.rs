@@ -15,7 +15,7 @@ const LEARNED: u64 = 100;
 const JUDGED: u64 = 300;
 const N_USERS: u64 = 8;
 
-/// What was told of a job at its submission.
+/// The forecast of a job at its submission.
 struct ToldForecast {
     due: Instant,
     probability: f64,

@@ -99,7 +99,7 @@ fn executable_of(trace: &Trace, row: usize) -> Option<NameId> {
     trace.metadata.as_ref()?.executable.id(row)
 }
 
-/// What all users remember.
+/// The memories of all users.
 #[derive(Clone, Debug, Default)]
 struct Memories {
     /// By user, the unknown one first: all jobs.

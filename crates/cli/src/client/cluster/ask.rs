@@ -11,7 +11,7 @@ use crate::exit::CliFailure;
 /// connection over a slow network takes about a second.
 pub(super) const ASK_SECONDS: f64 = 5.0;
 
-/// What a cluster answered.
+/// The answer of a cluster.
 #[derive(Debug)]
 pub(super) enum ClusterAnswer<T> {
     /// The answer, and the time that it took.

@@ -16,7 +16,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// The HTTP status of a service whose disk is full: it has changed nothing.
 const DISK_FULL: u16 = 507;
 
-/// What became of a request that must be carried out at most once.
+/// The outcome of a request that must be carried out at most once.
 #[derive(Debug)]
 pub(super) enum ClaimOutcome<T> {
     /// It was carried out.

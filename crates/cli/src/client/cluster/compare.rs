@@ -27,7 +27,7 @@ pub(in crate::client) struct ClusterComparison {
     pub(super) clusters: Vec<ClusterRow>,
 }
 
-/// What a cluster answered about a job.
+/// The answer of a cluster about a job.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(super) struct ClusterRow {
     /// Name of the cluster.
@@ -59,7 +59,7 @@ pub(in crate::client) struct ClusterSubmission {
     pub(super) job: Option<String>,
     /// The preference by which the cluster was chosen.
     pub(super) preference: String,
-    /// What each cluster answered.
+    /// The answers of the clusters.
     pub(super) clusters: Vec<ClusterRow>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct TraceInfoKeys {
 pub(super) struct RecordKeys {
     /// The file as it was named, or `standard input`.
     source: String,
-    /// What it was read as.
+    /// The format as which it was read.
     format: Option<&'static str>,
     jobs: usize,
     /// Jobs without a run time above 0.

@@ -16,7 +16,7 @@ use super::format;
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
-/// What such a record holds.
+/// The contents of such a record.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum NonJobKeys {

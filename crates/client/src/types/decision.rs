@@ -1,0 +1,160 @@
+//! Decisions about jobs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The answer to a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AlterResponse {
+    /// Whether the job was changed. If not, it stays as it was, with its promise.
+    pub altered: bool,
+    /// The decision about the changed job, as about a new one.
+    pub answer: SubmitResponse,
+}
+
+/// The answer to jobs that were submitted together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchResponse {
+    /// The answers, in the order of the jobs.
+    pub jobs: Vec<SubmitResponse>,
+}
+
+/// The decision about a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobDecision {
+    /// Admitted: the deadline is promised, or, without a deadline, that the job will run.
+    Accepted,
+    /// Queued without a promise: the policy decides when the job could start.
+    Queued,
+    /// Waits for a promise, which may become possible when others end early; at `decided_by_at` it is
+    /// rejected.
+    Waitlisted,
+    /// Runs without a promise, as `otherwise` asks for: its deadline cannot be promised.
+    Unpromised,
+    /// Decided later: once the jobs before it have finished, or once it is released.
+    Deferred,
+    /// Not admitted.
+    Rejected,
+}
+
+/// A reason why a job is rejected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReasonMessage {
+    /// Stable key.
+    pub key: String,
+    /// Text to stand after "rejected:".
+    pub text: String,
+}
+
+/// The answer to a submission or a quote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubmitResponse {
+    /// Number of the job; none for a quote that is not reserved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// The decision.
+    pub decision: JobDecision,
+    /// Why the job is rejected, or runs without a promise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonMessage>,
+    /// Maximum cost, in credits; only of an accepted job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// Instant of the decision, by the service's clock.
+    pub now_at: String,
+    /// Deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// Of a waitlisted job: the instant by which it is promised or rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by_at: Option<String>,
+    /// Run time that the decision assumes.
+    pub estimate_s: f64,
+    /// Source of the estimate: `user`, `class` (similar jobs), `user_jobs` (the median of the user's
+    /// jobs), `site` (the median of all jobs) or `default` (the setting).
+    pub estimate_source: String,
+    /// Wall-clock time from the start after which the job is ended: the time limit of the request, where
+    /// the policy enforces one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_s: Option<f64>,
+    /// Source of the forecast, in words: `few jobs of this class`.
+    pub forecast_from: String,
+    /// The forecast for the job.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<JobForecast>,
+    /// Of an array that cannot be promised whole: the number of its tasks that could be promised now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promisable_tasks: Option<u32>,
+    /// Of a job that is not promised whole: what would be accepted now instead. Of an accepted quote with
+    /// `levels`: surer promises.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<JobOffer>,
+    /// Of a reserved quote: the instant at which it expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until_at: Option<String>,
+    /// Of an array: the decisions about its tasks, ascending. The other fields are about its first
+    /// task, except for the price, which is the sum over all tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskRangeDecision>,
+}
+
+/// Tasks of an array with the same decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskRangeDecision {
+    /// Numbers of the tasks: `1-640`.
+    pub tasks: String,
+    /// Number of tasks.
+    pub count: u64,
+    /// The decision.
+    pub decision: JobDecision,
+    /// Why the tasks are rejected, or run without a promise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonMessage>,
+    /// Maximum cost of all of them, in credits; only of accepted tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+}
+
+/// A job that would be accepted now: the requested one with one change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobOffer {
+    /// Changed field: `deadline`, `budget`, `procs` or `confidence`.
+    pub change: String,
+    /// Deadline of the offer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// The deadline as a span after submission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<f64>,
+    /// Budget of the offer, in credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// Number of processors of the offer.
+    pub procs: u32,
+    /// Minimum probability of meeting the deadline, as requested or of the offer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Maximum cost, in credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// Probability of meeting the deadline, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+}
+
+/// The forecast for a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobForecast {
+    /// Expected start, or the start if the job has started.
+    pub expected_start_at: String,
+    /// Expected finish.
+    pub expected_finish_at: String,
+    /// The job finishes before this instant with a probability of one tenth.
+    pub earliest_finish_at: String,
+    /// The job finishes after this instant with a probability of one tenth.
+    pub latest_finish_at: String,
+    /// Probability of meeting the deadline, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+}

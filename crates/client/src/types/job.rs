@@ -1,0 +1,186 @@
+//! The states of jobs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::decision::JobForecast;
+
+/// The state of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobDetails {
+    /// Number of the job.
+    pub id: u64,
+    /// Number of the task, if this is a task of an array; its name is `id`, `_` and this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
+    /// The states of its tasks, if the job is an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayStatus>,
+    /// The jobs to start after, without those that had finished at the submission.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<u64>,
+    /// User id of the owner.
+    pub user_id: u32,
+    /// Name of the owner; the number of a user without a name.
+    #[serde(default)]
+    pub user: String,
+    /// Name of the job.
+    pub name: String,
+    /// Account that the user named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Queue that the user named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// State: `dependent` (on other jobs), `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
+    /// `rejected`; of a reserved quote, `reserved` or `expired`.
+    pub state: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Working directory.
+    pub dir: String,
+    /// Output file, if any; of an array with `%a` for the number of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Number of processors.
+    pub procs: u32,
+    /// Maximum memory, if the job names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Instant of the submission.
+    pub submitted_at: String,
+    /// Run time that the decision assumed.
+    pub estimate_s: f64,
+    /// Source of the estimate: `user`, `class`, `user_jobs`, `site` or `default`.
+    pub estimate_source: String,
+    /// Time limit of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_s: Option<f64>,
+    /// Deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// Budget, in credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// Instant of the admission or rejection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<String>,
+    /// Maximum cost, in credits, of an admitted job; of an array the sum over its tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// Keys of the reasons of a rejection.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Probability of meeting the deadline, as of the submission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// End that was forecast when the job was decided about; none for an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast_finish_at: Option<String>,
+    /// Ending of the promise: `kept`, `broken` (late, lost, or ended by the site) or `void` (failed by
+    /// itself, reached a limit of its own, or cancelled, before its deadline). None before, for a job
+    /// that was never admitted, and for an array, whose tasks have one each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<String>,
+    /// Instant of the first start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// Instant of the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
+    /// Number of attempts.
+    pub attempts: u32,
+    /// End of the last attempt: `exit 0`, `signal 9`, `lost`, ..; of a finished array that of the task
+    /// with the greatest exit code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// The exit code as in a shell: 128 + n after signal n, 127 if the program never ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<u8>,
+    /// Host of the last attempt: the name of a worker, or of the service's host. None for an array,
+    /// whose tasks have one each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Wall-clock time of the last attempt, once it has ended; none for an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_s: Option<f64>,
+    /// Processor time of all attempts that have ended; of an array of all its tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
+    /// Peak memory of an attempt or task that has ended, the greatest of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// The tasks of an array, counted by state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArrayStatus {
+    /// Numbers of the tasks: `1-1000`.
+    pub tasks: String,
+    /// Maximum number of tasks at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_running: Option<u32>,
+    /// Queued tasks.
+    pub queued: u64,
+    /// Held tasks.
+    pub held: u64,
+    /// Running tasks.
+    pub running: u64,
+    /// Finished tasks.
+    pub finished: u64,
+    /// Cancelled tasks.
+    pub cancelled: u64,
+    /// Lost tasks: their end was not observed.
+    pub lost: u64,
+    /// Rejected tasks.
+    pub rejected: u64,
+    /// Tasks whose promise was kept.
+    pub kept: u64,
+    /// Tasks whose promise was broken, also unfinished ones.
+    pub broken: u64,
+    /// Tasks whose promise became void.
+    pub void: u64,
+    /// Tasks that ran without a promise because their deadline could not be promised.
+    pub unpromised: u64,
+}
+
+/// A list of jobs, latest first; or of the tasks of an array, ascending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobList {
+    /// The jobs.
+    pub jobs: Vec<JobDetails>,
+}
+
+/// The explanation of the state of a job, with a forecast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobExplanation {
+    /// The job.
+    pub job: JobDetails,
+    /// Sentences: why the job waits and for what, or how it ended.
+    pub words: Vec<String>,
+    /// The forecast, if the job is unfinished.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<JobForecast>,
+}
+
+/// An event of a job, or of some of its tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobEvent {
+    /// Number of the job.
+    pub job: u64,
+    /// Numbers of the tasks, as in `1-5,9`, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<String>,
+    /// Kind: `accepted`, `queued`, `deferred`, `rejected`, `reserved`, `claimed`, `expired`, `held`,
+    /// `altered`, `started`, `broken` (the promise), `finished`, `cancelled` or `lost`.
+    pub event: String,
+    /// Instant of the event.
+    pub at: String,
+}
+
+/// The confirmation of a request about a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobRef {
+    /// Number of the job.
+    pub id: u64,
+}

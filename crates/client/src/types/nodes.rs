@@ -1,0 +1,88 @@
+//! Workers, their nodes and what these offer.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nodes to drain, or to use again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DrainRequest {
+    /// Name of the worker; without it, the service's own host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Whether no other task starts there. False lets tasks start again.
+    pub drained: bool,
+}
+
+/// The nodes and workers of the service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeList {
+    /// The nodes: cores of the service's host and of the workers' hosts.
+    pub nodes: Vec<NodeStatus>,
+    /// Maximum memory of all tasks on a node of the service's host; 0 if it offers none.
+    pub memory_per_node_bytes: u64,
+    /// Sentences: what is enforced on the service's host, and what can escape.
+    pub enforced: Vec<String>,
+    /// Workers on other hosts, lost ones included.
+    pub workers: Vec<WorkerStatus>,
+    /// Devices of hosts, and licences of the site.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceStatus>,
+}
+
+/// A device of a host, or a licence of the site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceStatus {
+    /// Name, as `gpu`.
+    pub name: String,
+    /// Host that has the devices; none for licences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Number of units.
+    pub total: u8,
+    /// Number of units that running jobs take.
+    pub taken: u8,
+}
+
+/// A worker: a process that offers the cores of another host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerStatus {
+    /// Name of the worker; several workers may have the same name.
+    pub name: String,
+    /// `connected`, `leaving`, `disconnected` (may still come back) or `lost`.
+    pub state: String,
+    /// Number of its incarnation: one more each time that it registers after it was lost.
+    pub incarnation: u32,
+    /// Number of its first node.
+    pub first_node: u32,
+    /// Number of its nodes.
+    pub nodes: u32,
+    /// Instant at which its host ends it, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Name of its site, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    /// Why the service drained its nodes itself, if it did: `tollgate resume` lets jobs start again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired: Option<String>,
+    /// Maximum memory of all tasks on one of its nodes, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_per_node_bytes: Option<u64>,
+    /// Sentences: what is enforced on its host, and what can escape.
+    pub enforced: Vec<String>,
+}
+
+/// A node: one core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeStatus {
+    /// Number of the node, from 0.
+    pub id: u32,
+    /// `idle`, `busy`, `draining` (busy, and no other task starts there), `drained` or `down`.
+    pub state: String,
+    /// Number of tasks on the node.
+    pub tasks: u32,
+    /// Name of its worker; none for a node of the service's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+}

@@ -1,0 +1,218 @@
+//! Jobs to submit, to quote or to change.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::limits::{
+    ABSOLUTE_PATH, MAX_AFTER, MAX_BATCH, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES,
+    MAX_SPAN_S, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, RESOURCE, TASK_NUMBERS,
+    VARIABLE,
+};
+use crate::whole_number::{optional_whole, whole};
+
+/// A job to submit, or to quote.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobRequest {
+    /// The program and its arguments. A quote needs none.
+    #[serde(default)]
+    #[schemars(inner(regex(pattern = NO_NUL)))]
+    pub command: Vec<String>,
+    /// Text of the script that `command` names first, at most 1 MiB. The service keeps a copy and runs
+    /// the copy, because the file may change or disappear before the job starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Name of the job; jobs of one user with the same name are forecast alike. Default: the name of
+    /// the program. At most 128 characters, none of them a control character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub name: Option<String>,
+    /// Account to charge the job to: a label, by which jobs of one name are told apart in forecasts. At
+    /// most 128 characters, none of them a control character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub account: Option<String>,
+    /// Queue of the job: a label like `account`. All jobs wait in one queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub queue: Option<String>,
+    /// Number of processors, at least 1.
+    #[serde(default = "one", deserialize_with = "whole")]
+    #[schemars(range(min = 1))]
+    pub procs: u32,
+    /// Maximum memory.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "optional_whole"
+    )]
+    #[schemars(range(min = 1))]
+    pub memory_bytes: Option<u64>,
+    /// Whether all processors have to be on one host. Only under policies that choose hosts, as `plan`.
+    #[serde(default)]
+    pub one_host: bool,
+    /// The name of the host on which all processors have to be, as `tollgate nodes` shows it. Only under
+    /// policies that choose hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub host: Option<String>,
+    /// Devices and licences that the job, or each task of it, takes while it runs: their names, and the
+    /// number of each. A job that takes devices runs on one host. Only under policies that choose hosts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend(
+        "propertyNames" = {"pattern": RESOURCE},
+        "additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 255},
+    ))]
+    pub resources: BTreeMap<String, u8>,
+    /// Run time that the user expects. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub estimate_s: Option<f64>,
+    /// Wall-clock time from the start after which a task is ended. Positive, and at least the estimate.
+    /// Without an estimate it is one. Policies that share nodes among tasks do not enforce it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub time_limit_s: Option<f64>,
+    /// Deadline as a span after submission. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub deadline_s: Option<f64>,
+    /// Deadline as an instant; instead of `deadline_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// Maximum cost, in credits. Not negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = MAX_CREDITS))]
+    pub budget: Option<f64>,
+    /// Cost to the provider of each second past the deadline, in credits. Not negative.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = MAX_CREDITS))]
+    pub penalty_per_s: f64,
+    /// Minimum probability of meeting the deadline; the job is rejected below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: Option<f64>,
+    /// Whether the job may run again from its start after it was lost.
+    #[serde(default)]
+    pub requeue: bool,
+    /// What the user is told of, if the service has a command for notices: `end`, `late`, `lost`, and
+    /// `at-risk:0.8` once the probability of meeting the deadline falls below that (not of an array).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_NOTICES), inner(regex(pattern = NOTICE)))]
+    pub notify: Vec<String>,
+    /// Of a quote: the span to reserve the room for, if the job would be accepted. Positive, at most
+    /// an hour. The reserved quote then expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_HOLD_S))]
+    pub hold_s: Option<f64>,
+    /// Of a quote: whether surer promises and their prices are told as offers.
+    #[serde(default)]
+    pub levels: bool,
+    /// Tasks of an array: `1-1000`, `1,3,7-9` or `0-99:3`; `%4` at the end runs at most four of them at
+    /// a time. The tasks differ only in their number, `TOLLGATE_TASK`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = TASK_NUMBERS))]
+    pub array: Option<String>,
+    /// Jobs of the same user to start after: `7` or `ok:7` if job 7 must end with exit code 0 (all
+    /// tasks of an array), `any:7` if it may end in any way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_AFTER), inner(regex(pattern = PREDECESSOR)))]
+    pub after: Vec<String>,
+    /// Whether the job is held until the user releases it.
+    #[serde(default)]
+    pub held: bool,
+    /// Environment of the job.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend(
+        "propertyNames" = {"pattern": VARIABLE},
+        "additionalProperties" = {"type": "string", "pattern": NO_NUL},
+    ))]
+    pub env: BTreeMap<String, String>,
+    /// Working directory; absolute.
+    #[serde(default = "root")]
+    #[schemars(regex(pattern = ABSOLUTE_PATH))]
+    pub dir: String,
+    /// Output file, relative to `dir`; `%j` stands for the number of the job, `%a` for that of the task
+    /// (required for arrays). Without it the output is discarded.
+    /// A missing directory of the file is created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), regex(pattern = NO_NUL))]
+    pub output: Option<String>,
+    /// What becomes of the job if its deadline cannot be promised at once.
+    #[serde(default)]
+    pub otherwise: JobOtherwise,
+    /// Of an array that cannot be promised whole: whether as many of its tasks as possible are promised.
+    /// The rest goes the way of `otherwise`.
+    #[serde(default)]
+    pub partial: bool,
+    /// Permission bits that new files of the job do not get.
+    #[serde(default = "umask", deserialize_with = "whole")]
+    #[schemars(range(max = 0o777))]
+    pub umask: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn root() -> String {
+    "/".to_owned()
+}
+
+fn umask() -> u32 {
+    0o022
+}
+
+/// Jobs to submit together. All of them are taken up in one transaction, or none is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobBatch {
+    /// Fields that the jobs have in common.
+    #[serde(default)]
+    #[schemars(with = "JobRequest")]
+    pub common: Map<String, Value>,
+    /// The fields of each job beside those, or instead of them.
+    #[schemars(with = "Vec<JobRequest>", length(min = 1, max = MAX_BATCH))]
+    pub jobs: Vec<Map<String, Value>>,
+}
+
+/// A change to a job that waits. What is left out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AlterRequest {
+    /// Name of the job, as in a submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub name: Option<String>,
+    /// Run time that the user expects. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub estimate_s: Option<f64>,
+    /// Deadline as a span from now. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub deadline_s: Option<f64>,
+    /// Deadline as an instant; instead of `deadline_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// Whether the job has no deadline any more.
+    #[serde(default)]
+    pub no_deadline: bool,
+}
+
+/// What becomes of a job with a deadline that cannot be promised at once, where the policy promises at
+/// submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobOtherwise {
+    /// It waits until it can be promised, or no longer can be.
+    #[default]
+    Wait,
+    /// It runs without a promise.
+    Run,
+    /// It is rejected.
+    Reject,
+}

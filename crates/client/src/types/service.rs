@@ -1,0 +1,165 @@
+//! The state of the service, what it promised and kept, and what users spent.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The state of the service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceStatus {
+    /// Version of the service.
+    pub version: String,
+    /// Process id of the service.
+    pub pid: u32,
+    /// Instant of the answer.
+    pub now_at: String,
+    /// Instant of the start of the service.
+    pub up_since_at: String,
+    /// Admission policy.
+    pub policy: String,
+    /// Market: `none`, `commodity` or `bid`.
+    pub market: String,
+    /// Number of nodes.
+    pub nodes: u32,
+    /// Number of idle nodes.
+    pub idle_nodes: u32,
+    /// Number of queued tasks.
+    pub queued: u32,
+    /// Number of held tasks.
+    pub held: u32,
+    /// Number of running tasks.
+    pub running: u32,
+    /// Number of connected workers on other hosts.
+    pub workers: u32,
+    /// Number of workers that lost their connection and may still reconnect.
+    pub workers_disconnected: u32,
+    /// Beginning of the maintenance at this instant, or of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance_from_at: Option<String>,
+    /// End of that maintenance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance_until_at: Option<String>,
+    /// The policy on paper, if there is one; only operators see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<ShadowStatus>,
+}
+
+/// The results of a second policy with the same jobs, on paper, beside the real ones: over the jobs
+/// that were submitted since it began and have finished under both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShadowStatus {
+    /// The policy on paper.
+    pub policy: String,
+    /// Instant at which it began.
+    pub since_at: String,
+    /// Number of jobs that run on paper.
+    pub running: u32,
+    /// Number of jobs that wait on paper.
+    pub queued: u32,
+    /// Number of jobs that are unfinished under either policy, and count in neither objectives.
+    pub undecided: u64,
+    /// Number of jobs whose end on paper is a forecast, because their run time is not known.
+    pub by_forecast: u64,
+    /// Objectives of the deciding policy.
+    pub real_objectives: ServiceObjectives,
+    /// Objectives of the policy on paper.
+    pub paper_objectives: ServiceObjectives,
+}
+
+/// The four objectives of Yeo & Buyya (2008, eq. 1-4) and their terms, over the rejected jobs and the
+/// admitted jobs whose promise has ended: at their deadline, or before it with the job. Jobs that were
+/// cancelled before their admission are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceObjectives {
+    /// Number of rejected jobs, of admitted jobs whose promise has ended, and of `unpromised` jobs.
+    pub submitted: u64,
+    /// Number of admitted jobs whose promise has ended.
+    pub accepted: u64,
+    /// Number of kept promises: exit code 0, by the deadline if there is one.
+    pub kept: u64,
+    /// Number of broken promises: the job is late or lost, or the site ended it.
+    pub broken: u64,
+    /// Number of void promises: the job failed by itself, reached a limit of its own, or was cancelled
+    /// by its user, before its deadline.
+    pub void: u64,
+    /// Number of jobs that ran without a promise because their deadline could not be promised. They are
+    /// submitted, and not accepted.
+    pub unpromised: u64,
+    /// Mean span from submission to start of jobs with a kept promise; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_s: Option<f64>,
+    /// Kept promises in percent of submitted jobs; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sla_pct: Option<f64>,
+    /// Kept promises in percent of kept and broken ones; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reliability_pct: Option<f64>,
+    /// Earnings in percent of the budgets of submitted jobs, at most 100; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profitability_pct: Option<f64>,
+}
+
+/// Promised probabilities against kept promises.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationReport {
+    /// Promises by their probability; only bins with promises.
+    pub bins: Vec<CalibrationBin>,
+}
+
+/// A bin of promises with about the same probability.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationBin {
+    /// Lower bound of the probabilities.
+    pub from: f64,
+    /// Upper bound of the probabilities, exclusive except for 1.
+    pub to: f64,
+    /// Number of promises that were kept or broken.
+    pub promises: u64,
+    /// Mean promised probability; none without any promise that was kept or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promised: Option<f64>,
+    /// Number of kept promises.
+    pub kept: u64,
+    /// Share of kept promises, 0 to 1; none without any promise that was kept or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_part: Option<f64>,
+    /// Lower bound of the 95 % confidence interval of that share (Wilson's score interval).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_part_low: Option<f64>,
+    /// Upper bound of that interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_part_high: Option<f64>,
+    /// Number of void promises, which count in none of the other fields.
+    pub void: u64,
+}
+
+/// The entries of the ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerReport {
+    /// One entry per user and day.
+    pub accounts: Vec<AccountEntry>,
+}
+
+/// The sums of the ledger of one user and day.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountEntry {
+    /// User id of the owner.
+    pub user_id: u32,
+    /// The day, in UTC: `2026-12-01`.
+    pub day: String,
+    /// Charges, in credits.
+    pub charges: f64,
+    /// Penalties that the provider owes, in credits; not positive.
+    pub penalties: f64,
+    /// Earnings of the provider: the sum of both.
+    pub utility: f64,
+}
+
+/// An error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorResponse {
+    /// Message, one sentence.
+    pub error: String,
+    /// What to try next, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}

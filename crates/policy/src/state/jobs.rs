@@ -1,0 +1,250 @@
+//! Jobs in their slots: submission, admission and removal.
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeRange};
+
+use super::{ClusterState, HeldDevices};
+use crate::toolkit::BlockEntry;
+
+/// The phase of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobPhase {
+    /// The slot holds no job.
+    Vacant,
+    /// The job waits for a start.
+    Queued,
+    /// The job is held by its user; no policy has it in its queue.
+    Held,
+    /// At least one task of the job runs.
+    Running,
+    /// The job was rejected, cancelled, lost or has finished; the slot is recycled after the pass.
+    Closed,
+}
+
+/// The admission of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Admission {
+    /// The instant of admission.
+    pub at: Instant,
+    /// The price.
+    pub price: Credits,
+    /// The instant by which the policy plans the job's end, if that is not its deadline: such a job
+    /// takes the place in the order of deadlines that this instant gives it.
+    pub due: Option<Instant>,
+}
+
+/// A job in its slot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSlot {
+    /// The user's specification.
+    pub spec: JobSpec,
+    /// The job's place in the order of submission; breaks ties.
+    pub sequence: u64,
+    /// The job's phase.
+    pub phase: JobPhase,
+    /// Number of the present or last attempt. No slot uses a number twice, so that (slot, attempt)
+    /// identifies an attempt for good.
+    pub attempt: u32,
+    /// The admission; None if the job is not admitted.
+    pub accepted: Option<Admission>,
+    /// The start of the present attempt.
+    pub start: Option<Instant>,
+    /// The start for which a policy last reserved processors. A plan, not a promise.
+    pub planned: Option<Instant>,
+    /// True if an operator lets the job be promised beyond its user's share.
+    pub granted: bool,
+    /// True if the user cancelled the job while it runs.
+    pub cancelling: bool,
+    pub(super) placement: Vec<NodeRange>,
+    pub(super) devices: Vec<HeldDevices>,
+    pub(super) tasks_left: u32,
+    /// The speed of the tasks, if they run in step. Only simulations have such jobs; no snapshot has it.
+    #[serde(skip)]
+    pub(super) speed_in_step: f64,
+}
+
+impl JobSlot {
+    /// Returns the nodes of the present attempt, including nodes whose task has ended already, in
+    /// ascending order.
+    pub fn placement(&self) -> &[NodeRange] {
+        &self.placement
+    }
+
+    /// Returns the end of the job if its estimate is right; None while it does not run.
+    pub fn estimated_end(&self) -> Option<Instant> {
+        self.start.map(|start| start + self.spec.estimate)
+    }
+
+    pub(super) fn begin_attempt(&mut self, now: Instant, price: Credits) {
+        self.phase = JobPhase::Running;
+        self.attempt += 1;
+        self.accepted.get_or_insert(Admission {
+            at: now,
+            price,
+            due: None,
+        });
+        self.start = Some(now);
+        self.tasks_left = self.spec.procs;
+    }
+
+    pub(super) fn running_job(&self) -> RunningJob {
+        RunningJob {
+            end: self.estimated_end().unwrap_or(Instant::MAX),
+            sequence: self.sequence,
+            procs: self.spec.procs,
+        }
+    }
+}
+
+/// A running space-shared job, ordered by estimated end.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunningJob {
+    pub(crate) end: Instant,
+    pub(super) sequence: u64,
+    pub(crate) procs: u32,
+}
+
+impl BlockEntry for RunningJob {
+    type Key = (Instant, u64);
+    type Summary = u32;
+
+    fn key(&self) -> (Instant, u64) {
+        (self.end, self.sequence)
+    }
+
+    fn summary(block: &[Self]) -> u32 {
+        block.iter().map(|runner| runner.procs).sum()
+    }
+
+    fn include(&self, sum: &mut u32) {
+        *sum += self.procs;
+    }
+
+    fn exclude(&self, sum: &mut u32, _: &[Self]) {
+        *sum -= self.procs;
+    }
+
+    fn merge(sum: &mut u32, more: &u32) {
+        *sum += more;
+    }
+}
+
+/// Submission and removal of jobs.
+impl ClusterState {
+    /// Adds a job to a slot, queued.
+    pub fn insert(&mut self, spec: JobSpec) -> JobId {
+        let sequence = self.submitted;
+        self.submitted += 1;
+        if let Some(id) = self.vacant.pop() {
+            let job = &mut self.jobs[id.index()];
+            job.spec = spec;
+            job.sequence = sequence;
+            job.phase = JobPhase::Queued;
+            return id;
+        }
+        let id = JobId(u32::try_from(self.jobs.len()).expect("fewer than 2^32 jobs at a time"));
+        self.jobs.push(JobSlot {
+            spec,
+            sequence,
+            phase: JobPhase::Queued,
+            attempt: 0,
+            accepted: None,
+            start: None,
+            planned: None,
+            granted: false,
+            cancelling: false,
+            placement: Vec::new(),
+            devices: Vec::new(),
+            tasks_left: 0,
+            speed_in_step: 0.0,
+        });
+        id
+    }
+
+    /// Records the forecast distribution of the run time of the job in a slot.
+    pub fn set_forecast(&mut self, id: JobId, forecast: Distribution) {
+        if id.index() >= self.forecasts.len() {
+            self.forecasts.resize(id.index() + 1, None);
+        }
+        self.forecasts[id.index()] = Some(forecast);
+    }
+
+    /// Admits a job; a job that is admitted already keeps its first admission.
+    pub fn accept(&mut self, id: JobId, now: Instant, price: Credits, due: Option<Instant>) {
+        let job = &mut self.jobs[id.index()];
+        assert!(
+            matches!(job.phase, JobPhase::Queued | JobPhase::Running),
+            "{id:?} is {:?} and cannot be accepted",
+            job.phase
+        );
+        job.accepted.get_or_insert(Admission {
+            at: now,
+            price,
+            due,
+        });
+    }
+
+    /// Takes the deadline off a job that is not admitted.
+    pub fn drop_deadline(&mut self, id: JobId) {
+        let job = &mut self.jobs[id.index()];
+        assert!(job.accepted.is_none(), "{id:?} is admitted");
+        job.spec.sla.deadline = None;
+    }
+
+    /// Lets a job be promised beyond its user's share.
+    pub fn grant(&mut self, id: JobId) {
+        self.jobs[id.index()].granted = true;
+    }
+
+    /// Records when a policy means to start a queued job.
+    pub fn set_planned_start(&mut self, id: JobId, at: Instant) {
+        self.jobs[id.index()].planned = Some(at);
+    }
+
+    /// Holds a queued job, or releases it.
+    pub fn set_held(&mut self, id: JobId, held: bool) {
+        let job = &mut self.jobs[id.index()];
+        let (from, to) = if held {
+            (JobPhase::Queued, JobPhase::Held)
+        } else {
+            (JobPhase::Held, JobPhase::Queued)
+        };
+        assert_eq!(job.phase, from, "{id:?}");
+        job.phase = to;
+    }
+
+    /// Marks a running job as being cancelled.
+    pub fn set_cancelling(&mut self, id: JobId) {
+        self.jobs[id.index()].cancelling = true;
+    }
+
+    /// Ends a job that does not run: rejected, cancelled, lost, finished.
+    pub fn close(&mut self, id: JobId) {
+        let job = &mut self.jobs[id.index()];
+        assert!(
+            matches!(job.phase, JobPhase::Queued | JobPhase::Held),
+            "{id:?} is {:?} and cannot be closed",
+            job.phase
+        );
+        job.phase = JobPhase::Closed;
+        self.over.push(id);
+    }
+
+    /// Recycles the slots of ended jobs. Until then drivers can still read them.
+    pub fn recycle(&mut self) {
+        for id in self.over.drain(..) {
+            let job = &mut self.jobs[id.index()];
+            job.phase = JobPhase::Vacant;
+            job.accepted = None;
+            job.start = None;
+            job.planned = None;
+            job.granted = false;
+            job.cancelling = false;
+            job.placement.clear();
+            if let Some(forecast) = self.forecasts.get_mut(id.index()) {
+                *forecast = None;
+            }
+            self.vacant.push(id);
+        }
+    }
+}
