@@ -6,22 +6,25 @@
 //! | [`openapi`] | the OpenAPI document |
 //! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain` | requests as commands, rows as responses |
-//! | `router` | every path with its requests and responses |
+//! | `endpoints` | every path with its requests and responses |
+//! | `router` | the router of these paths, and the limits of requests |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
-//! | `handlers`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
+//! | `state` | the state that handlers share |
+//! | `submission`, `jobs`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
 mod alter;
 mod batch;
 mod convert;
 mod drain;
+mod endpoints;
 mod error;
 mod explain;
 mod export;
 mod framing;
 pub(crate) mod fuzz;
 mod grant;
-mod handlers;
 mod job_selector;
+mod jobs;
 mod learn;
 mod metrics;
 mod objectives;
@@ -31,10 +34,13 @@ pub(crate) mod prune;
 mod router;
 pub mod server;
 mod sse;
+mod state;
+mod status;
+mod submission;
 mod terminal_upgrade;
 mod tokens;
 mod usage;
 mod worker_upgrade;
 
 pub(crate) use error::ApiError;
-pub(crate) use handlers::{ApiState, query_store};
+pub(crate) use state::{ApiState, query_store};

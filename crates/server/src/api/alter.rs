@@ -9,8 +9,9 @@ use tollgate_service::JobChange;
 
 use super::convert;
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult, ask_controller, own_job, visible_user};
 use super::job_selector::JobSelector;
+use super::jobs::own_job;
+use super::state::{ApiState, JsonResult, ask_controller, visible_user};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 

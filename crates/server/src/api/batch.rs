@@ -11,7 +11,8 @@ use tollgate_client::types::{BatchResponse, JobBatch, JobRequest};
 
 use super::convert;
 use super::error::ApiError;
-use super::handlers::{ApiState, check_size, may_submit};
+use super::state::ApiState;
+use super::submission::{check_size, may_submit};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, NewJob, Responder, SubmittedJob};
 

@@ -7,7 +7,7 @@ use axum::{Extension, Json};
 use tollgate_client::types::DrainRequest;
 
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult, ask_controller};
+use super::state::{ApiState, JsonResult, ask_controller};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 

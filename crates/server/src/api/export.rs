@@ -12,8 +12,9 @@ use tollgate_service::TaskRanges;
 use tollgate_store::{JobRow, RecordFilter, StoreError, StoreReader};
 
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult, query_store, with_names};
 use super::job_selector::JobSelector;
+use super::jobs::with_names;
+use super::state::{ApiState, JsonResult, query_store};
 use super::usage;
 use crate::access::Peer;
 

@@ -9,8 +9,8 @@ use tollgate_service::ServiceCommand;
 
 use super::convert;
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult, ask_controller};
 use super::job_selector::JobSelector;
+use super::state::{ApiState, JsonResult, ask_controller};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 

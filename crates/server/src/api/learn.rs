@@ -13,7 +13,7 @@ use tollgate_service::RunRecord;
 
 use super::convert;
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult, ask_controller};
+use super::state::{ApiState, JsonResult, ask_controller};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 use crate::os_users;

@@ -14,7 +14,7 @@ use tollgate_client::types::JobDecision;
 use tollgate_store::{EstimateCoverage, StoreError};
 
 use super::error::ApiError;
-use super::handlers::{ApiState, ask_controller, query_store};
+use super::state::{ApiState, ask_controller, query_store};
 use crate::controller::{ControllerRequest, StatusSnapshot};
 
 /// Media type of the response.

@@ -10,7 +10,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use tollgate_client::types::ErrorResponse;
 
-use super::router::{self, ApiOperation, ResponseContent, SchemaFn};
+use super::endpoints::{self, ApiOperation, ResponseContent, SchemaFn};
 
 /// JSON pointer to the schemas of types.
 const TYPES: &str = "/components/schemas";
@@ -26,7 +26,7 @@ pub fn document() -> Value {
     let mut read = generator(SchemaSettings::for_deserialize);
     let mut written = generator(SchemaSettings::for_serialize);
     let mut paths = Map::new();
-    for endpoint in router::all() {
+    for endpoint in endpoints::all() {
         let mut item = Map::new();
         for operation in &endpoint.operations {
             let described = describe(endpoint.path, operation, &mut read, &mut written);

@@ -14,8 +14,9 @@ use tollgate_model::{AttemptId, TaskId};
 use tollgate_store::JobRow;
 
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult, ask_controller, own_job};
 use super::job_selector::JobSelector;
+use super::jobs::own_job;
+use super::state::{ApiState, JsonResult, ask_controller};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, OutputLookup};
 use crate::kept_outputs::{KeptPiece, removed_until};

@@ -12,7 +12,7 @@ use tollgate_model::{Instant, Span};
 
 use super::convert;
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult, ask_controller, query_store};
+use super::state::{ApiState, JsonResult, ask_controller, query_store};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 

@@ -20,8 +20,9 @@ use tracing::Instrument;
 
 use super::error;
 use super::framing::FramingWatch;
-pub use super::handlers::{ApiState, ServiceInfo, router};
 pub use super::metrics::ServiceMetrics;
+pub use super::router::router;
+pub use super::state::{ApiState, ServiceInfo};
 use crate::access::AccessRules;
 use crate::net::{AllowedHosts, WriteTimeout, authenticate};
 use crate::permits::KeyedSemaphore;

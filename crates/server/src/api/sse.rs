@@ -18,8 +18,9 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::JobEvent;
 
 use super::error::ApiError;
-use super::handlers::{ApiState, own_job, query_store, visible_user, with_name};
 use super::job_selector::JobSelector;
+use super::jobs::{own_job, with_name};
+use super::state::{ApiState, query_store, visible_user};
 use crate::access::{AuthMethod, Peer};
 use crate::events::{EventEntry, EventGap, EventId, LogPosition};
 use crate::permits::KeyedPermit;

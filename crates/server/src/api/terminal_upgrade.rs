@@ -16,7 +16,7 @@ use tollgate_client::TERMINAL_PROTOCOL;
 use tollgate_client::types::AccessRole;
 
 use super::error::ApiError;
-use super::handlers::ApiState;
+use super::state::ApiState;
 use super::worker_upgrade::is_still_authorised;
 use crate::access::Peer;
 

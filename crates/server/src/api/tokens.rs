@@ -11,7 +11,7 @@ use tollgate_client::types::{AccessRole, NewToken, TokenInfo, TokenList, TokenRe
 use tollgate_model::Span;
 
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult};
+use super::state::{ApiState, JsonResult};
 use crate::access::{AuthMethod, Peer, UserScope};
 use crate::net::Credential;
 use crate::net::credentials::{MAX_USES, ProofType, TokenError};

@@ -13,7 +13,7 @@ use tollgate_store::{RecordFilter, UsageKeys, UsageRow};
 
 use super::convert;
 use super::error::ApiError;
-use super::handlers::{ApiState, JsonResult, query_store, visible_user};
+use super::state::{ApiState, JsonResult, query_store, visible_user};
 use crate::access::Peer;
 
 /// Microseconds in an hour.

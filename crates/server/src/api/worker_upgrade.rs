@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use tollgate_client::Fingerprint;
 
 use super::error::ApiError;
-use super::handlers::ApiState;
+use super::state::ApiState;
 use crate::access::{AuthMethod, Peer};
 use crate::net::credentials::{IssueError, ProofType};
 use crate::workers::transport::{KEY_HEADER, KEY_ISSUED, PROTOCOL};

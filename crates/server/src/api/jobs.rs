@@ -1,0 +1,266 @@
+//! Jobs and tasks: lists, details, explanations, waits and commands.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tollgate_client::limits::MAX_JOBS;
+use tollgate_client::types::{JobDetails, JobExplanation, JobList, JobRef};
+use tollgate_model::TaskId;
+use tollgate_service::{ServiceCommand, TaskRanges};
+use tollgate_store::{JobFilter, JobRow};
+
+use super::convert;
+use super::error::ApiError;
+use super::explain::{explanation_sentences, grant_sentence};
+use super::job_selector::{JobSelector, MAX_ID};
+use super::state::{ApiState, JsonResult, ask_controller, query_store, visible_user};
+use crate::access::Peer;
+use crate::controller::ControllerRequest;
+
+/// The requested jobs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JobsQuery {
+    /// Only those in this state.
+    state: Option<String>,
+    /// Only those that are not over.
+    #[serde(default)]
+    live: bool,
+    /// Only those before this number.
+    before: Option<u64>,
+    /// At most so many: 100 if left out, at most 10,000.
+    limit: Option<u32>,
+}
+
+pub(super) async fn jobs(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    wanted: Result<Query<JobsQuery>, QueryRejection>,
+) -> JsonResult<JobList> {
+    let Query(wanted) = wanted?;
+    let selection = JobFilter {
+        user: visible_user(&peer),
+        state: wanted.state,
+        unfinished: wanted.live,
+        before: wanted.before.map(|before| before.min(MAX_ID)),
+        limit: wanted.limit.unwrap_or(100).min(MAX_JOBS),
+    };
+    let rows = query_store(&service, move |reader| reader.jobs(&selection)).await?;
+    let jobs = with_names(&service, rows).await?;
+    Ok(Json(JobList { jobs }))
+}
+
+pub(super) async fn job(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+) -> JsonResult<JobDetails> {
+    let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
+    Ok(Json(with_name(&service, row).await?))
+}
+
+/// How many tasks are asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TasksQuery {
+    /// At most so many: 100 if left out, at most 10,000.
+    limit: Option<u32>,
+}
+
+/// Lists the tasks of an array, each as a job.
+pub(super) async fn tasks(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    few: Result<Query<TasksQuery>, QueryRejection>,
+) -> JsonResult<JobList> {
+    let Query(few) = few?;
+    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    let whole = JobSelector { job, tasks: None };
+    own_job(&service, &peer, &whole).await?;
+    let limit = few.limit.unwrap_or(100).min(MAX_JOBS);
+    let rows = query_store(&service, move |reader| {
+        reader.tasks(job, tasks.as_ref(), limit)
+    });
+    let rows = rows.await?.ok_or_else(|| {
+        let error = "this job is not an array: it has no tasks";
+        ApiError::new(StatusCode::NOT_FOUND, error)
+    })?;
+    let jobs = with_names(&service, rows).await?;
+    Ok(Json(JobList { jobs }))
+}
+
+pub(super) async fn explain(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+) -> JsonResult<JobExplanation> {
+    let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
+    let task = TaskId {
+        job: row.id,
+        task: row.task.unwrap_or(0),
+    };
+    let story =
+        ask_controller(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
+    let granted = query_store(&service, move |reader| reader.grant(task.job)).await?;
+    let job = with_name(&service, row).await?;
+    let granted = match granted {
+        Some((at, by, reason)) => {
+            let names = service.names.clone();
+            let by = tokio::task::spawn_blocking(move || names.name(by)).await;
+            let by = by.map_err(|_| ApiError::stopping())?;
+            Some(grant_sentence(at, &by, &reason))
+        }
+        None => None,
+    };
+    let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
+    Ok(Json(JobExplanation {
+        words: explanation_sentences(&job, story.as_ref())
+            .into_iter()
+            .chain(granted)
+            .collect(),
+        expected: prospect.map(convert::job_forecast),
+        job,
+    }))
+}
+
+/// What is waited for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaitQuery {
+    /// Only until it is let in or kept out.
+    #[serde(default)]
+    decision: bool,
+}
+
+/// Answers once the job is finished or decided.
+pub(super) async fn wait(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    until: Result<Query<WaitQuery>, QueryRejection>,
+) -> JsonResult<JobDetails> {
+    let Query(until) = until?;
+    let which = JobSelector::parse(&id)?;
+    let row = own_job(&service, &peer, &which).await?;
+    let waited = ask_controller(&service, |reply| ControllerRequest::Wait {
+        job: row.id,
+        task: row.task,
+        reply,
+        decided: until.decision,
+    });
+    tokio::select! {
+        waited = waited => waited?,
+        // The client has to ask the restarted service again.
+        () = service.log.closed() => return Err(ApiError::stopping()),
+    }
+    let row = own_job(&service, &peer, &which).await?;
+    Ok(Json(with_name(&service, row).await?))
+}
+
+pub(super) async fn cancel(
+    service: State<ApiState>,
+    peer: Extension<Peer>,
+    id: Path<String>,
+) -> JsonResult<JobRef> {
+    run_command(service, peer, id, |job, tasks| ServiceCommand::Cancel {
+        job,
+        tasks,
+    })
+    .await
+}
+
+pub(super) async fn hold(
+    service: State<ApiState>,
+    peer: Extension<Peer>,
+    id: Path<String>,
+) -> JsonResult<JobRef> {
+    run_command(service, peer, id, |job, tasks| ServiceCommand::Hold {
+        job,
+        tasks,
+    })
+    .await
+}
+
+pub(super) async fn release(
+    service: State<ApiState>,
+    peer: Extension<Peer>,
+    id: Path<String>,
+) -> JsonResult<JobRef> {
+    run_command(service, peer, id, |job, tasks| ServiceCommand::Release {
+        job,
+        tasks,
+    })
+    .await
+}
+
+async fn run_command(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    command: fn(u64, Option<TaskRanges>) -> ServiceCommand,
+) -> JsonResult<JobRef> {
+    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    let carried_out = ask_controller(&service, |reply| ControllerRequest::Command {
+        user: visible_user(&peer),
+        command: command(job, tasks),
+        reply,
+    });
+    match carried_out.await {
+        Ok(()) => Ok(Json(JobRef { id: job })),
+        Err(error) if error.status() == StatusCode::NOT_FOUND => {
+            // The controller knows no job that is over; the store does.
+            let whole = JobSelector { job, tasks: None };
+            own_job(&service, &peer, &whole).await?;
+            Err(ApiError::job_is_over())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns a job, or one task, that the peer may see. A job of another user counts as unknown.
+pub(super) async fn own_job(
+    service: &ApiState,
+    peer: &Peer,
+    which: &JobSelector,
+) -> Result<JobRow, ApiError> {
+    let (job, tasks) = (which.job, which.tasks.clone());
+    if tasks.is_some() && which.task().is_none() {
+        return Err(ApiError::field("id", "a job, or one task of it"));
+    }
+    let row = query_store(service, move |reader| match &tasks {
+        None => reader.job(job),
+        Some(_) => {
+            let tasks = reader.tasks(job, tasks.as_ref(), 1)?;
+            Ok(tasks.unwrap_or_default().pop())
+        }
+    });
+    let row = row.await?;
+    row.filter(|row| visible_user(peer).is_none_or(|user| row.user == user))
+        .ok_or_else(ApiError::unknown_job)
+}
+
+/// Converts stored jobs, with the names of their users. The system's name service may take its time.
+pub(super) async fn with_names(
+    service: &ApiState,
+    rows: Vec<JobRow>,
+) -> Result<Vec<JobDetails>, ApiError> {
+    let names = service.names.clone();
+    let named = tokio::task::spawn_blocking(move || {
+        let named = |row: JobRow| {
+            let user = names.name(row.user);
+            convert::job_details(row, user)
+        };
+        rows.into_iter().map(named).collect()
+    });
+    named.await.map_err(|_| ApiError::stopping())
+}
+
+/// Converts a stored job, with the name of its user.
+pub(super) async fn with_name(service: &ApiState, row: JobRow) -> Result<JobDetails, ApiError> {
+    let mut named = with_names(service, vec![row]).await?;
+    named.pop().ok_or_else(ApiError::unknown_job)
+}

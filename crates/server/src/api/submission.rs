@@ -1,0 +1,161 @@
+//! Submissions, quotes, and claims of reserved quotes.
+
+use std::time::Instant;
+
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::oneshot;
+use tollgate_client::limits::MAX_CLAIM_KEY;
+use tollgate_client::types::{JobDecision, JobRef, JobRequest, SubmitResponse};
+use tollgate_service::Submission;
+use tollgate_store::JobProgram;
+
+use super::batch::new_job;
+use super::convert;
+use super::error::ApiError;
+use super::job_selector::MAX_ID;
+use super::state::{ApiState, JsonResult, ask_controller};
+use crate::access::Peer;
+use crate::controller::ControllerRequest;
+
+pub(super) async fn submit(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    request: Result<Json<JobRequest>, JsonRejection>,
+) -> Result<(StatusCode, Json<SubmitResponse>), ApiError> {
+    let Json(request) = request?;
+    may_submit(&peer)?;
+    let time_limit_s = service.enforced_time_limit(&request);
+    let (reply, verdict) = oneshot::channel();
+    let job = new_job(&service, request, peer.user, reply)?;
+    service
+        .controller_handle
+        .send(ControllerRequest::submit(job));
+    let verdict = verdict.await.map_err(|_| ApiError::stopping())??;
+    let answer = convert::submit_response(Some(verdict.job), &verdict.answer, time_limit_s);
+    service.metrics.record_decision(answer.decision);
+    let status = match answer.decision {
+        JobDecision::Accepted
+        | JobDecision::Queued
+        | JobDecision::Waitlisted
+        | JobDecision::Unpromised
+        | JobDecision::Deferred => StatusCode::CREATED,
+        JobDecision::Rejected => StatusCode::OK,
+    };
+    Ok((status, Json(answer)))
+}
+
+/// Rejects an oversized array before it is expanded, and a job that the batch system would end early.
+pub(super) fn check_size(service: &ApiState, submission: &Submission) -> Result<(), ApiError> {
+    let max = service.access.limits.array;
+    if submission.n_tasks() > u64::from(max) {
+        return Err(ApiError::field("array", &format!("at most {max} tasks")));
+    }
+    let time = submission.options.time_limit.or(submission.estimate);
+    match service
+        .info
+        .max_time
+        .filter(|&max| time.is_some_and(|time| time > max))
+    {
+        None => Ok(()),
+        Some(max) => {
+            let seconds = max.as_secs_f64();
+            let expected = format!("at most {seconds} s: the batch system ends every job by then");
+            Err(ApiError::field("time_limit_s, estimate_s", &expected))
+        }
+    }
+}
+
+pub(super) async fn quote(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    request: Result<Json<JobRequest>, JsonRejection>,
+) -> JsonResult<SubmitResponse> {
+    let Json(request) = request?;
+    let submission = convert::submission(&request, peer.user)?;
+    let due = convert::due(request.deadline_at.as_deref(), request.deadline_s)?;
+    if submission.options.held || !submission.options.dependencies.is_empty() {
+        let expected = "neither of them: a quote is for a job that may start at once";
+        return Err(ApiError::field("after, held", expected));
+    }
+    check_size(&service, &submission)?;
+    let time_limit_s = service.enforced_time_limit(&request);
+    if submission.reserve_for.is_none() {
+        let began = Instant::now();
+        let answer = ask_controller(&service, |reply| ControllerRequest::Quote {
+            submission,
+            due,
+            with_levels: request.levels,
+            reply,
+        })
+        .await?;
+        service.metrics.record_quote(began.elapsed());
+        return Ok(Json(convert::submit_response(None, &answer, time_limit_s)));
+    }
+    may_submit(&peer)?;
+    let (id, answer) = ask_controller(&service, |reply| ControllerRequest::Reserve {
+        submission,
+        due,
+        reply,
+    })
+    .await?;
+    Ok(Json(convert::submit_response(id, &answer, time_limit_s)))
+}
+
+/// How a quote is claimed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClaimQuery {
+    /// Idempotency key: the same claim with the same key again gets the same answer, and changes nothing.
+    /// A word of the client's own, at most 64 characters.
+    #[schemars(length(min = 1, max = MAX_CLAIM_KEY))]
+    key: Option<String>,
+}
+
+/// Claims a reserved quote as a job. Only the program is taken from the request.
+pub(super) async fn claim(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    wanted: Result<Query<ClaimQuery>, QueryRejection>,
+    request: Result<Json<JobRequest>, JsonRejection>,
+) -> JsonResult<JobRef> {
+    let Json(request) = request?;
+    may_submit(&peer)?;
+    let job = parse_job_number(&id)?;
+    let key = wanted?.0.key;
+    let length = key.as_ref().map(|key| key.chars().count());
+    if length.is_some_and(|length| !(1..=MAX_CLAIM_KEY).contains(&length)) {
+        return Err(ApiError::field("key", "1 to 64 characters"));
+    }
+    let program = Box::new(JobProgram {
+        claim_key: key,
+        ..convert::program(request)?
+    });
+    let user = peer.user;
+    ask_controller(&service, |reply| ControllerRequest::Claim {
+        user,
+        job,
+        program,
+        reply,
+    })
+    .await?;
+    Ok(Json(JobRef { id: job }))
+}
+
+pub(super) fn may_submit(peer: &Peer) -> Result<(), ApiError> {
+    let Some(barred) = &peer.denied else {
+        return Ok(());
+    };
+    let refused = ApiError::new(StatusCode::FORBIDDEN, barred.to_string());
+    Err(refused.hint(barred.hint()))
+}
+
+fn parse_job_number(id: &str) -> Result<u64, ApiError> {
+    let id = id.parse().ok().filter(|&id| id <= MAX_ID);
+    id.ok_or_else(ApiError::unknown_job)
+}
