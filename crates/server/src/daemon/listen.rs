@@ -1,0 +1,202 @@
+//! The sockets of a service, until it is asked to stop.
+
+use std::fs::{self, Permissions};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tollgate_client::Fingerprint;
+use tollgate_client::certificate::{CertificateFiles, TlsCertificate};
+use tollgate_store::StoreError;
+use tollgate_store::data_dir::DataDir;
+use tollgate_workers::PartCall;
+
+use super::error::ServeError;
+use crate::access::UserScope;
+use crate::api::server::{ApiState, router, serve_unix};
+use crate::config::TcpListenOptions;
+use crate::controller::{ControllerHandle, ControllerRequest, StartError};
+use crate::net::{CredentialStore, TcpContext, own_certificate, serve_tls, tls};
+use crate::part_socket::{self, ChannelPartSink};
+use crate::permits::KeyedSemaphore;
+
+/// Interval at which the service verifies that its data directory exists.
+const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The TCP address of a running service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundAddress {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Fingerprint of the certificate's public key.
+    pub fingerprint: Fingerprint,
+}
+
+pub(super) async fn listen(
+    dir: &DataDir,
+    service: ApiState,
+    tcp: Option<TcpListenOptions>,
+    certificate: Option<TlsCertificate>,
+    ready: impl FnOnce(Option<BoundAddress>),
+    checked: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), ServeError> {
+    let socket = dir.socket();
+    let listener = listen_unix(dir, service.access.scope)?;
+    let network = match &tcp {
+        Some(tcp) => Some(listen_tcp(dir, tcp, certificate, &service.credentials).await?),
+        None => None,
+    };
+    let access = service.access;
+    let seats = KeyedSemaphore::new(access.limits.connections);
+    let keyring = Arc::clone(&service.credentials);
+    let clock = service.clock;
+    let log = service.log.clone();
+    let router = router(service);
+    let (stop, stopped) = watch::channel(false);
+    let heard = network.as_ref().map(|(_, _, heard)| *heard);
+    // `ready` comes before the first response, so that a client with a response can rely on it.
+    ready(heard);
+    let mut serving = vec![tokio::spawn(serve_unix(
+        listener,
+        router.clone(),
+        access,
+        tcp.as_ref()
+            .map(|tcp| tcp.hosts.clone())
+            .unwrap_or_default(),
+        seats.clone(),
+        stopped.clone(),
+    ))];
+    if let Some((listener, tls, _)) = network {
+        let network = TcpContext {
+            tls,
+            hosts: tcp.map(|tcp| tcp.hosts).unwrap_or_default(),
+            credentials: keyring,
+            access,
+            permits: seats,
+            clock,
+        };
+        serving.push(tokio::spawn(serve_tls(listener, router, network, stopped)));
+    }
+    let asked = tokio::select! {
+        asked = stop_signal() => asked,
+        gone = data_dir_gone(dir) => Err(gone),
+        Err(damaged) = checked => Err(StartError::from(damaged).into()),
+    };
+    log.close();
+    let _ = stop.send(true);
+    for task in serving {
+        let _ = task.await;
+    }
+    let _ = fs::remove_file(&socket);
+    asked
+}
+
+fn listen_unix(dir: &DataDir, users: UserScope) -> Result<UnixListener, ServeError> {
+    let socket = dir.socket();
+    // The directory is locked, so the service that left this socket behind is gone.
+    let _ = fs::remove_file(&socket);
+    let failed = |error| ServeError::Listen {
+        place: socket.display().to_string(),
+        error,
+    };
+    let listener = UnixListener::bind(&socket).map_err(failed)?;
+    let mode = match users {
+        UserScope::Own => 0o600,
+        UserScope::All => 0o666,
+    };
+    fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
+    Ok(listener)
+}
+
+pub(super) fn listen_for_parts(
+    dir: &DataDir,
+    users: UserScope,
+) -> Result<std::os::unix::net::UnixListener, ServeError> {
+    let socket = dir.part_socket();
+    let listener = part_socket::bind(&socket, users == UserScope::All);
+    listener.map_err(|error| ServeError::Listen {
+        place: socket.display().to_string(),
+        error,
+    })
+}
+
+/// Passes the requests of jobs on this host to the controller.
+pub(super) async fn serve_parts(
+    listener: std::os::unix::net::UnixListener,
+    controller: ControllerHandle,
+) {
+    let (to, mut received) = tokio::sync::mpsc::channel(1);
+    let serving = part_socket::serve(listener, to);
+    let passing = async {
+        while let Some(asked) = received.recv().await {
+            let sink = Box::new(ChannelPartSink(asked.events));
+            let call = PartCall::local(asked.user, asked.request, sink);
+            controller.send(ControllerRequest::Part(Box::new(call)));
+        }
+    };
+    if let (Err(error), ()) = tokio::join!(serving, passing) {
+        tracing::error!(%error, "jobs cannot ask for processes on their other hosts");
+    }
+}
+
+async fn listen_tcp(
+    dir: &DataDir,
+    tcp: &TcpListenOptions,
+    certificate: Option<TlsCertificate>,
+    keyring: &CredentialStore,
+) -> Result<(TcpListener, Arc<rustls::ServerConfig>, BoundAddress), ServeError> {
+    let certificate = match (certificate, &tcp.files) {
+        (Some(certificate), _) => certificate,
+        (None, Some(files)) => TlsCertificate::read(files)?,
+        (None, None) => {
+            let files = CertificateFiles {
+                certificate: dir.certificate(),
+                key: dir.certificate_key(),
+            };
+            own_certificate::read_or_create(&files, &tcp.hosts.names, tcp.address.ip())?
+        }
+    };
+    let fingerprint = certificate.fingerprint()?;
+    let failed = |error| ServeError::Listen {
+        place: tcp.address.to_string(),
+        error,
+    };
+    let listener = TcpListener::bind(tcp.address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let tls = tls::server_config(certificate, keyring.has_certificates())?;
+    Ok((
+        listener,
+        tls,
+        BoundAddress {
+            address,
+            fingerprint,
+        },
+    ))
+}
+
+/// Returns once the data directory is gone.
+async fn data_dir_gone(dir: &DataDir) -> ServeError {
+    let mut interval = tokio::time::interval(DATA_DIR_CHECK_INTERVAL);
+    while !dir.is_gone() {
+        interval.tick().await;
+    }
+    ServeError::DataDirGone(dir.path().to_owned())
+}
+
+async fn stop_signal() -> Result<(), ServeError> {
+    let failed = |error| ServeError::System {
+        action: "signals cannot be waited for",
+        error,
+    };
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! The steps between the opening of a store and the first request.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tollgate_batch_engine::BatchSystem;
+use tollgate_engine::Engine;
+use tollgate_service::AdmissionRules;
+use tollgate_store::data_dir::DataDir;
+use tollgate_store::{Store, StoreError, StoreReader};
+use tollgate_workers::{JobOwners, LeaseTimings, WorkerPoolConfig};
+
+use super::error::{ServeError, registry_error};
+use crate::access::{AccessRules, UserScope};
+use crate::config::OutputConfig;
+use crate::controller::{Controller, StartError};
+use crate::kept_outputs::KeptOutputs;
+use crate::os_users;
+use crate::workers::batch_nodes;
+
+/// Opens the directory of the outputs that are kept, and returns it. If none are to be kept, none stay.
+pub(super) fn keep_outputs<E: Engine>(
+    dir: &DataDir,
+    settings: OutputConfig,
+    reader: &StoreReader,
+    controller: &mut Controller<E>,
+) -> Result<Option<PathBuf>, ServeError> {
+    let place = dir.outputs();
+    let failed = |error| ServeError::System {
+        action: "the outputs that are kept cannot be read",
+        error,
+    };
+    if settings.kept_kib == 0 {
+        return match fs::remove_dir_all(&place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+            Ok(()) | Err(_) => Ok(None),
+        };
+    }
+    // A store from a backup may give the numbers of later jobs again, to other users.
+    let is_same_store = dir.has_served() && !dir.restored_marker().exists();
+    let exists = |job| {
+        let owner = reader.owner(job).map_err(io::Error::other)?;
+        Ok(is_same_store && owner.is_some())
+    };
+    let kept = KeptOutputs::open(place.clone(), settings.total_bytes(), exists).map_err(failed)?;
+    controller.keep_outputs(kept, settings.kept_bytes());
+    Ok(Some(place))
+}
+
+/// Returns the rules with the policy of the unfinished jobs, if there are any.
+pub(super) fn keep_policy(
+    store: &Store,
+    rules: &AdmissionRules,
+) -> Result<AdmissionRules, StoreError> {
+    let kept = store.keep_policy(rules)?;
+    if kept != *rules {
+        tracing::warn!(
+            policy = %kept.policy,
+            default = %rules.policy,
+            "the settings name no policy: unfinished jobs go on under theirs"
+        );
+    }
+    Ok(kept)
+}
+
+/// Reports the attempts that ran when a backup was created as lost, if the store was restored from
+/// it: they may have ended since, and must not run twice.
+pub(super) fn report_restored_as_lost<E: Engine>(
+    dir: &DataDir,
+    controller: &mut Controller<E>,
+) -> Result<(), ServeError> {
+    let marker = dir.restored_marker();
+    if !marker.exists() {
+        return Ok(());
+    }
+    let lost = controller
+        .lose_running_attempts()
+        .map_err(StartError::from)?;
+    tracing::warn!(
+        lost,
+        "the store was restored from a backup: attempts that ran then are lost"
+    );
+    fs::remove_file(&marker).map_err(|error| ServeError::System {
+        action: "the mark of a restored store cannot be removed",
+        error,
+    })
+}
+
+/// Returns the name of the service's own user; empty if the user has none.
+pub(super) fn own_user_name() -> String {
+    os_users::name(rustix::process::geteuid().as_raw()).unwrap_or_default()
+}
+
+/// Checks that the rules can be kept on a batch system, and that its nodes can run attempts.
+pub(super) fn check_batch_system(
+    system: &Arc<BatchSystem>,
+    rules: &AdmissionRules,
+    scope: UserScope,
+) -> Result<(), ServeError> {
+    if scope == UserScope::All {
+        return Err(ServeError::BatchUsers);
+    }
+    if rules.policy.shares_nodes() {
+        return Err(ServeError::SharedNodes(rules.policy.to_string()));
+    }
+    Ok(batch_nodes::check(system, &controller_program()?)?)
+}
+
+/// Returns the path of this program.
+pub(super) fn controller_program() -> Result<PathBuf, ServeError> {
+    std::env::current_exe().map_err(|error| ServeError::System {
+        action: "the program itself cannot be found",
+        error,
+    })
+}
+
+/// Reports the attempts on this host as lost if it was booted since the last service ran here.
+pub(super) fn report_rebooted_as_lost<E: Engine>(
+    dir: &DataDir,
+    controller: &mut Controller<E>,
+) -> Result<(), ServeError> {
+    let failed = |error| ServeError::System {
+        action: "the boot of this host cannot be recorded",
+        error,
+    };
+    let (last, now) = (dir.last_boot(), tollgate_runner::boot_id().map_err(failed)?);
+    if last.as_ref() == Some(&now) {
+        return Ok(());
+    }
+    if last.is_some() {
+        let lost = controller.lose_local_attempts().map_err(StartError::from)?;
+        tracing::warn!(
+            lost,
+            "this host was booted since: attempts that ran here are lost"
+        );
+    }
+    dir.record_boot(&now).map_err(failed)
+}
+
+/// Returns the service's description for workers.
+pub(super) fn worker_pool_config(
+    dir: &DataDir,
+    access: AccessRules,
+    timings: LeaseTimings,
+) -> Result<WorkerPoolConfig, ServeError> {
+    Ok(WorkerPoolConfig {
+        service: dir.identity().map_err(registry_error)?,
+        owners: match access.scope {
+            // An empty name matches no worker.
+            UserScope::Own => JobOwners::Own(own_user_name()),
+            UserScope::All => JobOwners::All,
+        },
+        lease: timings,
+        registry: dir.workers(),
+        name_of: |user| os_users::name(user).map_err(|error| error.to_string()),
+    })
+}
