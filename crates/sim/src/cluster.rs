@@ -1,210 +1,33 @@
 //! The cluster world: jobs arrive, a gate decides, and the true run times unfold. The ends of jobs
 //! follow from a [`Simulation`]; the world adds the arrivals, the truth and the outcomes.
 
+mod config;
+mod ground_truth;
 mod outcome_window;
+mod result;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Index;
 
 use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, InvariantViolation, JobEnding, Notice, OnEviction,
-    PassTrigger, RunTimes, Simulation, WorkerId,
+    PassTrigger, Simulation, WorkerId,
 };
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Decision, Instant, JobId, JobSpec, MachineSpeeds, Market, NodeRange, NodeSpeed,
-    Outcome, PenaltyLimit, Probability, Span, UserId,
+    Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Probability, UserId,
 };
-use tollgate_policy::{
-    JobSlot, OutlookSubject, ParameterEnum, Policy, PolicyFailure, TaskCoupling,
-};
+use tollgate_policy::{OutlookSubject, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup, JobEstimate};
 use crate::verify;
+pub use config::{
+    MAX_NODES, MAX_PREEMPTION_COST, MAX_RECORD_NODES, OverrunRule, RecordLevel, ReplayConfig,
+};
+use ground_truth::{GroundTruth, GroundTruths};
 use outcome_window::OutcomeWindow;
-
-/// Maximum number of nodes of a machine: a policy keeps up to 400 bytes per node, 4 GB in all.
-pub const MAX_NODES: u32 = 10_000_000;
-
-/// Maximum number of nodes that a trace may declare for its machine. No machine of the archives has
-/// more than a fifth of this; a damaged header must not fill the memory.
-pub const MAX_RECORD_NODES: u32 = 1_000_000;
-
-/// The highest cost of preemption, of about 12 days.
-pub const MAX_PREEMPTION_COST: Span = Span::from_secs(1_000_000);
-
-/// The configuration of a replay besides its jobs and its policy.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReplayConfig {
-    /// Number of nodes; at least 1.
-    pub nodes: u32,
-    /// The speeds of the nodes. Run times and estimates of jobs are those on a node of speed 1.
-    pub speeds: MachineSpeeds,
-    /// The market.
-    pub market: Market,
-    /// Whether the tasks of a job run in step on nodes that jobs share.
-    pub tasks: TaskCoupling,
-    /// The work that a task loses when it resumes after it stood still: 0 to [`MAX_PREEMPTION_COST`].
-    pub preemption_cost: Span,
-    /// What becomes of a job that outlives its user's estimate.
-    pub overrun: OverrunRule,
-    /// The extent of recording and verification.
-    pub record_level: RecordLevel,
-    /// Whether the probability of each promise is computed, where the policy plays futures. It decides
-    /// nothing.
-    pub states_promises: bool,
-    /// The most that delays cost where users bid.
-    pub penalty_limit: PenaltyLimit,
-}
-
-impl ReplayConfig {
-    /// Creates the configuration of a machine of `nodes` nodes, at least 1, with the defaults of the
-    /// papers: nodes are as fast as those of the record, tasks progress on their own, preemption costs
-    /// nothing, jobs run to their end, delays cost without limit. Only outcomes are recorded.
-    pub fn new(nodes: u32, market: Market) -> Self {
-        Self {
-            nodes,
-            speeds: MachineSpeeds::default(),
-            market,
-            tasks: TaskCoupling::default(),
-            preemption_cost: Span::ZERO,
-            overrun: OverrunRule::default(),
-            record_level: RecordLevel::Outcomes,
-            states_promises: false,
-            penalty_limit: PenaltyLimit::UNLIMITED,
-        }
-    }
-}
-
-/// What becomes of a job that is not done when its work reaches its user's estimate. A job whose user
-/// gave none has no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OverrunRule {
-    /// The job runs to its end.
-    #[default]
-    Run,
-    /// The job is killed at its limit. The limit counts work: a job that is paused or shares its nodes
-    /// has longer.
-    Kill,
-}
-
-impl ParameterEnum for OverrunRule {
-    const KEYWORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("kill", Self::Kill)];
-}
-
-impl OverrunRule {
-    /// Returns whether a job is killed at its limit.
-    pub fn kills(self, arrival: &JobArrival) -> bool {
-        self == Self::Kill && arrival.runtime > arrival.spec.estimate
-    }
-}
-
-/// The extent to which a replay records and verifies more than the outcomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordLevel {
-    /// Outcomes only.
-    Outcomes,
-    /// Outcomes and the placement of each job.
-    Placements,
-    /// Outcomes and placements, with the schedule verified after every event and at the end.
-    Checked,
-}
-
-/// The result of a replay.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReplayResult {
-    /// One outcome per job, in the order of arrival.
-    pub outcomes: Vec<Outcome>,
-    /// The placement of each job, if recorded.
-    pub placements: Option<JobPlacements>,
-    /// The statements on promised deadlines, in the order of the promises. Empty if not requested.
-    pub promises: Vec<PromiseStatement>,
-}
-
-/// The probability with which a deadline was promised.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PromiseStatement {
-    /// The job's place in the order of arrival.
-    pub job: usize,
-    /// The probability of the promise when it was made, never 0 or 1.
-    pub probability: Probability,
-    /// False if nothing was known of the job's user at its submission.
-    pub is_known: bool,
-}
-
-/// Why a replay has no result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReplayFailure {
-    /// The schedule is impossible.
-    #[error("the schedule is impossible: {0}")]
-    Violation(#[from] InvariantViolation),
-    /// The policy could decide no longer.
-    #[error(transparent)]
-    Policy(#[from] PolicyFailure),
-    /// Nothing runs and nothing arrives any more, and the policy has decided on some job neither
-    /// way.
-    #[error("job {job} waits forever: the policy neither started nor rejected it")]
-    Undecided {
-        /// The first such job, in the order of arrival from 0.
-        job: usize,
-    },
-}
-
-impl ReplayFailure {
-    /// Returns the next thing to try.
-    pub const fn hint(&self) -> &'static str {
-        match self {
-            Self::Violation(_) => {
-                "this is a bug in tollgate; please report it with the command and the input"
-            }
-            Self::Policy(_) => {
-                "docs/replay.md, \"A policy in any language\", says what a program reads and answers"
-            }
-            Self::Undecided { .. } => {
-                "a policy starts or rejects every job before the end of the run"
-            }
-        }
-    }
-}
-
-/// The placement of each job: node ranges in ascending order, empty for a job that never ran.
-/// Includes the last reservation of each job.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct JobPlacements {
-    ranges: Vec<NodeRange>,
-    spans: Vec<(u32, u32)>,
-    reserved: Vec<Option<Instant>>,
-}
-
-impl JobPlacements {
-    fn new(jobs: usize) -> Self {
-        Self {
-            ranges: Vec::new(),
-            spans: vec![(0, 0); jobs],
-            reserved: vec![None; jobs],
-        }
-    }
-
-    fn set(&mut self, index: usize, job: &JobSlot) {
-        let from = self.ranges.len() as u32;
-        self.ranges.extend_from_slice(job.placement());
-        self.spans[index] = (from, self.ranges.len() as u32);
-        self.reserved[index] = job.planned;
-    }
-
-    /// Returns the start for which processors were last reserved for the `job`-th job, if ever.
-    pub fn reserved(&self, job: usize) -> Option<Instant> {
-        self.reserved[job]
-    }
-
-    /// Returns the nodes of the `job`-th job.
-    pub fn of(&self, job: usize) -> &[NodeRange] {
-        let (from, to) = self.spans[job];
-        &self.ranges[from as usize..to as usize]
-    }
-}
+pub use result::{JobPlacements, PromiseStatement, ReplayFailure, ReplayResult};
 
 /// Runs jobs, given in order of submission, through a gate with this policy on a dedicated cluster
 /// whose nodes never fail, until all admitted jobs have finished.
@@ -304,54 +127,6 @@ pub(crate) struct ClusterSim<'a> {
     overrun: OverrunRule,
     states_promises: bool,
     checking: bool,
-}
-
-/// By slot: the truth about its job.
-#[derive(Default)]
-struct GroundTruths(Vec<GroundTruth>);
-
-/// The truth about a job.
-#[derive(Clone, Copy, Debug)]
-struct GroundTruth {
-    /// The job's place in the order of arrival.
-    index: usize,
-    /// The run time in the record, of a job that is killed up to its limit.
-    recorded: Span,
-    /// The same on the slowest node of the machine.
-    on_slowest: Span,
-    /// True if the job is killed at the end of its run time.
-    killed: bool,
-    /// False if nothing was known of the job's user at its submission.
-    is_known: bool,
-    /// The sum of the bookings.
-    utility: Credits,
-}
-
-impl RunTimes for GroundTruths {
-    fn run_time(&self, job: JobId, _: Instant) -> Option<Span> {
-        Some(self[job].on_slowest)
-    }
-}
-
-impl Index<JobId> for GroundTruths {
-    type Output = GroundTruth;
-
-    fn index(&self, job: JobId) -> &GroundTruth {
-        &self.0[job.index()]
-    }
-}
-
-impl GroundTruths {
-    fn set(&mut self, job: JobId, truth: GroundTruth) {
-        if job.index() >= self.0.len() {
-            self.0.resize(job.index() + 1, truth);
-        }
-        self.0[job.index()] = truth;
-    }
-
-    fn book(&mut self, job: JobId, amount: Credits) {
-        self.0[job.index()].utility += amount;
-    }
 }
 
 impl<'a> ClusterSim<'a> {

@@ -1,0 +1,92 @@
+//! The configuration of a replay.
+
+use tollgate_model::{MachineSpeeds, Market, PenaltyLimit, Span};
+use tollgate_policy::{ParameterEnum, TaskCoupling};
+use tollgate_workload::JobArrival;
+
+/// Maximum number of nodes of a machine: a policy keeps up to 400 bytes per node, 4 GB in all.
+pub const MAX_NODES: u32 = 10_000_000;
+
+/// Maximum number of nodes that a trace may declare for its machine. No machine of the archives has
+/// more than a fifth of this; a damaged header must not fill the memory.
+pub const MAX_RECORD_NODES: u32 = 1_000_000;
+
+/// The highest cost of preemption, of about 12 days.
+pub const MAX_PREEMPTION_COST: Span = Span::from_secs(1_000_000);
+
+/// The configuration of a replay besides its jobs and its policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplayConfig {
+    /// Number of nodes; at least 1.
+    pub nodes: u32,
+    /// The speeds of the nodes. Run times and estimates of jobs are those on a node of speed 1.
+    pub speeds: MachineSpeeds,
+    /// The market.
+    pub market: Market,
+    /// Whether the tasks of a job run in step on nodes that jobs share.
+    pub tasks: TaskCoupling,
+    /// The work that a task loses when it resumes after it stood still: 0 to [`MAX_PREEMPTION_COST`].
+    pub preemption_cost: Span,
+    /// What becomes of a job that outlives its user's estimate.
+    pub overrun: OverrunRule,
+    /// The extent of recording and verification.
+    pub record_level: RecordLevel,
+    /// Whether the probability of each promise is computed, where the policy plays futures. It decides
+    /// nothing.
+    pub states_promises: bool,
+    /// The most that delays cost where users bid.
+    pub penalty_limit: PenaltyLimit,
+}
+
+impl ReplayConfig {
+    /// Creates the configuration of a machine of `nodes` nodes, at least 1, with the defaults of the
+    /// papers: nodes are as fast as those of the record, tasks progress on their own, preemption costs
+    /// nothing, jobs run to their end, delays cost without limit. Only outcomes are recorded.
+    pub fn new(nodes: u32, market: Market) -> Self {
+        Self {
+            nodes,
+            speeds: MachineSpeeds::default(),
+            market,
+            tasks: TaskCoupling::default(),
+            preemption_cost: Span::ZERO,
+            overrun: OverrunRule::default(),
+            record_level: RecordLevel::Outcomes,
+            states_promises: false,
+            penalty_limit: PenaltyLimit::UNLIMITED,
+        }
+    }
+}
+
+/// What becomes of a job that is not done when its work reaches its user's estimate. A job whose user
+/// gave none has no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OverrunRule {
+    /// The job runs to its end.
+    #[default]
+    Run,
+    /// The job is killed at its limit. The limit counts work: a job that is paused or shares its nodes
+    /// has longer.
+    Kill,
+}
+
+impl ParameterEnum for OverrunRule {
+    const KEYWORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("kill", Self::Kill)];
+}
+
+impl OverrunRule {
+    /// Returns whether a job is killed at its limit.
+    pub fn kills(self, arrival: &JobArrival) -> bool {
+        self == Self::Kill && arrival.runtime > arrival.spec.estimate
+    }
+}
+
+/// The extent to which a replay records and verifies more than the outcomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordLevel {
+    /// Outcomes only.
+    Outcomes,
+    /// Outcomes and the placement of each job.
+    Placements,
+    /// Outcomes and placements, with the schedule verified after every event and at the end.
+    Checked,
+}

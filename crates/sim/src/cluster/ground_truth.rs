@@ -1,0 +1,54 @@
+//! The run times that a replay knows and its gate does not.
+
+use std::ops::Index;
+
+use tollgate_gate::RunTimes;
+use tollgate_model::{Credits, Instant, JobId, Span};
+
+/// By slot: the truth about its job.
+#[derive(Default)]
+pub(super) struct GroundTruths(Vec<GroundTruth>);
+
+/// The truth about a job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroundTruth {
+    /// The job's place in the order of arrival.
+    pub(super) index: usize,
+    /// The run time in the record, of a job that is killed up to its limit.
+    pub(super) recorded: Span,
+    /// The same on the slowest node of the machine.
+    pub(super) on_slowest: Span,
+    /// True if the job is killed at the end of its run time.
+    pub(super) killed: bool,
+    /// False if nothing was known of the job's user at its submission.
+    pub(super) is_known: bool,
+    /// The sum of the bookings.
+    pub(super) utility: Credits,
+}
+
+impl RunTimes for GroundTruths {
+    fn run_time(&self, job: JobId, _: Instant) -> Option<Span> {
+        Some(self[job].on_slowest)
+    }
+}
+
+impl Index<JobId> for GroundTruths {
+    type Output = GroundTruth;
+
+    fn index(&self, job: JobId) -> &GroundTruth {
+        &self.0[job.index()]
+    }
+}
+
+impl GroundTruths {
+    pub(super) fn set(&mut self, job: JobId, truth: GroundTruth) {
+        if job.index() >= self.0.len() {
+            self.0.resize(job.index() + 1, truth);
+        }
+        self.0[job.index()] = truth;
+    }
+
+    pub(super) fn book(&mut self, job: JobId, amount: Credits) {
+        self.0[job.index()].utility += amount;
+    }
+}
