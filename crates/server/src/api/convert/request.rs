@@ -1,0 +1,333 @@
+//! Requests as submissions and programs.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use tollgate_client::limits::{
+    MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES, MAX_SPAN_S, MIN_SPAN_S,
+};
+use tollgate_client::resources::is_resource_name;
+use tollgate_client::timestamp::parse_iso;
+use tollgate_client::types::{JobOtherwise, JobRequest};
+use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
+use tollgate_gate::OnEviction;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_service::{
+    ArraySpec, DependencyCondition, JobDependency, NamedResources, Otherwise, Submission,
+    SubmissionOptions,
+};
+use tollgate_store::JobProgram;
+
+use crate::api::error::ApiError;
+use crate::notices::NoticeKind;
+
+/// Returns the submission of `user`: the part of a request that decisions depend on. A deadline
+/// given as an instant is left out.
+pub(in crate::api) fn submission(request: &JobRequest, user: u32) -> Result<Submission, ApiError> {
+    check_program(request)?;
+    if request.procs == 0 {
+        return Err(ApiError::field("procs", "at least 1"));
+    }
+    Ok(Submission {
+        user,
+        name: name(request)?,
+        executable: executable(request),
+        account: label("account", &request.account)?,
+        queue: label("queue", &request.queue)?,
+        procs: request.procs,
+        memory: request.memory_bytes,
+        estimate: span("estimate_s", request.estimate_s)?,
+        deadline: span("deadline_s", request.deadline_s)?,
+        budget: amount("budget", request.budget)?.map(Credits::from_f64),
+        penalty: CreditsPerSecond::from_f64(
+            amount("penalty_per_s", Some(request.penalty_per_s))?.unwrap_or(0.0),
+        ),
+        confidence: confidence(request.confidence)?,
+        retry: if request.requeue {
+            OnEviction::Requeue
+        } else {
+            OnEviction::Fail
+        },
+        reserve_for: reservation_span(request)?,
+        options: submission_options(request)?,
+    })
+}
+
+/// Returns the array and the dependencies of a request.
+fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiError> {
+    let array = request.array.as_deref().map(array_spec).transpose()?;
+    if array.is_some() && request.hold_s.is_some() {
+        return Err(ApiError::field(
+            "array",
+            "no array: a quote reserves room for one task",
+        ));
+    }
+    let named = request.output.as_deref();
+    let named = named.filter(|name| !name.contains("%a") && !name.starts_with("/dev/"));
+    if array.is_some() && named.is_some() {
+        let expected = "a name with %a: otherwise the tasks overwrite each other's output";
+        return Err(ApiError::field("output", expected));
+    }
+    let after = request.after.iter().map(|word| dependency(word));
+    let mut after: Vec<JobDependency> = after.collect::<Result<_, _>>()?;
+    if after.len() > MAX_AFTER {
+        return Err(ApiError::field("after", "at most 1000 jobs"));
+    }
+    after.sort_by_key(|earlier| {
+        (
+            earlier.job,
+            earlier.condition == DependencyCondition::AnyEnd,
+        )
+    });
+    after.dedup_by_key(|earlier| earlier.job);
+    Ok(SubmissionOptions {
+        array,
+        partial: request.partial,
+        dependencies: after,
+        held: request.held,
+        submitted: None,
+        time_limit: time_limit(request)?,
+        one_host: request.one_host,
+        host: host_name(request)?,
+        resources: resources(request)?,
+        otherwise: match request.otherwise {
+            JobOtherwise::Wait => Otherwise::Wait,
+            JobOtherwise::Run => Otherwise::Run,
+            JobOtherwise::Reject => Otherwise::Reject,
+        },
+    })
+}
+
+/// Returns the name of the host on which the job has to run.
+fn host_name(request: &JobRequest) -> Result<Option<String>, ApiError> {
+    let name = label("host", &request.host)?;
+    match name.as_deref() {
+        Some("") => Err(ApiError::field("host", "the name of a host")),
+        Some(_) | None => Ok(name),
+    }
+}
+
+/// Returns the devices and licences by name.
+fn resources(request: &JobRequest) -> Result<NamedResources, ApiError> {
+    let is_allowed = |(name, &count): (&String, &u8)| count > 0 && is_resource_name(name);
+    match request.resources.iter().all(is_allowed) {
+        true => Ok(request.resources.clone()),
+        false => {
+            let expected = "names as in gpu or gpu:a100, and at least 1 of each";
+            Err(ApiError::field("resources", expected))
+        }
+    }
+}
+
+/// Returns the time limit, which is not below the estimate.
+fn time_limit(request: &JobRequest) -> Result<Option<Span>, ApiError> {
+    let limit = span("time_limit_s", request.time_limit_s)?;
+    let estimate = span("estimate_s", request.estimate_s)?;
+    if limit
+        .zip(estimate)
+        .is_some_and(|(limit, estimate)| estimate > limit)
+    {
+        let expected = "at least the estimate: the job would be ended before it";
+        return Err(ApiError::field("time_limit_s", expected));
+    }
+    Ok(limit)
+}
+
+/// Parses task numbers: `1-1000`, `1,3,7-9`, `0-99:3%4`.
+fn array_spec(words: &str) -> Result<ArraySpec, ApiError> {
+    let expected = "numbers of tasks as in 1-1000, 1,3,7-9 or 0-99:3%4";
+    let bad = || ApiError::field("array", expected);
+    let (tasks, most) = match words.split_once('%') {
+        Some((tasks, most)) => (tasks, Some(digits(most).ok_or_else(bad)?)),
+        None => (words, None),
+    };
+    if most == Some(0) {
+        return Err(bad());
+    }
+    let tasks = tasks.parse().map_err(|_| bad())?;
+    Ok(ArraySpec {
+        tasks,
+        max_at_once: most,
+    })
+}
+
+/// Parses a dependency: `7`, `ok:7`, `any:7`.
+fn dependency(word: &str) -> Result<JobDependency, ApiError> {
+    let (need, job) = match word.split_once(':') {
+        Some(("ok", job)) => (DependencyCondition::Success, job),
+        Some(("any", job)) => (DependencyCondition::AnyEnd, job),
+        Some(_) => (DependencyCondition::Success, ""),
+        None => (DependencyCondition::Success, word),
+    };
+    let expected = "the number of a job as in 7, ok:7 or any:7";
+    let job = digits(job).ok_or_else(|| ApiError::field("after", expected))?;
+    Ok(JobDependency {
+        job,
+        condition: need,
+    })
+}
+
+/// Parses a number that consists of digits only: the standard library accepts `+7` too.
+fn digits<T: FromStr>(word: &str) -> Option<T> {
+    let plain = word.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| word.parse().ok()).flatten()
+}
+
+fn reservation_span(request: &JobRequest) -> Result<Option<Span>, ApiError> {
+    match request.hold_s {
+        Some(secs) if !(MIN_SPAN_S..=MAX_HOLD_S).contains(&secs) => Err(ApiError::field(
+            "hold_s",
+            "seconds, more than 0 and at most 3600",
+        )),
+        secs => Ok(secs.map(Span::from_secs_f64)),
+    }
+}
+
+/// Returns the given name; without one, the program's file name, cut to the maximum length.
+fn name(request: &JobRequest) -> Result<String, ApiError> {
+    let given = label("name", &request.name)?;
+    Ok(given.or_else(|| executable(request)).unwrap_or_default())
+}
+
+/// Returns the program's file name, cut to the maximum length of a name; None without a program.
+fn executable(request: &JobRequest) -> Option<String> {
+    let base = Path::new(request.command.first()?).file_name()?;
+    let base = base.to_string_lossy();
+    let sound = base.chars().filter(|letter| !letter.is_control());
+    Some(sound.take(MAX_NAME).collect())
+}
+
+/// Returns a name that the user gives.
+pub(in crate::api) fn label(
+    field: &str,
+    given: &Option<String>,
+) -> Result<Option<String>, ApiError> {
+    let is_bad =
+        |text: &String| text.chars().count() > MAX_NAME || text.chars().any(char::is_control);
+    if given.as_ref().is_some_and(is_bad) {
+        let expected = "at most 128 characters, none of them a control character";
+        return Err(ApiError::field(field, expected));
+    }
+    Ok(given.clone())
+}
+
+pub(in crate::api) fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, ApiError> {
+    let expected = "seconds, more than 0 and at most a hundred years";
+    match secs {
+        None => Ok(None),
+        Some(secs) if (MIN_SPAN_S..=MAX_SPAN_S).contains(&secs) => {
+            Ok(Some(Span::from_secs_f64(secs)))
+        }
+        Some(_) => Err(ApiError::field(field, expected)),
+    }
+}
+
+/// Returns the deadline if it is given as an instant. The span until then depends on the clock of
+/// the decision.
+pub(in crate::api) fn due(
+    deadline_at: Option<&str>,
+    deadline_s: Option<f64>,
+) -> Result<Option<Instant>, ApiError> {
+    let Some(at) = deadline_at else {
+        return Ok(None);
+    };
+    if deadline_s.is_some() {
+        let expected = "one of deadline_s and deadline_at, not both";
+        return Err(ApiError::field("deadline_at", expected));
+    }
+    let expected = "an instant as in 2026-12-01T09:00:00Z";
+    let at = parse_iso(at).map_err(|_| ApiError::field("deadline_at", expected))?;
+    Ok(Some(at))
+}
+
+fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, ApiError> {
+    match credits {
+        Some(credits) if (0.0..=MAX_CREDITS).contains(&credits) => Ok(Some(credits)),
+        Some(_) => Err(ApiError::field(
+            field,
+            "credits, not negative and at most 1e12",
+        )),
+        None => Ok(None),
+    }
+}
+
+fn confidence(probability: Option<f64>) -> Result<Option<u32>, ApiError> {
+    match probability {
+        Some(p) if (0.0..=1.0).contains(&p) => Ok(Some((p * 1e6).round() as u32)),
+        Some(_) => Err(ApiError::field(
+            "confidence",
+            "a probability, between 0 and 1",
+        )),
+        None => Ok(None),
+    }
+}
+
+/// Returns the program of a job.
+pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
+    check_program(&request)?;
+    let time_limit = time_limit(&request)?;
+    if request.command.first().is_none_or(String::is_empty) {
+        return Err(ApiError::field("command", "a program and its arguments"));
+    }
+    Ok(JobProgram {
+        argv: request.command,
+        script: request.script.map(LaunchScript::new),
+        env: request.env.into_iter().collect(),
+        dir: request.dir,
+        output: request.output,
+        umask: request.umask,
+        memory: request.memory_bytes,
+        time_limit,
+        notify: request.notify,
+        claim_key: None,
+    })
+}
+
+/// Checks the given parts of the program: a quote may leave the program out.
+fn check_program(request: &JobRequest) -> Result<(), ApiError> {
+    let has_nul = |word: &String| word.contains('\0');
+    if request.command.iter().any(has_nul) {
+        return Err(ApiError::field("command", "words without NUL bytes"));
+    }
+    let sound = |(name, value): (&String, &String)| {
+        !name.is_empty() && !name.contains('=') && !has_nul(name) && !has_nul(value)
+    };
+    if !request.env.iter().all(sound) {
+        return Err(ApiError::field(
+            "env",
+            "names without `=`, and no NUL bytes",
+        ));
+    }
+    if !request.dir.starts_with('/') || has_nul(&request.dir) {
+        return Err(ApiError::field("dir", "an absolute path"));
+    }
+    if request
+        .output
+        .as_ref()
+        .is_some_and(|path| path.is_empty() || has_nul(path))
+    {
+        return Err(ApiError::field("output", "the name of a file"));
+    }
+    if request.umask > 0o777 {
+        return Err(ApiError::field("umask", "permission bits, at most 0777"));
+    }
+    let kinds = request.notify.iter().map(|word| word.parse::<NoticeKind>());
+    let kinds: Result<Vec<NoticeKind>, _> = kinds.collect();
+    let kinds = kinds.map_err(|expected| ApiError::field("notify", &expected.to_string()))?;
+    let has_risk = kinds
+        .iter()
+        .any(|kind| matches!(kind, NoticeKind::AtRisk(_)));
+    if kinds.len() > MAX_NOTICES || (has_risk && request.array.is_some()) {
+        let expected = "at most 8 kinds, and no at-risk of an array";
+        return Err(ApiError::field("notify", expected));
+    }
+    if request.memory_bytes == Some(0) {
+        return Err(ApiError::field("memory_bytes", "at least 1"));
+    }
+    let script = request.script.as_ref();
+    if script.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {
+        let expected = format!("a text of at most {MAX_SCRIPT_BYTES} bytes");
+        return Err(ApiError::field("script", &expected));
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! Decisions and stored rows as responses.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use tollgate_client::timestamp::format_iso;
+use tollgate_client::types::{
+    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, ReasonMessage,
+    SubmitResponse, TaskRangeDecision,
+};
+use tollgate_model::{Credits, Instant, Span};
+use tollgate_service::{AdmissionState, JobPrediction};
+use tollgate_store::JobRow;
+
+/// Returns the response to a submission. `time_limit_s` is the enforced time limit.
+pub(in crate::api) fn submit_response(
+    id: Option<u64>,
+    answer: &tollgate_service::SubmitOutcome,
+    time_limit_s: Option<f64>,
+) -> SubmitResponse {
+    let (decision, price, reasons) = decision_of(&answer.admission);
+    let parts = answer.groups.iter().map(|part| {
+        let (decision, price, reasons) = decision_of(&part.admission);
+        TaskRangeDecision {
+            tasks: part.tasks.to_string(),
+            count: part.tasks.len(),
+            decision,
+            reasons,
+            price,
+        }
+    });
+    let parts: Vec<TaskRangeDecision> = parts.collect();
+    let whole = parts.iter().filter_map(|part| part.price);
+    let price = if parts.is_empty() {
+        price
+    } else {
+        price.map(|_| whole.sum())
+    };
+    SubmitResponse {
+        id,
+        decision,
+        reasons,
+        price,
+        now_at: format_iso(answer.spec.submit),
+        deadline_at: answer.spec.due().map(format_iso),
+        decided_by_at: match answer.admission {
+            AdmissionState::Waitlisted { until } => Some(format_iso(until)),
+            AdmissionState::Accepted { .. }
+            | AdmissionState::Queued
+            | AdmissionState::Unpromised(_)
+            | AdmissionState::Deferred
+            | AdmissionState::Rejected(_) => None,
+        },
+        estimate_s: answer.spec.estimate.as_secs_f64(),
+        estimate_source: answer.source.key().to_owned(),
+        time_limit_s,
+        forecast_from: answer.basis.to_string(),
+        expected: answer.prediction.as_ref().map(job_forecast),
+        offers: answer
+            .offers
+            .iter()
+            .map(|to| job_offer(answer.spec.submit, to))
+            .collect(),
+        promisable_tasks: answer.promisable,
+        held_until_at: answer.reserved_until.map(format_iso),
+        tasks: parts,
+    }
+}
+
+fn decision_of(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonMessage>) {
+    match standing {
+        AdmissionState::Accepted { price } => {
+            (JobDecision::Accepted, Some(price.as_f64()), Vec::new())
+        }
+        AdmissionState::Queued => (JobDecision::Queued, None, Vec::new()),
+        AdmissionState::Waitlisted { .. } => (JobDecision::Waitlisted, None, Vec::new()),
+        AdmissionState::Deferred => (JobDecision::Deferred, None, Vec::new()),
+        AdmissionState::Unpromised(reasons) => {
+            (JobDecision::Unpromised, None, reason_messages(reasons))
+        }
+        AdmissionState::Rejected(reasons) => {
+            (JobDecision::Rejected, None, reason_messages(reasons))
+        }
+    }
+}
+
+fn reason_messages(reasons: &[tollgate_service::RejectReason]) -> Vec<ReasonMessage> {
+    let message = |reason: &tollgate_service::RejectReason| ReasonMessage {
+        key: reason.key().to_owned(),
+        text: reason.to_string(),
+    };
+    reasons.iter().map(message).collect()
+}
+
+fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
+    JobOffer {
+        change: offer.axis.key().to_owned(),
+        deadline_at: offer.deadline.map(|deadline| format_iso(now + deadline)),
+        deadline_s: offer.deadline.map(Span::as_secs_f64),
+        budget: offer.budget.map(Credits::as_f64),
+        procs: offer.procs,
+        confidence: offer.confidence.map(|p| p.as_f64()),
+        price: offer.price.map(Credits::as_f64),
+        probability: offer.probability.map(|p| p.as_f64()),
+    }
+}
+
+/// Returns the forecast for a job.
+pub(in crate::api) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
+    JobForecast {
+        expected_start_at: format_iso(prospect.start),
+        expected_finish_at: format_iso(prospect.finish),
+        earliest_finish_at: format_iso(prospect.earliest),
+        latest_finish_at: format_iso(prospect.latest),
+        probability: prospect.probability.map(|p| p.as_f64()),
+    }
+}
+
+/// Converts a stored job of `user`.
+pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
+    let id = row.id;
+    let program = row.program;
+    let output = program.as_ref().and_then(|program| {
+        let mut name = program.output.as_ref()?.replace("%j", &id.to_string());
+        if row.array.is_none() {
+            name = name.replace("%a", &row.task.unwrap_or(0).to_string());
+        }
+        let path = Path::new(&program.dir).join(name);
+        Some(path.to_string_lossy().into_owned())
+    });
+    let time_limit = program.as_ref().and_then(|program| program.time_limit);
+    let time_limit_s = time_limit.map(Span::as_secs_f64);
+    let memory_bytes = program.as_ref().and_then(|program| program.memory);
+    JobDetails {
+        id,
+        task: row.task,
+        array: row.array.map(array_status),
+        after: row.after,
+        user_id: row.user,
+        user,
+        name: row.name,
+        account: row.account,
+        queue: row.queue,
+        exit_code: row.status.as_deref().and_then(exit_code),
+        state: row.state,
+        dir: program.as_ref().map_or_else(String::new, |p| p.dir.clone()),
+        command: program.map_or_else(Vec::new, |program| program.argv),
+        output,
+        procs: row.procs,
+        memory_bytes,
+        submitted_at: format_iso(row.submit),
+        estimate_s: row.estimate.as_secs_f64(),
+        estimate_source: row.source,
+        time_limit_s,
+        deadline_at: row.due.map(format_iso),
+        budget: row.budget.map(Credits::as_f64),
+        decided_at: row.decided.map(format_iso),
+        price: row.price.map(Credits::as_f64),
+        reasons: row.reasons,
+        probability: row.probability,
+        forecast_finish_at: row.forecast.map(format_iso),
+        promise: row.promise,
+        started_at: row.start.map(format_iso),
+        finished_at: row.finish.map(format_iso),
+        attempts: row.attempts,
+        status: row.status,
+        host: row.host,
+        run_s: row.run.map(Span::as_secs_f64),
+        cpu_s: row.cpu.map(Span::as_secs_f64),
+        peak_memory_bytes: row.peak_memory,
+    }
+}
+
+fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
+    let counts = row.counts;
+    ArrayStatus {
+        tasks: row.tasks.to_string(),
+        max_running: row.max_at_once,
+        queued: counts.queued,
+        held: counts.held,
+        running: counts.running.into(),
+        finished: counts.finished.into(),
+        cancelled: counts.cancelled.into(),
+        lost: counts.lost.into(),
+        rejected: counts.rejected.into(),
+        kept: counts.kept.into(),
+        broken: counts.broken.into(),
+        void: counts.void.into(),
+        unpromised: counts.unpromised.into(),
+    }
+}
+
+/// Returns the exit code of a status, as a shell reports it.
+fn exit_code(status: &str) -> Option<u8> {
+    let mut words = status.split(' ');
+    let number = |word: Option<&str>| word.and_then(|word| word.parse::<u8>().ok());
+    match words.next()? {
+        "exit" => number(words.next()),
+        "signal" => number(words.next()).map(|signal| signal.saturating_add(128)),
+        "not" => Some(127),
+        _ => None,
+    }
+}
+
+/// Formats a day since 1970 in UTC: `2026-12-01`.
+pub(in crate::api) fn day_text(day: i64) -> String {
+    let day = Timestamp::from_second(day * 86_400).unwrap_or(Timestamp::MAX);
+    day.strftime("%Y-%m-%d").to_string()
+}
+
+/// Converts the bookings of a user on a day.
+pub(in crate::api) fn account_entry(account: &tollgate_store::AccountRow) -> AccountEntry {
+    AccountEntry {
+        user_id: account.user,
+        day: day_text(account.day),
+        charges: account.charges.as_f64(),
+        penalties: account.penalties.as_f64(),
+        utility: (account.charges + account.penalties).as_f64(),
+    }
+}

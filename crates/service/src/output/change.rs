@@ -1,0 +1,218 @@
+//! The changes of the rows that queries read from the store.
+
+use tollgate_gate::{BookingKind, JobEnding, WorkerId};
+use tollgate_model::{AttemptId, AttemptReport, Credits, Instant, Probability, Reason, Span};
+
+use super::{RejectReason, SubmitOutcome};
+use crate::array::TaskCounts;
+use crate::command::Submission;
+use crate::promise::PromiseOutcome;
+use crate::task_ranges::TaskRanges;
+
+/// A change of the rows that queries read from the store.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowChange {
+    /// A job was submitted.
+    Submitted {
+        /// Its public number.
+        job: u64,
+        /// The submission.
+        submission: Box<Submission>,
+        /// The outcome of the submission.
+        answer: SubmitOutcome,
+    },
+    /// A job that had to wait got its admission decision.
+    Decided {
+        /// The number of the job.
+        job: u64,
+        /// The outcome.
+        answer: SubmitOutcome,
+    },
+    /// An operator let a job go beyond its user's share.
+    Granted {
+        /// The number of the job.
+        job: u64,
+        /// The user id of the operator.
+        by: u32,
+        /// The operator's reason.
+        reason: String,
+    },
+    /// A waiting job was changed by its user.
+    Altered {
+        /// The number of the job.
+        job: u64,
+        /// Its name.
+        name: String,
+        /// The estimate that decisions use.
+        estimate: Span,
+        /// Its deadline.
+        due: Option<Instant>,
+    },
+    /// A waiting job was held or released by its user.
+    Deferred {
+        /// The number of the job.
+        job: u64,
+        /// Whether the job is now held.
+        held: bool,
+    },
+    /// A job was cancelled because its predecessor did not end with success.
+    DependencyFailed {
+        /// The number of the job.
+        job: u64,
+        /// The number of the predecessor.
+        by: u64,
+    },
+    /// Tasks of an array will never run.
+    TasksDropped {
+        /// The number of the array.
+        job: u64,
+        /// The tasks.
+        tasks: TaskRanges,
+        /// The reasons for the rejection; empty if the user cancelled the tasks.
+        reasons: Vec<RejectReason>,
+    },
+    /// The set of an array's held tasks has changed.
+    HeldTasks {
+        /// The number of the array.
+        job: u64,
+        /// All tasks that are now held.
+        tasks: TaskRanges,
+    },
+    /// A started task of an array has finished.
+    TaskEnded {
+        /// The task's last attempt.
+        attempt: AttemptId,
+        /// The task's ending.
+        ending: JobEnding,
+    },
+    /// The counts of an array's tasks have changed.
+    ArrayCounts {
+        /// The number of the array.
+        job: u64,
+        /// The new counts.
+        counts: TaskCounts,
+    },
+    /// A reserved quote was claimed and is now a job.
+    Claimed {
+        /// The number of the job.
+        job: u64,
+    },
+    /// A reserved quote has expired or was cancelled.
+    Expired {
+        /// The number of the quote.
+        job: u64,
+    },
+    /// A queued job was admitted.
+    Accepted {
+        /// The number of the job.
+        job: u64,
+        /// The price.
+        price: Credits,
+    },
+    /// A promise was made to a job that had waited for it.
+    Promised {
+        /// The number of the job.
+        job: u64,
+        /// The probability of keeping it; of an array the mean over the tasks that had waited.
+        probability: Probability,
+    },
+    /// A job that had waited was rejected.
+    Rejected {
+        /// The number of the job.
+        job: u64,
+        /// The reason.
+        reason: Reason,
+    },
+    /// A job waits again, or still.
+    Queued {
+        /// The number of the job.
+        job: u64,
+    },
+    /// A job was held.
+    Held {
+        /// The number of the job.
+        job: u64,
+    },
+    /// An attempt is to run.
+    Started {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Whether its task belongs to an array.
+        of_array: bool,
+    },
+    /// The engine reported an event of an attempt.
+    AttemptReported(AttemptReport),
+    /// The work of an attempt that has ended was measured.
+    WorkMeasured {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its work.
+        work: Span,
+    },
+    /// An attempt was lost with its worker.
+    WorkerLost {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its worker.
+        worker: WorkerId,
+    },
+    /// An amount was booked.
+    Booked {
+        /// The attempt that caused the booking.
+        attempt: AttemptId,
+        /// The user id of the owner.
+        user: u32,
+        /// The kind of the booking.
+        entry: BookingKind,
+        /// The amount, positive for the provider.
+        amount: Credits,
+    },
+    /// A promise was judged: its deadline has passed, or its task has ended before.
+    PromiseEnded {
+        /// The task's last attempt; number 0 if the task has not started.
+        attempt: AttemptId,
+        /// The ending of the promise.
+        outcome: PromiseOutcome,
+        /// Whether the task belongs to an array.
+        of_array: bool,
+    },
+    /// A job has finished.
+    JobEnded {
+        /// The number of the job.
+        job: u64,
+        /// The job's ending.
+        ending: JobEnding,
+    },
+}
+
+impl RowChange {
+    /// Returns the public number of the change's job.
+    pub const fn job(&self) -> u64 {
+        match self {
+            Self::Submitted { job, .. }
+            | Self::Decided { job, .. }
+            | Self::Altered { job, .. }
+            | Self::Granted { job, .. }
+            | Self::Deferred { job, .. }
+            | Self::DependencyFailed { job, .. }
+            | Self::TasksDropped { job, .. }
+            | Self::HeldTasks { job, .. }
+            | Self::ArrayCounts { job, .. }
+            | Self::Claimed { job }
+            | Self::Expired { job }
+            | Self::Accepted { job, .. }
+            | Self::Promised { job, .. }
+            | Self::Rejected { job, .. }
+            | Self::Queued { job }
+            | Self::Held { job }
+            | Self::JobEnded { job, .. } => *job,
+            Self::TaskEnded { attempt, .. }
+            | Self::WorkMeasured { attempt, .. }
+            | Self::WorkerLost { attempt, .. }
+            | Self::Started { attempt, .. }
+            | Self::PromiseEnded { attempt, .. }
+            | Self::Booked { attempt, .. } => attempt.job,
+            Self::AttemptReported(report) => report.attempt.job,
+        }
+    }
+}
