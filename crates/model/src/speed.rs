@@ -53,6 +53,16 @@ impl NodeSpeed {
         Span::from_secs_f64(reference.as_secs_f64() / self.0).max(Span::TICK)
     }
 
+    /// Returns the seconds that work of `reference_s` seconds on the reference node takes here, not rounded.
+    #[inline]
+    pub fn seconds_for(self, reference_s: f64) -> f64 {
+        // On nearly all nodes of nearly all machines there is nothing to divide.
+        if self.0 == 1.0 {
+            return reference_s;
+        }
+        reference_s / self.0
+    }
+
     /// Returns the time that the work done here in `time` takes on the reference node, rounded down to a
     /// microsecond, so that [`NodeSpeed::time_for`] of it is at most `time`.
     pub fn work_within(self, time: Span) -> Span {

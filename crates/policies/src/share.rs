@@ -436,6 +436,10 @@ impl NodeAdmission for ShareAdmission {
         self.loads[node.index()].set(view.node(node), &self.settings);
     }
 
+    fn update_after_shares(&mut self, view: View<'_>, node: NodeId) {
+        self.loads[node.index()].set_after_shares(view.node(node), &self.settings);
+    }
+
     fn check(&self, view: View<'_>, id: NodeId) -> Result<(), InvariantViolation> {
         if needs_update(view, id) {
             return Ok(());

@@ -55,9 +55,14 @@ pub trait NodeAdmission: Clone + Debug + Send + 'static {
     /// Makes room in the index for this number of nodes; new nodes have no tasks.
     fn resize(&mut self, n_nodes: usize);
 
-    /// Updates the index for a node, which may stand for others: its shares were just set, or have been set
+    /// Updates the index for a node, which may stand for others: its rates were just set, or have been set
     /// as those of a node that stood for it.
     fn update(&mut self, view: View<'_>, node: NodeId);
+
+    /// Updates the index for a node whose shares were just set by [`NodeAdmission::shares`].
+    fn update_after_shares(&mut self, view: View<'_>, node: NodeId) {
+        self.update(view, node);
+    }
 
     /// Checks that the index has a node as the state has it.
     ///
@@ -96,7 +101,7 @@ impl<A: NodeAdmission> TimeSharedPolicy<A> {
             .admission
             .shares(view.node(node), view.now, &known, only);
         cx.set_shares(node, share, mark);
-        self.admission.update(cx.view(), node);
+        self.admission.update_after_shares(cx.view(), node);
         if cx.is_rigid() {
             self.uncoupled.push(node);
         }

@@ -291,10 +291,12 @@ impl<'a> ClusterSim<'a> {
         }
         self.outcomes.add(index);
         let told = self.told(index, &arrival);
+        let on_slowest = self.slowest.time_for(arrival.runtime);
         let truth = GroundTruth {
             index,
             recorded: arrival.runtime,
-            on_slowest: self.slowest.time_for(arrival.runtime),
+            on_slowest,
+            on_slowest_s: on_slowest.as_secs_f64(),
             killed,
             is_known: told.is_known,
             utility: Credits::ZERO,

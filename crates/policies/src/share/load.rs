@@ -7,7 +7,7 @@
 //! at a time.
 
 use tollgate_model::Instant;
-use tollgate_policy::Node;
+use tollgate_policy::{Node, NodeTask};
 
 use super::settings::ShareParams;
 use super::weights::ShareRegime;
@@ -61,8 +61,38 @@ impl ShareCurves {
 }
 
 impl NodeLoad {
-    /// Derives the load of a node whose shares or rates were just set.
+    /// Derives the load of a node whose rates were just set. Its shares may have been set earlier.
     pub(super) fn set(&mut self, node: &Node, settings: &ShareParams) {
+        let since = node.since();
+        self.set_by(node, settings, |task| {
+            weights::share_and_regime(settings, task, task.work, since)
+        });
+    }
+
+    /// Derives the load of a node whose shares were just set.
+    pub(super) fn set_after_shares(&mut self, node: &Node, settings: &ShareParams) {
+        if node.has_preemption_cost() {
+            // A task may have lost work since, which changes the share that it needs.
+            return self.set(node, settings);
+        }
+        let since = node.since();
+        self.set_by(node, settings, |task| {
+            let work_left = task.estimate - task.work;
+            (
+                task.share,
+                ShareRegime::of(work_left, task.due.since(since)),
+            )
+        });
+    }
+
+    /// Derives the load of a node whose rates were just set, on which each task needs this share now and
+    /// follows this law. The work left is share x time left.
+    fn set_by(
+        &mut self,
+        node: &Node,
+        settings: &ShareParams,
+        share_and_regime: impl Fn(&NodeTask) -> (f64, ShareRegime),
+    ) {
         let mut curves = std::mem::take(&mut self.curves);
         curves.clear();
         let now = node.since().as_micros() as f64;
@@ -76,10 +106,7 @@ impl NodeLoad {
             let mut cells = ShareCurves::ZERO;
             for (lane, task) in tasks.iter().enumerate() {
                 let due = task.due.as_micros() as f64;
-                // The share that the task needs now, which may have been set earlier. The work left is
-                // share x time left.
-                let (share, regime) =
-                    weights::share_and_regime(settings, task, task.work, node.since());
+                let (share, regime) = share_and_regime(task);
                 let (constant, numerator, due) = match regime {
                     ShareRegime::Regular => {
                         let lead = task.rate - share;
@@ -214,7 +241,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use tollgate_model::{JobId, JobSpec, Sla, Span, UserId};
-    use tollgate_policy::NodeTask;
 
     /// A task: its estimate and deadline in seconds.
     type Task = (i64, Option<i64>);

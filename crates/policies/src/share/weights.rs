@@ -1,6 +1,6 @@
 //! The share of a task, and its change when the task outlives its estimate or its deadline.
 
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 use tollgate_policy::{NodeTask, ParameterEnum, TOLERANCE_S};
 
 use super::settings::ShareParams;
@@ -50,8 +50,10 @@ pub(super) enum ShareRegime {
 }
 
 impl ShareRegime {
-    fn of(work_left: f64, time_left: f64) -> Self {
-        if time_left <= TOLERANCE_S {
+    /// Returns the law of a task with this work left, in seconds, and this time to its deadline.
+    #[inline]
+    pub(super) fn of(work_left: f64, time_left: Span) -> Self {
+        if time_left <= Span::TICK {
             Self::Expired
         } else if work_left <= TOLERANCE_S {
             Self::Overrun
@@ -75,7 +77,7 @@ pub(super) fn share_and_regime(
     now: Instant,
 ) -> (f64, ShareRegime) {
     let (work_left, time_left) = (task.estimate - work, task.time_left(now));
-    let regime = ShareRegime::of(work_left, time_left);
+    let regime = ShareRegime::of(work_left, task.due.since(now));
     let share = match regime {
         ShareRegime::Expired => settings.expired.share(task.requested, time_left),
         ShareRegime::Overrun => settings.overrun.share(task.requested, time_left),

@@ -55,6 +55,11 @@ impl Node {
         self.speed
     }
 
+    /// Returns true if tasks lose work when they resume, which setting their rates does.
+    pub fn has_preemption_cost(&self) -> bool {
+        self.preemption_cost > 0.0
+    }
+
     /// Returns true if equal tasks that start on both nodes stay equal.
     pub(super) fn is_equipped_like(&self, other: &Self) -> bool {
         self.memory == other.memory
@@ -159,7 +164,7 @@ impl Node {
         for task in &mut self.tasks {
             task.work = task.work_after(elapsed_s);
         }
-        if self.preemption_cost > 0.0 {
+        if self.has_preemption_cost() {
             for task in &mut self.tasks {
                 task.note_progress();
             }
@@ -172,18 +177,14 @@ impl Node {
         share: impl Fn(&NodeTask) -> f64,
         mark: impl Fn(&NodeTask) -> f64,
     ) -> Option<Instant> {
-        self.total = 0.0;
+        let (mut total, n_tasks) = (0.0, self.tasks.len());
         for task in &mut self.tasks {
-            task.share = share(task);
-            assert!(
-                task.share >= 0.0,
-                "the share of {:?} is {}",
-                task.job,
-                task.share
-            );
-            self.total += task.share;
+            let share = share(task);
+            assert!(share >= 0.0, "the share of {:?} is {share}", task.job);
+            task.share = share;
+            total += share;
         }
-        let (total, n_tasks) = (self.total, self.tasks.len());
+        self.total = total;
         let mut next = NextChange::after(self.since);
         for task in &mut self.tasks {
             task.set_rate(part(task.share, total, n_tasks));

@@ -18,6 +18,8 @@ pub(super) struct GroundTruth {
     pub(super) recorded: Span,
     /// The same on the slowest node of the machine.
     pub(super) on_slowest: Span,
+    /// The same in seconds.
+    pub(super) on_slowest_s: f64,
     /// True if the job is killed at the end of its run time.
     pub(super) killed: bool,
     /// False if nothing was known of the job's user at its submission.
@@ -29,6 +31,10 @@ pub(super) struct GroundTruth {
 impl RunTimes for GroundTruths {
     fn run_time(&self, job: JobId, _: Instant) -> Option<Span> {
         Some(self[job].on_slowest)
+    }
+
+    fn run_time_s(&self, job: JobId, _: Instant) -> Option<f64> {
+        Some(self[job].on_slowest_s)
     }
 }
 
