@@ -7,13 +7,16 @@
 //! | [`environment`](FederationEnvironment) | the truth: speeds, and waits as they change |
 //! | [`dispatch`] | eq. (5): the probability that a proxy starts |
 //! | `site` | a site's queue and its running proxies |
+//! | `agenda` | the ticks in which each site changes |
 //! | [`policy`](MigrationDecider) | the decision on moves: a policy, or the bound that knows the truth |
 //! | [`run`] | a run, tick by tick |
 //!
 //! The order of a tick: waits are redrawn if due; runs end, and each ended proxy is pending again;
 //! at each site every pending proxy draws once; every running proxy, including the newly dispatched
-//! ones, produces; the sites are sampled, and a migration round is held.
+//! ones, produces; the sites are sampled, and a migration round is held. A site is simulated only in
+//! ticks in which it can change.
 
+mod agenda;
 pub mod dispatch;
 mod environment;
 mod policy;

@@ -3,7 +3,7 @@
 use super::settings::{DonorRule, MigrationParams, SiteValuation};
 
 /// The score of a site in a round.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SiteScore {
     /// The site's value: proxies go to the highest.
     pub value: f64,
@@ -35,47 +35,49 @@ pub fn choose(settings: &MigrationParams, sites: &[SiteScore]) -> Option<ProxyMo
     if settings.value == SiteValuation::Nothing {
         return None;
     }
-    let (to, best) = first_highest(sites)?;
-    let mut passed = None;
-    loop {
-        let (from, donor) = lowest_after(sites, passed)?;
-        let first = passed.is_none();
-        let too_alike = first && best.value < donor.value * settings.stop;
-        if donor.value >= best.value || too_alike {
-            return None;
-        }
-        if donor.pending > settings.keep && !(settings.guard && would_lose(settings, donor, best)) {
-            return Some(ProxyMove { from, to });
-        }
-        match settings.donor {
-            DonorRule::Lowest => return None,
-            DonorRule::NextLowest => passed = Some((donor.value, from)),
+    let (from, to) = extremes(sites)?;
+    let (lowest, best) = (&sites[from], &sites[to]);
+    if lowest.value >= best.value || best.value < lowest.value * settings.stop {
+        return None;
+    }
+    let gives = |donor: &SiteScore| {
+        donor.pending > settings.keep && !(settings.guard && would_lose(settings, donor, best))
+    };
+    let from = match settings.donor {
+        DonorRule::Lowest => gives(lowest).then_some(from),
+        DonorRule::NextLowest => first_lowest(sites, best.value, gives),
+    };
+    from.map(|from| ProxyMove { from, to })
+}
+
+/// Returns the places of the lowest and of the highest value, of equal values the first.
+fn extremes(sites: &[SiteScore]) -> Option<(usize, usize)> {
+    let value = |site: &SiteScore| site.value;
+    let first = value(sites.first()?);
+    // The values first and their places then: a loop over both would branch on each comparison.
+    let (mut lowest, mut highest) = (first, first);
+    for value in sites.iter().map(value) {
+        lowest = if value < lowest { value } else { lowest };
+        highest = if value > highest { value } else { highest };
+    }
+    let place = |sought: f64| sites.iter().position(|site| value(site) == sought);
+    Some((place(lowest)?, place(highest)?))
+}
+
+/// Returns the place of the lowest value below `limit` among the sites that give, of equal values
+/// the first.
+fn first_lowest(
+    sites: &[SiteScore],
+    limit: f64,
+    gives: impl Fn(&SiteScore) -> bool,
+) -> Option<usize> {
+    let (mut lowest, mut from) = (limit, None);
+    for (at, site) in sites.iter().enumerate() {
+        if site.value < lowest && gives(site) {
+            (lowest, from) = (site.value, Some(at));
         }
     }
-}
-
-fn first_highest(sites: &[SiteScore]) -> Option<(usize, &SiteScore)> {
-    let places = sites.iter().enumerate();
-    places.reduce(|best, next| {
-        let better = next.1.value > best.1.value;
-        if better { next } else { best }
-    })
-}
-
-/// Returns the site of the lowest value after `passed`, ordered by value and index.
-fn lowest_after(sites: &[SiteScore], passed: Option<(f64, usize)>) -> Option<(usize, &SiteScore)> {
-    let after = |at: usize, site: &SiteScore| match passed {
-        None => true,
-        Some((value, place)) => site.value > value || (site.value == value && at > place),
-    };
-    let left = sites
-        .iter()
-        .enumerate()
-        .filter(|(at, site)| after(*at, site));
-    left.reduce(|lowest, next| {
-        let lower = next.1.value < lowest.1.value;
-        if lower { next } else { lowest }
-    })
+    from
 }
 
 /// Returns true if the newest proxy of `donor` would do less at `best` than at its present site: at
@@ -101,6 +103,7 @@ impl SiteScore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn sites(of: &[(f64, u32)]) -> Vec<SiteScore> {
         of.iter()
@@ -149,6 +152,53 @@ mod tests {
             Some(ProxyMove { from: 1, to: 0 })
         );
         assert_eq!(choose(&NEXT, &sites(&[(9.0, 9), (1.0, 1)])), None);
+    }
+
+    /// The rule, site by site from the lowest up.
+    fn choose_one_by_one(settings: &MigrationParams, sites: &[SiteScore]) -> Option<ProxyMove> {
+        let mut order: Vec<usize> = (0..sites.len()).collect();
+        order.sort_by(|&a, &b| sites[a].value.total_cmp(&sites[b].value));
+        let highest = sites[*order.last()?].value;
+        let to = sites.iter().position(|site| site.value == highest)?;
+        if highest < sites[order[0]].value * settings.stop {
+            return None;
+        }
+        let below = order
+            .into_iter()
+            .take_while(|&at| sites[at].value < highest);
+        let tried = match settings.donor {
+            DonorRule::Lowest => 1,
+            DonorRule::NextLowest => sites.len(),
+        };
+        let gives = |&at: &usize| {
+            let loses = sites[to].arriving(settings) < sites[at].staying(settings);
+            sites[at].pending > settings.keep && !(settings.guard && loses)
+        };
+        let from = below.take(tried).find(gives)?;
+        Some(ProxyMove { from, to })
+    }
+
+    proptest! {
+        #[test]
+        fn choice_is_that_of_going_up_from_the_lowest_site(
+            of in prop::collection::vec((-3i32..6, 0u32..4, 0u32..9, 0u32..9), 0..12),
+            next: bool,
+            guard: bool,
+            keep in 0u32..3,
+            stop in 1.0..2.0f64,
+        ) {
+            let score = |&(value, pending, wait, newest): &(i32, u32, u32, u32)| SiteScore {
+                value: value.into(),
+                flops: 1.0 + f64::from(value).abs(),
+                wait: wait.into(),
+                pending,
+                newest,
+            };
+            let sites: Vec<SiteScore> = of.iter().map(score).collect();
+            let donor = if next { DonorRule::NextLowest } else { DonorRule::Lowest };
+            let settings = MigrationParams { donor, guard, keep, stop, ..PAPER };
+            prop_assert_eq!(choose(&settings, &sites), choose_one_by_one(&settings, &sites));
+        }
     }
 
     #[test]

@@ -24,13 +24,12 @@ pub struct SiteObservation {
 
 /// The estimator of one site's value from the site's own measurements. It is notified of each
 /// dispatched proxy ([`SiteEstimator::record_start`]), and sampled once per tick
-/// ([`SiteEstimator::sample`]).
+/// ([`SiteEstimator::sample`]), apart from [`SiteEstimator::steady_ticks`].
 #[derive(Clone, Debug)]
 pub struct SiteEstimator {
     settings: MigrationParams,
-    /// Eq. (3) over the latest ticks, as a ring; [`SiteEstimator::latest`] is the newest.
+    /// Eq. (3) over the ticks before the latest, oldest first.
     adjusted: Vec<f64>,
-    latest: usize,
     wait: Option<f64>,
 }
 
@@ -40,7 +39,6 @@ impl SiteEstimator {
         Self {
             settings,
             adjusted: Vec::new(),
-            latest: 0,
             wait: None,
         }
     }
@@ -72,6 +70,22 @@ impl SiteEstimator {
             wait,
             pending: sighting.pending,
             newest: sighting.newest,
+        }
+    }
+
+    /// Returns the number of ticks after this one that need no sample as long as no proxy at the site
+    /// is dispatched, ends, arrives or leaves: the score would stay the same but for
+    /// [`SiteScore::newest`].
+    pub fn steady_ticks(&self, sighting: &SiteObservation) -> u32 {
+        match self.settings.value {
+            SiteValuation::Nothing => u32::MAX,
+            SiteValuation::Liability => 0,
+            SiteValuation::Rate if sighting.pending == 0 => u32::MAX,
+            SiteValuation::Rate => {
+                // The wait changes once the oldest proxy has waited longer than the measured wait.
+                let seen = self.wait.unwrap_or(self.settings.first_wait);
+                (seen as u32).saturating_sub(sighting.oldest)
+            }
         }
     }
 
@@ -126,16 +140,15 @@ impl SiteEstimator {
             SpeedTerm::Neither => (1.0, 1.0),
         };
         let adjusted = sighting.size * (gain * running - cost * pending);
-        let history = self.settings.history as usize;
-        if self.adjusted.len() < history {
+        let value = liability_adjusted(adjusted, &self.adjusted);
+        let older = self.settings.history as usize - 1;
+        if self.adjusted.len() < older {
             self.adjusted.push(adjusted);
-            self.latest = self.adjusted.len() - 1;
-        } else {
-            self.latest = (self.latest + 1) % history;
-            self.adjusted[self.latest] = adjusted;
+        } else if older > 0 {
+            self.adjusted.copy_within(1.., 0);
+            self.adjusted[older - 1] = adjusted;
         }
-        let (older, newer) = self.adjusted.split_at(self.latest + 1);
-        liability_adjusted(older.iter().rev().chain(newer.iter().rev()).copied())
+        value
     }
 }
 
@@ -164,16 +177,20 @@ fn probability_fewer_than(limit: u32, all: u32, part: f64) -> f64 {
     chance.clamp(0.0, 1.0)
 }
 
-/// Returns eq. (4) of Walker 2009: the sum of adjusted throughputs (eq. 3), newest first, the n-th
-/// divided by n.
-pub fn liability_adjusted(newest_first: impl Iterator<Item = f64>) -> f64 {
-    let mut place = 0.0;
-    newest_first
-        .map(|adjusted| {
-            place += 1.0;
-            adjusted / place
-        })
-        .sum()
+/// Returns eq. (4) of Walker 2009: the sum of adjusted throughputs (eq. 3), the n-th newest divided
+/// by n, beginning with the newest.
+pub fn liability_adjusted(newest: f64, oldest_first: &[f64]) -> f64 {
+    let mut sum = newest;
+    let mut place = 2.0;
+    // Divisions take longer than anything else here, and processors divide two numbers at once.
+    let mut pairs = oldest_first.rchunks_exact(2);
+    for pair in pairs.by_ref() {
+        let terms = [pair[1] / place, pair[0] / (place + 1.0)];
+        sum = sum + terms[0] + terms[1];
+        place += 2.0;
+    }
+    let oldest = pairs.remainder().iter().map(|oldest| oldest / place);
+    oldest.fold(sum, |sum, term| sum + term)
 }
 
 #[cfg(test)]

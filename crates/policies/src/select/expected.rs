@@ -12,6 +12,7 @@ use tollgate_policy::RandomSource;
 
 use self::learned::LearnedRates;
 use super::login_log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
+use super::recency_lists::RecencyLists;
 use super::{ComputerGroup, ComputerPool, Occupant, SelectPolicy};
 
 /// The measure of a task's expected cost.
@@ -56,6 +57,8 @@ pub struct ExpectedCostSelect {
     /// The assumed length of a task, in hours.
     length_h: f64,
     rates: LoginRates,
+    /// By group: the free computers, the most recently left first.
+    free_by_recency: RecencyLists,
     /// The minute of the clock to which `costs` belongs. Costs are computed once per minute,
     /// because rates hardly change within a minute.
     minute: Option<i64>,
@@ -105,6 +108,7 @@ impl ExpectedCostSelect {
                 LoginKnowledge::Record(log) => LoginRates::Record(rates_by_hour(log)),
                 LoginKnowledge::Learned => LoginRates::Learned(LearnedRates::new(pool)),
             },
+            free_by_recency: RecencyLists::new(pool.groups(), pool.computers().len()),
             minute: None,
             costs: Vec::new(),
         }
@@ -197,7 +201,7 @@ impl SelectPolicy for ExpectedCostSelect {
             if best.is_some_and(|(least, _)| cost >= least) {
                 continue;
             }
-            let Some(node) = pool.last_freed(number) else {
+            let Some(node) = self.free_by_recency.first(number) else {
                 continue;
             };
             let cost = match self.cost {
@@ -213,12 +217,14 @@ impl SelectPolicy for ExpectedCostSelect {
     }
 
     fn taken(&mut self, node: NodeId, by: Occupant, now: Instant) {
+        self.free_by_recency.remove(node);
         if let (LoginRates::Learned(learned), Occupant::User) = (&mut self.rates, by) {
             learned.record_login(node, now);
         }
     }
 
     fn freed(&mut self, node: NodeId, by: Occupant, now: Instant) {
+        self.free_by_recency.push(node);
         if let (LoginRates::Learned(learned), Occupant::User) = (&mut self.rates, by) {
             learned.record_logout(node, now);
         }

@@ -2,8 +2,6 @@
 
 use tollgate_model::{Instant, NodeId, Power, Span};
 
-use super::recency_lists::RecencyLists;
-
 /// A computer on the campus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CampusComputer {
@@ -29,16 +27,19 @@ pub struct ComputerGroup {
 pub struct ComputerPool {
     computers: Vec<CampusComputer>,
     groups: Vec<ComputerGroup>,
-    group_of: Vec<u32>,
-    /// By group: the free computers, the most recently left first.
-    free_by_recency: RecencyLists,
     /// Free computers in arbitrary order.
     free: Vec<NodeId>,
-    /// Index of a computer in `free`; [`TAKEN`] if it is not free.
-    place: Vec<u32>,
-    /// The instant at which the computer was freed or taken; None if it was never used.
-    since: Vec<Option<Instant>>,
+    occupancy: Vec<ComputerOccupancy>,
     stays_awake: Span,
+}
+
+/// The occupancy of a computer.
+#[derive(Clone, Copy, Debug)]
+struct ComputerOccupancy {
+    /// Index of the computer in `free`; [`TAKEN`] if it is not free.
+    place: u32,
+    /// The instant at which the computer was freed or taken; None if it was never used.
+    since: Option<Instant>,
 }
 
 const TAKEN: u32 = u32::MAX;
@@ -48,31 +49,26 @@ impl ComputerPool {
     /// `stays_awake`.
     pub fn new(computers: Vec<CampusComputer>, stays_awake: Span) -> Self {
         let mut groups: Vec<ComputerGroup> = Vec::new();
-        let mut group_of = Vec::with_capacity(computers.len());
         for (node, computer) in (0..).map(NodeId).zip(&computers) {
-            let same = |group: &ComputerGroup| {
+            let same = |group: &&mut ComputerGroup| {
                 group.cluster == computer.cluster && group.power == computer.power
             };
-            let group = groups.iter().position(same).unwrap_or_else(|| {
-                groups.push(ComputerGroup {
+            match groups.iter_mut().find(same) {
+                Some(group) => group.members.push(node),
+                None => groups.push(ComputerGroup {
                     cluster: computer.cluster,
                     power: computer.power,
-                    members: Vec::new(),
-                });
-                groups.len() - 1
-            });
-            groups[group].members.push(node);
-            group_of.push(group as u32);
+                    members: vec![node],
+                }),
+            }
         }
-        let len = computers.len();
+        let nodes = 0..computers.len() as u32;
+        let unused = |place| ComputerOccupancy { place, since: None };
         Self {
-            free_by_recency: RecencyLists::new(&groups, len),
-            free: (0..len as u32).map(NodeId).collect(),
-            place: (0..len as u32).collect(),
-            since: vec![None; len],
+            free: nodes.clone().map(NodeId).collect(),
+            occupancy: nodes.map(unused).collect(),
             computers,
             groups,
-            group_of,
             stays_awake,
         }
     }
@@ -89,7 +85,7 @@ impl ComputerPool {
 
     /// Returns true if a computer is free.
     pub fn is_free(&self, node: NodeId) -> bool {
-        self.place[node.index()] != TAKEN
+        self.occupancy[node.index()].place != TAKEN
     }
 
     /// Returns all groups of equal computers.
@@ -97,21 +93,16 @@ impl ComputerPool {
         &self.groups
     }
 
-    /// Returns the most recently left free computer of a group; None if no computer of the group is
-    /// free.
-    pub fn last_freed(&self, group: usize) -> Option<NodeId> {
-        self.free_by_recency.first(group)
-    }
-
     /// Returns the instant at which a free computer was last left or a taken one was taken; None if
     /// it was never used.
     pub fn since(&self, node: NodeId) -> Option<Instant> {
-        self.since[node.index()]
+        self.occupancy[node.index()].since
     }
 
     /// Returns true if a free computer is still awake at `now`.
     pub fn is_awake(&self, node: NodeId, now: Instant) -> bool {
-        self.since[node.index()].is_some_and(|since| now.since(since) < self.stays_awake)
+        self.since(node)
+            .is_some_and(|since| now.since(since) < self.stays_awake)
     }
 
     /// Returns how long an unused computer stays awake.
@@ -125,14 +116,15 @@ impl ComputerPool {
     /// If the computer is not free: the caller must know.
     pub fn take(&mut self, node: NodeId, now: Instant) {
         assert!(self.is_free(node), "computer {} is taken twice", node.0);
-        let place = self.place[node.index()] as usize;
-        self.free.swap_remove(place);
-        if let Some(moved) = self.free.get(place) {
-            self.place[moved.index()] = place as u32;
+        let taken = ComputerOccupancy {
+            place: TAKEN,
+            since: Some(now),
+        };
+        let place = std::mem::replace(&mut self.occupancy[node.index()], taken).place;
+        self.free.swap_remove(place as usize);
+        if let Some(moved) = self.free.get(place as usize) {
+            self.occupancy[moved.index()].place = place;
         }
-        self.place[node.index()] = TAKEN;
-        self.free_by_recency.remove(node);
-        self.since[node.index()] = Some(now);
     }
 
     /// Releases a taken computer.
@@ -141,10 +133,10 @@ impl ComputerPool {
     /// If the computer was not taken.
     pub fn release(&mut self, node: NodeId, now: Instant) {
         assert!(!self.is_free(node), "computer {} is freed twice", node.0);
-        self.place[node.index()] = self.free.len() as u32;
+        self.occupancy[node.index()] = ComputerOccupancy {
+            place: self.free.len() as u32,
+            since: Some(now),
+        };
         self.free.push(node);
-        let group = self.group_of[node.index()];
-        self.free_by_recency.push(group as usize, node);
-        self.since[node.index()] = Some(now);
     }
 }

@@ -11,7 +11,8 @@ pub(super) struct RecencyLists {
     /// By computer: its neighbours. Behind the computers one more by group, the head of its list, which is
     /// linked to the first and the last computer, or to itself if the list is empty.
     links: Vec<RecencyLink>,
-    computers: usize,
+    /// By computer: its group.
+    group_of: Vec<u32>,
 }
 
 /// The neighbours in a list.
@@ -30,11 +31,12 @@ impl RecencyLists {
         };
         let mut lists = Self {
             links: (0..computers + groups.len()).map(alone).collect(),
-            computers,
+            group_of: vec![0; computers],
         };
-        for (number, group) in groups.iter().enumerate() {
+        for (number, group) in (0..).zip(groups) {
             for node in &group.members {
-                lists.push(number, *node);
+                lists.group_of[node.index()] = number;
+                lists.push(*node);
             }
         }
         lists
@@ -42,13 +44,14 @@ impl RecencyLists {
 
     /// Returns the computer that was added last to the list of a group and is still in it.
     pub(super) fn first(&self, group: usize) -> Option<NodeId> {
-        let first = self.links[self.computers + group].older;
-        ((first as usize) < self.computers).then_some(NodeId(first))
+        let computers = self.group_of.len();
+        let first = self.links[computers + group].older;
+        ((first as usize) < computers).then_some(NodeId(first))
     }
 
-    /// Adds a computer that is in no list.
-    pub(super) fn push(&mut self, group: usize, node: NodeId) {
-        let head = self.computers + group;
+    /// Adds a computer, which is in no list, to the list of its group.
+    pub(super) fn push(&mut self, node: NodeId) {
+        let head = self.group_of.len() + self.group_of[node.index()] as usize;
         let second = self.links[head].older;
         self.links[node.index()] = RecencyLink {
             newer: head as u32,
@@ -93,7 +96,7 @@ mod tests {
                     }
                     None => {
                         plain[group].push(node);
-                        lists.push(group, node);
+                        lists.push(node);
                     }
                 }
                 for (group, plain) in plain.iter().enumerate() {

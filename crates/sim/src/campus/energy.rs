@@ -17,10 +17,19 @@ pub(super) struct EnergyMeter {
 struct ComputerStateTimes {
     active: Span,
     idle: Span,
-    /// The instant since which the computer is unused; None if it was never used.
-    idle_since: Option<Instant>,
-    /// The instant since which the computer is in use.
-    active_since: Option<Instant>,
+    use_now: ComputerUse,
+}
+
+/// The present use of a computer.
+#[derive(Clone, Copy, Debug, Default)]
+enum ComputerUse {
+    /// The computer was never used.
+    #[default]
+    Never,
+    /// A user or a task is there since then.
+    Used(Instant),
+    /// The computer was left then.
+    Left(Instant),
 }
 
 impl EnergyMeter {
@@ -54,21 +63,21 @@ impl EnergyMeter {
 
 impl ComputerStateTimes {
     fn arrival(&mut self, now: Instant, stays_awake: Span) {
-        if let Some(left) = self.idle_since.take() {
+        if let ComputerUse::Left(left) = self.use_now {
             self.idle += now.since(left).min(stays_awake);
         }
-        self.active_since = Some(now);
+        self.use_now = ComputerUse::Used(now);
     }
 
     fn departure(&mut self, now: Instant) {
-        if let Some(came) = self.active_since.take() {
+        if let ComputerUse::Used(came) = self.use_now {
             self.active += now.since(came);
         }
-        self.idle_since = Some(now);
+        self.use_now = ComputerUse::Left(now);
     }
 
     fn close(&mut self, end: Instant, stays_awake: Span) {
-        if self.active_since.is_some() {
+        if let ComputerUse::Used(_) = self.use_now {
             self.departure(end);
         }
         self.arrival(end, stays_awake);

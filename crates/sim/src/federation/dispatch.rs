@@ -57,6 +57,23 @@ impl DispatchHazards {
         self.early[left as usize]
     }
 
+    /// Lets a proxy with the rest `variate` draw `draws` times, all before the average wait is
+    /// reached, the first time with `left` ticks left. Returns the number of draws that did not
+    /// dispatch the proxy, and the rest of its variate: negative if a draw dispatched it.
+    pub(super) fn early_draws(&self, left: u32, draws: u32, mut variate: f64) -> (u32, f64) {
+        let mut survived = 0;
+        // No branch on whether the proxy is dispatched, which nothing foretells. Further draws leave
+        // a negative rest negative.
+        for hazard in self.early[(left + 1 - draws) as usize..=left as usize]
+            .iter()
+            .rev()
+        {
+            variate -= hazard;
+            survived += u32::from(variate >= 0.0);
+        }
+        (survived, variate)
+    }
+
     pub(super) fn due(&self, running: u32) -> f64 {
         self.due[running as usize]
     }

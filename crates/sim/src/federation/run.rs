@@ -3,6 +3,7 @@
 use rand_pcg::Pcg64Mcg;
 use tollgate_policies::migrate::{SiteEstimator, SiteScore, choose};
 
+use super::agenda::SiteAgenda;
 use super::dispatch::DispatchHazards;
 use super::environment::FederationEnvironment;
 use super::policy::{MigrationDecider, expected_waits, true_score};
@@ -72,9 +73,13 @@ struct FederationSim<'a> {
     /// The true expected wait by average wait, for the bound.
     expected: Vec<f64>,
     sites: Vec<SimulatedSite>,
+    /// The ticks in which each site changes.
+    agenda: SiteAgenda,
+    /// By site: the number of user jobs done in a tick.
+    production: Vec<f64>,
+    jobs_per_tick: f64,
     meters: Vec<SiteEstimator>,
-    /// The present average wait of each site.
-    waits: Vec<u32>,
+    /// By site: the score at the end of the tick.
     standings: Vec<SiteScore>,
     outcome: FederationOutcome,
 }
@@ -98,54 +103,77 @@ impl<'a> FederationSim<'a> {
             expected: expected_waits(setup.wait.1),
             sites,
             meters: vec![SiteEstimator::new(*decider.settings()); setup.sites],
-            waits: vec![0; setup.sites],
-            standings: Vec::with_capacity(setup.sites),
+            agenda: SiteAgenda::new(setup.sites, setup.ticks),
+            production: vec![0.0; setup.sites],
+            jobs_per_tick: setup.jobs_per_tick(),
+            standings: vec![SiteScore::default(); setup.sites],
             outcome: FederationOutcome::default(),
         }
     }
 
     fn tick(&mut self, tick: u32) {
         if self.environment.changes(tick) {
-            for (site, wait) in self.waits.iter_mut().enumerate() {
-                *wait = self.environment.wait(site, tick);
+            self.change_waits(tick);
+        }
+        for part in self.agenda.parts(tick) {
+            for at in self.agenda.part(part) {
+                self.visit(at, tick);
             }
         }
-        for (at, site) in self.sites.iter_mut().enumerate() {
-            let draws = DispatchTick {
-                setup: self.setup,
-                hazards: &self.hazards,
-                tick,
-                wait: self.waits[at],
-            };
-            site.end_runs(tick, &mut self.random);
-            let before = site.running();
-            site.dispatch(&draws, &mut self.meters[at], &mut self.random);
-            self.outcome.dispatched += u64::from(site.running() - before);
-            let flops = self.environment.flops()[at];
-            self.outcome.user_jobs +=
-                f64::from(site.running()) * flops * self.setup.jobs_per_tick();
+        for production in &self.production {
+            self.outcome.user_jobs += production;
         }
         if self.decider.moves() {
-            self.sample(tick);
             self.migrate(tick);
+            for standing in &mut self.standings {
+                standing.newest += u32::from(standing.pending > 0);
+            }
         }
     }
 
-    fn sample(&mut self, tick: u32) {
-        self.standings.clear();
-        for (at, site) in self.sites.iter().enumerate() {
-            let sighting = site.observation(self.setup, self.environment.flops()[at], tick);
-            self.standings.push(match self.decider {
-                MigrationDecider::Policy(_) => self.meters[at].sample(&sighting),
-                MigrationDecider::Omniscient(settings) => {
-                    let wait = self.expected[self.waits[at] as usize];
-                    true_score(settings, &sighting, wait)
-                }
-            });
+    /// Changes the average waits that were redrawn.
+    fn change_waits(&mut self, tick: u32) {
+        let now = DispatchTick::new(self.setup, &self.hazards, tick);
+        for (at, site) in self.sites.iter_mut().enumerate() {
+            let wait = self.environment.wait(at, tick);
+            if wait != site.wait() || tick == 0 {
+                site.set_wait(&now, wait);
+                self.agenda.add(at, tick);
+            }
         }
+    }
+
+    /// Ends runs at a site, lets its proxies draw, and scores it.
+    fn visit(&mut self, at: usize, tick: u32) {
+        let now = DispatchTick::new(self.setup, &self.hazards, tick);
+        let site = &mut self.sites[at];
+        let meter = &mut self.meters[at];
+        let started = site.dispatch(&now, meter, &mut self.random);
+        self.agenda.add(at, site.next_draw());
+        if started > 0 {
+            self.outcome.dispatched += u64::from(started);
+            self.agenda.add(at, tick + self.setup.run_ticks);
+        }
+        let flops = self.environment.flops()[at];
+        self.production[at] = f64::from(site.running()) * flops * self.jobs_per_tick;
+        if !self.decider.moves() {
+            return;
+        }
+        let sighting = site.observation(self.setup, flops, tick);
+        self.standings[at] = match self.decider {
+            MigrationDecider::Policy(_) => {
+                let steady = meter.steady_ticks(&sighting);
+                self.agenda.add(at, steady.saturating_add(tick + 1));
+                meter.sample(&sighting)
+            }
+            MigrationDecider::Omniscient(settings) => {
+                true_score(settings, &sighting, self.expected[site.wait() as usize])
+            }
+        };
     }
 
     fn migrate(&mut self, tick: u32) {
+        let now = DispatchTick::new(self.setup, &self.hazards, tick);
         let settings = self.decider.settings();
         for _ in 0..settings.max_moves {
             let Some(chosen) = choose(settings, &self.standings) else {
@@ -156,13 +184,14 @@ impl<'a> FederationSim<'a> {
             if !given {
                 return;
             }
-            self.sites[chosen.to].add_proxy(tick, &mut self.random);
+            self.sites[chosen.to].add_proxy(&now, &mut self.random);
             self.outcome.moves += 1;
             // Further moves of this round use the updated queues; values stay as they were.
             for at in [chosen.from, chosen.to] {
                 let sighting = self.sites[at].observation(self.setup, 1.0, tick);
                 self.standings[at].pending = sighting.pending;
                 self.standings[at].newest = sighting.newest;
+                self.agenda.add(at, tick + 1);
             }
         }
     }
