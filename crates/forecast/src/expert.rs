@@ -9,6 +9,7 @@ mod location;
 mod one_pass;
 mod smoothing;
 mod trend;
+mod yule_walker;
 
 pub(crate) use arma::CentredSeries;
 pub use arma::{ArmaModel, ArmaOrder, MIN_POINTS};
