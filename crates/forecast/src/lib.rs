@@ -23,6 +23,7 @@
 //! | [`method`] | all compared methods: experts and baselines |
 //! | [`lowess`](mod@lowess) | robust local regression, which detects odd run times |
 //! | `side_by_side` | numbers that are computed side by side |
+//! | `memo` | values that follow from others |
 //! | `linear` | small least squares problems |
 //! | [`change_point`] | detection of odd run times and of mode changes |
 //! | [`stage`] | the amount of history of a class |
@@ -50,6 +51,7 @@ mod history;
 pub mod learned_history;
 mod linear;
 pub mod lowess;
+mod memo;
 pub mod method;
 mod model;
 pub mod online;
