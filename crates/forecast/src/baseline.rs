@@ -5,8 +5,8 @@
 
 mod auto_arima;
 mod auto_ets;
+mod ets_loss;
 mod kpss;
-mod side_by_side;
 mod simplex;
 
 use std::collections::BTreeMap;

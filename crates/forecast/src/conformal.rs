@@ -14,15 +14,6 @@ pub(crate) const N_SOURCES: usize = 4;
 /// The proposal of each source, if it has one.
 pub(crate) type QuantileProposals = [Option<QuantileTable>; N_SOURCES];
 
-/// Builds a table from `quantile` at each level; None if `quantile` returns None.
-pub(crate) fn table(mut quantile: impl FnMut(f64) -> Option<f64>) -> Option<QuantileTable> {
-    let mut values = [0.0; N_LEVELS];
-    for (value, level) in values.iter_mut().zip(LEVELS) {
-        *value = quantile(level.as_f64())?;
-    }
-    Some(values)
-}
-
 /// The speed at which old losses are forgotten: about the last fifty count.
 const FORGET: f64 = 0.02;
 /// The power by which loss reduces a source's weight: twice the loss, a sixteenth of the weight.
@@ -31,42 +22,70 @@ const SHARPNESS: i32 = 4;
 /// not silence the others.
 const MIN_LOSS: f64 = 1e-4;
 
-/// The performance of each source at each level: the running mean of its pinball loss.
+/// The performance of each source at each level: the running mean of its pinball loss. None for a
+/// source that has proposed nothing yet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SourceWeights([[Option<f64>; N_LEVELS]; N_SOURCES]);
+#[serde(from = "StoredLosses", into = "StoredLosses")]
+pub(crate) struct SourceWeights([Option<QuantileTable>; N_SOURCES]);
+
+/// The losses as they are stored: a source has one at every level, or at none.
+type StoredLosses = [[Option<f64>; N_LEVELS]; N_SOURCES];
+
+impl From<StoredLosses> for SourceWeights {
+    fn from(stored: StoredLosses) -> Self {
+        Self(stored.map(|losses| {
+            let known = losses.iter().all(Option::is_some);
+            known.then(|| losses.map(Option::unwrap_or_default))
+        }))
+    }
+}
+
+impl From<SourceWeights> for StoredLosses {
+    fn from(weights: SourceWeights) -> Self {
+        weights
+            .0
+            .map(|losses| losses.map_or([None; N_LEVELS], |losses| losses.map(Some)))
+    }
+}
 
 impl SourceWeights {
     /// Returns the weighted mean of the proposals; None without proposals. A source without a
     /// record counts as much as the worst source with one.
     pub(crate) fn blend(&self, proposals: &QuantileProposals) -> Option<QuantileTable> {
-        let mut blended = [0.0; N_LEVELS];
-        for (level, value) in blended.iter_mut().enumerate() {
-            let losses = self.0.iter().filter_map(|losses| losses[level]);
-            let worst = losses.fold(0.0, f64::max);
-            let (mut sum, mut total) = (0.0, 0.0);
-            for (losses, proposal) in self.0.iter().zip(proposals) {
-                if let Some(proposal) = proposal {
-                    let loss = losses[level].unwrap_or(worst) + MIN_LOSS;
-                    let weight = loss.powi(-SHARPNESS);
-                    sum += weight * proposal[level];
-                    total += weight;
-                }
+        let mut worst = [0.0_f64; N_LEVELS];
+        for losses in self.0.iter().flatten() {
+            for (worst, loss) in worst.iter_mut().zip(losses) {
+                *worst = worst.max(*loss);
             }
-            if total <= 0.0 {
-                return None;
-            }
-            *value = sum / total;
         }
-        Some(blended)
+        let (mut sums, mut totals) = ([0.0; N_LEVELS], [0.0; N_LEVELS]);
+        for (losses, proposal) in self.0.iter().zip(proposals) {
+            let Some(proposal) = proposal else { continue };
+            let losses = losses.as_ref().unwrap_or(&worst);
+            for level in 0..N_LEVELS {
+                let weight = (losses[level] + MIN_LOSS).powi(-SHARPNESS);
+                sums[level] += weight * proposal[level];
+                totals[level] += weight;
+            }
+        }
+        let has_weight = totals.iter().all(|total| *total > 0.0);
+        has_weight.then(|| std::array::from_fn(|level| sums[level] / totals[level]))
     }
 
     /// Learns the loss of each proposal.
     pub(crate) fn learn(&mut self, proposals: &QuantileProposals, actual: f64) {
         for (losses, proposal) in self.0.iter_mut().zip(proposals) {
             let Some(proposal) = proposal else { continue };
-            for ((loss, bound), level) in losses.iter_mut().zip(proposal).zip(LEVELS) {
-                let new = pinball(*bound, actual, level.as_f64());
-                *loss = Some(loss.map_or(new, |old| old + FORGET * (new - old)));
+            let new: QuantileTable = std::array::from_fn(|level| {
+                pinball(proposal[level], actual, LEVELS[level].as_f64())
+            });
+            match losses {
+                None => *losses = Some(new),
+                Some(losses) => {
+                    for (loss, new) in losses.iter_mut().zip(new) {
+                        *loss += FORGET * (new - *loss);
+                    }
+                }
             }
         }
     }

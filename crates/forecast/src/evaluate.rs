@@ -12,7 +12,7 @@ use crate::forecaster::{Forecast, Forecaster};
 use crate::method::{ErrorSpread, ForecastMethod, N_METHODS, NormalErrors};
 use crate::online::{FeedbackTiming, JobFeedback, OnlineForecaster};
 use crate::record::{ClassId, CompletedJob, ln_secs};
-use crate::score::{LevelCoverage, LogErrorSums, MethodScore, PointErrors};
+use crate::score::{LogErrorSums, MethodScore, PointErrors, PromiseTotals};
 
 /// The options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,8 +192,8 @@ impl MethodComparison {
 
 #[derive(Default)]
 struct EvaluationTotals {
-    together: (PointErrors, [LevelCoverage; LEVELS.len()]),
-    alone: Vec<(PointErrors, [LevelCoverage; LEVELS.len()])>,
+    together: (PointErrors, PromiseTotals),
+    alone: Vec<(PointErrors, PromiseTotals)>,
     classes: BTreeMap<ClassId, GroupTotals>,
     periods: BTreeMap<i64, GroupTotals>,
 }
@@ -201,7 +201,7 @@ struct EvaluationTotals {
 /// The sums over a class or a period.
 #[derive(Default)]
 struct GroupTotals {
-    together: (PointErrors, [LevelCoverage; LEVELS.len()]),
+    together: (PointErrors, PromiseTotals),
     alone: LogErrorSums<N_METHODS>,
 }
 
@@ -217,15 +217,16 @@ impl EvaluationTotals {
     ) {
         let actual = record.runtime;
         let ln_run = ln_secs(actual).unwrap_or(0.0);
-        let bounds = *said.distribution().quantiles();
+        let actual_secs = actual.as_secs_f64();
+        let distribution = said.distribution();
+        let bounds = distribution.quantiles().map(Span::as_secs_f64);
         self.alone.resize_with(N_METHODS, Default::default);
-        record_levels(&mut self.together.1, &bounds, actual);
+        self.together.1.push(&bounds, actual_secs);
         for (method, (alone, point)) in ForecastMethod::all()
             .into_iter()
             .zip(self.alone.iter_mut().zip(points))
         {
-            let promised = errors.bounds(method, *point);
-            record_levels(&mut alone.1, &promised, actual);
+            alone.1.push(&errors.bounds(method, *point), actual_secs);
             if series {
                 alone.0.push(point.exp(), actual);
             }
@@ -236,7 +237,7 @@ impl EvaluationTotals {
             .chain([self.periods.entry(period).or_default()]);
         for part in parts {
             part.together.0.push(said.point().as_secs_f64(), actual);
-            record_levels(&mut part.together.1, &bounds, actual);
+            part.together.1.push(&bounds, actual_secs);
             part.alone.push(points, ln_run);
         }
         if series {
@@ -266,20 +267,10 @@ impl EvaluationTotals {
     }
 }
 
-fn record_levels(
-    levels: &mut [LevelCoverage; LEVELS.len()],
-    bounds: &[Span; LEVELS.len()],
-    actual: Span,
-) {
-    for (held, bound) in levels.iter_mut().zip(bounds) {
-        held.push(*bound, actual);
-    }
-}
-
-fn outcome((errors, levels): (PointErrors, [LevelCoverage; LEVELS.len()])) -> MethodScore {
+fn outcome((errors, promises): (PointErrors, PromiseTotals)) -> MethodScore {
     MethodScore {
         score: errors.score(),
-        levels,
+        levels: promises.levels(),
     }
 }
 

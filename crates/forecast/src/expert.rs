@@ -9,6 +9,7 @@ mod location;
 mod one_pass;
 mod smoothing;
 mod trend;
+mod yule_walker;
 
 pub(crate) use arma::CentredSeries;
 pub use arma::{ArmaModel, ArmaOrder, MIN_POINTS};
@@ -123,34 +124,39 @@ impl Expert {
 
     /// Returns each expert's forecast of a job that requested `asked`, as a logarithm of seconds;
     /// None if the class has too little history for the expert. A forecast is at least a second,
-    /// and at most [`OVERSHOOT`] above the longest remembered run time.
+    /// and at most [`OVERSHOOT`] above the longest remembered run time. `by_runs` is
+    /// [`RunForecasts::of`] this history.
     pub(crate) fn forecast_all(
         history: &ClassHistory,
-        fits: &FittedModels,
+        by_runs: &RunForecasts,
         asked: JobFeatures,
     ) -> [Option<f64>; N_EXPERTS] {
-        let runs = history.runs().arrived();
-        let Some((longest, trends)) = history.runs().max().zip(trends(runs)) else {
+        let Some(longest) = history.runs().max() else {
             return [None; N_EXPERTS];
         };
         let alike = history.similar_jobs(asked).into_iter();
         let alike = LastJobs::of(alike.flat_map(|alike| alike.arrived().iter().rev().copied()));
         let same_executable = LastJobs::of(history.same_executable(asked));
-        let one_pass = OnePassForecasts::of(runs, fits);
-        Self::ALL.map(|expert| {
-            let jobs = (&alike, &same_executable);
-            let ahead = expert.forecast(history, fits, asked, (&trends, &one_pass), jobs);
-            Some(ahead?.clamp(0.0, longest + OVERSHOOT))
-        })
+        let mut forecasts = by_runs.0;
+        for (expert, ahead) in [
+            (Self::LastAlike, alike.last()),
+            (Self::MedianAlike, alike.median()),
+            (Self::LastExecutable, same_executable.last()),
+            (Self::MedianExecutable, same_executable.median()),
+            (Self::RequestRatio, request_ratio(history, asked)),
+        ] {
+            forecasts[expert as usize] = ahead.map(|ahead| within(ahead, longest));
+        }
+        forecasts
     }
 
-    fn forecast(
+    /// Returns the forecast from the run times of a class alone; None for the experts that look at the
+    /// request of a job.
+    fn forecast_from_runs(
         self,
         history: &ClassHistory,
         fits: &FittedModels,
-        asked: JobFeatures,
         (trends, one_pass): (&[f64; 4], &OnePassForecasts),
-        (alike, same_executable): (&LastJobs, &LastJobs),
     ) -> Option<f64> {
         let runs = history.runs().arrived();
         match self {
@@ -162,19 +168,48 @@ impl Expert {
             Self::Cubic => Some(trends[3]),
             Self::Smoothing => one_pass.smoothing,
             Self::Holt => one_pass.holt,
-            Self::ShortMedian => median_of_last(runs, 5),
-            Self::Median => median_of_last(runs, 20),
+            Self::ShortMedian => history.last_five().quantile(0.5),
+            Self::Median => history.last_twenty().quantile(0.5),
             Self::LongMedian => history.runs().quantile(0.5),
             Self::Autoregression => fits.autoregression.as_ref()?.forecast(runs),
             Self::MovingAverage => one_pass.moving_average,
             Self::Arma => one_pass.arma,
-            Self::LastAlike => alike.last(),
-            Self::MedianAlike => alike.median(),
-            Self::LastExecutable => same_executable.last(),
-            Self::MedianExecutable => same_executable.median(),
             Self::Arima => one_pass.arima,
-            Self::RequestRatio => Some(asked.ln_request? + history.ratios().quantile(0.5)?),
+            Self::LastAlike
+            | Self::MedianAlike
+            | Self::LastExecutable
+            | Self::MedianExecutable
+            | Self::RequestRatio => None,
         }
+    }
+}
+
+fn request_ratio(history: &ClassHistory, asked: JobFeatures) -> Option<f64> {
+    Some(asked.ln_request? + history.ratios().quantile(0.5)?)
+}
+
+/// Returns a forecast within the limits of [`Expert::forecast_all`].
+fn within(ahead: f64, longest: f64) -> f64 {
+    ahead.clamp(0.0, longest + OVERSHOOT)
+}
+
+/// The forecasts of the experts that look at the run times of a class alone: they are the same for all
+/// jobs that are submitted before the next one ends.
+#[derive(Clone, Debug)]
+pub(crate) struct RunForecasts([Option<f64>; N_EXPERTS]);
+
+impl RunForecasts {
+    /// Makes the forecasts, with the models in `fits`.
+    pub(crate) fn of(history: &ClassHistory, fits: &FittedModels) -> Self {
+        let runs = history.runs().arrived();
+        let Some((longest, trends)) = history.runs().max().zip(trends(runs)) else {
+            return Self([None; N_EXPERTS]);
+        };
+        let one_pass = OnePassForecasts::of(runs, fits);
+        Self(Expert::ALL.map(|expert| {
+            let ahead = expert.forecast_from_runs(history, fits, (&trends, &one_pass));
+            Some(within(ahead?, longest))
+        }))
     }
 }
 

@@ -28,21 +28,23 @@ impl Default for ExpertWeights {
 impl ExpertWeights {
     /// Returns the weighted median of the forecasts; None if no expert has one.
     pub(crate) fn median(&self, opinions: &ExpertForecasts) -> Option<f64> {
-        let mut said: [(f64, f64); N_EXPERTS] = [(0.0, 0.0); N_EXPERTS];
+        let mut said: [(i64, f64); N_EXPERTS] = [(0, 0.0); N_EXPERTS];
         let mut n = 0;
         for (opinion, vote) in opinions.iter().zip(self.0) {
             if let Some(opinion) = opinion {
-                said[n] = (*opinion, vote);
+                said[n] = (in_order(opinion.to_bits().cast_signed()), vote);
                 n += 1;
             }
         }
         let said = &mut said[..n];
-        said.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        // Votes for equal forecasts stay in the order of the experts.
+        said.sort_by_key(|(opinion, _)| *opinion);
         let half = said.iter().map(|(_, vote)| vote).sum::<f64>() / 2.0;
         let mut below = 0.0;
         said.iter().find_map(|(opinion, vote)| {
             below += vote;
-            (below >= half).then_some(*opinion)
+            let opinion = f64::from_bits(in_order(*opinion).cast_unsigned());
+            (below >= half).then_some(opinion)
         })
     }
 
@@ -80,6 +82,11 @@ impl ExpertWeights {
     }
 }
 
+/// Maps the bits of floats to integers in the order of [`f64::total_cmp`], and back.
+const fn in_order(bits: i64) -> i64 {
+    bits ^ ((bits >> 63) & i64::MAX)
+}
+
 fn loss(opinion: f64, actual: f64) -> f64 {
     (opinion - actual).abs().min(MAX_LOSS)
 }
@@ -87,6 +94,16 @@ fn loss(opinion: f64, actual: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn integers_have_the_total_order_of_floats(a: f64, b: f64) {
+            let [x, y] = [a, b].map(|float| in_order(float.to_bits().cast_signed()));
+            prop_assert_eq!(x.cmp(&y), a.total_cmp(&b));
+            prop_assert_eq!(in_order(x).cast_unsigned(), a.to_bits());
+        }
+    }
 
     fn said(values: &[f64]) -> ExpertForecasts {
         std::array::from_fn(|i| values.get(i).copied())

@@ -186,10 +186,8 @@ impl Forecaster {
         said: &Forecast,
     ) -> Result<ClassEvent, LearnError> {
         let event = self.learn_run(record, said)?;
-        for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
-            let kept = record.runtime <= *bound;
-            self.judge(&said.promise(record.job.class, level_idx), kept);
-        }
+        let promise = said.promise(record.job.class, 0);
+        self.judge(&promise, said.distribution().quantiles(), record.runtime);
         Ok(event)
     }
 
@@ -228,15 +226,21 @@ impl Forecaster {
         Ok(event)
     }
 
-    /// Records whether a promise was kept. A promise should be judged when it falls due, `bound`
-    /// after the start of the job: judging at the end of the job reports kept promises long before
-    /// the broken promises of the same day, and bounds become too short in between.
-    pub fn judge(&mut self, promise: &BoundPromise, kept: bool) {
-        if let Some(family) = self.classes.get_mut(&promise.class) {
-            let class = family.part_mut(promise.part);
-            class.judge(promise.level_idx, kept);
+    /// Records whether promises of one forecast were kept by a job that ran for `runtime`: those with
+    /// these `bounds`, at the level of the `first` promise and the levels that follow. A promise should
+    /// be judged when it falls due, its bound after the start of the job: judging at the end of the job
+    /// reports kept promises long before the broken promises of the same day, and bounds become too
+    /// short in between.
+    pub fn judge(&mut self, first: &BoundPromise, bounds: &[Span], runtime: Span) {
+        let family = self.classes.get_mut(&first.class);
+        let mut class = family.map(|family| family.part_mut(first.part));
+        for (level_idx, bound) in (first.level_idx..).zip(bounds) {
+            let kept = runtime <= *bound;
+            if let Some(class) = &mut class {
+                class.judge(level_idx, kept);
+            }
+            self.pool.judge(first.stage, level_idx, kept);
         }
-        self.pool.judge(promise.stage, promise.level_idx, kept);
     }
 
     /// Learns from a job without a forecast, as if it had been forecast just now.
@@ -276,11 +280,11 @@ impl Forecaster {
             return Ok(false);
         }
         self.learn_run(record, said)?;
-        for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
-            if *bound < record.runtime {
-                self.judge(&said.promise(record.job.class, level_idx), false);
-            }
-        }
+        let distribution = said.distribution();
+        let bounds = distribution.quantiles();
+        let n_missed = bounds.partition_point(|bound| *bound < record.runtime);
+        let promise = said.promise(record.job.class, 0);
+        self.judge(&promise, &bounds[..n_missed], record.runtime);
         Ok(true)
     }
 

@@ -64,6 +64,12 @@ pub(crate) struct ClassHistory {
     /// The same run times as in `runs`, by request. No window is empty.
     #[serde(skip)]
     alike: Vec<(JobRequest, RollingWindow<MAX_HISTORY>)>,
+    /// The last of `runs`.
+    #[serde(skip)]
+    last_five: RollingWindow<5>,
+    /// The last of `runs`.
+    #[serde(skip)]
+    last_twenty: RollingWindow<20>,
 }
 
 /// A history without what follows from the rest.
@@ -81,9 +87,15 @@ impl From<StoredHistory> for ClassHistory {
             asked: stored.asked,
             ratios: stored.ratios,
             alike: Vec::new(),
+            last_five: RollingWindow::default(),
+            last_twenty: RollingWindow::default(),
         };
         for (asked, run) in history.asked.iter().zip(history.runs.arrived()) {
             add_similar(&mut history.alike, asked.request(), *run);
+        }
+        for run in history.runs.arrived() {
+            history.last_five.push(*run);
+            history.last_twenty.push(*run);
         }
         history
     }
@@ -105,6 +117,8 @@ impl ClassHistory {
         }
         self.asked.push_back(asked);
         self.runs.push(ln_run);
+        self.last_five.push(ln_run);
+        self.last_twenty.push(ln_run);
         add_similar(&mut self.alike, asked.request(), ln_run);
         if let Some(ln_request) = asked.ln_request {
             self.ratios.push(ln_run - ln_request);
@@ -124,6 +138,16 @@ impl ClassHistory {
 
     pub(crate) fn runs(&self) -> &RollingWindow<MAX_HISTORY> {
         &self.runs
+    }
+
+    /// Returns the last five of the run times.
+    pub(crate) fn last_five(&self) -> &RollingWindow<5> {
+        &self.last_five
+    }
+
+    /// Returns the last twenty of the run times.
+    pub(crate) fn last_twenty(&self) -> &RollingWindow<20> {
+        &self.last_twenty
     }
 
     pub(crate) fn ratios(&self) -> &RollingWindow<MAX_HISTORY> {
@@ -179,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn similar_jobs_are_those_of_a_scan(
+        fn similar_and_last_jobs_are_those_of_a_scan(
             jobs in prop::collection::vec((0u32..5, 0.0..9.0f64), 0..300),
         ) {
             let mut history = ClassHistory::default();
@@ -197,6 +221,12 @@ mod tests {
                     let found = found.map_or(&[][..], RollingWindow::arrived);
                     prop_assert_eq!(found, &runs[..]);
                 }
+            }
+            for history in [&history, &stored] {
+                let runs = history.runs().arrived();
+                let last = |n| &runs[runs.len().saturating_sub(n)..];
+                prop_assert_eq!(history.last_five().arrived(), last(5));
+                prop_assert_eq!(history.last_twenty().arrived(), last(20));
             }
         }
     }

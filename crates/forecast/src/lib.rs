@@ -22,6 +22,8 @@
 //! | [`baseline`] | established methods, for comparison |
 //! | [`method`] | all compared methods: experts and baselines |
 //! | [`lowess`](mod@lowess) | robust local regression, which detects odd run times |
+//! | `side_by_side` | numbers that are computed side by side |
+//! | `memo` | values that follow from others |
 //! | `linear` | small least squares problems |
 //! | [`change_point`] | detection of odd run times and of mode changes |
 //! | [`stage`] | the amount of history of a class |
@@ -49,11 +51,13 @@ mod history;
 pub mod learned_history;
 mod linear;
 pub mod lowess;
+mod memo;
 pub mod method;
 mod model;
 pub mod online;
 pub mod record;
 pub mod score;
+mod side_by_side;
 mod site_prior;
 pub mod snapshot;
 mod split;

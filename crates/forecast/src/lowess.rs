@@ -1,5 +1,7 @@
 //! Robust locally weighted regression (Cleveland 1979).
 
+use std::ops::Range;
+
 use crate::expert::median;
 
 /// Returns the smoothed values of `y` at x = 0, 1, ..: local straight lines over the nearest
@@ -21,41 +23,52 @@ pub fn lowess(y: &[f64], fraction: f64, rounds: usize) -> Vec<f64> {
 fn smooth_all(y: &[f64], nearest: usize, robustness: &[f64]) -> Vec<f64> {
     let last_start = y.len().saturating_sub(nearest);
     let mut start = 0;
+    let mut weights = Vec::with_capacity(nearest);
     (0..y.len())
         .map(|i| {
             // Of two equally near neighbourhoods, the left one is taken.
             while start < last_start && start + nearest - i < i - start {
                 start += 1;
             }
-            local_line(y, i, start..start + nearest, robustness)
+            local_line(y, i, start..start + nearest, robustness, &mut weights)
         })
         .collect()
 }
 
-/// Returns the value at point `i` of the local line over `window`.
-fn local_line(y: &[f64], i: usize, window: std::ops::Range<usize>, robustness: &[f64]) -> f64 {
+/// Returns the value at point `i` of the local line over `window`. Uses `weights` for the weights of
+/// its points.
+fn local_line(
+    y: &[f64],
+    i: usize,
+    window: Range<usize>,
+    robustness: &[f64],
+    weights: &mut Vec<f64>,
+) -> f64 {
     let x = i as f64;
     let radius = (x - window.start as f64).max(window.end as f64 - 1.0 - x);
-    let weight = |j: usize| tricube((j as f64 - x).abs() / radius) * robustness[j];
-    if window
-        .clone()
-        .filter(|j| weight(*j) > ZERO_TOLERANCE)
+    weights.clear();
+    weights.extend(
+        window
+            .clone()
+            .map(|j| tricube((j as f64 - x).abs() / radius) * robustness[j]),
+    );
+    if weights
+        .iter()
+        .filter(|weight| **weight > ZERO_TOLERANCE)
         .count()
         < 2
     {
         return y[i];
     }
-    let total: f64 = window.clone().map(weight).sum();
-    let centre = window.clone().map(|j| weight(j) * j as f64).sum::<f64>() / total;
+    let weighted = || weights.iter().zip(window.clone());
+    let total: f64 = weights.iter().sum();
+    let centre = weighted().map(|(weight, j)| weight * j as f64).sum::<f64>() / total;
     let spread = |j: usize| j as f64 - centre;
-    let variance = window
-        .clone()
-        .map(|j| weight(j) * spread(j).powi(2))
-        .sum::<f64>()
-        / total;
+    let squares = weighted().map(|(weight, j)| weight * spread(j).powi(2));
+    let variance = squares.sum::<f64>() / total;
     let slope = (x - centre) / variance.max(ZERO_TOLERANCE);
-    window
-        .map(|j| weight(j) / total * (1.0 + slope * spread(j)) * y[j])
+    weighted()
+        .map(|(weight, j)| weight / total * (1.0 + slope * spread(j)) * y[j])
         .sum()
 }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::Span;
 use tollgate_model::distribution::N_LEVELS;
 
 use crate::baseline::{BaselineMethod, N_BASELINES};
 use crate::expert::{Expert, N_EXPERTS};
-use crate::record::{ClassId, span_of};
+use crate::record::{ClassId, secs_of};
 
 /// Number of methods.
 pub const N_METHODS: usize = N_EXPERTS + N_BASELINES;
@@ -109,14 +108,15 @@ impl NormalErrors {
 }
 
 impl ErrorSpread {
-    /// Returns the bound of `method` at each level for a job with the point forecast `point`, a
-    /// logarithm of seconds.
-    pub(crate) fn bounds(&self, method: ForecastMethod, point: f64) -> [Span; N_LEVELS] {
+    /// Returns the bound of `method` at each level, in seconds, for a job with the point forecast
+    /// `point`, a logarithm of seconds.
+    pub(crate) fn bounds(&self, method: ForecastMethod, point: f64) -> [f64; N_LEVELS] {
         if method == ForecastMethod::Baseline(BaselineMethod::Estimate) {
-            return [span_of(point); N_LEVELS];
+            let [bound] = secs_of([point]);
+            return [bound; N_LEVELS];
         }
         let (mean, deviation) = self.of(method.index());
-        NORMAL.map(|z| span_of(point + mean + z * deviation))
+        secs_of(NORMAL.map(|z| point + mean + z * deviation))
     }
 
     fn of(&self, place: usize) -> (f64, f64) {
@@ -160,11 +160,11 @@ mod tests {
         }
         // Mean zero, deviation one.
         let bounds = errors.of_class(ClassId(1)).bounds(last, 6.0);
-        let ln_bound = bounds[10].as_secs_f64().ln();
+        let ln_bound = bounds[10].ln();
         assert!((ln_bound - 7.644_853_627).abs() < 1e-6, "{ln_bound}");
         assert_eq!(errors.of_class(ClassId(2)).bounds(last, 6.0), bounds);
         let estimate = ForecastMethod::Baseline(BaselineMethod::Estimate);
         let promised = errors.of_class(ClassId(1)).bounds(estimate, 6.0);
-        assert_eq!(promised, [span_of(6.0); N_LEVELS]);
+        assert_eq!(promised, [secs_of([6.0])[0]; N_LEVELS]);
     }
 }

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::conformal::{ConformalOffsets, QuantileProposals, QuantileTable, SourceWeights, table};
-use crate::expert::{Expert, FittedModels};
+use crate::conformal::{ConformalOffsets, QuantileProposals, QuantileTable, SourceWeights};
+use crate::expert::{Expert, FittedModels, RunForecasts};
 use crate::expert_weights::{ExpertForecasts, ExpertWeights};
 use crate::history::{ClassHistory, JobFeatures};
+use crate::memo::Memo;
 use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
-use crate::window::{RollingWindow, conformal_unsorted};
+use crate::window::RollingWindow;
 
 /// Number of remembered residuals.
 const RESIDUALS: usize = 100;
@@ -31,6 +32,9 @@ pub(crate) struct ModeModel {
     residuals: RollingWindow<RESIDUALS>,
     trust: SourceWeights,
     offsets: ConformalOffsets,
+    /// The forecasts that follow from `history` and `fits` alone.
+    #[serde(skip)]
+    by_runs: Memo<RunForecasts>,
 }
 
 /// The complete forecast of one job, kept for comparison with the run time.
@@ -56,24 +60,23 @@ impl ModeModel {
 
     /// Returns the experts' forecasts of a job that requested `asked`, and their weighted median.
     pub(crate) fn expert_forecasts(&self, asked: JobFeatures) -> (ExpertForecasts, Option<f64>) {
-        let opinions = Expert::forecast_all(&self.history, &self.fits, asked);
+        let by_runs = || RunForecasts::of(&self.history, &self.fits);
+        let by_runs = self.by_runs.get_or(by_runs);
+        let opinions = Expert::forecast_all(&self.history, by_runs, asked);
         let point = self.votes.median(&opinions);
         (opinions, point)
     }
 
     /// Returns the error size that only one recent job in ten has exceeded; zero without history.
     pub(crate) fn usual_error(&self) -> f64 {
-        self.error_at(USUAL_LEVEL)
+        self.residuals
+            .magnitude_quantile(USUAL_LEVEL)
+            .unwrap_or(0.0)
     }
 
     /// Returns the error size that half of the recent jobs have exceeded; zero without history.
     pub(crate) fn typical_error(&self) -> f64 {
-        self.error_at(0.5)
-    }
-
-    fn error_at(&self, level: f64) -> f64 {
-        let sizes = self.residuals.arrived().iter().map(|r| r.abs());
-        conformal_unsorted(&mut sizes.collect::<Vec<f64>>(), level).unwrap_or(0.0)
+        self.residuals.magnitude_quantile(0.5).unwrap_or(0.0)
     }
 
     /// Returns the expert with the most votes.
@@ -119,40 +122,26 @@ impl ModeModel {
         stage: ClassStage,
         pool: &SitePrior,
     ) -> QuantileProposals {
-        let cold = stage.is_cold();
+        let around = |table: QuantileTable, centre: f64| table.map(|value| centre + value);
         let alike = self.history.similar_jobs(asked);
         let alike = alike.filter(|alike| alike.len() >= MIN_SIMILAR_JOBS);
-        let around = |offset: f64| point + offset;
-        let residual = |level| {
-            let own = if cold {
-                None
-            } else {
-                self.residuals.quantile(level)
-            };
-            own.or_else(|| pool.residual_quantile(stage, level))
-                .map(around)
+        let cold = stage.is_cold();
+        let (residuals, runs, ratios) = if cold {
+            (None, pool.runtime_quantiles(), pool.ratio_quantiles())
+        } else {
+            let history = &self.history;
+            let (runs, ratios) = (history.runs().quantiles(), history.ratios().quantiles());
+            (self.residuals.quantiles(), runs, ratios)
         };
-        let run = |level| {
-            if cold {
-                pool.runtime_quantile(level)
-            } else {
-                self.history.runs().quantile(level)
-            }
-        };
-        let similar = |level| alike?.quantile(level);
-        let asked_for = |level| {
-            let ratio = if cold {
-                pool.ratio_quantile(level)
-            } else {
-                self.history.ratios().quantile(level)
-            };
-            Some(asked.ln_request? + ratio?)
-        };
+        let residuals = residuals.or_else(|| pool.residual_quantiles(stage));
         let mut proposals: QuantileProposals = [
-            table(residual),
-            table(run),
-            table(similar),
-            table(asked_for),
+            residuals.map(|offsets| around(offsets, point)),
+            runs,
+            alike.and_then(RollingWindow::quantiles),
+            asked
+                .ln_request
+                .zip(ratios)
+                .map(|(request, ratios)| around(ratios, request)),
         ];
         let longest = if cold {
             pool.longest()
@@ -187,5 +176,37 @@ impl ModeModel {
         self.trust.learn(&said.proposals, ln_run);
         self.history.push(asked, ln_run);
         self.fits.refresh(&self.history);
+        self.by_runs = Memo::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ClassId, ForecastJob, JobAttributes};
+    use proptest::prelude::*;
+    use tollgate_model::Span;
+
+    proptest! {
+        #[test]
+        fn kept_forecasts_are_those_that_would_be_made_now(
+            jobs in prop::collection::vec((1_u32..4, 0.0..9.0f64, any::<bool>()), 1..150),
+        ) {
+            let (mut model, pool) = (ModeModel::default(), SitePrior::default());
+            for (procs, ln_run, is_learned) in jobs {
+                let asked = JobFeatures::of(&ForecastJob {
+                    class: ClassId(0),
+                    procs,
+                    request: Some(Span::from_secs(3600)),
+                    context: JobAttributes::default(),
+                });
+                let said = model.forecast(asked, ClassStage::Settled, &pool);
+                let fresh = ModeModel { by_runs: Memo::default(), ..model.clone() };
+                prop_assert_eq!(&said, &fresh.forecast(asked, ClassStage::Settled, &pool));
+                if is_learned {
+                    model.learn(asked, &said, ln_run);
+                }
+            }
+        }
     }
 }

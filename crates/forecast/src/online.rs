@@ -133,24 +133,35 @@ impl OnlineForecaster {
             finish: record.finish,
             runtime: record.runtime,
         };
-        let due = promises.due(0, self.timed);
+        let due = promises.due(promises.bounds[0], self.timed);
         self.due.push(Reverse((due, nth, Box::new(promises))));
     }
 
-    /// Judges the promise that falls due first.
-    fn judge_next_promise(&mut self) {
+    /// Judges the promise that falls due first, and those of the same job that fall due with it.
+    fn judge_next_promises(&mut self) {
         let Some(mut next) = self.due.peek_mut() else {
             return;
         };
         let Reverse((due, _, promises)) = &mut *next;
-        let level_idx = promises.next.level_idx();
-        let kept = promises.runtime <= promises.bounds[level_idx];
-        self.forecaster.judge(&promises.next, kept);
-        if level_idx + 1 == N_LEVELS {
-            PeekMut::pop(next);
+        let bounds = &promises.bounds[promises.next.level_idx()..];
+        let n_due = if self.timed {
+            bounds
+                .iter()
+                .take_while(|bound| **bound == bounds[0])
+                .count()
         } else {
-            promises.next = promises.next.at_level(level_idx + 1);
-            *due = promises.due(level_idx + 1, self.timed);
+            bounds.len()
+        };
+        self.forecaster
+            .judge(&promises.next, &bounds[..n_due], promises.runtime);
+        match bounds.get(n_due) {
+            None => {
+                PeekMut::pop(next);
+            }
+            Some(bound) => {
+                *due = promises.due(*bound, self.timed);
+                promises.next = promises.next.at_level(promises.next.level_idx() + n_due);
+            }
         }
     }
 
@@ -167,7 +178,7 @@ impl OnlineForecaster {
             if end == next {
                 self.finish_next_job(heard);
             } else {
-                self.judge_next_promise();
+                self.judge_next_promises();
             }
         }
     }
@@ -179,10 +190,13 @@ impl OnlineForecaster {
         let Some(job) = self.forecasts.remove(&nth) else {
             return;
         };
-        let (record, said) = *job;
-        let learned = self.forecaster.learn_run(&record, &said);
-        let event = learned.expect("only jobs that ran are forecast");
-        heard(JobFeedback { nth, event, record });
+        let (record, said) = &*job;
+        let learned = self.forecaster.learn_run(record, said);
+        heard(JobFeedback {
+            nth,
+            event: learned.expect("only jobs that ran are forecast"),
+            record: *record,
+        });
     }
 
     /// Returns the forecaster in its present state.
@@ -198,11 +212,11 @@ impl OnlineForecaster {
 }
 
 impl JobPromises {
-    /// Returns the time at which the promise at the level of this index falls due. A promise about
-    /// another resource than time falls due with the end of the job.
-    fn due(&self, level_idx: usize, timed: bool) -> Instant {
+    /// Returns the time at which the promise of this bound falls due. A promise about another resource
+    /// than time falls due with the end of the job.
+    fn due(&self, bound: Span, timed: bool) -> Instant {
         if timed {
-            self.finish - self.runtime + self.bounds[level_idx]
+            self.finish - self.runtime + bound
         } else {
             self.finish
         }

@@ -66,9 +66,34 @@ pub(crate) fn span_of(ln: f64) -> Span {
     Span::from_secs_f64(ln.exp().clamp(MIN_SECS, MAX_SECS))
 }
 
+/// Returns the seconds of [`span_of`] for each of these logarithms.
+pub(crate) fn secs_of<const N: usize>(lns: [f64; N]) -> [f64; N] {
+    // Adding and subtracting this number rounds a smaller one to a whole number, ties to even.
+    const WHOLE: f64 = (1_u64 << 52) as f64;
+    const MICROS_PER_SECOND: f64 = 1e6;
+    // A span rounds ties up. Unlike a span, several numbers are rounded at once.
+    lns.map(f64::exp).map(|secs| {
+        let micros = secs.clamp(MIN_SECS, MAX_SECS) * MICROS_PER_SECOND;
+        let whole = (micros + WHOLE) - WHOLE;
+        let up = if micros - whole == 0.5 { 1.0 } else { 0.0 };
+        (whole + up) / MICROS_PER_SECOND
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn seconds_are_those_of_the_span(
+            ln in prop_oneof![-9.0..99.0f64, (1.0..3.2e9f64).prop_map(f64::ln), (1_000_000..99_999_999_u32)
+                .prop_map(|micros| ((f64::from(micros) + 0.5) / 1e6).ln())],
+        ) {
+            prop_assert_eq!(secs_of([ln]), [span_of(ln).as_secs_f64()]);
+        }
+    }
 
     #[test]
     fn logarithms_are_finite_for_every_span() {

@@ -85,6 +85,38 @@ impl<const N: usize> LogErrorSums<N> {
     }
 }
 
+/// The accumulated coverage of promises about the same jobs at every level of a distribution.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PromiseTotals {
+    jobs: usize,
+    actual_secs: f64,
+    kept: [u64; N_LEVELS],
+    bound_secs: [f64; N_LEVELS],
+}
+
+impl PromiseTotals {
+    /// Adds a job with its bounds; all are whole microseconds, in seconds.
+    pub(crate) fn push(&mut self, bounds_secs: &[f64; N_LEVELS], actual_secs: f64) {
+        self.jobs += 1;
+        self.actual_secs += actual_secs;
+        for (sum, bound) in self.bound_secs.iter_mut().zip(bounds_secs) {
+            *sum += bound;
+        }
+        for (kept, bound) in self.kept.iter_mut().zip(bounds_secs) {
+            *kept += u64::from(actual_secs <= *bound);
+        }
+    }
+
+    pub(crate) fn levels(&self) -> [LevelCoverage; N_LEVELS] {
+        std::array::from_fn(|level| LevelCoverage {
+            jobs: self.jobs,
+            kept: self.kept[level] as usize,
+            bound_secs: self.bound_secs[level],
+            actual_secs: self.actual_secs,
+        })
+    }
+}
+
 /// The coverage of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LevelCoverage {
@@ -95,13 +127,6 @@ pub struct LevelCoverage {
 }
 
 impl LevelCoverage {
-    pub(crate) fn push(&mut self, bound: Span, actual: Span) {
-        self.jobs += 1;
-        self.kept += usize::from(actual <= bound);
-        self.bound_secs += bound.as_secs_f64();
-        self.actual_secs += actual.as_secs_f64();
-    }
-
     /// Returns the number of jobs with a promise.
     pub const fn jobs(&self) -> usize {
         self.jobs
@@ -137,11 +162,14 @@ mod tests {
 
     #[test]
     fn bound_met_exactly_is_kept() {
-        let mut held = LevelCoverage::default();
-        held.push(Span::from_secs(10), Span::from_secs(10));
-        held.push(Span::from_secs(10), Span::from_secs(30));
-        assert_eq!(held.coverage(), Some(0.5));
-        assert_eq!(held.bound_ratio(), Some(0.5));
+        let mut held = PromiseTotals::default();
+        held.push(&[10.0; N_LEVELS], 10.0);
+        held.push(&[10.0; N_LEVELS], 30.0);
+        for held in held.levels() {
+            assert_eq!(held.jobs(), 2);
+            assert_eq!(held.coverage(), Some(0.5));
+            assert_eq!(held.bound_ratio(), Some(0.5));
+        }
         assert_eq!(LevelCoverage::default().coverage(), None);
     }
 }

@@ -50,23 +50,23 @@ impl SitePrior {
     pub(crate) fn prior(&self, asked: JobFeatures) -> f64 {
         let by_request = asked
             .ln_request
-            .map(|request| request + self.ratio_quantile(0.5).unwrap_or(0.0));
+            .map(|request| request + self.ratios.quantile(0.5).unwrap_or(0.0));
         by_request
-            .or_else(|| self.runtime_quantile(0.5))
+            .or_else(|| self.runs.quantile(0.5))
             .or_else(|| ln_secs(DEFAULT_RUNTIME))
             .unwrap_or(0.0)
     }
 
-    pub(crate) fn runtime_quantile(&self, level: f64) -> Option<f64> {
-        self.runs.quantile(level)
+    pub(crate) fn runtime_quantiles(&self) -> Option<QuantileTable> {
+        self.runs.quantiles()
     }
 
-    pub(crate) fn ratio_quantile(&self, level: f64) -> Option<f64> {
-        self.ratios.quantile(level)
+    pub(crate) fn ratio_quantiles(&self) -> Option<QuantileTable> {
+        self.ratios.quantiles()
     }
 
-    pub(crate) fn residual_quantile(&self, stage: ClassStage, level: f64) -> Option<f64> {
-        self.stages[stage as usize].residuals.quantile(level)
+    pub(crate) fn residual_quantiles(&self, stage: ClassStage) -> Option<QuantileTable> {
+        self.stages[stage as usize].residuals.quantiles()
     }
 
     pub(crate) fn trust(&self, stage: ClassStage) -> &SourceWeights {

@@ -1,6 +1,7 @@
 //! The most recent values of a series, in order of arrival and in order of size.
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
 /// The last `N` values, all finite.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -64,6 +65,40 @@ impl<const N: usize> RollingWindow<N> {
         conformal(&self.sorted, level)
     }
 
+    /// Returns the conformal quantiles at [`LEVELS`]; None without values.
+    pub(crate) fn quantiles(&self) -> Option<[f64; N_LEVELS]> {
+        let (last, sorted) = (self.sorted.len().checked_sub(1)?, &self.sorted[..]);
+        Some(LEVELS.map(|level| {
+            let place = ConformalPlace::of(last, level.as_f64());
+            place.between(sorted[place.below], sorted[place.above])
+        }))
+    }
+
+    /// Returns the conformal quantile of the absolute values at `level`; None without values.
+    pub(crate) fn magnitude_quantile(&self, level: f64) -> Option<f64> {
+        let place = ConformalPlace::of(self.sorted.len().checked_sub(1)?, level);
+        Some(place.between(self.magnitude(place.below), self.magnitude(place.above)))
+    }
+
+    /// Returns the absolute value that as many absolute values as `rank` precede in order of size.
+    ///
+    /// The smallest absolute values are neighbours in the order of size, on both sides of zero. Of
+    /// all `rank` + 1 neighbours they are those whose larger end is smallest.
+    fn magnitude(&self, rank: usize) -> f64 {
+        let firsts = &self.sorted[..self.sorted.len() - rank];
+        let lasts = &self.sorted[rank..];
+        // The larger end of the neighbours from `first` on is their last value, and further left
+        // their first.
+        let first = partition_point(firsts.len(), |first| -firsts[first] > lasts[first]);
+        let left = first.checked_sub(1).map(|left| firsts[left].abs());
+        let right = lasts.get(first).map(|last| last.abs());
+        match (left, right) {
+            (Some(left), Some(right)) => left.min(right),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => 0.0,
+        }
+    }
+
     /// Returns the largest value; None without values.
     pub(crate) fn max(&self) -> Option<f64> {
         self.sorted.last().copied()
@@ -78,29 +113,54 @@ impl<const N: usize> RollingWindow<N> {
 /// Returns the value of rank ceil((n + 1) level) among n ascending ones: the next value is at most
 /// this with probability `level` if all orders are equally likely. Ranks are interpolated; beyond
 /// the last rank the result is the last value. None without values.
-pub(crate) fn conformal(sorted: &[f64], level: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let rank = conformal_rank(sorted.len(), level);
-    let below = rank as usize;
-    let above = (below + 1).min(last);
-    Some(sorted[below] + (sorted[above] - sorted[below]) * (rank - below as f64))
+fn conformal(sorted: &[f64], level: f64) -> Option<f64> {
+    let place = ConformalPlace::of(sorted.len().checked_sub(1)?, level);
+    Some(place.between(sorted[place.below], sorted[place.above]))
 }
 
-/// Returns the index of the conformal rank among `n` values, at least one, with its fraction.
-fn conformal_rank(n: usize, level: f64) -> f64 {
-    ((n + 1) as f64 * level - 1.0).clamp(0.0, (n - 1) as f64)
+/// The place of a conformal quantile among values in order of size.
+#[derive(Clone, Copy, Debug)]
+struct ConformalPlace {
+    /// The index of the value below.
+    below: usize,
+    /// The index of the value above; the same if there is none.
+    above: usize,
+    /// The part of the way from the value below to the value above.
+    part: f64,
 }
 
-/// Returns what [`conformal`] returns of the same values in ascending order, and reorders them.
-pub(crate) fn conformal_unsorted(values: &mut [f64], level: f64) -> Option<f64> {
-    let last = values.len().checked_sub(1)?;
-    let below = conformal_rank(values.len(), level) as usize;
-    let (_, _, above) = values.select_nth_unstable_by(below, f64::total_cmp);
-    if below < last {
-        above.select_nth_unstable_by(0, f64::total_cmp);
+impl ConformalPlace {
+    /// Returns the place of the quantile at `level` among values of which the last has the index
+    /// `last`.
+    #[inline]
+    fn of(last: usize, level: f64) -> Self {
+        let rank = ((last + 2) as f64 * level - 1.0).clamp(0.0, last as f64);
+        let below = rank as usize;
+        Self {
+            below,
+            above: (below + 1).min(last),
+            part: rank - below as f64,
+        }
     }
-    // The two values that count are in their places.
-    conformal(values, level)
+
+    #[inline]
+    fn between(self, below: f64, above: f64) -> f64 {
+        below + (above - below) * self.part
+    }
+}
+
+/// Returns the number of indices below `n` for which `is_before` holds, which come before all others.
+fn partition_point(n: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 impl<const N: usize> From<Vec<f64>> for RollingWindow<N> {
@@ -142,14 +202,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn selection_and_sorting_give_the_same_quantile(
+        fn magnitudes_have_the_quantile_of_sorted_absolute_values(
             values in prop::collection::vec(-9.0..9.0f64, 0..40),
+            from in prop::sample::select(vec![-20.0, -4.0, 0.0, 20.0]),
+            is_rounded: bool,
             level in 0.0..=1.0f64,
         ) {
-            let mut sorted = values.clone();
-            sorted.sort_by(f64::total_cmp);
-            let mut unsorted = values;
-            prop_assert_eq!(conformal_unsorted(&mut unsorted, level), conformal(&sorted, level));
+            let value = |value: &f64| from + if is_rounded { value.round() } else { *value };
+            let window = RollingWindow::<30>::from(values.iter().map(value).collect::<Vec<f64>>());
+            let mut sizes: Vec<f64> = window.arrived().iter().map(|value| value.abs()).collect();
+            sizes.sort_by(f64::total_cmp);
+            prop_assert_eq!(window.magnitude_quantile(level), conformal(&sizes, level));
+        }
+
+        #[test]
+        fn quantiles_are_those_of_each_level(values in prop::collection::vec(-9.0..9.0f64, 0..40)) {
+            let window = RollingWindow::<30>::from(values);
+            let each = LEVELS.map(|level| window.quantile(level.as_f64()));
+            prop_assert_eq!(window.quantiles().map(|all| all.map(Some)), each[0].map(|_| each));
         }
 
         #[test]

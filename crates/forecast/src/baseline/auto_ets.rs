@@ -1,7 +1,7 @@
 //! Exponential smoothing with components and constants chosen from the series.
 
 use super::auto_arima::corrected_aic;
-use super::side_by_side::SideBySide;
+use super::ets_loss::{best_models, losses};
 use super::simplex::{self, SimplexSearch};
 
 /// Minimum number of values for choosing a model.
@@ -80,88 +80,6 @@ impl EtsModel {
         };
         (error, next)
     }
-
-    /// Returns the models with these constants and the initial state that fits `values` best: errors
-    /// are linear in the initial state. Without `TRENDING` no model has a trend, and beta is 0 and phi 1:
-    /// the terms of the trend are left out, which are zero.
-    fn with<const N: usize, const TRENDING: bool>(
-        values: &[f64],
-        constants: [[f64; 3]; N],
-    ) -> [Self; N] {
-        let constant = |place: usize| SideBySide(constants.map(|constants| constants[place]));
-        let (alpha, beta, phi) = (constant(0), constant(1), constant(2));
-        let (zero, one) = (SideBySide::all(0.0), SideBySide::all(1.0));
-        let kept = one - alpha;
-        let (mut level, mut trend) = (SideBySide::all(values[0]), zero);
-        // The contributions of the initial level and the initial trend to the state.
-        let (mut of_level, mut of_trend) = ([one, zero], [zero, one]);
-        let (mut ll, mut lt, mut tt, mut le, mut te) = (zero, zero, zero, zero, zero);
-        for value in values {
-            let (mut expected, mut l) = (level, of_level[0]);
-            if TRENDING {
-                expected = expected + phi * trend;
-                l = l + phi * of_level[1];
-            }
-            let error = SideBySide::all(*value) - expected;
-            ll = ll + l * l;
-            le = le + l * error;
-            level = expected + alpha * error;
-            of_level[0] = l * kept;
-            if TRENDING {
-                trend = phi * trend + beta * error;
-                of_level[1] = phi * of_level[1] - beta * l;
-                let t = of_trend[0] + phi * of_trend[1];
-                lt = lt + l * t;
-                tt = tt + t * t;
-                te = te + t * error;
-                of_trend = [t * kept, phi * of_trend[1] - beta * t];
-            }
-        }
-        std::array::from_fn(|i| {
-            let [alpha, beta, phi] = constants[i];
-            let (ll, lt, tt, le, te) = (ll.0[i], lt.0[i], tt.0[i], le.0[i], te.0[i]);
-            let determinant = ll * tt - lt * lt;
-            let (level, trend) = if TRENDING && determinant > 1e-9 * ll * tt {
-                let level = (le * tt - te * lt) / determinant;
-                (values[0] + level, (te * ll - le * lt) / determinant)
-            } else {
-                (values[0] + le / ll, 0.0)
-            };
-            Self {
-                alpha,
-                beta,
-                phi,
-                level,
-                trend,
-            }
-        })
-    }
-
-    /// Returns the least sum of squared one-step errors over `values` with each of these constants; as to
-    /// `TRENDING` see [`Self::with`].
-    pub(super) fn losses<const N: usize, const TRENDING: bool>(
-        values: &[f64],
-        constants: [[f64; 3]; N],
-    ) -> [f64; N] {
-        let models = Self::with::<N, TRENDING>(values, constants);
-        let constant = |of: fn(&Self) -> f64| SideBySide(models.each_ref().map(of));
-        let alpha = constant(|model| model.alpha);
-        let beta = constant(|model| model.beta);
-        let phi = constant(|model| model.phi);
-        let mut level = constant(|model| model.level);
-        let mut trend = constant(|model| model.trend);
-        let mut squares = SideBySide::all(0.0);
-        for value in values {
-            let expected = if TRENDING { level + phi * trend } else { level };
-            let error = SideBySide::all(*value) - expected;
-            squares = squares + error * error;
-            level = expected + alpha * error;
-            if TRENDING {
-                trend = phi * trend + beta * error;
-            }
-        }
-        squares.0
-    }
 }
 
 /// The components, simplest first.
@@ -212,8 +130,8 @@ impl EtsForm {
     pub(super) fn model(self, values: &[f64], point: [f64; 3]) -> EtsModel {
         let constants = [self.constants(point)];
         let [model] = match self {
-            Self::Level => EtsModel::with::<1, false>(values, constants),
-            Self::Trend | Self::Damped => EtsModel::with::<1, true>(values, constants),
+            Self::Level => best_models::<1, false>(values, constants),
+            Self::Trend | Self::Damped => best_models::<1, true>(values, constants),
         };
         model
     }
@@ -239,11 +157,11 @@ impl EtsForm {
                 ]
             });
             let constants = points.map(|point| self.constants(point));
-            let losses = match self {
-                Self::Level => EtsModel::losses::<4, false>(values, constants),
-                Self::Trend | Self::Damped => EtsModel::losses::<4, true>(values, constants),
+            let squares = match self {
+                Self::Level => losses::<4, false>(values, constants),
+                Self::Trend | Self::Damped => losses::<4, true>(values, constants),
             };
-            for (point, squares) in points.into_iter().zip(losses) {
+            for (point, squares) in points.into_iter().zip(squares) {
                 if squares < best.1 {
                     best = (point, squares);
                 }
@@ -268,9 +186,8 @@ impl AutoEts {
             return None;
         }
         let of = |form: EtsForm| form.search(values);
-        let [level] = simplex::run::<1, 2, false>(values, [of(EtsForm::Level)]);
         let trends = [of(EtsForm::Trend), of(EtsForm::Damped)];
-        let [trend, damped] = simplex::run::<2, 4, true>(values, trends);
+        let (level, [trend, damped]) = simplex::run_all(values, of(EtsForm::Level), trends);
         let found = [
             (EtsForm::Level, level),
             (EtsForm::Trend, trend),

@@ -1,6 +1,7 @@
 //! The search for the constants of exponential smoothing (Nelder & Mead 1965).
 
-use super::auto_ets::{EtsForm, EtsModel};
+use super::auto_ets::EtsForm;
+use super::ets_loss;
 
 /// Number of moves of the simplex.
 const MOVES: usize = 60;
@@ -41,15 +42,34 @@ pub(super) fn run<const S: usize, const L: usize, const TRENDING: bool>(
     mut searches: [SimplexSearch; S],
 ) -> [SearchPoint; S] {
     while searches.iter().any(|search| !search.is_done()) {
-        let asked = searches.each_ref().map(SimplexSearch::asked);
-        let constants =
-            std::array::from_fn(|i| searches[i / 2].form.constants(asked[i / 2][i % 2]));
-        let losses: [f64; L] = EtsModel::losses::<L, TRENDING>(values, constants);
+        let asked = searches.each_ref().map(SimplexSearch::constants);
+        let constants = std::array::from_fn(|i| asked[i / 2][i % 2]);
+        let losses: [f64; L] = ets_loss::losses::<L, TRENDING>(values, constants);
         for (search, losses) in searches.iter_mut().zip(losses.as_chunks().0) {
             search.learn(*losses);
         }
     }
     searches.map(|search| search.corners[0])
+}
+
+/// Runs the search of [`EtsForm::Level`] and those of the forms with a trend to their ends, and returns the
+/// best point of each.
+pub(super) fn run_all(
+    values: &[f64],
+    mut level: SimplexSearch,
+    mut trends: [SimplexSearch; 2],
+) -> (SearchPoint, [SearchPoint; 2]) {
+    while !level.is_done() && trends.iter().any(|search| !search.is_done()) {
+        let [[a, b], [c, d]] = trends.each_ref().map(SimplexSearch::constants);
+        let (losses, trends_losses) =
+            ets_loss::losses_of_both(values, level.constants(), [a, b, c, d]);
+        level.learn(losses);
+        for (search, losses) in trends.iter_mut().zip(trends_losses.as_chunks().0) {
+            search.learn(*losses);
+        }
+    }
+    let [level] = run::<1, 2, false>(values, [level]);
+    (level, run::<2, 4, true>(values, trends))
 }
 
 impl SimplexSearch {
@@ -82,6 +102,11 @@ impl SimplexSearch {
             SearchStep::Expansion(point, _) => [point; 2],
             SearchStep::Done => [self.corners[0].0; 2],
         }
+    }
+
+    /// Returns the constants whose losses [`Self::learn`] wants.
+    fn constants(&self) -> [[f64; 3]; 2] {
+        self.asked().map(|point| self.form.constants(point))
     }
 
     /// Learns the losses of the points of [`Self::asked`].
@@ -182,7 +207,7 @@ mod tests {
         while !search.is_done() {
             let constants = search.asked().map(|point| form.constants(point));
             search.before = NONE;
-            search.learn(EtsModel::losses::<2, TRENDING>(values, constants));
+            search.learn(ets_loss::losses::<2, TRENDING>(values, constants));
         }
         assert_eq!(search.moves, MOVES);
         search.corners[0]
@@ -198,9 +223,10 @@ mod tests {
         ) {
             let rounded = |value: f64| if is_rounded { (value / 4.0).round() } else { value };
             let values: Vec<f64> = values.into_iter().map(rounded).collect();
-            let [level] = run::<1, 2, false>(&values, [EtsForm::Level.search(&values)]);
+            let search = |form: EtsForm| form.search(&values);
+            let (level, found) = run_all(&values, search(EtsForm::Level), TRENDS.map(search));
             prop_assert_eq!(level, search_alone::<false>(&values, EtsForm::Level));
-            let found = run::<2, 4, true>(&values, TRENDS.map(|form| form.search(&values)));
+            prop_assert_eq!(run::<2, 4, true>(&values, TRENDS.map(search)), found);
             for (form, found) in TRENDS.into_iter().zip(found) {
                 prop_assert_eq!(found, search_alone::<true>(&values, form));
             }

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use serde::{Deserialize, Serialize};
 
+use super::yule_walker::long_shocks;
 use crate::linear::{MAX_COLUMNS, least_squares};
 
 /// Minimum number of values to which a model is fitted.
@@ -56,29 +57,27 @@ impl CentredSeries {
     }
 
     /// Fits a model as [`ArmaModel::fit`] does.
-    pub(crate) fn fit(&self, order: ArmaOrder) -> Option<ArmaModel> {
+    pub(crate) fn fit<'a>(&'a self, order: ArmaOrder) -> Option<ArmaModel> {
         let columns = order.ar + order.ma;
         if columns == 0 || columns > MAX_COLUMNS {
             return None;
         }
-        let (shocks, first): (&[f64], usize) = if order.ma == 0 {
+        let (shocks, first): (&'a [f64], usize) = if order.ma == 0 {
             (&[], order.ar)
         } else {
             let (long, shocks) = self.long.get_or_init(|| self.long_shocks()).as_ref()?;
             (shocks, long + order.ma)
         };
-        let centred = &self.centred;
-        let rows = (first..centred.len()).map(|t| {
-            let mut row = [0.0; MAX_COLUMNS];
-            for lag in 1..=order.ar {
-                row[lag - 1] = centred[t - lag];
-            }
-            for lag in 1..=order.ma {
-                row[order.ar + lag - 1] = shocks[t - lag];
-            }
-            (row, centred[t])
-        });
-        let coefficients = least_squares(rows, columns)?;
+        let lagged = |(series, lag): (&'a [f64], usize)| &series[first - lag..series.len() - lag];
+        let past = (1..=order.ar).map(|lag| (self.centred.as_slice(), lag));
+        let regressors = past
+            .chain((1..=order.ma).map(|lag| (shocks, lag)))
+            .map(lagged);
+        let mut lags: [&[f64]; MAX_COLUMNS] = [&[]; MAX_COLUMNS];
+        for (column, regressor) in lags.iter_mut().zip(regressors) {
+            *column = regressor;
+        }
+        let coefficients = least_squares(&lags[..columns], &self.centred[first..])?;
         let (ar, ma) = coefficients[..columns].split_at(order.ar);
         Some(ArmaModel {
             mean: self.mean,
@@ -250,63 +249,4 @@ fn forecast_next(mean: f64, ar: &[f64], ma: &[f64], values: &[f64], shocks: &[f6
 /// Returns the change to each value but the first.
 fn differences(values: &[f64]) -> Vec<f64> {
     values.windows(2).map(|pair| pair[1] - pair[0]).collect()
-}
-
-/// Returns the shocks of an autoregression of `order` by Yule-Walker; zero for the first `order`.
-fn long_shocks(centred: &[f64], order: usize) -> Option<Vec<f64>> {
-    let coefficients = yule_walker(centred, order)?;
-    let n = centred.len();
-    // Neighbouring values side by side; each sum has the order of its terms. The neutral element of
-    // a sum is -0.0, as for an iterator's.
-    let mut expected = vec![-0.0; n - order];
-    for (lag, coefficient) in (1..).zip(&coefficients) {
-        for (sum, past) in expected.iter_mut().zip(&centred[order - lag..]) {
-            *sum += coefficient * past;
-        }
-    }
-    let mut shocks = vec![0.0; n];
-    for ((shock, value), expected) in shocks.iter_mut().zip(centred).skip(order).zip(expected) {
-        *shock = value - expected;
-    }
-    Some(shocks)
-}
-
-/// Returns the autocovariances at the lags from 0 to `order`.
-fn autocovariances(centred: &[f64], order: usize) -> Vec<f64> {
-    let n = centred.len();
-    let mut sums = vec![-0.0; order + 1];
-    for (t, value) in centred.iter().enumerate() {
-        // Neighbouring lags side by side; each sum has the order of its terms.
-        for (sum, later) in sums.iter_mut().zip(&centred[t..]) {
-            *sum += later * value;
-        }
-    }
-    for sum in &mut sums {
-        *sum /= n as f64;
-    }
-    sums
-}
-
-/// Computes autoregressive coefficients by the Levinson-Durbin recursion. None for a constant
-/// series.
-fn yule_walker(centred: &[f64], order: usize) -> Option<Vec<f64>> {
-    let covariance = autocovariances(centred, order);
-    let mut error = covariance[0];
-    let mut coefficients = Vec::with_capacity(order);
-    let mut mirrored = Vec::with_capacity(order);
-    for k in 0..order {
-        if error <= covariance[0] * f64::EPSILON {
-            return None;
-        }
-        let explained: f64 = (0..k).map(|j| coefficients[j] * covariance[k - j]).sum();
-        let reflection = (covariance[k + 1] - explained) / error;
-        mirrored.clear();
-        mirrored.extend(coefficients.iter().rev());
-        for (coefficient, mirror) in coefficients.iter_mut().zip(&mirrored) {
-            *coefficient -= reflection * mirror;
-        }
-        coefficients.push(reflection);
-        error *= 1.0 - reflection * reflection;
-    }
-    Some(coefficients)
 }

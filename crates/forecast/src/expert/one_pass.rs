@@ -1,7 +1,8 @@
 //! The experts whose state follows the remembered values one by one, in one pass over them.
 //!
-//! The oldest value is forgotten each time, so every forecast goes through all values again. Each step
-//! of such an expert waits for its step before; a processor overlaps the steps of different experts.
+//! The oldest value is forgotten with each new one, so the first forecast after it goes through all values
+//! again. Each step of such an expert waits for its step before; a processor overlaps the steps of different
+//! experts.
 
 use super::arma::ArmaFollower;
 use super::holt::HoltState;

@@ -66,6 +66,25 @@ fn promise_is_judged_only_when_due() {
 }
 
 #[test]
+fn promises_about_a_resource_are_judged_when_the_job_ends() {
+    // Each job ends before the next one is submitted, so both timings teach the same.
+    let learned = |timing| {
+        let mut course = OnlineForecaster::new(Forecaster::default(), timing).of_resource();
+        for job in 0..60 {
+            let runtime = 100 + 37 * (job * job % 11);
+            course
+                .submit(&record(1000 * job, 0, runtime), |_| ())
+                .unwrap();
+        }
+        course.finish(|_| ())
+    };
+    assert_eq!(
+        learned(FeedbackTiming::Causal),
+        learned(FeedbackTiming::OneStep)
+    );
+}
+
+#[test]
 fn job_that_never_ran_is_rejected() {
     let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
     assert!(course.submit(&record(0, 0, 0), |_| ()).is_err());
