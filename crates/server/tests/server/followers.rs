@@ -160,7 +160,7 @@ fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
                     true => engine.step(&reports),
                     false => reports
                         .iter()
-                        .for_each(|report| engine.step(&[report.clone()])),
+                        .for_each(|report| engine.step(std::slice::from_ref(report))),
                 }
                 engine.drain();
                 let case = format!("{policy}, order {number}, at once: {at_once}");
