@@ -224,8 +224,10 @@ pub(super) fn everything_is_over(run: &ServiceSimulation) {
         let attempts = reader.attempts(row.id).unwrap();
         let tasks = reader.tasks(row.id, None, u32::MAX).unwrap();
         assert_eq!(attempts.len() as u32, row.attempts, "job {}", row.id);
-        let ended =
-            |status: &Option<String>| status.as_deref().is_some_and(|s| !s.starts_with("lost"));
+        // An attempt that was withdrawn never ran.
+        let has_run =
+            |status: &str| !status.starts_with("lost") && !status.ends_with("(withdrawn)");
+        let ended = |status: &Option<String>| status.as_deref().is_some_and(has_run);
         for row in tasks.unwrap_or_else(|| vec![row.clone()]) {
             let own = |task: u32| row.task.unwrap_or(0) == task;
             let ran_to_its_end = attempts
