@@ -56,7 +56,8 @@ pub trait Engine: Send {
 
     /// Ends attempts: asks their processes to end, and kills them after the grace period. The end
     /// is reported like any other, with `why` in it, unless the attempt has ended before. With
-    /// [`KillReason::Withdrawn`] only attempts end that follow another one and have not started.
+    /// [`KillReason::Withdrawn`] only attempts end that follow another one and have not started; the end of
+    /// the other one may be reported before or after theirs.
     ///
     /// # Errors
     /// If the engine cannot be reached.
