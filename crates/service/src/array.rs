@@ -9,9 +9,11 @@
 //! |---|---|
 //! | `admission` | tasks that are submitted to the gate, with the array or as earlier ones start |
 //! | `changes` | ends of tasks and of arrays, and tasks that are cancelled, held or released |
+//! | `turns` | tasks in the gate that wait until fewer tasks of their array run |
 
 mod admission;
 mod changes;
+mod turns;
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
@@ -42,6 +44,8 @@ pub struct ActiveArray {
     pub(crate) before_gate: u32,
     /// The number of those that follow others.
     pub(crate) n_followers: u32,
+    /// The number of those that wait for their turn.
+    n_awaiting_turn: u32,
     /// How long its tasks run.
     pub(crate) pace: TaskPace,
     /// The counts of its tasks, except for those that are not materialised or only queued.
@@ -100,6 +104,7 @@ impl ActiveArray {
             max_at_once: plan.max_at_once,
             before_gate: 0,
             n_followers: 0,
+            n_awaiting_turn: 0,
             pace: TaskPace::default(),
             counts: TaskCounts::default(),
             changed: true,
@@ -187,6 +192,7 @@ impl ActiveArray {
         self.before_gate -= 1;
         self.counts.running -= u32::from(live.has_nodes());
         self.counts.held -= u64::from(live.held);
+        self.n_awaiting_turn -= u32::from(live.awaits_turn);
     }
 
     fn is_over(&self) -> bool {
@@ -195,10 +201,9 @@ impl ActiveArray {
 
     /// Returns whether another unpromised task may be submitted to the gate.
     fn can_add_task(&self, nodes: u32) -> bool {
-        let before_gate = self.before_gate - self.n_followers;
-        let wait = before_gate - self.counts.running - self.counts.held as u32;
-        let most = self.max_at_once.unwrap_or(u32::MAX);
-        before_gate < most.min(nodes.max(1) * MAX_TASKS_PER_NODE) && wait <= nodes
+        let active = self.n_active();
+        let most = self.max_at_once().min(nodes.max(1) * MAX_TASKS_PER_NODE);
+        active < most && active - self.counts.running <= nodes
     }
 
     /// Returns whether all tasks ended with success.

@@ -183,6 +183,7 @@ impl Core {
             };
             self.admit_next_task(task.job, task.task, step);
             let Some(attempt) = self.follow(task, last) else {
+                self.limit_queued_task(task, step);
                 self.gate.request_pass(self.now);
                 return;
             };
@@ -313,9 +314,35 @@ impl Core {
                 nodes: nodes.iter().flat_map(|range| range.nodes()).collect(),
             };
         }
-        if follower.is_some_and(|follower| follower.fate == FollowerFate::Cancel) {
-            let _ = self.apply_input(GateInput::Cancel { job: slot }, step);
+        match follower.map(|follower| follower.fate) {
+            Some(FollowerFate::Cancel) => {
+                let _ = self.apply_input(GateInput::Cancel { job: slot }, step);
+            }
+            Some(FollowerFate::Hold) => {
+                if let Some(live) = self.jobs.get_mut(task) {
+                    live.hold_if_withdrawn = true;
+                }
+            }
+            Some(FollowerFate::Run) | None => {}
         }
+    }
+
+    /// Queues a task again, or holds it for its user, that the engine has taken back after the end of the
+    /// attempt before it was reported.
+    pub(crate) fn return_started(
+        &mut self,
+        task: TaskId,
+        hold: bool,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        self.forget_pace(task.job);
+        let live = self.jobs.get(task).ok_or(CommandError::UnknownJob)?;
+        let (job, attempt) = (live.slot, live.gate_attempt);
+        self.apply_input(GateInput::Withdrawn { job, attempt }, step)?;
+        if hold && self.hold_task(task, true, step).is_ok() {
+            self.report_held(task.job, step);
+        }
+        Ok(())
     }
 
     /// Handles a report of a follower whose predecessor has not ended, as far as is known.
@@ -369,7 +396,7 @@ impl Core {
             self.report_held(task.job, step);
             return Ok(());
         }
-        self.apply_input(GateInput::Release { job: slot }, step)
+        self.queue_held_task(task, step)
     }
 
     /// Handles the loss of a follower, which may have started: it goes back to the queue if it may run
@@ -396,14 +423,12 @@ impl Core {
             event: AttemptEvent::Lost { at: self.now },
         }));
         step.actions.push(EngineAction::Kill { attempt });
-        let input = match may_run_again && follower.fate != FollowerFate::Cancel {
-            true => GateInput::Release { job: slot },
-            false => {
-                live.is_lost = follower.fate != FollowerFate::Cancel;
-                GateInput::Cancel { job: slot }
-            }
+        let done = if may_run_again && follower.fate != FollowerFate::Cancel {
+            self.queue_held_task(task, step)
+        } else {
+            live.is_lost = follower.fate != FollowerFate::Cancel;
+            self.apply_input(GateInput::Cancel { job: slot }, step)
         };
-        let done = self.apply_input(input, step);
         debug_assert!(done.is_ok(), "a follower is held: {done:?}");
     }
 
@@ -438,6 +463,7 @@ impl ActiveArray {
     fn can_be_followed(&self) -> bool {
         let options = &self.submission.options;
         !self.pending.is_empty()
+            && self.n_awaiting_turn() == 0
             && self.pace.n_followers() > 0
             && self.submission.deadline.is_none()
             && !options.needs_hosts()

@@ -111,13 +111,26 @@ impl Core {
         if let Some(follower) = &mut live.follows {
             return hold_follower(follower, attempt, hold, step);
         }
-        let input = match hold {
-            true => GateInput::Hold { job: slot },
-            false => GateInput::Release { job: slot },
-        };
-        self.apply_input(input, step)?;
-        self.mark_held(task, hold);
-        Ok(())
+        if !hold && std::mem::take(&mut live.hold_if_withdrawn) {
+            return Ok(());
+        }
+        match (hold, live.held) {
+            (true, _) if live.awaits_turn => {
+                self.set_awaits_turn(task, false);
+                self.mark_held(task, true);
+                Ok(())
+            }
+            (true, _) => {
+                self.apply_input(GateInput::Hold { job: slot }, step)?;
+                self.mark_held(task, true);
+                Ok(())
+            }
+            (false, true) => {
+                self.mark_held(task, false);
+                self.queue_held_task(task, step)
+            }
+            (false, false) => Err(CommandError::Gate(InputError::NotHeld)),
+        }
     }
 
     pub(crate) fn mark_held(&mut self, task: TaskId, held: bool) {

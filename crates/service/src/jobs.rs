@@ -56,6 +56,12 @@ pub struct ActiveTask {
     pub(crate) held: bool,
     /// The attempt that the task follows, if the engine starts it after another one.
     pub(crate) follows: Option<Follower>,
+    /// Whether its user held the task before the attempt before it ended: it is held if it turns out that the
+    /// engine has taken it back.
+    pub(crate) hold_if_withdrawn: bool,
+    /// Whether the gate holds the task until fewer tasks of its array are queued or run: as many as may run
+    /// at once are before it.
+    pub(crate) awaits_turn: bool,
     /// Whether the engine lost the task while it followed another one.
     pub(crate) is_lost: bool,
     /// Whether the task runs without a promise because its deadline could not be promised. It is left
@@ -97,6 +103,8 @@ impl ActiveTask {
             promise: None,
             held: false,
             follows: None,
+            hold_if_withdrawn: false,
+            awaits_turn: false,
             is_lost: false,
             unpromised: false,
             undecided: false,

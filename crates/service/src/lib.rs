@@ -390,14 +390,13 @@ impl Core {
             live.exit_code = Some(ended.status.shell_code());
             live.end_cause = Some(EndCause::of(ended));
         }
+        let hold = std::mem::take(&mut live.hold_if_withdrawn);
         step.changes
             .push(RowChange::AttemptReported(report.clone()));
         let done = match &report.event {
             AttemptEvent::Started(_) => return Ok(()),
-            // The end of the attempt before it was reported first.
             AttemptEvent::Ended(ended) if ended.is_withdrawn() => {
-                self.forget_pace(key.job);
-                self.apply_input(GateInput::Withdrawn { job, attempt }, step)
+                self.return_started(key.task(), hold, step)
             }
             AttemptEvent::Ended(ended) => {
                 if ended.killed.is_none() {

@@ -63,6 +63,11 @@ impl Core {
         self.jobs.deferred.get(&job)
     }
 
+    /// Returns the number of tasks in the gate that are held by their user.
+    pub fn n_held(&self) -> usize {
+        self.jobs.iter().filter(|(_, live)| live.held).count()
+    }
+
     /// Returns the number of such jobs, and the number of those held by their user.
     pub fn n_waiting(&self) -> (usize, usize) {
         let waiting = self.jobs.deferred.values();
@@ -101,6 +106,13 @@ impl Core {
         }
         for (task, live) in self.jobs.iter() {
             let job = view.job(live.slot);
+            let is_held = live.held || live.awaits_turn || live.follows.is_some();
+            if (job.phase == JobPhase::Held) != is_held {
+                return Err(tollgate_gate::InvariantViolation(format!(
+                    "job {}, task {} is {:?}: {live:?}",
+                    task.job, task.task, job.phase
+                )));
+            }
             if (job.phase == JobPhase::Running) != live.has_nodes() {
                 return Err(tollgate_gate::InvariantViolation(format!(
                     "job {}, task {} is {:?}, and the service says that it has nodes: {}",
@@ -132,13 +144,22 @@ impl Core {
                 .tasks_of(job)
                 .filter(|(_, live)| live.held)
                 .count();
+            let awaiting = self
+                .jobs
+                .tasks_of(job)
+                .filter(|(_, live)| live.awaits_turn)
+                .count();
             let tally = array.counts();
-            let counted = (array.before_gate as usize, tally.running as usize);
+            let counted = (
+                array.before_gate as usize,
+                tally.running as usize,
+                array.n_awaiting_turn() as usize,
+            );
             let held = held as u64 + array.held_pending.len();
-            if counted != (before_gate, running) || tally.held != held {
+            if counted != (before_gate, running, awaiting) || tally.held != held {
                 return Err(tollgate_gate::InvariantViolation(format!(
-                    "array {job} has {before_gate} tasks before the gate, {running} of them run and \
-                     {held} are held: {array:?}"
+                    "array {job} has {before_gate} tasks before the gate, {running} of them run, \
+                     {awaiting} wait for their turn and {held} are held: {array:?}"
                 )));
             }
         }

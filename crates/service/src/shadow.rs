@@ -116,7 +116,7 @@ impl ShadowPolicy {
             .filter(|(_, live)| live.reserved_until.is_none())
             .partition(|(_, live)| live.is_running());
         for (task, live) in running.into_iter().chain(waiting) {
-            shadow.adopt(task, live, core);
+            shadow.adopt(task, live);
         }
         shadow.run_passes();
         shadow

@@ -14,7 +14,7 @@ use tollgate_server::controller::{Controller, ControllerHandle, ControllerReques
 use tollgate_service::{Submission, SubmissionOptions};
 use tollgate_store::{JobProgram, Store};
 
-use crate::server::{NODES, config};
+use crate::server::{DEFAULT_POLICY, NODES, config};
 
 /// Number of concurrent requests of the flood: a user's maximum number of connections.
 const FLOOD: usize = 64;
@@ -45,7 +45,7 @@ pub(crate) fn measure() {
         let store = Store::open(&folder.path().join("tollgate.db")).expect("a store");
         let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
         let engine = SimEngine::open(&world);
-        let rules = config()
+        let rules = config(DEFAULT_POLICY)
             .rules(&tollgate_policies::builtin_registry())
             .expect("settings");
         let began = Instant::now();

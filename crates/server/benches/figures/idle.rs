@@ -15,7 +15,7 @@ use tollgate_model::{
 use tollgate_service::{ServiceCommand, Submission, SubmissionOptions};
 use tollgate_store::{CommandBatch, JobProgram, Store};
 
-use crate::server::{BenchServer, NODES, config};
+use crate::server::{BenchServer, DEFAULT_POLICY, NODES, config};
 
 /// Number of jobs that are submitted, and end, in one transaction each.
 const BATCH: u64 = 20;
@@ -39,7 +39,7 @@ pub(crate) fn measure(jobs: u64) {
         began.elapsed().as_secs_f64()
     );
     let began = Clock::now();
-    let server = BenchServer::start(folder);
+    let server = BenchServer::start(folder, DEFAULT_POLICY);
     println!(
         "answers after {:.0} ms",
         began.elapsed().as_secs_f64() * 1e3
@@ -62,7 +62,7 @@ pub(crate) fn measure(jobs: u64) {
 /// Runs jobs through a real core, each with some run time.
 fn fill(folder: &Path, jobs: u64) {
     let mut store = Store::open(&folder.join("tollgate.db")).expect("a store");
-    let rules = config()
+    let rules = config(DEFAULT_POLICY)
         .rules(&tollgate_policies::builtin_registry())
         .expect("settings");
     let mut core = store.recover(&rules).expect("a state");

@@ -14,7 +14,7 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["__serve", folder] => server::serve(folder.as_ref()),
+        ["__serve", folder, policy] => server::serve(folder.as_ref(), policy),
         ["floods", ..] => floods::measure(),
         ["idle", jobs, ..] if *jobs != "--bench" => idle::measure(jobs.parse().expect("a number")),
         ["idle", ..] => idle::measure(1_000_000),

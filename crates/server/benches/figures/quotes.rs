@@ -5,42 +5,51 @@ use std::time::{Duration, Instant};
 use tollgate_client::ApiClient;
 use tollgate_client::types::{JobDecision, JobRequest, SubmitResponse};
 
-use crate::server::BenchServer;
+use crate::server::{BenchServer, DEFAULT_POLICY};
 
+/// A policy that shares nodes in time, and the default.
+const POLICIES: [&str; 2] = ["libra-risk", DEFAULT_POLICY];
 /// Number of parallel connections.
 const CONNECTIONS: usize = 4;
 const ROUND: Duration = Duration::from_secs(3);
 const ROUNDS: usize = 3;
 
 pub(crate) fn measure() {
-    for jobs in [0, 20, 200] {
-        let server = BenchServer::start(tempfile::tempdir().expect("a folder"));
-        let mut client = server.client();
-        for _ in 0..jobs {
-            let job = JobRequest {
-                command: vec!["sleep".to_owned(), "1000".to_owned()],
-                budget: None,
-                ..request(600.0, 86_400.0)
-            };
-            let answer: SubmitResponse = client.post("/v1/jobs", &job).expect("an answer");
-            assert_eq!(answer.decision, JobDecision::Accepted);
+    for policy in POLICIES {
+        for jobs in [0, 20, 200] {
+            measure_beside(jobs, policy);
         }
-        let cases = [
-            ("status", None),
-            ("accepted", Some(request(60.0, 3_600.0))),
-            (
-                "refused, with counter-offers",
-                Some(request(3_600.0, 600.0)),
-            ),
-        ];
-        for (what, request) in cases {
-            let mut rates: Vec<f64> = (0..ROUNDS).map(|_| round(&server, &request)).collect();
-            rates.sort_by(f64::total_cmp);
-            println!(
-                "{jobs:4} jobs run; {what:<30} {:8.0} a second",
-                rates[ROUNDS / 2]
-            );
-        }
+    }
+}
+
+/// Prints the rate of each kind of request beside a number of jobs.
+fn measure_beside(jobs: u32, policy: &str) {
+    let server = BenchServer::start(tempfile::tempdir().expect("a folder"), policy);
+    let mut client = server.client();
+    for _ in 0..jobs {
+        let job = JobRequest {
+            command: vec!["sleep".to_owned(), "1000".to_owned()],
+            budget: None,
+            ..request(600.0, 86_400.0)
+        };
+        let answer: SubmitResponse = client.post("/v1/jobs", &job).expect("an answer");
+        assert_eq!(answer.decision, JobDecision::Accepted);
+    }
+    let cases = [
+        ("status", None),
+        ("accepted", Some(request(60.0, 3_600.0))),
+        (
+            "refused, with counter-offers",
+            Some(request(3_600.0, 600.0)),
+        ),
+    ];
+    for (what, request) in cases {
+        let mut rates: Vec<f64> = (0..ROUNDS).map(|_| round(&server, &request)).collect();
+        rates.sort_by(f64::total_cmp);
+        println!(
+            "{policy}, {jobs:4} jobs; {what:<30} {:8.0} a second",
+            rates[ROUNDS / 2]
+        );
     }
 }
 

@@ -13,10 +13,14 @@ use tollgate_store::{DataDir, data_dir};
 /// Number of nodes of the simulated host.
 pub(crate) const NODES: u32 = 16;
 
-/// Returns the default configuration, with a market and practically no limit on tasks per node.
-/// Many tasks on one node make predictions most expensive.
-pub(crate) fn config() -> ServiceConfig {
+/// The policy of a service whose settings name none.
+pub(crate) const DEFAULT_POLICY: &str = "plan";
+
+/// Returns the default configuration under a policy, with a market and practically no limit on
+/// tasks per node. Many tasks on one node make predictions most expensive.
+pub(crate) fn config(policy: &str) -> ServiceConfig {
     ServiceConfig {
+        policy: Some(policy.to_owned()),
         market: "commodity".to_owned(),
         max_resident: 1_000,
         ..ServiceConfig::default()
@@ -24,10 +28,10 @@ pub(crate) fn config() -> ServiceConfig {
 }
 
 /// Runs the service. The clock of its simulated host stands still, so jobs never end.
-pub(crate) fn serve(path: &Path) {
+pub(crate) fn serve(path: &Path, policy: &str) {
     let folder = DataDir::lock(path).expect("a folder");
     let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
-    let rules = config()
+    let rules = config(policy)
         .rules(&tollgate_policies::builtin_registry())
         .expect("settings");
     let engine = SimEngine::open(&world);
@@ -42,11 +46,12 @@ pub(crate) struct BenchServer {
 }
 
 impl BenchServer {
-    pub(crate) fn start(folder: tempfile::TempDir) -> Self {
+    pub(crate) fn start(folder: tempfile::TempDir, policy: &str) -> Self {
         let this = std::env::current_exe().expect("this program");
         let child = Command::new(this)
             .arg("__serve")
             .arg(folder.path())
+            .arg(policy)
             .spawn()
             .expect("a process");
         let server = Self { child, folder };

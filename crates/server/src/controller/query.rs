@@ -79,7 +79,9 @@ impl<E: Engine> Controller<E> {
         let view = self.core.gate().view(now);
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
         let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
-        let (mut queued, mut held) = (count(JobPhase::Queued), count(JobPhase::Held));
+        let mut held = self.core.n_held() as u64;
+        // The gate also holds tasks that follow others or wait for their turn: to users they are queued.
+        let mut queued = count(JobPhase::Queued) + count(JobPhase::Held) - held;
         // Adds the tasks that are not yet materialised.
         for (_, array) in self.core.arrays() {
             let (queue, back) = array.n_pending_and_held();

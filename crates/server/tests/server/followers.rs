@@ -17,8 +17,8 @@ use crate::common::{rules, submission};
 const N_TASKS: u32 = 60;
 const RUNTIME: Span = Span::from_micros(1_000);
 
-/// A core, and an engine with one node for one task.
-struct OneNodeEngine {
+/// A core, and an engine that runs one task at a time: it has one node, or the array allows no more.
+struct OneByOneEngine {
     core: Core,
     now: Instant,
     /// The running attempt, and those that follow it.
@@ -26,8 +26,12 @@ struct OneNodeEngine {
     succeeded: BTreeSet<u32>,
 }
 
-impl OneNodeEngine {
+impl OneByOneEngine {
     fn new(policy: &str) -> Self {
+        Self::start(policy, 1, None)
+    }
+
+    fn start(policy: &str, nodes: u32, max_at_once: Option<u32>) -> Self {
         let rules = AdmissionRules {
             max_resident: 1,
             ..rules(policy, Market::None)
@@ -41,14 +45,14 @@ impl OneNodeEngine {
         engine.step(&[ServiceCommand::WorkerUp {
             worker: WorkerId(0),
             incarnation: 1,
-            nodes: 1,
+            nodes,
             memory: None,
             offer: Default::default(),
         }]);
         let options = SubmissionOptions {
             array: Some(ArraySpec {
                 tasks: TaskRanges::new(1, N_TASKS),
-                max_at_once: None,
+                max_at_once,
             }),
             ..SubmissionOptions::default()
         };
@@ -90,6 +94,25 @@ impl OneNodeEngine {
         )
     }
 
+    /// Holds a task for its user, or releases it.
+    fn set_held(&mut self, task: u32, hold: bool) {
+        let (job, tasks) = (self.job(), Some(TaskRanges::new(task, task)));
+        self.step(&[match hold {
+            true => ServiceCommand::Hold { job, tasks },
+            false => ServiceCommand::Release { job, tasks },
+        }]);
+    }
+
+    /// Returns the number of tasks that are held for their user.
+    fn n_held(&self) -> u64 {
+        let mut arrays = self.core.arrays();
+        arrays.next().map_or(0, |(_, array)| array.counts().held)
+    }
+
+    fn job(&self) -> u64 {
+        self.core.arrays().next().expect("the array").0
+    }
+
     /// Takes the attempt at this place of the chain back.
     fn withdraw(&mut self, place: usize) -> ServiceCommand {
         let attempt = self.chain.remove(place).expect("a follower");
@@ -127,7 +150,7 @@ fn report(attempt: AttemptId, event: AttemptEvent) -> ServiceCommand {
 }
 
 /// The reports of an engine in its order: the end of a task, and that followers were taken back.
-type Reports = fn(&mut OneNodeEngine) -> Vec<ServiceCommand>;
+type Reports = fn(&mut OneByOneEngine) -> Vec<ServiceCommand>;
 
 #[test]
 fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
@@ -150,7 +173,7 @@ fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
     for policy in ["easy", "tail-risk"] {
         for (number, reports) in orders.into_iter().enumerate() {
             for at_once in [true, false] {
-                let mut engine = OneNodeEngine::new(policy);
+                let mut engine = OneByOneEngine::new(policy);
                 while engine.chain.len() < 3 {
                     let end = engine.end_first();
                     engine.step(&[end]);
@@ -167,5 +190,132 @@ fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
                 assert_eq!(engine.succeeded.len(), N_TASKS as usize, "{case}");
             }
         }
+    }
+}
+
+#[test]
+fn held_task_is_held_whichever_report_comes_first() {
+    let orders: [Reports; 3] = [
+        |engine| vec![engine.withdraw(1), engine.end_first()],
+        |engine| vec![engine.end_first(), engine.withdraw(0)],
+        // The task of the user is the next one of the same chain.
+        |engine| {
+            let (end, next) = (engine.end_first(), engine.end_first());
+            vec![end, next, engine.withdraw(0)]
+        },
+    ];
+    for policy in ["easy", "tail-risk"] {
+        for (number, reports) in orders.into_iter().enumerate() {
+            for is_released in [false, true] {
+                let case = format!("{policy}, order {number}, released: {is_released}");
+                let mut engine = OneByOneEngine::new(policy);
+                while engine.chain.len() < 4 {
+                    let end = engine.end_first();
+                    engine.step(&[end]);
+                }
+                let held = engine.chain[if number == 2 { 2 } else { 1 }].task;
+                engine.set_held(held, true);
+                let reports = reports(&mut engine);
+                let (last, others) = reports.split_last().expect("reports");
+                engine.step(others);
+                if is_released {
+                    engine.set_held(held, false);
+                }
+                engine.step(std::slice::from_ref(last));
+                assert_eq!(engine.n_held(), u64::from(!is_released), "{case}");
+                while !engine.chain.is_empty() {
+                    let end = engine.end_first();
+                    engine.step(&[end]);
+                }
+                let n_done = N_TASKS as usize - usize::from(!is_released);
+                assert_eq!(engine.succeeded.len(), n_done, "{case}");
+                if !is_released {
+                    engine.set_held(held, false);
+                    engine.drain();
+                    assert_eq!(engine.succeeded.len(), N_TASKS as usize, "{case}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tasks_that_come_back_wait_for_their_turn() {
+    let returns: [fn(&mut OneByOneEngine); 3] = [
+        // The followers are taken back while the task before them runs.
+        |engine| {
+            while engine.chain.len() > 1 {
+                let withdrawn = engine.withdraw(engine.chain.len() - 1);
+                engine.step(&[withdrawn]);
+            }
+        },
+        // Their user holds and releases them, one after the other.
+        |engine| {
+            for hold in [true, false] {
+                for place in (1..engine.chain.len()).rev() {
+                    let task = engine.chain[place].task;
+                    engine.set_held(task, hold);
+                }
+            }
+            while engine.chain.len() > 1 {
+                let withdrawn = engine.withdraw(1);
+                engine.step(&[withdrawn]);
+            }
+        },
+        // They are released when others have taken their places.
+        |engine| {
+            let tasks: Vec<u32> = engine.chain.iter().skip(1).map(|it| it.task).collect();
+            for &task in &tasks {
+                engine.set_held(task, true);
+                let withdrawn = engine.withdraw(1);
+                engine.step(&[withdrawn]);
+            }
+            assert_eq!(engine.n_held(), tasks.len() as u64);
+            while engine.succeeded.len() < 20 {
+                let end = engine.end_first();
+                engine.step(&[end]);
+            }
+            for &task in &tasks {
+                engine.set_held(task, false);
+                engine.set_held(task, true);
+                engine.set_held(task, false);
+            }
+        },
+    ];
+    for policy in ["easy", "tail-risk"] {
+        for come_back in returns {
+            let mut engine = OneByOneEngine::start(policy, 4, Some(1));
+            while engine.chain.len() < 3 {
+                let end = engine.end_first();
+                engine.step(&[end]);
+            }
+            come_back(&mut engine);
+            while !engine.chain.is_empty() { let end = engine.end_first(); engine.step(&[end]); }
+            if !engine.core.jobs().is_empty() { let a: Vec<_> = engine.core.arrays().collect(); eprintln!("STUCK {policy} {a:?}"); for (t, l) in engine.core.tasks() { eprintln!("{t:?} {l:?}"); } panic!(); }
+            engine.drain();
+            assert_eq!(engine.succeeded.len(), N_TASKS as usize, "{policy}");
+        }
+    }
+}
+
+#[test]
+fn tasks_that_their_user_holds_take_no_places_of_others() {
+    for (nodes, max_at_once) in [(1, None), (4, Some(1))] {
+        let mut engine = OneByOneEngine::start("easy", nodes, max_at_once);
+        while engine.chain.len() < 12 {
+            let end = engine.end_first();
+            engine.step(&[end]);
+        }
+        let tasks: Vec<u32> = engine.chain.iter().skip(1).map(|it| it.task).collect();
+        for &task in &tasks {
+            engine.set_held(task, true);
+            let withdrawn = engine.withdraw(1);
+            engine.step(&[withdrawn]);
+        }
+        while !engine.chain.is_empty() {
+            let end = engine.end_first();
+            engine.step(&[end]);
+        }
+        assert_eq!(engine.succeeded.len(), N_TASKS as usize - tasks.len());
     }
 }

@@ -181,10 +181,12 @@ impl Core {
     /// Submits the tasks of arrays that may now enter the gate. Returns whether there were any.
     pub(crate) fn materialise_tasks(&mut self, step: &mut StepOutput) -> bool {
         let hungry = self.jobs.arrays.iter();
-        let hungry = hungry.filter(|(_, array)| !array.pending.is_empty());
+        let hungry =
+            hungry.filter(|(_, array)| !array.pending.is_empty() || array.n_awaiting_turn() > 0);
         let hungry: Vec<u64> = hungry.map(|(&job, _)| job).collect();
         let mut fed = false;
         for job in hungry {
+            fed |= self.give_turns(job, step);
             while let Some((task, true)) = self.next_task(job) {
                 fed = true;
                 let standing = self.evaluate_task(job, true, &mut None);

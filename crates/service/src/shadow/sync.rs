@@ -5,7 +5,7 @@ use tollgate_gate::{
     OnEviction,
 };
 use tollgate_model::{Distribution, JobSpec, PlacementNeeds, Probability, Sla, Span, TaskId};
-use tollgate_policy::{JobEnding, JobPhase};
+use tollgate_policy::JobEnding;
 
 use super::ShadowPolicy;
 use super::job::{ObservedRuntime, ShadowJob};
@@ -240,7 +240,7 @@ impl ShadowPolicy {
     }
 
     /// Takes over a job that is older than the shadow.
-    pub(super) fn adopt(&mut self, key: TaskId, live: &ActiveTask, core: &Core) {
+    pub(super) fn adopt(&mut self, key: TaskId, live: &ActiveTask) {
         let before = match live.started {
             Some(started) => self.now.since(started),
             None => Span::ZERO,
@@ -264,7 +264,7 @@ impl ShadowPolicy {
                 .map_or(ObservedRuntime::Unknown, ObservedRuntime::RunsSince);
             self.run_times_changed = true;
         }
-        if core.gate.view(core.now).job(live.slot).phase == JobPhase::Held {
+        if live.held {
             self.with_slot(key, |job| GateInput::Hold { job });
         }
         // Each job starts before the next one is submitted, as in reality.

@@ -173,3 +173,33 @@ fn invalid_array_is_rejected_with_a_message() {
         [Some(0), Some(0), Some(1)]
     );
 }
+
+/// The runner gets short tasks ahead of time. It gives those back that wait behind a long one.
+#[test]
+fn tasks_behind_a_long_one_are_held_or_run_once() {
+    let site = ClientTestSite::start("policy = \"easy\"\n[local]\nnodes = 1\n");
+    let ran = site.folder().join("ran");
+    let ran_tasks = || -> Vec<u32> {
+        let text = std::fs::read_to_string(&ran).unwrap_or_default();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let line = format!(
+        "echo $TOLLGATE_TASK >> {}; [ $TOLLGATE_TASK != 40 ] || sleep 2",
+        ran.display()
+    );
+    let words = ["-a", "1-120", "-o", "none", "--", "sh", "-c", &line];
+    let id = submit(&site, &words);
+    site.until("the long task runs", || ran_tasks().contains(&40));
+    site.tollgate(&["hold", &format!("{id}_44-53")]).answer();
+    let counts = || {
+        let job = site.tollgate(&["explain", &id, "--format", "json"]).json();
+        let array = &job["job"]["array"];
+        (array["finished"].as_u64(), array["held"].as_u64())
+    };
+    site.until("the others are over", || counts() == (Some(110), Some(10)));
+    site.tollgate(&["release", &id]).answer();
+    site.tollgate(&["wait", &id]).answer();
+    let mut all = ran_tasks();
+    all.sort_unstable();
+    assert_eq!(all, Vec::from_iter(1..=120));
+}
