@@ -135,9 +135,9 @@ impl Core {
 
     /// Returns whether the tasks of another job wait.
     fn do_others_wait(&self, job: u64) -> bool {
-        self.jobs.iter().any(|(task, live)| {
-            task.job != job && !live.has_nodes() && !live.held && live.follows.is_none()
-        })
+        self.jobs
+            .iter()
+            .any(|(task, live)| task.job != job && !live.has_nodes() && !live.is_held_in_gate())
     }
 
     /// Returns the running attempts of an array that are on these nodes alone and may be followed, with their

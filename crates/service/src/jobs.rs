@@ -116,6 +116,12 @@ impl ActiveTask {
         self.started.is_some()
     }
 
+    /// Returns whether the gate holds the task: for its user, until its turn, or until the end of the
+    /// attempt that it follows.
+    pub fn is_held_in_gate(&self) -> bool {
+        self.held || self.awaits_turn || self.follows.is_some()
+    }
+
     /// Returns whether an attempt at the task is running.
     pub fn is_running(&self) -> bool {
         self.has_nodes() && self.reserved_until.is_none()

@@ -121,7 +121,7 @@ impl Core {
         }
         let waiting = self.jobs.iter().filter(|(_, live)| {
             let is_quote = live.reserved_until.is_some();
-            let is_queued = !live.has_nodes() && !live.held && live.follows.is_none();
+            let is_queued = !live.has_nodes() && !live.is_held_in_gate();
             users.contains(&UserId(live.user)) && is_queued && !is_quote
         });
         let mut beliefs: BTreeMap<(u32, LookAlike, Option<Span>), _> = BTreeMap::new();

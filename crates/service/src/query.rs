@@ -106,8 +106,7 @@ impl Core {
         }
         for (task, live) in self.jobs.iter() {
             let job = view.job(live.slot);
-            let is_held = live.held || live.awaits_turn || live.follows.is_some();
-            if (job.phase == JobPhase::Held) != is_held {
+            if (job.phase == JobPhase::Held) != live.is_held_in_gate() {
                 return Err(tollgate_gate::InvariantViolation(format!(
                     "job {}, task {} is {:?}: {live:?}",
                     task.job, task.task, job.phase

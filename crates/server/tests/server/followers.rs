@@ -264,14 +264,15 @@ fn tasks_that_come_back_wait_for_their_turn() {
         },
         // They are released when others have taken their places.
         |engine| {
-            let tasks: Vec<u32> = engine.chain.iter().skip(1).map(|it| it.task).collect();
+            let followers = engine.chain.iter().skip(1).take(2);
+            let tasks: Vec<u32> = followers.map(|it| it.task).collect();
             for &task in &tasks {
                 engine.set_held(task, true);
                 let withdrawn = engine.withdraw(1);
                 engine.step(&[withdrawn]);
             }
             assert_eq!(engine.n_held(), tasks.len() as u64);
-            while engine.succeeded.len() < 20 {
+            for _ in 0..2 {
                 let end = engine.end_first();
                 engine.step(&[end]);
             }
@@ -282,7 +283,7 @@ fn tasks_that_come_back_wait_for_their_turn() {
             }
         },
     ];
-    for policy in ["easy", "tail-risk"] {
+    for policy in ["easy", "plan"] {
         for come_back in returns {
             let mut engine = OneByOneEngine::start(policy, 4, Some(1));
             while engine.chain.len() < 3 {
@@ -290,8 +291,6 @@ fn tasks_that_come_back_wait_for_their_turn() {
                 engine.step(&[end]);
             }
             come_back(&mut engine);
-            while !engine.chain.is_empty() { let end = engine.end_first(); engine.step(&[end]); }
-            if !engine.core.jobs().is_empty() { let a: Vec<_> = engine.core.arrays().collect(); eprintln!("STUCK {policy} {a:?}"); for (t, l) in engine.core.tasks() { eprintln!("{t:?} {l:?}"); } panic!(); }
             engine.drain();
             assert_eq!(engine.succeeded.len(), N_TASKS as usize, "{policy}");
         }
