@@ -168,20 +168,11 @@ impl Core {
         nodes: &[NodeRange],
         step: &mut StepOutput,
     ) {
+        let mut queued = self.queued_of(last.job).into_iter();
         for _ in 0..n {
-            let array = self.jobs.arrays.get(&last.job);
-            let Some(task) = array.and_then(|array| array.pending.first()) else {
+            let Some(task) = queued.next().or_else(|| self.admit_follower(last.job, step)) else {
                 return;
             };
-            let state = self.evaluate_task(last.job, false, &mut None);
-            if state != AdmissionState::Queued {
-                return;
-            }
-            let task = TaskId {
-                job: last.job,
-                task,
-            };
-            self.admit_next_task(task.job, task.task, step);
             let Some(attempt) = self.follow(task, last) else {
                 self.limit_queued_task(task, step);
                 self.gate.request_pass(self.now);
@@ -194,6 +185,26 @@ impl Core {
             });
             last = attempt;
         }
+    }
+
+    /// Returns the tasks of an array that the gate queues. They come before those that it does not know yet.
+    fn queued_of(&self, job: u64) -> Vec<TaskId> {
+        let view = self.gate.view(self.now);
+        let queued = self.jobs.tasks_of(job).filter(|(_, live)| {
+            let slot = view.job(live.slot);
+            slot.phase == JobPhase::Queued && slot.accepted.is_none()
+        });
+        queued.map(|(task, _)| task).collect()
+    }
+
+    /// Submits the next task of an array to the gate, if it may enter it.
+    fn admit_follower(&mut self, job: u64, step: &mut StepOutput) -> Option<TaskId> {
+        let task = self.jobs.arrays.get(&job)?.pending.first()?;
+        if self.evaluate_task(job, false, &mut None) != AdmissionState::Queued {
+            return None;
+        }
+        self.admit_next_task(job, task, step);
+        Some(TaskId { job, task })
     }
 
     /// Lets a queued task follow an attempt. Returns its own attempt; None if it has a promise, or would

@@ -153,6 +153,20 @@ fn report(attempt: AttemptId, event: AttemptEvent) -> ServiceCommand {
 type Reports = fn(&mut OneByOneEngine) -> Vec<ServiceCommand>;
 
 #[test]
+fn tasks_run_in_their_order() {
+    for policy in ["easy", "plan", "tail-risk"] {
+        let mut engine = OneByOneEngine::new(policy);
+        let mut order = Vec::new();
+        while let Some(first) = engine.chain.front() {
+            order.push(first.task);
+            let end = engine.end_first();
+            engine.step(&[end]);
+        }
+        assert_eq!(order, Vec::from_iter(1..=N_TASKS), "{policy}");
+    }
+}
+
+#[test]
 fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
     let orders: [Reports; 4] = [
         |engine| vec![engine.withdraw(1), engine.end_first()],
