@@ -199,6 +199,12 @@ impl ActiveArray {
         self.before_gate == 0 && self.n_pending() == 0
     }
 
+    /// Returns the number of tasks that may run at once, if as many run.
+    pub fn reached_limit(&self) -> Option<u32> {
+        self.max_at_once
+            .filter(|&limit| self.counts.running >= limit)
+    }
+
     /// Returns whether another unpromised task may be submitted to the gate.
     fn can_add_task(&self, nodes: u32) -> bool {
         let active = self.n_active();

@@ -170,7 +170,10 @@ impl Core {
     ) {
         let mut queued = self.queued_of(last.job).into_iter();
         for _ in 0..n {
-            let Some(task) = queued.next().or_else(|| self.admit_follower(last.job, step)) else {
+            let Some(task) = queued
+                .next()
+                .or_else(|| self.admit_follower(last.job, step))
+            else {
                 return;
             };
             let Some(attempt) = self.follow(task, last) else {

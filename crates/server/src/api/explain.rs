@@ -14,6 +14,18 @@ pub(super) fn grant_sentence(at: Instant, by: &str, reason: &str) -> String {
     )
 }
 
+/// Returns what a queued task waits for.
+fn wait_sentence(procs: u32, story: &TaskOutlook) -> String {
+    match (story.reached_limit, &story.host) {
+        (Some(limit), _) => format!("queued: at most {limit} of its array's tasks run at once"),
+        (None, Some(host)) => host_sentence(procs, host),
+        (None, None) if story.has_nodes => {
+            format!("queued: needs {procs} nodes, {} are idle", story.idle)
+        }
+        (None, None) => "queued: waits for a node: none takes jobs now".to_owned(),
+    }
+}
+
 fn host_sentence(procs: u32, host: &NamedHost) -> String {
     let name = &host.name;
     match host.idle {
@@ -30,13 +42,7 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
     }
     match (job.state.as_str(), story) {
         ("queued", Some(story)) => {
-            words.push(match (&story.host, story.has_nodes) {
-                (Some(host), _) => host_sentence(job.procs, host),
-                (None, true) => {
-                    format!("queued: needs {} nodes, {} are idle", job.procs, story.idle)
-                }
-                (None, false) => "queued: waits for a node: none takes jobs now".to_owned(),
-            });
+            words.push(wait_sentence(job.procs, story));
             words.push(format!(
                 "{} queued tasks were submitted earlier",
                 story.queued_ahead

@@ -3,6 +3,7 @@
 use tollgate_engine::Engine;
 use tollgate_model::{HostNameIndex, NodeId, NodeRange, TaskId};
 use tollgate_policy::JobPhase;
+use tollgate_service::ActiveArray;
 use tollgate_workers::WorkerState;
 
 use super::deadline;
@@ -161,6 +162,7 @@ impl<E: Engine> Controller<E> {
             queued_ahead: 0,
             idle: view.n_idle(),
             has_nodes: (0..view.n_nodes()).any(|node| view.is_up(NodeId(node))),
+            reached_limit: (self.core.array(task.job)).and_then(ActiveArray::reached_limit),
             host: None,
             reserved: None,
             prediction: None,

@@ -333,6 +333,8 @@ pub struct TaskOutlook {
     pub idle: u32,
     /// Whether the service has nodes, idle or not.
     pub has_nodes: bool,
+    /// The number of tasks of its array that may run at once, if as many run.
+    pub reached_limit: Option<u32>,
     /// The host that the task asks for by name, if it does.
     pub host: Option<NamedHost>,
     /// The instant for which processors are reserved for the task.

@@ -176,6 +176,26 @@ fn invalid_array_is_rejected_with_a_message() {
 
 /// The runner gets short tasks ahead of time. It gives those back that wait behind a long one.
 #[test]
+fn tasks_beyond_the_limit_of_their_array_wait_for_one_another() {
+    let site = ClientTestSite::start("policy = \"easy\"\n[local]\nnodes = 4\n");
+    let ran = site.folder().join("ran");
+    let line = format!(
+        "echo $TOLLGATE_TASK >> {0}; while [ ! -e {0}.go ]; do sleep 0.01; done",
+        ran.display()
+    );
+    let words = ["-a", "1-5%2", "-o", "none", "--", "sh", "-c", &line];
+    let id = submit(&site, &words);
+    let n_ran = || std::fs::read_to_string(&ran).map_or(0, |text| text.lines().count());
+    site.until("two tasks run", || n_ran() == 2);
+    let task = site.tollgate(&["explain", &format!("{id}_4")]).answer();
+    let why = "queued: at most 2 of its array's tasks run at once";
+    assert!(task.contains(why), "{task}");
+    std::fs::write(site.folder().join("ran.go"), "").unwrap();
+    site.tollgate(&["wait", &id]).answer();
+    assert_eq!(n_ran(), 5);
+}
+
+#[test]
 fn tasks_behind_a_long_one_are_held_or_run_once() {
     let site = ClientTestSite::start("policy = \"easy\"\n[local]\nnodes = 1\n");
     let ran = site.folder().join("ran");
