@@ -48,8 +48,8 @@ pub use settings::PlanParams;
 const RESERVED: Probability = Probability::new(0.9).expect("a probability");
 /// A promised job is hopeless once its chance to end in time falls below this; it then runs last.
 const HOPELESS: Probability = Probability::new(0.1).expect("a probability");
-/// Maximum number of jobs from the waitlist, and of jobs without a deadline, that are tested in a pass:
-/// each test plays the plan.
+/// Maximum number of jobs from the waitlist that are tested in a pass, and of jobs without a deadline that
+/// fail the test: each test plays the plan.
 const MAX_TRIES: usize = 8;
 
 /// The user's share of what can be promised is used up.
@@ -394,7 +394,7 @@ impl PlanPolicy {
     /// submission; the first that does not fit keeps the place that it will have, as under EASY.
     fn start_unpromised(&mut self, cx: &mut PolicyContext<'_>) {
         let mut head: Option<PlanReservation> = None;
-        let mut tries = 0;
+        let mut failures = 0;
         let waiting: Vec<(u64, PlannedJob)> = self
             .unpromised
             .iter()
@@ -406,7 +406,7 @@ impl PlanPolicy {
         let mut machine = None;
         let mut test = None;
         for (sequence, job) in waiting {
-            if cx.n_idle() == 0 || tries == MAX_TRIES {
+            if cx.n_idle() == 0 || failures == MAX_TRIES {
                 return;
             }
             let now = machine.get_or_insert_with(|| self.machine(cx.view(), by_host));
@@ -416,7 +416,6 @@ impl PlanPolicy {
                 Some(head) => now.place_beside(&group, head),
             };
             if let Some(place) = place {
-                tries += 1;
                 let promises = test.get_or_insert_with(|| {
                     PromiseTest::new(self.timetable_input(cx.view(), by_host))
                 });
@@ -430,6 +429,7 @@ impl PlanPolicy {
                     (machine, test) = (None, None);
                     continue;
                 }
+                failures += 1;
             }
             if head.is_none() {
                 head = Some(now.reservation(&group));

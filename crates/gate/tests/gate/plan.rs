@@ -386,6 +386,20 @@ fn a_job_without_a_deadline_delays_no_promise() {
 }
 
 #[test]
+fn one_pass_gives_every_idle_node_a_job_without_a_deadline() {
+    let loose = Job {
+        deadline_s: None,
+        ..job(1, 1000, 0)
+    };
+    let mut cluster = Cluster::new("plan", 40);
+    for _ in 0..40 {
+        cluster.submit(loose);
+    }
+    cluster.pass();
+    assert_eq!(cluster.started.len(), 40);
+}
+
+#[test]
 fn a_job_without_a_deadline_gets_a_place_after_its_patience() {
     let loose = Job {
         deadline_s: None,

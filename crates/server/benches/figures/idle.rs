@@ -17,8 +17,8 @@ use tollgate_store::{CommandBatch, JobProgram, Store};
 
 use crate::server::{BenchServer, DEFAULT_POLICY, NODES, config};
 
-/// Number of jobs that are submitted, and end, in one transaction each.
-const BATCH: u64 = 20;
+/// Number of jobs that are submitted, and end, in one transaction each: as many as run at once.
+const BATCH: u64 = NODES as u64;
 /// Number of jobs that run through a real core; their rows are then copied.
 const REAL: u64 = 20_000;
 /// Number of users, and of job names per user.
@@ -99,6 +99,7 @@ fn fill(folder: &Path, jobs: u64) {
         let ends: Vec<_> = (first..first + BATCH).map(|job| end(job, at)).collect();
         step(at, &ends, first);
     }
+    assert_eq!(core.jobs().len(), 0, "all jobs are over");
     store.save(&mut core).expect("it is written");
 }
 
@@ -106,6 +107,7 @@ fn fill(folder: &Path, jobs: u64) {
 /// unknown to the core, so the store accepts no further submissions.
 fn copy(folder: &Path, real: u64, jobs: u64) {
     let mut connection = Connection::open(folder.join("tollgate.db")).expect("a store");
+    tollgate_store::integrity::register(&connection).expect("the sums of rows");
     let transaction = connection.transaction().expect("a transaction");
     for offset in (real..jobs).step_by(real as usize) {
         for (table, key) in [("job", "id"), ("attempt", "job"), ("ledger", "job")] {
