@@ -167,7 +167,7 @@ impl ServeOptions {
 }
 
 /// The policy of a service whose settings name none.
-const DEFAULT_POLICY: &str = "plan";
+pub const DEFAULT_POLICY: &str = "plan";
 
 /// Settings for workers on other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -45,6 +45,8 @@ pub mod user_names;
 pub mod workers;
 
 pub use access::{AccessRules, UserScope};
-pub use config::{ConfigError, ListenConfig, LocalNodes, ServeOptions, ServiceConfig};
+pub use config::{
+    ConfigError, DEFAULT_POLICY, ListenConfig, LocalNodes, ServeOptions, ServiceConfig,
+};
 pub use daemon::{BoundAddress, ServeError, serve};
 pub use kept_outputs::KeptOutputs;

@@ -9,12 +9,13 @@ use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::OnEviction;
 use tollgate_model::{CreditsPerSecond, Span};
+use tollgate_server::DEFAULT_POLICY;
 use tollgate_server::controller;
 use tollgate_server::controller::{Controller, ControllerHandle, ControllerRequest, NewJob};
 use tollgate_service::{Submission, SubmissionOptions};
 use tollgate_store::{JobProgram, Store};
 
-use crate::server::{DEFAULT_POLICY, NODES, config};
+use crate::server::{NODES, config};
 
 /// Number of concurrent requests of the flood: a user's maximum number of connections.
 const FLOOD: usize = 64;

@@ -12,10 +12,11 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, CreditsPerSecond,
     Instant, Span,
 };
+use tollgate_server::DEFAULT_POLICY;
 use tollgate_service::{ServiceCommand, Submission, SubmissionOptions};
 use tollgate_store::{CommandBatch, JobProgram, Store};
 
-use crate::server::{BenchServer, DEFAULT_POLICY, NODES, config};
+use crate::server::{BenchServer, NODES, config};
 
 /// Number of jobs that are submitted, and end, in one transaction each: as many as run at once.
 const BATCH: u64 = NODES as u64;

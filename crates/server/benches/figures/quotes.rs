@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use tollgate_client::ApiClient;
 use tollgate_client::types::{JobDecision, JobRequest, SubmitResponse};
+use tollgate_server::DEFAULT_POLICY;
 
-use crate::server::{BenchServer, DEFAULT_POLICY};
+use crate::server::BenchServer;
 
 /// A policy that shares nodes in time, and the default.
 const POLICIES: [&str; 2] = ["libra-risk", DEFAULT_POLICY];

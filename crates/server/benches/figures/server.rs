@@ -13,9 +13,6 @@ use tollgate_store::{DataDir, data_dir};
 /// Number of nodes of the simulated host.
 pub(crate) const NODES: u32 = 16;
 
-/// The policy of a service whose settings name none.
-pub(crate) const DEFAULT_POLICY: &str = "plan";
-
 /// Returns the default configuration under a policy, with a market and practically no limit on
 /// tasks per node. Many tasks on one node make predictions most expensive.
 pub(crate) fn config(policy: &str) -> ServiceConfig {
