@@ -3,10 +3,10 @@
 pub(crate) mod output;
 pub(crate) mod pool;
 pub(crate) mod queue;
+pub(crate) mod stuck;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI32;
 use std::sync::mpsc::Sender;
 use std::time;
 
@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
+use stuck::SetupWatch;
 use tollgate_engine::LaunchSpec;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, KillReason, Span};
 
@@ -48,8 +49,8 @@ pub(crate) struct SlotWorker {
     pub(crate) guard: Option<LaunchGuard>,
     /// The processor of each node.
     pub(crate) cpus: Arc<Vec<usize>>,
-    /// The process id of the child that is being set up, or 0.
-    pub(crate) setting_up: Arc<AtomicI32>,
+    /// The child that is being set up.
+    pub(crate) setting_up: SetupWatch,
     pub(crate) events: Sender<RunnerEvent>,
     /// The end of the lease, after which no attempt may be started.
     pub(crate) lease: LeaseEnd,
@@ -85,15 +86,18 @@ pub(crate) fn serve(mut slot: SlotWorker, orders: &SlotQueue) {
         let event = match &joined {
             Ok(()) => match slot.admit(order) {
                 Ok(order) => slot.run(&order, &mut stack),
-                Err(refused) => not_started_event(SpawnPhase::User, refused.to_string()),
+                Err(refused) => Some(not_started_event(SpawnPhase::User, refused.to_string())),
             },
-            Err(error) => not_started_event(SpawnPhase::Confine, error.to_string()),
+            Err(error) => Some(not_started_event(SpawnPhase::Confine, error.to_string())),
         };
         let number = slot.number;
-        let over = RunnerEvent::Finished {
-            slot: Some(number),
-            attempt,
-            event,
+        let over = match event {
+            Some(event) => RunnerEvent::Finished {
+                slot: Some(number),
+                attempt,
+                event,
+            },
+            None => RunnerEvent::StuckSetupEnded(number),
         };
         if slot.events.send(over).is_err() {
             return;
@@ -116,20 +120,23 @@ impl SlotWorker {
         Ok(SlotJob { launch, ..order })
     }
 
-    fn run(&mut self, order: &SlotJob, stack: &mut ChildStack) -> AttemptEvent {
+    /// Runs an attempt to its end. Returns None if it was given up while it was set up.
+    fn run(&mut self, order: &SlotJob, stack: &mut ChildStack) -> Option<AttemptEvent> {
         let meter = CgroupUsageBaseline::read(&self.group);
         let plan = match self.prepare(order, meter) {
             Ok(plan) => plan,
-            Err(error) => return not_started_event(SpawnPhase::Confine, error.to_string()),
+            Err(error) => {
+                return Some(not_started_event(SpawnPhase::Confine, error.to_string()));
+            }
         };
         let birth = match spawn::spawn(&plan, &self.lease, stack, &self.setting_up) {
             Ok(birth) => birth,
-            Err(error) => return not_started_event(SpawnPhase::Begin, error.to_string()),
+            Err(error) => return Some(not_started_event(SpawnPhase::Begin, error.to_string())),
         };
         let began = time::Instant::now();
         failpoint::kill_at("spawned");
         let live = Arc::new(ProcessHandle::child(birth.pid));
-        if birth.error.is_none() && birth.phase == SpawnPhase::Program {
+        if birth.error.is_none() && birth.phase == SpawnPhase::Program && !birth.is_given_up {
             if let Some(most) = order.launch.limits.output {
                 let attempt = order.launch.attempt;
                 self.outputs.watch(attempt, &live, &plan.output_id, most);
@@ -144,7 +151,11 @@ impl SlotWorker {
             &live,
             &self.runner_id.mark(order.launch.attempt),
         );
-        match live.reap(spawn::reap) {
+        let reaped = live.reap(spawn::reap);
+        if birth.is_given_up {
+            return None;
+        }
+        Some(match reaped {
             Ok((status, usage)) => finish_event(&birth, || AttemptOutcome {
                 status,
                 killed: meter
@@ -158,7 +169,7 @@ impl SlotWorker {
                 peak_memory: meter.peak_memory(&self.group).max(Some(usage.peak_memory)),
             }),
             Err(_) => AttemptEvent::Lost { at: clock::now() },
-        }
+        })
     }
 
     fn report_started(

@@ -123,6 +123,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         followers: Default::default(),
         placed: Default::default(),
         slots,
+        stuck: Default::default(),
         outputs,
         timers: Default::default(),
         connection: client,

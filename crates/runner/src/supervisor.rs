@@ -5,6 +5,7 @@ pub(crate) mod event;
 mod followers;
 pub(crate) mod listener;
 mod requests;
+mod stuck;
 pub(crate) mod task;
 pub(crate) mod timers;
 
@@ -63,6 +64,8 @@ pub(crate) struct RunnerSupervisor {
     /// Attempts in slots. An attempt that neither waits nor is in this set has ended.
     pub(crate) placed: BTreeSet<AttemptId>,
     pub(crate) slots: SlotPool,
+    /// The user of each slot that was given up and whose child has not ended; None for the runner's own.
+    pub(crate) stuck: BTreeMap<usize, Option<u32>>,
     pub(crate) outputs: OutputReaders,
     pub(crate) timers: AttemptTimers,
     pub(crate) connection: EngineConnection,
@@ -102,8 +105,7 @@ impl RunnerSupervisor {
             self.stop_all_if_required();
             if busy || last_look.elapsed() >= TICK_INTERVAL {
                 kill_tree::reap_orphans();
-                let limit = self.settings.setup();
-                self.slots.kill_stuck_setups(Instant::now(), limit);
+                self.end_stuck_setups();
                 self.reapply_nice();
                 self.restart_watcher();
                 last_look = Instant::now();
@@ -193,6 +195,7 @@ impl RunnerSupervisor {
                 }
                 self.on_finished(attempt, event);
             }
+            RunnerEvent::StuckSetupEnded(slot) => self.on_stuck_setup_ended(slot),
         }
     }
 
@@ -228,6 +231,9 @@ impl RunnerSupervisor {
             let Some(attempt) = self.queued.pop_front() else {
                 return;
             };
+            if self.refuse_if_stuck(attempt) {
+                continue;
+            }
             let Some(job) = self.slot_job(attempt) else {
                 continue;
             };

@@ -2,12 +2,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use tollgate_engine::LaunchScript;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStart, AttemptStatus, KillReason, Span};
 
@@ -23,6 +22,7 @@ use crate::process::procfs;
 use crate::scripts::ScriptCache;
 use crate::slot::output::OutputMonitor;
 use crate::slot::queue::SlotQueue;
+use crate::slot::stuck::SetupWatch;
 use crate::slot::{self, SlotJob, SlotWorker};
 use crate::started_files::StartedFiles;
 use crate::startup::HELD_BACK;
@@ -49,7 +49,7 @@ pub(super) fn run(folder: &AttemptFolder, offer: &OfferedAttempt) -> io::Result<
     scripts.retain(launch, text.map(AsRef::as_ref))?;
     let (to, events) = mpsc::channel();
     forward_signals(signals, to.clone());
-    let setting_up = Arc::new(AtomicI32::new(0));
+    let setting_up = SetupWatch::default();
     let slot = SlotWorker {
         number: 0,
         // The engine's own groups limit the job, and its task is to stay in them.
@@ -60,7 +60,7 @@ pub(super) fn run(folder: &AttemptFolder, offer: &OfferedAttempt) -> io::Result<
         scripts: scripts.dirs(),
         guard: None,
         cpus: Arc::default(),
-        setting_up: Arc::clone(&setting_up),
+        setting_up: setting_up.clone(),
         outputs: OutputMonitor::start(to.clone()),
         events: to,
         lease: LeaseEnd::never(),
@@ -101,7 +101,7 @@ struct TaskSupervision<'a> {
     /// The task's first process, once its program runs.
     process: Option<Arc<ProcessHandle>>,
     began: Instant,
-    setting_up: Arc<AtomicI32>,
+    setting_up: SetupWatch,
     /// When the time limit ends.
     ends_at: Option<Instant>,
     /// When a task that was asked to end is killed.
@@ -128,7 +128,8 @@ impl TaskSupervision<'_> {
                     RunnerEvent::Connected(_)
                     | RunnerEvent::Request(..)
                     | RunnerEvent::Disconnected(_)
-                    | RunnerEvent::OutputRead(_),
+                    | RunnerEvent::OutputRead(_)
+                    | RunnerEvent::StuckSetupEnded(_),
                 )
                 | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -194,9 +195,8 @@ impl TaskSupervision<'_> {
         {
             process.signal(Signal::KILL);
         }
-        let child = self.setting_up.load(Ordering::Acquire);
         if now.duration_since(self.began) >= SETUP_TIMEOUT
-            && let Some(child) = Pid::from_raw(child)
+            && let Some(child) = self.setting_up.child()
         {
             let _ = kill_process(child, Signal::KILL);
         }

@@ -12,7 +12,6 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
@@ -22,6 +21,7 @@ use super::setup::{self, SpawnPhase};
 use super::spec::SpawnSpec;
 use crate::lease::LeaseEnd;
 use crate::process::procfs;
+use crate::slot::stuck::SetupWatch;
 
 /// The size of a child's stack before its program replaces it. The steps need 4 KiB in an optimised
 /// build, several times that in an unoptimised one.
@@ -52,6 +52,8 @@ pub(crate) struct SpawnResult {
     pub(crate) phase: SpawnPhase,
     /// The error of that step. None if the program runs, or if the child was killed before.
     pub(crate) error: Option<Errno>,
+    /// Whether the child was given up, and its attempt reported as not started.
+    pub(crate) is_given_up: bool,
 }
 
 struct SpawnMemory<'a> {
@@ -65,13 +67,13 @@ struct SpawnMemory<'a> {
 }
 
 /// Starts a child that follows `plan`, and waits until its program has replaced it or it gave up,
-/// which it also does if the lease has ended by then. Meanwhile `setting_up` holds the child's
-/// process id, so that a child that takes too long can be ended.
+/// which it also does if the lease has ended by then. Meanwhile `watch` holds the child's process id, so
+/// that a child that takes too long can be ended, or given up.
 pub(crate) fn spawn(
     plan: &SpawnSpec,
     lease: &LeaseEnd,
     stack: &mut ChildStack,
-    setting_up: &AtomicI32,
+    watch: &SetupWatch,
 ) -> io::Result<SpawnResult> {
     let shared = SpawnMemory {
         spec: plan,
@@ -94,16 +96,17 @@ pub(crate) fn spawn(
             stack.0.as_mut_ptr_range().end.cast::<c_void>(),
             flags,
             ptr::from_ref(&shared).cast_mut().cast::<c_void>(),
-            setting_up.as_ptr(),
+            watch.as_ptr(),
         )
     };
     let error = io::Error::last_os_error();
-    setting_up.store(0, Ordering::Release);
+    let is_given_up = watch.finish();
     let pid = Pid::from_raw(number).filter(|_| number > 0).ok_or(error)?;
     Ok(SpawnResult {
         pid,
         phase: shared.phase.get(),
         error: shared.error.get(),
+        is_given_up,
     })
 }
 

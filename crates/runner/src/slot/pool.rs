@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use tollgate_engine::capacity::MemoryEnforcement;
 use tollgate_model::AttemptId;
 
 use super::output::OutputMonitor;
 use super::queue::SlotQueue;
+use super::stuck::{SeenSetup, SetupWatch, check_setup};
 use super::{SlotJob, SlotWorker};
 use crate::guard::LaunchGuard;
 use crate::host::RunnerHost;
@@ -32,6 +31,8 @@ pub(crate) struct SlotPool {
     free: Vec<usize>,
     /// Numbers whose control groups hold tasks of an earlier runner.
     reserved: BTreeSet<usize>,
+    /// Numbers whose threads were given up, whatever becomes of them.
+    given_up: BTreeSet<usize>,
     started_files: Arc<StartedFiles>,
     scripts: Arc<ScriptDirs>,
     /// The launch guard, if callers are not trusted.
@@ -45,10 +46,19 @@ struct SlotThread {
     jobs: Arc<SlotQueue>,
     /// The number of jobs that the thread was given and has not ended.
     n_jobs: usize,
-    setting_up: Arc<AtomicI32>,
+    setting_up: SetupWatch,
     thread: JoinHandle<()>,
-    /// The child that was being set up at the last check, and the time since then.
-    setup_seen: Option<(i32, Instant)>,
+    /// The child that was being set up at the last check.
+    setup_seen: Option<SeenSetup>,
+}
+
+/// A slot whose thread was given up.
+pub(crate) struct GivenUpSlot {
+    pub(crate) number: usize,
+    /// The attempt whose child does not become its program.
+    pub(crate) stuck: Option<AttemptId>,
+    /// The attempts that the slot had not begun.
+    pub(crate) behind: Vec<AttemptId>,
 }
 
 impl SlotPool {
@@ -64,6 +74,7 @@ impl SlotPool {
             threads: BTreeMap::new(),
             free: Vec::new(),
             reserved: BTreeSet::new(),
+            given_up: BTreeSet::new(),
             started_files,
             scripts,
             outputs: OutputMonitor::start(to.clone()),
@@ -149,10 +160,14 @@ impl SlotPool {
 
     fn create(&mut self, machine: &RunnerHost) -> io::Result<usize> {
         let mut numbers = 0..;
-        let is_new =
-            |number: &usize| !self.threads.contains_key(number) && !self.reserved.contains(number);
+        let is_new = |number: &usize| {
+            ![&self.reserved, &self.given_up]
+                .iter()
+                .any(|taken| taken.contains(number))
+                && !self.threads.contains_key(number)
+        };
         let number = numbers.find(is_new).unwrap_or_default();
-        let setting_up = Arc::new(AtomicI32::new(0));
+        let setting_up = SetupWatch::default();
         let slot = SlotWorker {
             number,
             group: machine.cgroups.slot_cgroup(&number.to_string()),
@@ -162,7 +177,7 @@ impl SlotPool {
             scripts: Arc::clone(&self.scripts),
             guard: self.guard,
             cpus: Arc::clone(&machine.cpus),
-            setting_up: Arc::clone(&setting_up),
+            setting_up: setting_up.clone(),
             events: self.events.clone(),
             lease: self.lease.clone(),
             pinned_to: None,
@@ -190,21 +205,29 @@ impl SlotPool {
         Ok(number)
     }
 
-    /// Ends children that take longer than `limit` to become their programs. A server may not
-    /// answer when a directory is entered, and a user can stop a child that has become that user.
-    pub(crate) fn kill_stuck_setups(&mut self, now: Instant, limit: Duration) {
-        for handle in self.threads.values_mut() {
-            let child = handle.setting_up.load(Ordering::Acquire);
-            match handle.setup_seen {
-                Some((seen, since)) if seen == child && child != 0 => {
-                    if now.duration_since(since) >= limit
-                        && let Some(pid) = Pid::from_raw(child)
-                    {
-                        let _ = kill_process(pid, Signal::KILL);
-                    }
-                }
-                Some(_) | None => handle.setup_seen = (child != 0).then_some((child, now)),
+    /// Ends children that take longer than `limit` to become their programs, and gives up the slots of
+    /// those that no signal ends. Another slot takes the place of each.
+    pub(crate) fn end_stuck_setups(&mut self, now: Instant, limit: Duration) -> Vec<GivenUpSlot> {
+        let mut given_up = Vec::new();
+        for (&number, handle) in &mut self.threads {
+            if check_setup(&handle.setting_up, &mut handle.setup_seen, now, limit) {
+                let (stuck, behind) = handle.jobs.give_up();
+                given_up.push(GivenUpSlot {
+                    number,
+                    stuck,
+                    behind,
+                });
             }
         }
+        for slot in &given_up {
+            self.threads.remove(&slot.number);
+            self.given_up.insert(slot.number);
+        }
+        given_up
+    }
+
+    /// Makes the number of a slot that was given up available, once its thread has ended.
+    pub(crate) fn forget_given_up(&mut self, number: usize) {
+        self.given_up.remove(&number);
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct SlotQueue {
 #[derive(Default)]
 struct SlotQueueState {
     jobs: VecDeque<SlotJob>,
+    /// The job that the thread took last.
+    taken: Option<AttemptId>,
     is_closed: bool,
 }
 
@@ -35,6 +37,7 @@ impl SlotQueue {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
+                state.taken = Some(job.launch.attempt);
                 return Some(job);
             }
             if state.is_closed {
@@ -57,6 +60,14 @@ impl SlotQueue {
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_one();
+    }
+
+    /// Closes the queue of a thread that is given up. Returns the job that it has, and takes those behind it.
+    pub(crate) fn give_up(&self) -> (Option<AttemptId>, Vec<AttemptId>) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let behind = state.jobs.drain(..).map(|job| job.launch.attempt).collect();
+        (state.taken, behind)
     }
 
     fn lock(&self) -> MutexGuard<'_, SlotQueueState> {

@@ -34,4 +34,6 @@ pub(crate) enum RunnerEvent {
         attempt: AttemptId,
         event: AttemptEvent,
     },
+    /// The child that a slot was given up for has ended after all: the number of the slot.
+    StuckSetupEnded(usize),
 }

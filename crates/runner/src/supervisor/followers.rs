@@ -24,6 +24,9 @@ impl RunnerSupervisor {
     }
 
     fn append(&mut self, attempt: AttemptId, slot: usize) {
+        if self.refuse_if_stuck(attempt) {
+            return;
+        }
         self.inherit_share(attempt);
         if let Some(job) = self.slot_job(attempt) {
             self.slots.append(slot, job);

@@ -9,4 +9,5 @@ mod limits;
 mod other_users;
 mod scripts;
 mod shares;
+mod silent_files;
 mod tasks;
