@@ -58,10 +58,18 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         Edge,
     ),
     rule("client", &["model"], Edge),
+    rule("listen", &[], Edge),
     rule("sites", &["model", "batch"], Edge),
     rule(
         "agents",
-        &["model", "policies", "federation", "client", "sites"],
+        &[
+            "model",
+            "policies",
+            "federation",
+            "client",
+            "listen",
+            "sites",
+        ],
         Edge,
     ),
     rule(
@@ -71,8 +79,8 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     ),
     rule("inside", &["model", "batch", "sites"], Edge),
     rule("sealed", &[], Edge),
-    rule("spread", &["model", "engine", "sealed"], Edge),
-    rule("terminal", &["sealed"], Edge),
+    rule("spread", &["model", "engine", "listen", "sealed"], Edge),
+    rule("terminal", &["listen", "sealed"], Edge),
     rule(
         "server",
         &[
@@ -87,6 +95,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "store",
             "workers",
             "client",
+            "listen",
             "batch-engine",
         ],
         Edge,

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle, set_tcp_user_
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, StreamOwned};
 use tollgate_client::Fingerprint;
 use tollgate_federation::{Envelope, SiteId};
+use tollgate_listen::{ConnectionLimit, Handshake, serve_strangers};
 
 use crate::frame::{self, AgentAnswer, AgentFrame};
 use crate::membership::MemberSite;
@@ -29,8 +29,8 @@ const IDLE_CHECK: Duration = Duration::from_secs(30);
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
 /// The number of messages that may wait for a site. More are dropped: they would be too old.
 const WAITING_MESSAGES: usize = 16;
-/// The number of incoming connections at a time, besides two for each site.
-const SPARE_CONNECTIONS: usize = 16;
+/// The number of incoming connections of each peer. Connections of a host that was lost may still be open.
+const CONNECTIONS_PER_PEER: u32 = 8;
 
 /// An input of an agent's main loop.
 #[derive(Debug)]
@@ -169,73 +169,83 @@ fn write(stream: &mut StreamOwned<ClientConnection, TcpStream>, text: &[u8]) -> 
     stream.flush()
 }
 
-/// Accepts connections for ever, and passes on the frames of those whose keys are known.
+/// Accepts connections until `is_over`, and passes on the frames of those whose keys are known.
+///
+/// # Errors
+/// If the listener cannot be used.
 pub(crate) fn accept_all(
     listener: &TcpListener,
     config: &Arc<ServerConfig>,
     peers: &BTreeMap<Fingerprint, PeerRole>,
     inputs: &Sender<PeerInput>,
     is_over: &dyn Fn() -> bool,
-) {
-    let open = Arc::new(AtomicUsize::new(0));
-    let most = 2 * peers.len() + SPARE_CONNECTIONS;
-    for stream in listener.incoming() {
-        if is_over() {
-            return;
-        }
-        let Ok(stream) = stream else {
-            // No file descriptors are left, for example.
-            thread::sleep(PAUSES[0]);
-            continue;
+) -> io::Result<()> {
+    let most = u32::try_from(peers.len()).unwrap_or(u32::MAX);
+    let known = ConnectionLimit::new(
+        CONNECTIONS_PER_PEER,
+        most.saturating_mul(CONNECTIONS_PER_PEER),
+    );
+    let (config, peers, inputs) = (Arc::clone(config), peers.clone(), inputs.clone());
+    serve_strangers(listener, is_over, move |stream, handshake| {
+        let incoming = IncomingLink {
+            stream,
+            handshake,
+            known: known.clone(),
         };
-        if open.fetch_add(1, Ordering::Relaxed) >= most {
-            open.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let (config, peers, inputs) = (Arc::clone(config), peers.clone(), inputs.clone());
-        let open = Arc::clone(&open);
-        thread::spawn(move || {
-            // The other end sees a connection that ends.
-            let _ = read_all(stream, config, &peers, &inputs);
-            open.fetch_sub(1, Ordering::Relaxed);
-        });
-    }
+        // The other end sees a connection that ends.
+        let _ = incoming.read_all(Arc::clone(&config), &peers, &inputs);
+    })
 }
 
-fn read_all(
-    mut stream: TcpStream,
-    config: Arc<ServerConfig>,
-    peers: &BTreeMap<Fingerprint, PeerRole>,
-    inputs: &Sender<PeerInput>,
-) -> io::Result<()> {
-    prepare(&stream)?;
-    stream.set_read_timeout(Some(IO_LIMIT))?;
-    let mut server = ServerConnection::new(config).map_err(io::Error::other)?;
-    while server.is_handshaking() {
-        server.complete_io(&mut stream)?;
-    }
-    let role = tls::role(server.peer_certificates(), peers)?;
-    stream.set_read_timeout(None)?;
-    let mut stream = BufReader::new(StreamOwned::new(server, stream));
-    while let Some(read) = frame::read::<AgentFrame>(&mut stream)? {
-        let over = || io::Error::from(io::ErrorKind::BrokenPipe);
-        match (role, read) {
-            (PeerRole::Agent(site), AgentFrame::Message(envelope)) if envelope.from == site => {
-                inputs
-                    .send(PeerInput::Message(envelope))
-                    .map_err(|_| over())?;
-            }
-            (PeerRole::Operator, asked) => {
-                let (answer, answers) = sync_channel(1);
-                inputs
-                    .send(PeerInput::Asked(asked, answer))
-                    .map_err(|_| over())?;
-                let answer = answers.recv().map_err(|_| over())?;
-                stream.get_mut().write_all(&frame::line(&answer))?;
-                stream.get_mut().flush()?;
-            }
-            (PeerRole::Agent(_), _) => return Err(io::ErrorKind::PermissionDenied.into()),
+/// A connection that was accepted.
+struct IncomingLink {
+    stream: TcpStream,
+    handshake: Handshake,
+    /// The connections of all peers that have proved to hold their keys.
+    known: ConnectionLimit<PeerRole>,
+}
+
+impl IncomingLink {
+    fn read_all(
+        self,
+        config: Arc<ServerConfig>,
+        peers: &BTreeMap<Fingerprint, PeerRole>,
+        inputs: &Sender<PeerInput>,
+    ) -> io::Result<()> {
+        let Self {
+            mut stream,
+            handshake,
+            known,
+        } = self;
+        prepare(&stream)?;
+        let mut server = ServerConnection::new(config).map_err(io::Error::other)?;
+        while server.is_handshaking() {
+            server.complete_io(&mut stream)?;
         }
+        let role = tls::role(server.peer_certificates(), peers)?;
+        let _place = known.admit(role, &stream)?;
+        drop(handshake);
+        let mut stream = BufReader::new(StreamOwned::new(server, stream));
+        while let Some(read) = frame::read::<AgentFrame>(&mut stream)? {
+            let over = || io::Error::from(io::ErrorKind::BrokenPipe);
+            match (role, read) {
+                (PeerRole::Agent(site), AgentFrame::Message(envelope)) if envelope.from == site => {
+                    inputs
+                        .send(PeerInput::Message(envelope))
+                        .map_err(|_| over())?;
+                }
+                (PeerRole::Operator, asked) => {
+                    let (answer, answers) = sync_channel(1);
+                    inputs
+                        .send(PeerInput::Asked(asked, answer))
+                        .map_err(|_| over())?;
+                    let answer = answers.recv().map_err(|_| over())?;
+                    stream.get_mut().write_all(&frame::line(&answer))?;
+                    stream.get_mut().flush()?;
+                }
+                (PeerRole::Agent(_), _) => return Err(io::ErrorKind::PermissionDenied.into()),
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

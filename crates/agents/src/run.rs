@@ -331,7 +331,7 @@ impl AgentDirectory {
         let inputs = inputs.clone();
         let (from_peers, passed) = mpsc::channel();
         let thread = thread::spawn(move || {
-            accept_all(&listener, &config, &peers, &from_peers, &|| {
+            let _ = accept_all(&listener, &config, &peers, &from_peers, &|| {
                 is_ended.load(Ordering::Relaxed)
             });
         });

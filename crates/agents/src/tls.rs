@@ -24,7 +24,7 @@ use tollgate_federation::SiteId;
 const SERVER_NAME: &str = "tollgate";
 
 /// The other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PeerRole {
     /// The agent of another site.
     Agent(SiteId),

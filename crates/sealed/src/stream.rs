@@ -19,6 +19,10 @@ const SALT_BYTES: usize = 16;
 /// Maximum length of a message on the stream, in bytes: the largest environment fits.
 const MAX_BYTES: u32 = 16 << 20;
 
+/// Maximum length of the first message of a part, in bytes: it proves that the part has the secret, and
+/// memory that a stranger fills is wasted.
+const MAX_PROOF_BYTES: u32 = 1 << 10;
+
 /// The secret that a lead shares with its parts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecret([u8; SECRET_BYTES]);
@@ -35,6 +39,8 @@ pub struct SealedReader {
     stream: Box<dyn Read + Send>,
     key: LessSafeKey,
     count: u64,
+    /// Maximum length of the next message, in bytes.
+    max_bytes: u32,
 }
 
 /// Both sides of a sealed stream.
@@ -84,6 +90,7 @@ impl SealedSecret {
             stream: read,
             key: self.key(theirs, greeting)?,
             count: 0,
+            max_bytes: MAX_BYTES,
         };
         let writer = SealedWriter {
             stream: write,
@@ -128,7 +135,8 @@ pub fn open_as_lead(
     let own: [u8; SALT_BYTES] = random()?;
     write.write_all(&own)?;
     let greeting = [&theirs[..], &own].concat();
-    let pair = secret.pair(read, write, (b"part", b"lead"), &greeting)?;
+    let mut pair = secret.pair(read, write, (b"part", b"lead"), &greeting)?;
+    pair.0.max_bytes = MAX_PROOF_BYTES;
     let index = u32::from_le_bytes([theirs[0], theirs[1], theirs[2], theirs[3]]);
     Ok((index, pair))
 }
@@ -165,7 +173,7 @@ impl SealedReader {
         let mut length = [0; 4];
         self.stream.read_exact(&mut length)?;
         let length = u32::from_le_bytes(length);
-        if length > MAX_BYTES {
+        if length > self.max_bytes {
             return Err(broken());
         }
         // Memory is taken for what arrives, not for what is announced.
@@ -179,6 +187,7 @@ impl SealedReader {
         let nonce = next_nonce(&mut self.count);
         let opened = self.key.open_in_place(nonce, Aad::empty(), &mut bytes);
         let opened = opened.map_err(|_| broken())?;
+        self.max_bytes = MAX_BYTES;
         postcard::from_bytes(opened).map_err(io::Error::other)
     }
 }
@@ -194,6 +203,7 @@ pub fn has_message<T: DeserializeOwned>(data: &[u8]) -> bool {
         stream: Box::new(io::Cursor::new(data.to_owned())),
         key,
         count: 0,
+        max_bytes: MAX_BYTES,
     };
     reader.receive::<T>().is_ok()
 }
@@ -281,6 +291,7 @@ mod tests {
                 stream: Box::new(io::Cursor::new(changed)),
                 key: key(),
                 count: 0,
+                max_bytes: MAX_BYTES,
             };
             assert!(reader.receive::<String>().is_err(), "byte {at}");
         }
@@ -288,9 +299,24 @@ mod tests {
             stream: Box::new(io::Cursor::new(sent.repeat(2))),
             key: key(),
             count: 0,
+            max_bytes: MAX_BYTES,
         };
         assert_eq!(twice.receive::<String>().unwrap(), "text");
         assert!(twice.receive::<String>().is_err(), "a repeated message");
+    }
+
+    #[test]
+    fn first_message_of_a_part_is_short() {
+        let secret = SealedSecret::random().unwrap();
+        let long = vec![0_u8; MAX_PROOF_BYTES as usize];
+        for (first, is_taken) in [(&[][..], true), (&long, false)] {
+            let ((mut from_part, _), (_from_lead, mut to_lead)) =
+                open(secret.clone(), secret.clone());
+            to_lead.send(&first).unwrap();
+            assert_eq!(from_part.receive::<Vec<u8>>().is_ok(), is_taken);
+            to_lead.send(&long).unwrap();
+            assert_eq!(from_part.receive::<Vec<u8>>().is_ok(), is_taken);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
+use tollgate_listen::{Handshake, serve_strangers};
 pub use tollgate_sealed::ListenError;
 use tollgate_sealed::{
     SealedPair, SealedReader, SealedSecret, SealedWriter, listen, open_as_lead, open_as_part,
@@ -32,8 +33,6 @@ pub const TERMINAL_TICKET: &str = "TOLLGATE_TERMINAL";
 pub const UNREACHABLE: u8 = 69;
 /// Maximum time for a connection to one address, and for its greeting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Maximum time from a connection to the proof that it is that of the job.
-const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for which the network takes nothing.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Length of a piece of the stream, in bytes.
@@ -100,36 +99,40 @@ impl TerminalListener {
     }
 }
 
+/// Accepts connections for as long as the process runs.
 fn accept(listener: &TcpListener, secret: &SealedSecret, to: &SyncSender<UnixStream>) {
-    for stream in listener.incoming().flatten() {
-        let (secret, to) = (secret.clone(), to.clone());
-        thread::spawn(move || {
+    let (secret, to) = (secret.clone(), to.clone());
+    // A listener that cannot be used is one to which no job connects.
+    let _ = serve_strangers(
+        listener,
+        || false,
+        move |stream, handshake| {
             // A connection that does not prove to be the job's is dropped.
-            if let Ok(opened) = open(&stream, &secret) {
+            if let Ok(opened) = open(&stream, &secret, handshake) {
                 let _ = to.try_send(opened);
             }
-        });
-    }
+        },
+    );
 }
 
 /// Opens the connection of a job, and returns a stream with its contents.
-fn open(stream: &TcpStream, secret: &SealedSecret) -> io::Result<UnixStream> {
-    prepare(stream, GREETING_TIMEOUT)?;
+fn open(stream: &TcpStream, secret: &SealedSecret, handshake: Handshake) -> io::Result<UnixStream> {
+    prepare(stream, None)?;
     let (_, mut pair) = {
         let (read, write) = (stream.try_clone()?, stream.try_clone()?);
         open_as_lead(Box::new(read), Box::new(write), secret)?
     };
     let _proof: Vec<u8> = pair.0.receive()?;
+    drop(handshake);
     pair.1.send(&Vec::<u8>::new())?;
-    stream.set_read_timeout(None)?;
     let (ours, theirs) = UnixStream::pair()?;
     carry(pair, ours, stream.try_clone()?)?;
     Ok(theirs)
 }
 
-fn prepare(stream: &TcpStream, greeting: Duration) -> io::Result<()> {
+fn prepare(stream: &TcpStream, greeting: Option<Duration>) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(greeting))?;
+    stream.set_read_timeout(greeting)?;
     stream.set_write_timeout(Some(WRITE_TIMEOUT))
 }
 
@@ -227,7 +230,7 @@ fn connect() -> Option<(SealedPair, TcpStream)> {
 fn connect_to(address: &str, secret: &SealedSecret) -> io::Result<(SealedPair, TcpStream)> {
     let address: SocketAddr = address.parse().map_err(io::Error::other)?;
     let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
-    prepare(&stream, CONNECT_TIMEOUT)?;
+    prepare(&stream, Some(CONNECT_TIMEOUT))?;
     let (read, write) = (stream.try_clone()?, stream.try_clone()?);
     let mut pair = open_as_part(Box::new(read), Box::new(write), secret, 0)?;
     // Each side proves with its first message that it has the secret.

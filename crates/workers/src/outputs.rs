@@ -7,6 +7,8 @@
 //! The report of an end waits for nothing. Its acknowledgement does: a worker's engine knows the file of an
 //! attempt until then. So an output that a broken connection interrupted is read on from where it stopped.
 
+mod shown;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tollgate_engine::output::{MAX_OUTPUT_READ, OutputPiece, OutputPosition};
@@ -17,11 +19,10 @@ use tollgate_service::LOCAL_WORKER;
 
 use crate::pool::WorkerPool;
 use crate::protocol::ServerMessage;
+use shown::ShownReads;
 
 /// Number of outputs of a worker whose beginnings are read at a time.
 const MAX_FIRST_READS: usize = 32;
-/// Maximum number of reads of users at a worker at a time.
-const MAX_SHOWN_READS: usize = 4;
 /// Number of bytes of a first read: most outputs are not longer.
 const FIRST_READ: u32 = 4 << 10;
 
@@ -59,6 +60,8 @@ pub(crate) struct OutputReads {
     /// The outputs that are not collected yet.
     collections: BTreeMap<AttemptId, OutputCollection>,
     queues: BTreeMap<WorkerId, CollectionQueue>,
+    /// The reads for users.
+    shown: BTreeMap<WorkerId, ShownReads>,
     /// Ends that a worker repeated although they were stored long ago.
     repeated_ends: Vec<(WorkerId, AttemptId)>,
     /// The pieces that the controller has not taken.
@@ -70,8 +73,8 @@ struct PendingRead {
     worker: WorkerId,
     /// The read as it was sent.
     read: OutputRead,
-    /// Receives the answer; None if the output is being collected.
-    receiver: Option<OutputReceiver>,
+    /// The user whose file is read and the receiver of the answer; None if the output is being collected.
+    receiver: Option<(u32, OutputReceiver)>,
 }
 
 /// An output that is being collected.
@@ -129,39 +132,17 @@ impl<E: Engine> WorkerPool<E> {
         self.worker_of(attempt).or(collection)
     }
 
-    /// Reads some of the output of an attempt at its worker.
-    pub fn read_output(
-        &mut self,
-        attempt: AttemptId,
-        from: OutputPosition,
-        receiver: OutputReceiver,
-    ) {
-        let worker = self.output_worker(attempt);
-        let worker = worker.filter(|&worker| self.is_connected(worker));
-        let Some(worker) = worker else {
-            return receiver(Err("the worker is not connected".to_owned()));
-        };
-        let shown = self.outputs.reads.values();
-        let shown = shown.filter(|read| read.worker == worker && read.receiver.is_some());
-        if shown.count() >= MAX_SHOWN_READS {
-            return receiver(Err("too many read outputs of this worker now".to_owned()));
-        }
-        let read = OutputRead {
-            id: 0,
-            attempt,
-            from,
-            max: MAX_OUTPUT_READ,
-        };
-        self.send_reads(worker, vec![(read, Some(receiver))]);
-    }
-
     fn is_connected(&self, worker: WorkerId) -> bool {
         let entry = self.workers.get(&worker);
         entry.is_some_and(|entry| entry.connection.is_some())
     }
 
     /// Sends reads, which get their numbers here.
-    fn send_reads(&mut self, worker: WorkerId, reads: Vec<(OutputRead, Option<OutputReceiver>)>) {
+    fn send_reads(
+        &mut self,
+        worker: WorkerId,
+        reads: Vec<(OutputRead, Option<(u32, OutputReceiver)>)>,
+    ) {
         let mut numbered = Vec::new();
         for (read, receiver) in reads {
             self.outputs.last_read += 1;
@@ -257,7 +238,10 @@ impl<E: Engine> WorkerPool<E> {
             };
             let found = answer.found.and_then(|piece| pending.check(piece));
             match pending.receiver {
-                Some(receiver) => receiver(found),
+                Some((user, receiver)) => {
+                    receiver(found);
+                    self.finish_shown(worker, user);
+                }
                 None => {
                     self.outputs.finish_read(&pending);
                     done.extend(self.outputs.advance(pending.read.attempt, found));
@@ -267,6 +251,7 @@ impl<E: Engine> WorkerPool<E> {
         if !done.is_empty() {
             self.send(worker, ServerMessage::Acknowledge(done));
         }
+        self.continue_shown(worker);
         self.continue_collections(worker);
     }
 
@@ -284,9 +269,14 @@ impl<E: Engine> WorkerPool<E> {
         let reads = &mut self.outputs.reads;
         let gone = reads.extract_if(.., |_, pending| workers.contains(&pending.worker));
         let gone: Vec<PendingRead> = gone.map(|(_, pending)| pending).collect();
+        for worker in workers {
+            if let Some(shown) = self.outputs.shown.remove(worker) {
+                shown.give_up();
+            }
+        }
         for pending in gone {
             match pending.receiver {
-                Some(receiver) => receiver(Err("the worker is not connected".to_owned())),
+                Some((_, receiver)) => receiver(Err("the worker is not connected".to_owned())),
                 None => {
                     self.outputs.finish_read(&pending);
                     self.outputs.enqueue(pending.read.attempt);

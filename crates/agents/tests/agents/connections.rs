@@ -1,8 +1,8 @@
 //! Agents over real connections of this host, with queues in memory.
 
 use std::fs::OpenOptions;
-use std::io::Write;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -230,4 +230,27 @@ fn strangers_are_refused() {
     let stopped = session.operator().stop(session.site("north"));
     stopped.expect("an answer");
     north.thread.join().expect("no panic").expect("no error");
+}
+
+#[test]
+fn silent_connections_keep_no_agent_and_no_operator_out() {
+    let session = AgentSession::new();
+    let north = session.start("north", 0);
+    session.until("north", |_| true);
+    let address = &session.site("north").address;
+    let silent: Vec<TcpStream> = (0..250)
+        .map(|_| TcpStream::connect(address).expect("a connection"))
+        .collect();
+    let others = ["south", "west"].map(|name| session.start(name, 9));
+    // The full site gives its pilots to those that reach it.
+    session.until("north", |status| status.given > 0);
+    assert!(matches!((&silent[0]).read(&mut [0]), Ok(0) | Err(_)));
+    for (name, agent) in [("north", north)]
+        .into_iter()
+        .chain(["south", "west"].into_iter().zip(others))
+    {
+        let stopped = session.operator().stop(session.site(name));
+        stopped.expect("an answer");
+        agent.thread.join().expect("no panic").expect("no error");
+    }
 }

@@ -69,6 +69,7 @@ pub(super) async fn output(
     };
     let looked_up = ask_controller(&service, |reply| ControllerRequest::ReadOutput {
         attempt,
+        user: row.user,
         from,
         reply,
     });

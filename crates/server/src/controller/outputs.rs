@@ -70,10 +70,11 @@ impl<E: Engine> Controller<E> {
             .collect()
     }
 
-    /// Reads some of the output of an attempt at the worker that runs it, or has just run it.
+    /// Reads some of the output of an attempt of a user's job at the worker that runs it, or has just
+    /// run it.
     pub(super) fn read_output(
         &mut self,
-        attempt: AttemptId,
+        (attempt, user): (AttemptId, u32),
         from: OutputPosition,
         reply: Responder<OutputLookup>,
     ) {
@@ -86,7 +87,7 @@ impl<E: Engine> Controller<E> {
                     // The client may be gone.
                     let _ = reply.send(Ok(answer));
                 });
-                return self.workers.read_output(attempt, from, receiver);
+                return self.workers.read_output((attempt, user), from, receiver);
             }
         };
         let _ = reply.send(Ok(answer));

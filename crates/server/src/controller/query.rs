@@ -50,9 +50,10 @@ impl<E: Engine> Controller<E> {
             } => self.add_waiter(job, task, reply, decided),
             ControllerRequest::ReadOutput {
                 attempt,
+                user,
                 from,
                 reply,
-            } => self.read_output(attempt, from, reply),
+            } => self.read_output((attempt, user), from, reply),
             // No decision depends on jobs that are over.
             ControllerRequest::Prune { before, reply } => {
                 let removed = self.prune(before);

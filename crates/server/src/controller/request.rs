@@ -157,6 +157,8 @@ pub enum ControllerRequest {
     ReadOutput {
         /// The attempt.
         attempt: AttemptId,
+        /// The owner of its job.
+        user: u32,
         /// The position of the first byte.
         from: OutputPosition,
         /// Receives what was read, once the worker has answered.

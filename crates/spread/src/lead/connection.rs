@@ -12,15 +12,16 @@ pub(super) fn serve(
     (read, write): (Box<dyn Read + Send>, Box<dyn Write + Send>),
     secret: &SealedSecret,
     to: &Sender<LeadEvent>,
-    joined: impl FnOnce() -> io::Result<()>,
+    joined: impl FnOnce(),
 ) {
     let Ok((index, (mut reader, writer))) = open_as_lead(read, write, secret) else {
         return;
     };
     let index = index as usize;
-    if !matches!(reader.receive(), Ok(PartMessage::Ready)) || joined().is_err() {
+    if !matches!(reader.receive(), Ok(PartMessage::Ready)) {
         return;
     }
+    joined();
     tell(to, LeadEvent::Joined(index, Box::new(writer)));
     pass_on(index, &mut reader, to);
     tell(to, LeadEvent::Closed(index));

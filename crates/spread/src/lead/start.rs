@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::mpsc::Sender;
 use std::thread;
-use std::time::Duration;
 
 use tollgate_engine::part::PART_ARG;
 use tollgate_engine::{PartEvent, PartRequest};
@@ -18,11 +17,9 @@ use super::{LeadEvent, SpreadError, connection, tell};
 use crate::hosts::{HostCopies, JobHosts};
 use crate::message::{PartTicket, TICKET_VARIABLE};
 use crate::request::{self, OpenRequest};
+use tollgate_listen::serve_strangers;
 use tollgate_sealed::SealedSecret;
 use tollgate_sealed::listen;
-
-/// Maximum time from a connection to the proof that it is that of a part.
-const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Starts the parts of a lead.
 pub(super) struct PartStarter {
@@ -101,7 +98,7 @@ impl PartStarter {
         let halves: StreamHalves = (Box::new(ours.try_clone()?), Box::new(ours));
         let (secret, to) = (self.secret.clone(), self.to.clone());
         thread::spawn(move || {
-            connection::serve(halves, &secret, &to, || Ok(()));
+            connection::serve(halves, &secret, &to, || {});
             // A child that ended before it was ready sends nothing else.
             tell(&to, LeadEvent::Closed(index));
         });
@@ -137,20 +134,52 @@ fn follow(index: usize, request: &PartRequest, to: &Sender<LeadEvent>) -> io::Re
     Ok(())
 }
 
+/// Accepts the connections of parts for as long as the process runs.
 fn accept(listener: &TcpListener, secret: &SealedSecret, to: &Sender<LeadEvent>) {
-    for stream in listener.incoming().flatten() {
-        let (secret, to) = (secret.clone(), to.clone());
-        thread::spawn(move || {
-            let Ok(halves) = halves(&stream) else {
-                return;
-            };
-            connection::serve(halves, &secret, &to, || stream.set_read_timeout(None));
-        });
-    }
+    let (secret, to) = (secret.clone(), to.clone());
+    // A listener that cannot be used is one to which no part connects.
+    let _ = serve_strangers(
+        listener,
+        || false,
+        move |stream, handshake| {
+            if let Ok(halves) = halves(&stream) {
+                connection::serve(halves, &secret, &to, || drop(handshake));
+            }
+        },
+    );
 }
 
 fn halves(stream: &TcpStream) -> io::Result<StreamHalves> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(GREETING_TIMEOUT))?;
     Ok((Box::new(stream.try_clone()?), Box::new(stream.try_clone()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use tollgate_sealed::open_as_part;
+
+    use super::*;
+    use crate::message::PartMessage;
+
+    #[test]
+    fn silent_connections_keep_no_part_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let secret = SealedSecret::random().unwrap();
+        let (to, events) = mpsc::channel();
+        let of_lead = secret.clone();
+        thread::spawn(move || accept(&listener, &of_lead, &to));
+        let silent: Vec<TcpStream> = (0..250)
+            .map(|_| TcpStream::connect(address).unwrap())
+            .collect();
+        let part = TcpStream::connect(address).unwrap();
+        let (read, write) = halves(&part).unwrap();
+        let (_, mut writer) = open_as_part(read, write, &secret, 3).unwrap();
+        writer.send(&PartMessage::Ready).unwrap();
+        assert!(matches!(events.recv(), Ok(LeadEvent::Joined(3, _))));
+        // The oldest ones were closed for it.
+        assert!(matches!((&silent[0]).read(&mut [0]), Ok(0) | Err(_)));
+    }
 }

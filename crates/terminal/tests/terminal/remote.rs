@@ -1,7 +1,7 @@
 //! Commands of jobs, on the terminal of the process that waits for them.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -144,4 +144,19 @@ fn other_secret_gets_no_terminal() {
     let mut client = attached(&listener);
     assert_eq!(client.receive(), Some(HolderMessage::Ended(2)));
     assert_eq!(wait_for_end(&mut job).code(), Some(2));
+}
+
+#[test]
+fn silent_connections_keep_no_job_from_its_terminal() {
+    let listener = TerminalListener::bind().unwrap();
+    let loopback = listener.ticket().rsplit(' ').next().unwrap();
+    let silent: Vec<TcpStream> = (0..250)
+        .map(|_| TcpStream::connect(loopback).unwrap())
+        .collect();
+    let mut job = job(listener.ticket(), "exit 2");
+    let mut client = attached(&listener);
+    assert_eq!(client.receive(), Some(HolderMessage::Ended(2)));
+    assert_eq!(wait_for_end(&mut job).code(), Some(2));
+    // The oldest ones were closed for it.
+    assert!(matches!((&silent[0]).read(&mut [0]), Ok(0) | Err(_)));
 }

@@ -57,6 +57,9 @@ fn answer(read: OutputRead, size: u64) -> OutputAnswer {
     }
 }
 
+/// The owner of the jobs.
+const OWNER: u32 = 1_000;
+
 #[test]
 fn end_is_passed_on_at_once_and_acknowledged_after_the_output() {
     let mut talk = session(1);
@@ -175,7 +178,7 @@ fn lost_connection_is_told_to_a_reader_and_the_collection_goes_on_after_it() {
     let reader = Arc::clone(&told);
     let receiver = Box::new(move |found| *reader.lock().unwrap() = Some(found));
     talk.pool
-        .read_output(attempt, OutputPosition::Start(0), receiver);
+        .read_output((attempt, OWNER), OutputPosition::Start(0), receiver);
     assert_eq!(reads(&talk.sent()).len(), 1);
     talk.exchange(1, WorkerMessage::Reports(vec![end(1)]));
     talk.pool.acknowledge(&[attempt]).unwrap();
@@ -239,7 +242,8 @@ fn output_is_given_up_with_the_incarnation() {
     let reader = Arc::clone(&told);
     let receiver = Box::new(move |found| *reader.lock().unwrap() = Some(found));
     let from = OutputPosition::Start(0);
-    talk.pool.read_output(end(1).attempt, from, receiver);
+    talk.pool
+        .read_output((end(1).attempt, OWNER), from, receiver);
     talk.exchange(1, WorkerMessage::Reports(vec![end(1)]));
     let lost = GateInput::WorkerLost {
         worker: WorkerId(1),
