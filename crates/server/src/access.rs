@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_client::Fingerprint;
 use tollgate_client::types::AccessRole;
 
+use crate::accounts::Accounts;
 use crate::os_users::{self, UserLookupError};
 
 /// The users that the service serves.
@@ -99,7 +100,7 @@ impl Default for ServiceLimits {
 }
 
 /// The access rules of a service.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct AccessRules {
     /// Users that the service serves.
     pub scope: UserScope,
@@ -107,12 +108,17 @@ pub struct AccessRules {
     pub root_jobs: bool,
     /// Limits per user.
     pub limits: ServiceLimits,
+    /// The accounts of the users.
+    pub accounts: Accounts,
 }
+
+/// The user of a peer that has no account: nothing belongs to this user.
+const NO_USER: u32 = u32::MAX;
 
 /// The peer of a connection: a user with its access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// User id of the system.
+    /// The user, as what is the user's is stored: see [`Accounts`].
     pub user: u32,
     /// Whether the peer may see and change the jobs of all users.
     pub operator: bool,
@@ -165,21 +171,43 @@ impl AccessDenied {
 impl AccessRules {
     /// Returns the peer for a connection of `user` over the Unix socket. May wait for the system's
     /// name service.
-    pub fn peer_of(&self, user: u32) -> Peer {
+    pub fn peer_of(&self, uid: u32) -> Peer {
         let own = rustix::process::geteuid().as_raw();
-        let barred = match self.scope {
-            UserScope::Own => (user != own).then_some(AccessDenied::OtherUser),
-            UserScope::All if user == 0 => (!self.root_jobs).then_some(AccessDenied::Root),
-            UserScope::All if user == own && own != 0 => Some(AccessDenied::OwnAccount),
-            UserScope::All => os_users::any_user(user).err().map(AccessDenied::UserLookup),
+        let mut user = uid;
+        let denied = match self.scope {
+            UserScope::Own => (uid != own).then_some(AccessDenied::OtherUser),
+            UserScope::All if uid == 0 => (!self.root_jobs).then_some(AccessDenied::Root),
+            UserScope::All if uid == own && own != 0 => Some(AccessDenied::OwnAccount),
+            UserScope::All => {
+                let known = self.accounts.user_of(uid);
+                user = known.as_ref().copied().unwrap_or(NO_USER);
+                let found = known.and_then(|_| os_users::any_user(uid));
+                found.err().map(AccessDenied::UserLookup)
+            }
         };
         Peer {
             user,
-            operator: user == own || user == 0,
-            denied: barred,
+            operator: uid == own || uid == 0,
+            denied,
             role: AccessRole::User,
             auth_method: AuthMethod::Socket,
         }
+    }
+
+    /// Returns the peer that a credential of this user stands for. May wait for the system's name
+    /// service.
+    ///
+    /// # Errors
+    /// If the account of the user no longer has its number.
+    pub fn peer_of_user(&self, user: u32) -> Result<Peer, UserLookupError> {
+        let uid = match self.scope {
+            UserScope::Own => user,
+            UserScope::All => self.accounts.current_uid(user)?,
+        };
+        Ok(Peer {
+            user,
+            ..self.peer_of(uid)
+        })
     }
 }
 
@@ -212,6 +240,32 @@ mod tests {
             ..access
         };
         assert_eq!(generous.peer_of(0).denied, None);
+    }
+
+    #[test]
+    fn number_of_another_account_gives_neither_its_jobs_nor_its_tokens() {
+        // Every system has an account with this number; here it was another's before.
+        let Ok(name) = os_users::name(1) else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("accounts.toml");
+        let earlier = "[[accounts]]\nuser = 1\nuid = 1\nname = \"the earlier one\"\n";
+        std::fs::write(&file, earlier).unwrap();
+        let access = AccessRules {
+            scope: UserScope::All,
+            accounts: Accounts::open(file, || Ok(Vec::new())).unwrap(),
+            ..AccessRules::default()
+        };
+        let refused = access.peer_of_user(1).unwrap_err();
+        let UserLookupError::Reassigned { uid: 1, was, now } = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!((was.as_str(), now), ("the earlier one", name));
+        let peer = access.peer_of(1);
+        assert_ne!(peer.user, 1);
+        assert_eq!(peer.denied, None);
+        assert_eq!(access.peer_of_user(peer.user).unwrap().user, peer.user);
+        // A number without an account owns nothing.
+        assert_eq!(access.peer_of(UNUSED_UID).user, NO_USER);
     }
 
     #[test]

@@ -30,6 +30,7 @@ use tollgate_workers::lease::{self, LeaseTimings};
 
 use self::local::LocalConfig;
 use crate::access::{AccessRules, ServiceLimits, UserScope};
+use crate::accounts::Accounts;
 use crate::net::Credential;
 use crate::net::credentials::CredentialConfig;
 use crate::notices::NoticeSettings;
@@ -400,12 +401,13 @@ impl ServiceConfig {
     /// The first invalid setting.
     pub fn serve_options(&self) -> Result<ServeOptions, ConfigError> {
         let access = self.access()?;
+        let scope = access.scope;
         let listen = self.listen.as_ref();
         Ok(ServeOptions {
             keeps_policy: self.policy.is_none(),
             access,
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
-            credentials: listen::keys(&self.tokens, &self.certificates, access)?,
+            credentials: listen::keys(&self.tokens, &self.certificates, scope)?,
             local_nodes: match self.engine {
                 Some(_) => LocalNodes::Count(0),
                 None => self.local.nodes,
@@ -532,6 +534,8 @@ impl ServiceConfig {
             scope: self.users,
             root_jobs: self.root_jobs,
             limits,
+            // They are known once the data directory is open.
+            accounts: Accounts::default(),
         })
     }
 

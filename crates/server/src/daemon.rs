@@ -40,8 +40,8 @@ use error::registry_error;
 pub use listen::BoundAddress;
 use listen::{listen, listen_for_parts, serve_parts};
 use startup::{
-    check_batch_system, controller_program, keep_outputs, keep_policy, own_user_name,
-    report_rebooted_as_lost, report_restored_as_lost, worker_pool_config,
+    check_batch_system, controller_program, keep_outputs, keep_policy, open_accounts,
+    own_user_name, report_rebooted_as_lost, report_restored_as_lost, worker_pool_config,
 };
 
 /// Maximum delay of reports that nothing waits for: some writes to a disk.
@@ -63,7 +63,7 @@ pub fn serve<E: Engine + 'static>(
     doors: ServeOptions,
     ready: impl FnOnce(&PolicySpec, Option<BoundAddress>),
 ) -> Result<(), ServeError> {
-    let access = doors.access;
+    let mut access = doors.access;
     if let Some(system) = &doors.batch_system {
         check_batch_system(system, rules, access.scope)?;
     }
@@ -75,7 +75,6 @@ pub fn serve<E: Engine + 'static>(
     }
     // Files created from here on, among them the store's, are not accessible to other users.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let keyring = Arc::new(CredentialStore::open(dir.tokens(), doors.credentials)?);
     if dir.has_served() && !backup::has_bytes(&dir.store()) {
         return Err(ServeError::StoreGone(dir.store()));
     }
@@ -90,10 +89,16 @@ pub fn serve<E: Engine + 'static>(
         false => rules.clone(),
     };
     let reader = store.reader().map_err(StartError::from)?;
+    let keyring = match access.scope {
+        UserScope::Own => CredentialStore::open(dir.tokens(), doors.credentials)?,
+        UserScope::All => open_accounts(dir, &reader, doors.credentials, &mut access)?,
+    };
+    let keyring = Arc::new(keyring);
     let mut controller =
         Controller::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
     if access.scope == UserScope::All {
-        let aside = os_users::background_resolver().map_err(StartError::Thread)?;
+        let accounts = access.accounts.clone();
+        let aside = os_users::background_resolver(accounts).map_err(StartError::Thread)?;
         controller.set_run_as(aside);
     }
     if doors.local_nodes.is_none() {
@@ -106,7 +111,7 @@ pub fn serve<E: Engine + 'static>(
     let began = std::time::Instant::now();
     controller
         .accept_workers(
-            worker_pool_config(dir, access, doors.lease)?,
+            worker_pool_config(dir, &access, doors.lease)?,
             Box::new(move || began.elapsed()),
         )
         .map_err(registry_error)?;
@@ -146,7 +151,7 @@ pub fn serve<E: Engine + 'static>(
     let service = ApiState {
         controller_handle: controller_handle.clone(),
         reader: Arc::new(Mutex::new(reader)),
-        names: UserNames::default(),
+        names: UserNames::new(access.accounts.clone()),
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
             enforces_time_limits: rules.enforces_time_limits(),
@@ -160,7 +165,7 @@ pub fn serve<E: Engine + 'static>(
             since: now(),
         }),
         clock: now,
-        access,
+        access: access.clone(),
         credentials: keyring,
         worker_acceptor,
         terminal: data_dir::terminal(dir.path()),

@@ -10,6 +10,7 @@
 //! | [`events`] | the log of the latest job events |
 //! | [`failpoint`] | failpoints for tests |
 //! | [`access`] | access rules and limits |
+//! | [`accounts`] | user numbers with the names of their accounts |
 //! | [`os_users`] | the user accounts that jobs run as |
 //! | [`user_names`] | the names of users, cached |
 //! | [`workers`] | the network side of workers on other hosts |
@@ -26,6 +27,7 @@
 //! attempts.
 
 pub mod access;
+pub mod accounts;
 pub mod api;
 pub mod config;
 pub mod controller;

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use nix::unistd::{self, Uid, getgrouplist};
 use tollgate_engine::LaunchUser;
 
+use crate::accounts::Accounts;
+
 /// A reason why jobs cannot run as a user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UserLookupError {
@@ -27,6 +29,16 @@ pub enum UserLookupError {
     /// The system has no user with this name.
     #[error("the system knows no user `{0}`")]
     UnknownName(String),
+    /// Another account has the number now.
+    #[error("user number {uid} belongs to the account `{now}` now, and not to `{was}` as before")]
+    Reassigned {
+        /// The number.
+        uid: u32,
+        /// Name of the account that had the number.
+        was: String,
+        /// Name of the account that has it now.
+        now: String,
+    },
     /// The lookup failed.
     #[error("user {user} cannot be looked up: {reason}")]
     System {
@@ -43,23 +55,28 @@ pub type RunAsResult = Result<Option<LaunchUser>, UserLookupError>;
 /// A function that returns the account for jobs of a user; None while the lookup is pending.
 pub type RunAsResolver = Box<dyn FnMut(u32) -> Option<RunAsResult> + Send>;
 
-/// Time after which a cached account is looked up again.
-const CACHE_TTL: Duration = Duration::from_secs(60);
+/// Time for which a cached account is used. Meanwhile another account may get the number of the user.
+const CACHE_TTL: Duration = Duration::from_secs(10);
+/// Time after which a lookup without an answer is repeated.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Cached accounts with the time of their lookup.
 type LookupCache = Arc<Mutex<BTreeMap<u32, (Instant, RunAsResult)>>>;
 
-/// Returns a resolver that runs jobs of every user as that user, like [`any_user`], but never waits for
-/// the name service: a separate thread does. A cached account stays in use until the next lookup
-/// has completed.
+/// Returns a resolver that runs jobs of every user as the user's account, like [`any_user`], as long as it
+/// has its number, but never waits for the name service: a separate thread does.
 ///
 /// # Errors
 /// If the thread cannot be started.
-pub fn background_resolver() -> io::Result<RunAsResolver> {
-    spawn_resolver(any_user)
+pub fn background_resolver(accounts: Accounts) -> io::Result<RunAsResolver> {
+    spawn_resolver(move |user| {
+        own_user(user).or_else(|_| look_up(accounts.current_uid(user)?).map(Some))
+    })
 }
 
-fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> {
+fn spawn_resolver(
+    look_up: impl Fn(u32) -> RunAsResult + Send + 'static,
+) -> io::Result<RunAsResolver> {
     let known = LookupCache::default();
     let (requests, asked) = mpsc::channel::<u32>();
     let answers = Arc::clone(&known);
@@ -77,9 +94,10 @@ fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> 
         let known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.get(&user);
         let fresh = found.is_some_and(|(at, _)| at.elapsed() < CACHE_TTL);
-        let asked = pending
-            .get(&user)
-            .is_some_and(|at| at.elapsed() < CACHE_TTL);
+        // An answer that is newer than the request is that to it.
+        let asked = pending.get(&user).is_some_and(|at| {
+            at.elapsed() < LOOKUP_TIMEOUT && found.is_none_or(|(answered, _)| answered < at)
+        });
         if !fresh && !asked {
             pending.insert(user, Instant::now());
             // The thread receives as long as this sender exists.
@@ -88,7 +106,7 @@ fn spawn_resolver(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> 
         if fresh {
             pending.remove(&user);
         }
-        found.map(|(_, account)| account.clone())
+        found.filter(|_| fresh).map(|(_, account)| account.clone())
     }))
 }
 

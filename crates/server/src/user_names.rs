@@ -4,19 +4,40 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::accounts::Accounts;
 use crate::os_users;
 
 /// Time after which a cached name is looked up again.
 const CACHE_TTL: Duration = Duration::from_secs(60);
 
-/// A cache of user names. Clones share the cache.
+/// The names of users: those of their accounts, else those of the system, which are cached. Clones share
+/// the cache.
 #[derive(Clone, Debug, Default)]
-pub struct UserNames(Arc<Mutex<BTreeMap<u32, (Instant, String)>>>);
+pub struct UserNames {
+    accounts: Accounts,
+    cache: Arc<Mutex<BTreeMap<u32, (Instant, String)>>>,
+}
 
 impl UserNames {
+    /// Returns the names of these accounts.
+    pub fn new(accounts: Accounts) -> Self {
+        Self {
+            accounts,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the number of a user's account on this host.
+    pub fn uid(&self, user: u32) -> u32 {
+        self.accounts.uid_of(user)
+    }
+
     /// Returns the name of a user; the number of a user without a name. May wait for the system's name
     /// service.
     pub fn name(&self, user: u32) -> String {
+        if let Some(name) = self.accounts.name_of(user) {
+            return name;
+        }
         if let Some((at, name)) = self.cached().get(&user)
             && at.elapsed() < CACHE_TTL
         {
@@ -30,7 +51,7 @@ impl UserNames {
 
     fn cached(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, (Instant, String)>> {
         // An insertion cannot leave the map half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

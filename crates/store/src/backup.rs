@@ -25,6 +25,7 @@ const COPIED_FILES: &[&str] = &[
     SETTINGS,
     "identity",
     "tokens.toml",
+    "accounts.toml",
     "workers.json",
     "server.crt",
     "server.key",

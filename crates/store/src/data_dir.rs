@@ -258,6 +258,11 @@ impl DataDir {
         }
     }
 
+    /// Returns the file with the accounts of users, of a service for all users.
+    pub fn accounts(&self) -> PathBuf {
+        self.path.join("accounts.toml")
+    }
+
     /// Returns the file of created tokens, which holds their fingerprints.
     pub fn tokens(&self) -> PathBuf {
         self.path.join("tokens.toml")

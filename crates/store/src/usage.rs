@@ -87,6 +87,15 @@ const HOUR_MS: f64 = 3_600_000.0;
 const DAY_MICROS: i64 = 86_400_000_000;
 
 impl StoreReader {
+    /// Returns the users of all jobs and of all usage, ascending.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn users(&self) -> Result<Vec<u32>, StoreError> {
+        let sql = "SELECT user FROM jobs UNION SELECT user FROM usage ORDER BY 1";
+        self.rows(sql, params![], |row| row.get(0))
+    }
+
     /// Returns the usage on the days of the filter, in the order of user, account and day.
     ///
     /// # Errors

@@ -200,7 +200,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     fn is_owner(&self, attempt: &PartAttempt, user: &str) -> bool {
-        let name_of = self.pool_config.as_ref().map(|config| config.name_of);
+        let name_of = self.pool_config.as_ref().map(|config| &config.name_of);
         name_of.is_some_and(|name_of| name_of(attempt.owner).is_ok_and(|name| name == user))
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_engine::{Engine, EngineCapacity, EngineError, LaunchSpec, WakeCallback};
@@ -23,7 +24,7 @@ pub type MonotonicClock = Box<dyn FnMut() -> Duration + Send>;
 
 /// Looks up the name of a user of this host. Other hosts know users by name, because user ids may
 /// differ between hosts. The error says in words why there is none.
-pub type UserNameLookup = fn(u32) -> Result<String, String>;
+pub type UserNameLookup = Arc<dyn Fn(u32) -> Result<String, String> + Send + Sync>;
 
 /// Configuration of a service that accepts workers.
 pub struct WorkerPoolConfig {

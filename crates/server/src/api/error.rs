@@ -59,7 +59,7 @@ impl ApiError {
     }
 
     /// Returns the error after the controller has stopped.
-    pub(super) fn stopping() -> Self {
+    pub(crate) fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
     }
 

@@ -143,7 +143,7 @@ pub(super) async fn ledger(
             attempt: row.attempt,
             kind: row.kind,
             booked_at: format_iso(row.at),
-            user_id: row.user,
+            user_id: names.uid(row.user),
             user: names.name(row.user),
             amount: Credits::as_f64(row.amount),
         });

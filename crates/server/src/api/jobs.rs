@@ -250,8 +250,9 @@ pub(super) async fn with_names(
 ) -> Result<Vec<JobDetails>, ApiError> {
     let names = service.names.clone();
     let named = tokio::task::spawn_blocking(move || {
-        let named = |row: JobRow| {
+        let named = |mut row: JobRow| {
             let user = names.name(row.user);
+            row.user = names.uid(row.user);
             convert::job_details(row, user)
         };
         rows.into_iter().map(named).collect()

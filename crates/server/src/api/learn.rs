@@ -15,6 +15,7 @@ use super::convert;
 use super::error::ApiError;
 use super::state::{ApiState, JsonResult, ask_controller};
 use crate::access::Peer;
+use crate::accounts::Accounts;
 use crate::controller::ControllerRequest;
 use crate::os_users;
 
@@ -33,7 +34,8 @@ pub(super) async fn learn(
         return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
     // The system's name service may take its time.
-    let read = tokio::task::spawn_blocking(move || run_records(&request.records));
+    let accounts = service.access.accounts.clone();
+    let read = tokio::task::spawn_blocking(move || run_records(&accounts, &request.records));
     let records = read.await.map_err(|_| ApiError::stopping())??;
     let (learned, known) = ask_controller(&service, |reply| ControllerRequest::Learn {
         records,
@@ -43,11 +45,13 @@ pub(super) async fn learn(
     Ok(Json(LearnResult { learned, known }))
 }
 
-fn run_records(jobs: &[LearnedJob]) -> Result<Vec<RunRecord>, ApiError> {
+fn run_records(accounts: &Accounts, jobs: &[LearnedJob]) -> Result<Vec<RunRecord>, ApiError> {
     let mut users = BTreeMap::new();
     let records = jobs.iter().map(|job| {
         let name = job.user.as_deref().unwrap_or_default();
-        let user = *users.entry(name).or_insert_with(|| user_number(name));
+        let user = *users
+            .entry(name)
+            .or_insert_with(|| user_number(accounts, name));
         run_record(job, user)
     });
     records.collect()
@@ -91,12 +95,13 @@ fn digest(job: &LearnedJob, submit: Instant, finish: Instant) -> u64 {
 
 /// Returns the user id of a user in a record: that of the account of this name on this host, else a
 /// number that no account has, always the same for the same name.
-fn user_number(name: &str) -> u32 {
+fn user_number(accounts: &Accounts, name: &str) -> u32 {
     let foreign = || {
         let number = hash(name.bytes()) % u64::from(u32::MAX - 1 - FIRST_FOREIGN_USER);
         FIRST_FOREIGN_USER + number as u32
     };
-    os_users::by_name(name).unwrap_or_else(|_| foreign())
+    let own = os_users::by_name(name).map(|uid| accounts.user_named(uid, name));
+    own.unwrap_or_else(|_| foreign())
 }
 
 /// Returns the FNV-1a hash, with its bits mixed: it is stored, so it never changes.
@@ -136,7 +141,7 @@ mod tests {
         };
         let jobs = [job("1", "ada"), job("2", "ada"), job("1", "bob"), other_end];
         let digests = |jobs: &[LearnedJob]| -> Vec<u64> {
-            let records = run_records(jobs).unwrap();
+            let records = run_records(&Accounts::default(), jobs).unwrap();
             records.iter().map(|record| record.digest).collect()
         };
         let found = digests(&jobs);
@@ -147,6 +152,7 @@ mod tests {
 
     #[test]
     fn users_of_this_host_keep_their_number_and_others_get_one_that_no_account_has() {
+        let user_number = |name| user_number(&Accounts::default(), name);
         assert_eq!(user_number("root"), 0);
         let numbers = ["no such user", "nor this one", ""].map(user_number);
         for number in numbers {
@@ -161,7 +167,7 @@ mod tests {
 
     #[test]
     fn impossible_records_are_refused() {
-        let refused = |job: LearnedJob| run_records(&[job]).is_err();
+        let refused = |job: LearnedJob| run_records(&Accounts::default(), &[job]).is_err();
         assert!(refused(LearnedJob {
             run_s: 0.0,
             ..job("1", "ada")

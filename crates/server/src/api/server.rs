@@ -63,13 +63,13 @@ pub async fn serve_unix(
             tracing::warn!(user, "connection refused: this user has too many");
             continue;
         };
-        let router = router.clone();
+        let (router, access) = (router.clone(), access.clone());
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
             // Blocks only this connection on the system's name service.
+            let patience = Duration::from_secs_f64(access.limits.request_s);
             let admitted = tokio::task::spawn_blocking(move || access.peer_of(user)).await;
             if let Ok(peer) = admitted {
-                let patience = Duration::from_secs_f64(access.limits.request_s);
                 serve_connection(stream, router.layer(Extension(peer)), patience, stop).await;
             }
             drop((seat, here));

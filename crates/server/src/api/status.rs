@@ -73,7 +73,11 @@ pub(super) async fn ledger(
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<LedgerReport> {
     let accounts = query_store(&service, move |reader| reader.ledger(visible_user(&peer))).await?;
-    let accounts = accounts.iter().map(convert::account_entry).collect();
+    let known = &service.access.accounts;
+    let entry = |account: &tollgate_store::AccountRow| {
+        convert::account_entry(account, known.uid_of(account.user))
+    };
+    let accounts = accounts.iter().map(entry).collect();
     Ok(Json(LedgerReport { accounts }))
 }
 

@@ -15,7 +15,7 @@ use super::state::{ApiState, JsonResult};
 use crate::access::{AuthMethod, Peer, UserScope};
 use crate::net::Credential;
 use crate::net::credentials::{MAX_USES, ProofType, TokenError};
-use crate::os_users;
+use crate::os_users::{self, UserLookupError};
 
 pub(super) async fn create(
     State(service): State<ApiState>,
@@ -39,6 +39,7 @@ pub(super) async fn create(
     if uses.is_some() && request.kind != AccessRole::Worker {
         return Err(ApiError::field("uses", "a token of kind `worker`"));
     }
+    let answering = service.clone();
     let done = tokio::task::spawn_blocking(move || {
         let user = token_user(&service, &peer, request.user.as_deref())?;
         let made = service
@@ -49,7 +50,7 @@ pub(super) async fn create(
     let (secret, key) = done.await.map_err(|_| ApiError::stopping())??;
     let made = NewToken {
         token: secret.reveal().to_owned(),
-        about: token_info(&key),
+        about: token_info(&answering, &key),
     };
     Ok((StatusCode::CREATED, Json(made)))
 }
@@ -57,12 +58,17 @@ pub(super) async fn create(
 /// Returns the user of a new token. Users create tokens for themselves, operators for any user that
 /// the service serves.
 fn token_user(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u32, ApiError> {
-    let user = match named.map(|name| name.parse::<u32>().map_err(|_| name)) {
+    let unknown = |error: UserLookupError| ApiError::field("user", &error.to_string());
+    let uid = match named.map(|name| name.parse::<u32>().map_err(|_| name)) {
+        None => None,
+        Some(Ok(id)) => Some(id),
+        Some(Err(name)) => Some(os_users::by_name(name).map_err(unknown)?),
+    };
+    let accounts = &service.access.accounts;
+    let user = match uid {
         None => peer.user,
-        Some(Ok(id)) => id,
-        Some(Err(name)) => {
-            os_users::by_name(name).map_err(|error| ApiError::field("user", &error.to_string()))?
-        }
+        // A user without an account is refused below.
+        Some(uid) => accounts.user_of(uid).unwrap_or(uid),
     };
     if user != peer.user && !peer.operator {
         let error = "only root and the service's own user make tokens for others";
@@ -74,7 +80,8 @@ fn token_user(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u3
         return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
     if service.access.scope == UserScope::All {
-        os_users::any_user(user).map_err(|error| ApiError::field("user", &error.to_string()))?;
+        let uid = accounts.current_uid(user).map_err(unknown)?;
+        os_users::any_user(uid).map_err(unknown)?;
     }
     Ok(user)
 }
@@ -86,7 +93,7 @@ pub(super) async fn list(
     require_socket(&peer)?;
     let keys = service.credentials.credentials();
     let seen = keys.iter().filter(|key| may_manage(&peer, key));
-    let tokens = seen.map(token_info).collect();
+    let tokens = seen.map(|key| token_info(&service, key)).collect();
     Ok(Json(TokenList { tokens }))
 }
 
@@ -102,7 +109,7 @@ pub(super) async fn revoke(
             .revoke(&id, |key| may_manage(&peer, key))?;
         let keys = service.credentials.credentials();
         let seen = keys.iter().filter(|key| may_manage(&peer, key));
-        Ok::<_, ApiError>(seen.map(token_info).collect())
+        Ok::<_, ApiError>(seen.map(|key| token_info(&service, key)).collect())
     });
     let tokens = done.await.map_err(|_| ApiError::stopping())??;
     Ok(Json(TokenList { tokens }))
@@ -122,7 +129,7 @@ fn may_manage(peer: &Peer, key: &Credential) -> bool {
     peer.operator || key.user == peer.user
 }
 
-fn token_info(key: &Credential) -> TokenInfo {
+fn token_info(service: &ApiState, key: &Credential) -> TokenInfo {
     TokenInfo {
         id: key.fingerprint.short(),
         proof: match key.proof {
@@ -130,7 +137,7 @@ fn token_info(key: &Credential) -> TokenInfo {
             ProofType::Certificate => "certificate",
         }
         .to_owned(),
-        user_id: key.user,
+        user_id: service.access.accounts.uid_of(key.user),
         kind: key.role,
         made_at: key.made.map(format_iso),
         expires_at: key.expires.map(format_iso),

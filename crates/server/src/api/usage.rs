@@ -47,7 +47,8 @@ pub(super) async fn usage(
             .into_iter()
             .map(|row| {
                 let login = row.user.map(|user| names.name(user));
-                entry(row, login)
+                let user = row.user.map(|user| names.uid(user));
+                entry(UsageRow { user, ..row }, login)
             })
             .collect())
     })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_client::certificate::CertificateFiles;
 
 use super::ConfigError;
-use crate::access::{AccessRules, UserScope};
+use crate::access::UserScope;
 use crate::net::credentials::{CredentialConfig, ProofType};
 use crate::net::{AllowedHosts, Credential};
 use crate::os_users;
@@ -126,7 +126,7 @@ fn origin(words: &str) -> Result<String, ConfigError> {
 pub(super) fn keys(
     tokens: &[CredentialConfig],
     certificates: &[CredentialConfig],
-    access: AccessRules,
+    scope: UserScope,
 ) -> Result<Vec<Credential>, ConfigError> {
     let tokens = tokens.iter().zip(1..);
     let certificates = certificates.iter().zip(1..);
@@ -146,7 +146,7 @@ pub(super) fn keys(
                 os_users::by_name(name).map_err(|error| error.to_string())
             });
             let key = key.map_err(failed)?;
-            match access.scope == UserScope::Own && key.user != own {
+            match scope == UserScope::Own && key.user != own {
                 true => Err(failed(format!(
                     "user: with `users = \"own\"` expected the service's own user {own}, got {}",
                     key.user

@@ -50,7 +50,7 @@ pub(super) async fn listen(
         Some(tcp) => Some(listen_tcp(dir, tcp, certificate, &service.credentials).await?),
         None => None,
     };
-    let access = service.access;
+    let access = service.access.clone();
     let seats = KeyedSemaphore::new(access.limits.connections);
     let keyring = Arc::clone(&service.credentials);
     let clock = service.clock;
@@ -63,7 +63,7 @@ pub(super) async fn listen(
     let mut serving = vec![tokio::spawn(serve_unix(
         listener,
         router.clone(),
-        access,
+        access.clone(),
         tcp.as_ref()
             .map(|tcp| tcp.hosts.clone())
             .unwrap_or_default(),

@@ -10,13 +10,15 @@ use tollgate_engine::Engine;
 use tollgate_service::AdmissionRules;
 use tollgate_store::data_dir::DataDir;
 use tollgate_store::{Store, StoreError, StoreReader};
-use tollgate_workers::{JobOwners, LeaseTimings, WorkerPoolConfig};
+use tollgate_workers::{JobOwners, LeaseTimings, UserNameLookup, WorkerPoolConfig};
 
 use super::error::{ServeError, registry_error};
 use crate::access::{AccessRules, UserScope};
+use crate::accounts::Accounts;
 use crate::config::OutputConfig;
 use crate::controller::{Controller, StartError};
 use crate::kept_outputs::KeptOutputs;
+use crate::net::{Credential, CredentialStore};
 use crate::os_users;
 use crate::workers::batch_nodes;
 
@@ -142,7 +144,7 @@ pub(super) fn report_rebooted_as_lost<E: Engine>(
 /// Returns the service's description for workers.
 pub(super) fn worker_pool_config(
     dir: &DataDir,
-    access: AccessRules,
+    access: &AccessRules,
     timings: LeaseTimings,
 ) -> Result<WorkerPoolConfig, ServeError> {
     Ok(WorkerPoolConfig {
@@ -154,6 +156,41 @@ pub(super) fn worker_pool_config(
         },
         lease: timings,
         registry: dir.workers(),
-        name_of: |user| os_users::name(user).map_err(|error| error.to_string()),
+        name_of: user_name_lookup(access.accounts.clone()),
     })
+}
+
+/// Returns the lookup of the names by which workers know users.
+fn user_name_lookup(accounts: Accounts) -> UserNameLookup {
+    Arc::new(move |user| match accounts.name_of(user) {
+        Some(name) => Ok(name),
+        None => os_users::name(user).map_err(|error| error.to_string()),
+    })
+}
+
+/// Opens the accounts of a service for all users, and the credentials with the users of these accounts.
+pub(super) fn open_accounts(
+    dir: &DataDir,
+    reader: &StoreReader,
+    configured: Vec<Credential>,
+    access: &mut AccessRules,
+) -> Result<CredentialStore, ServeError> {
+    let tokens = CredentialStore::open(dir.tokens(), Vec::new())?;
+    let stored = || {
+        let of_tokens = tokens.credentials().into_iter().map(|key| key.user);
+        let of_jobs = reader.users().map_err(io::Error::other)?;
+        Ok(of_jobs.into_iter().chain(of_tokens).collect())
+    };
+    let accounts = Accounts::open(dir.accounts(), stored).map_err(|error| ServeError::System {
+        action: "the accounts of users cannot be read or stored",
+        error,
+    })?;
+    access.accounts = accounts.clone();
+    // A user without an account is refused when the credential is used.
+    let of_account = |key: Credential| Credential {
+        user: accounts.user_of(key.user).unwrap_or(key.user),
+        ..key
+    };
+    let configured = configured.into_iter().map(of_account).collect();
+    Ok(CredentialStore::open(dir.tokens(), configured)?)
 }

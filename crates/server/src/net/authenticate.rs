@@ -12,7 +12,7 @@ use tollgate_client::Fingerprint;
 use tollgate_client::types::AccessRole;
 use tollgate_model::Instant;
 
-use super::connection::ConnectionInfo;
+use super::connection::{AuthError, ConnectionInfo};
 use super::credentials::ProofType;
 use super::host_check::{HostCheckError, RequestTransport};
 use super::{AllowedHosts, Credential, CredentialStore};
@@ -71,10 +71,18 @@ pub(super) async fn authenticate(
         AccessRole::User => (&guard.permits, limits.connections, "connections"),
         AccessRole::Worker => (&guard.worker_permits, limits.workers, "workers"),
     };
-    let Some(peer) = caller.authenticate(&key, guard.access, permits).await else {
-        let error = format!("connection limit reached: a user may have {max} {what}");
-        let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error);
-        return with_close(refused.into_response());
+    let authenticated = caller.authenticate(&key, guard.access.clone(), permits);
+    let peer = match authenticated.await {
+        Ok(peer) => peer,
+        Err(AuthError::TooMany) => {
+            let error = format!("connection limit reached: a user may have {max} {what}");
+            let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error);
+            return with_close(refused.into_response());
+        }
+        Err(error @ AuthError::Account(_)) => {
+            return with_close(reject_credential(&format!("invalid credential: {error}")));
+        }
+        Err(AuthError::Stopping) => return with_close(ApiError::stopping().into_response()),
     };
     if !is_allowed_path(peer.role, request.uri().path()) {
         let error = match peer.role {
@@ -164,7 +172,7 @@ fn reject_host(misled: HostCheckError) -> Response {
     ApiError::new(status, error).hint(hint).into_response()
 }
 
-fn reject_credential(error: &'static str) -> Response {
+fn reject_credential(error: &str) -> Response {
     let refused = ApiError::new(StatusCode::UNAUTHORIZED, error);
     let mut response = refused
         .hint("`tollgate token new` creates one, on the host of the service")

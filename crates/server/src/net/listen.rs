@@ -11,11 +11,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tollgate_client::certificate::fingerprint;
+use tollgate_listen::{AddressPrefix, ConnectionLimit};
 use tollgate_model::Instant;
 use tracing::Instrument;
 
 use super::authenticate::{AuthLayer, authenticate};
-use super::connection::{ConnectionInfo, UnauthenticatedLimit, UnauthenticatedPermit};
+use super::connection::{ConnectionInfo, MAX_UNAUTHENTICATED, UnauthenticatedPlace};
 use super::{AllowedHosts, CredentialStore};
 use crate::access::AccessRules;
 use crate::api::server::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
@@ -46,13 +47,14 @@ pub async fn serve_tls(
 ) {
     let acceptor = TlsAcceptor::from(network.tls);
     let access = network.access;
-    let anteroom = UnauthenticatedLimit::new(access.limits.strangers);
+    let anteroom = ConnectionLimit::new(access.limits.strangers, MAX_UNAUTHENTICATED);
+    let limits = access.limits;
     let guard = AuthLayer {
         access,
         hosts: Arc::new(network.hosts),
         credentials: network.credentials,
         permits: network.permits,
-        worker_permits: KeyedSemaphore::new(access.limits.workers),
+        worker_permits: KeyedSemaphore::new(limits.workers),
         clock: network.clock,
     };
     let router = router.layer(from_fn_with_state(guard, authenticate));
@@ -66,11 +68,11 @@ pub async fn serve_tls(
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        let Some(place) = anteroom.try_acquire(from.ip()) else {
-            tracing::warn!("connection refused: too many that have shown no key");
+        let Ok(place) = anteroom.admit(AddressPrefix::from(from.ip()), &stream) else {
+            tracing::warn!("connection refused: no file descriptor is left");
             continue;
         };
-        let patience = Duration::from_secs_f64(access.limits.request_s);
+        let patience = Duration::from_secs_f64(limits.request_s);
         let greeted = accept_tls(stream, acceptor.clone(), patience, place, router.clone());
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
@@ -92,7 +94,7 @@ async fn accept_tls(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     time: Duration,
-    place: UnauthenticatedPermit,
+    place: UnauthenticatedPlace,
     router: Router,
 ) -> Option<(ServerTlsStream, Router)> {
     // Responses are short, and clients wait for them.

@@ -42,7 +42,7 @@ impl TestSession {
             owners: whose,
             lease: LeaseTimings::default(),
             registry: folder.path().join("workers.json"),
-            name_of: |_| Ok("ann".to_owned()),
+            name_of: Arc::new(|_| Ok("ann".to_owned())),
         };
         fleet
             .accept_workers(pool_config, Box::new(|| Duration::ZERO))

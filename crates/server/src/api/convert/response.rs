@@ -209,9 +209,12 @@ pub(in crate::api) fn day_text(day: i64) -> String {
 }
 
 /// Converts the bookings of a user on a day.
-pub(in crate::api) fn account_entry(account: &tollgate_store::AccountRow) -> AccountEntry {
+pub(in crate::api) fn account_entry(
+    account: &tollgate_store::AccountRow,
+    user_id: u32,
+) -> AccountEntry {
     AccountEntry {
-        user_id: account.user,
+        user_id,
         day: day_text(account.day),
         charges: account.charges.as_f64(),
         penalties: account.penalties.as_f64(),

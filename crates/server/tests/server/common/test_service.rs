@@ -90,7 +90,7 @@ impl TestService {
                 market: rules.market.to_string(),
                 since: Instant::ZERO,
             }),
-            access,
+            access: access.clone(),
             credentials: Arc::clone(&keyring),
             log: log.clone(),
             stream_permits: KeyedSemaphore::new(limits.streams),
@@ -113,7 +113,7 @@ impl TestService {
             tls: tls::server_config(certificate, keyring.has_certificates()).unwrap(),
             hosts: AllowedHosts::default(),
             credentials: Arc::clone(&keyring),
-            access,
+            access: access.clone(),
             permits: seats.clone(),
             clock: || NOW,
         };

@@ -342,7 +342,7 @@ impl WorkerSimulation {
             owners: JobOwners::Own("me".to_owned()),
             lease: LeaseTimings::default(),
             registry: self.data_dir.path().join("workers.json"),
-            name_of: |_| Ok("me".to_owned()),
+            name_of: Arc::new(|_| Ok("me".to_owned())),
         };
         let world = self.world.clone();
         let ticks = Box::new(move || {
