@@ -3,9 +3,11 @@
 //! | module | contents |
 //! |---|---|
 //! | `deferred` | the options of a command, described if it is called |
+//! | `foreign_words` | pointers for words of other batch systems |
 //! | `suggestions` | suggestions for a word that is typed wrongly |
 
 mod deferred;
+mod foreign_words;
 mod suggestions;
 
 use std::ffi::OsString;

@@ -6,6 +6,7 @@
 //! | [`serve`] | `tollgate serve` |
 //! | [`detach`] | `tollgate serve --detach`: a service that outlives its terminal |
 //! | [`job`] | the flags that describe a job |
+//! | [`job_notes`] | notes about a job that may not be what its user means |
 //! | [`script`] | the `#TOLLGATE` lines of scripts |
 //! | [`startable`] | what cannot be started, told before it is submitted |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
@@ -36,7 +37,7 @@
 //! | [`alter`] | `tollgate alter` |
 //! | [`wait`], [`logs`] | `tollgate wait`, `logs` |
 //! | [`error`] | the errors of clients and of the service |
-//! | [`parse`] | parsing of spans, instants, memory and rates |
+//! | [`parse`] | parsing of spans, instants, amounts and numbers of jobs |
 //! | [`mod@format`] | formatting of instants and spans |
 //! | [`time_zone`] | the user's time zone |
 
@@ -60,6 +61,7 @@ pub(crate) mod frontends;
 pub(crate) mod generate;
 pub(crate) mod grant;
 mod job;
+mod job_notes;
 pub(crate) mod learn;
 pub(crate) mod list;
 mod log;

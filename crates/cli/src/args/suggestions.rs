@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
+use super::foreign_words::{pointer_for_command, pointer_for_option};
 use super::whole_command;
 
 /// Removes the parser's suggestions that differ from the typed word by more than a typo, also from
@@ -21,16 +22,46 @@ pub(super) fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> 
         let Some(ContextValue::String(typed)) = error.get(typed) else {
             continue;
         };
-        let is_near = match error.get(tip) {
-            Some(ContextValue::String(tip)) => is_similar(typed, tip),
-            Some(ContextValue::Strings(tips)) => tips.iter().all(|tip| is_similar(typed, tip)),
-            _ => true,
+        let tips = match error.get(tip) {
+            Some(ContextValue::String(tip)) => vec![tip.clone()],
+            Some(ContextValue::Strings(tips)) => tips.clone(),
+            _ => continue,
         };
-        if !is_near {
-            error.remove(tip);
-            let usage = ContextValue::StyledStr(usage(words));
-            error.insert(ContextKind::Usage, usage);
+        let (similar, other): (Vec<_>, Vec<_>) =
+            tips.into_iter().partition(|tip| is_similar(typed, tip));
+        if other.is_empty() {
+            continue;
         }
+        match similar.is_empty() {
+            true => drop(error.remove(tip)),
+            false => drop(error.insert(tip, ContextValue::Strings(similar))),
+        }
+        let usage = ContextValue::StyledStr(usage(words));
+        error.insert(ContextKind::Usage, usage);
+    }
+    with_pointer(error, words)
+}
+
+/// Adds a pointer for a word of another batch system.
+fn with_pointer(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let describes_a_job = words
+        .get(1)
+        .is_some_and(|command| command == "submit" || command == "quote");
+    let typed = |kind| match error.get(kind) {
+        Some(ContextValue::String(typed)) => Some(typed.as_str()),
+        _ => None,
+    };
+    let option = typed(ContextKind::InvalidArg).filter(|_| describes_a_job);
+    let command = typed(ContextKind::InvalidSubcommand);
+    let pointer = option
+        .and_then(pointer_for_option)
+        .or_else(|| command.and_then(pointer_for_command));
+    if let Some(pointer) = pointer {
+        // A similar name would be a second answer to the same question.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedSubcommand);
+        let pointer = ContextValue::StyledStrs(vec![StyledStr::from(pointer)]);
+        error.insert(ContextKind::Suggested, pointer);
     }
     error
 }

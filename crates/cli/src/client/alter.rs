@@ -2,16 +2,18 @@
 
 use std::io::{self, Write};
 
+use jiff::Zoned;
 use tollgate_client::types::{AlterRequest, AlterResponse};
 
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::format;
-use super::parse;
+use super::parse::{self, TypedSpan};
 use super::submit::{number_of, render_answer};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::messages::Verbosity;
 
 /// The options of `tollgate alter`.
 #[derive(Debug, clap::Args)]
@@ -24,8 +26,8 @@ pub(crate) struct AlterArgs {
     #[arg(long, short, value_name = "TIME")]
     deadline: Option<String>,
     /// Expected run time, as in 90s or 1h30m
-    #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_span)]
-    estimate: Option<f64>,
+    #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_typed_span)]
+    estimate: Option<TypedSpan>,
     /// Name of the job
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -36,12 +38,24 @@ pub(crate) struct AlterArgs {
     format: OutputFormat,
 }
 
+impl AlterArgs {
+    /// Returns notes about values that may mean something else to their user.
+    fn notes(&self, now: &Zoned) -> impl Iterator<Item = String> {
+        let estimate = self.estimate.and_then(|span| span.note("estimate"));
+        let deadline = self.deadline.as_deref();
+        let deadline = deadline.and_then(|words| parse::note_of_deadline(words, now));
+        estimate.into_iter().chain(deadline)
+    }
+}
+
 /// `tollgate alter`.
 pub(crate) fn alter(args: &AlterArgs) -> Result<(), CliFailure> {
     let now = format::now();
+    args.notes(&now)
+        .for_each(|note| Verbosity::Notes.note(note));
     let mut request = AlterRequest {
         name: args.name.clone(),
-        estimate_s: args.estimate,
+        estimate_s: args.estimate.map(|span| span.secs),
         ..AlterRequest::default()
     };
     match args.deadline.as_deref() {

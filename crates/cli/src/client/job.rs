@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 use tollgate_client::types::{JobOtherwise, JobRequest};
 
-use super::parse;
+use super::parse::{self, TypedSpan};
 use super::script::JobScript;
 use super::startable;
 use crate::args::parse_count;
@@ -31,7 +31,7 @@ pub(crate) struct JobArgs {
     pub(super) procs: Option<u32>,
 
     /// Maximum memory, as in 2G or 500M
-    #[arg(long, value_name = "SIZE", value_parser = parse::parse_memory)]
+    #[arg(long, value_name = "SIZE", value_parser = parse::parse_job_memory)]
     pub(super) mem: Option<u64>,
 
     /// Keep all processors on one host
@@ -52,20 +52,21 @@ pub(crate) struct JobArgs {
     pub(super) gres: Option<BTreeMap<String, u8>>,
 
     /// Expected run time, as in 90s, 1h30m, 1-12:00:00 [default: a forecast]
-    #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_span)]
-    pub(super) estimate: Option<f64>,
+    #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_typed_span)]
+    pub(super) estimate: Option<TypedSpan>,
 
     /// End the job after this time, as in 2h [default: no limit]
     ///
     /// Counts from its start. Without --estimate it is the estimate too. Policies that share cores
     /// between jobs do not enforce it.
-    #[arg(long, short, value_name = "SPAN", value_parser = parse::parse_span)]
-    pub(super) time_limit: Option<f64>,
+    #[arg(long, short, value_name = "SPAN", value_parser = parse::parse_typed_span)]
+    pub(super) time_limit: Option<TypedSpan>,
 
     /// Latest finish, as in +2h, 17:00 or `fri 9am`
     ///
-    /// Other forms: 1-12:00:00 (from now), `tomorrow 9am`, noon, 2026-12-01T09:00, and the last with
-    /// an offset or a Z.
+    /// Other forms: `in 2 hours`, 1-12:00:00 (from now), `tomorrow 9am`, `next friday 5 pm`, noon,
+    /// 31.12.2026, 12/31-17:00, 2026-12-01T09:00, and the last with an offset or a Z. A day without a time
+    /// means its end.
     #[arg(long, short, value_name = "TIME")]
     pub(super) deadline: Option<String>,
 
@@ -243,8 +244,8 @@ impl JobArgs {
             one_host: self.one_host,
             host: self.on.clone(),
             resources: self.gres.clone().unwrap_or_default(),
-            estimate_s: self.estimate,
-            time_limit_s: self.time_limit,
+            estimate_s: self.estimate.map(|span| span.secs),
+            time_limit_s: self.time_limit.map(|span| span.secs),
             deadline_s,
             deadline_at,
             budget: self.budget,

@@ -17,7 +17,7 @@ use super::cluster::{self, TargetArgs};
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::job::JobArgs;
-use super::{format, parse};
+use super::{format, job_notes, parse};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
@@ -73,6 +73,18 @@ pub(super) struct SubmitCommonArgs {
     pub(super) quiet: bool,
 }
 
+impl SubmitCommonArgs {
+    /// Returns the request, and prints notes about values that may mean something else to their user.
+    fn request(&self) -> Result<JobRequest, CliFailure> {
+        let now = format::now();
+        let verbosity = Verbosity::from_quiet(self.quiet);
+        for note in job_notes::notes(&self.job, &now) {
+            verbosity.note(note);
+        }
+        self.job.request(&now)
+    }
+}
+
 /// Hides the options of a job that a quote ignores: it is about a single task that may start at once,
 /// and runs nothing.
 fn hide_unless_quoted(arg: Arg) -> Arg {
@@ -94,7 +106,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
     }
     let common = JobRequest {
         held: args.hold,
-        ..args.common.job.request(&format::now())?
+        ..args.common.request()?
     };
     match args.batch.jobs(&common)? {
         Some(_) if !args.to.to.is_empty() => Err(ClientCommandError::NotReservable.into()),
@@ -111,7 +123,7 @@ pub(crate) fn quote(args: &QuoteArgs) -> Result<(), CliFailure> {
     let request = JobRequest {
         hold_s: args.reserve,
         levels: args.reserve.is_none(),
-        ..args.common.job.request(&format::now())?
+        ..args.common.request()?
     };
     if !args.to.to.is_empty() {
         return cluster::quote(&args.to, &request, args.common.format);
@@ -129,7 +141,7 @@ pub(crate) fn parse_preference(word: &str) -> Result<QuotePreference, &'static s
 }
 
 fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
-    let request = args.job.request(&format::now())?;
+    let request = args.request()?;
     let path = format!("/v1/quotes/{quote}/claim");
     let done: JobRef = args.address.connect()?.post(&path, &request)?;
     let mut out = io::stdout().lock();

@@ -270,3 +270,22 @@ fn an_output_file_that_cannot_be_written() {
         tollgate(&[&words[..], &["rows.parquet"]].concat())
     );
 }
+
+#[test]
+fn words_of_other_batch_systems_get_a_pointer() {
+    let words = [
+        vec!["submit", "--time", "10", "job.sh"],
+        vec!["submit", "--wrap=echo hi"],
+        vec!["submit", "-J", "name", "job.sh"],
+        vec!["quote", "--cpus-per-task=4", "job.sh"],
+        vec!["squeue"],
+        vec!["sumbit", "job.sh"],
+    ];
+    let messages = words.map(|words| tollgate(&words).to_string());
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn memory_without_a_unit_is_rejected() {
+    insta::assert_snapshot!(tollgate(&["submit", "--mem", "2", "job.sh"]));
+}

@@ -15,6 +15,7 @@ use super::{FrontendDialect, job_id};
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::error::ClientCommandError;
 use crate::client::job::JobArgs;
+use crate::client::parse::TypedSpan;
 use crate::client::submit::post_request;
 use crate::client::{format, script};
 use crate::exit::CliFailure;
@@ -237,8 +238,8 @@ fn request(
         one_host: false,
         on: wishes.resources.host.clone(),
         gres: wishes.resources.devices(),
-        estimate: wishes.resources.estimate(),
-        time_limit: wishes.resources.time_limit,
+        estimate: wishes.resources.estimate().map(TypedSpan::from_secs),
+        time_limit: wishes.resources.time_limit.map(TypedSpan::from_secs),
         deadline: wishes
             .resources
             .deadline

@@ -17,6 +17,7 @@ use crate::args::parse_count;
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::error::ClientCommandError;
 use crate::client::job::JobArgs;
+use crate::client::parse::TypedSpan;
 use crate::client::serve::current_program;
 use crate::client::{format, parse, submit};
 use crate::exit::{CliError, CliFailure, ExitKind};
@@ -41,7 +42,7 @@ pub(crate) struct SessionShellArgs {
     #[arg(long, short = 'n', value_name = "N", value_parser = parse_count::<u32>)]
     procs: Option<u32>,
     /// Maximum memory, as in 2G or 500M
-    #[arg(long, value_name = "SIZE", value_parser = parse::parse_memory)]
+    #[arg(long, value_name = "SIZE", value_parser = parse::parse_job_memory)]
     mem: Option<u64>,
     /// End the job after this time, as in 1h [default: no limit]
     #[arg(long, short, value_name = "SPAN", value_parser = parse::parse_span)]
@@ -159,7 +160,7 @@ fn request(args: &SessionShellArgs, ticket: &str) -> Result<JobRequest, CliFailu
     let job = JobArgs {
         procs: args.procs,
         mem: args.mem,
-        time_limit: args.time,
+        time_limit: args.time.map(TypedSpan::from_secs),
         one_host: args.one_host,
         on: args.on.clone(),
         gres: args.gres.clone(),

@@ -1,0 +1,168 @@
+//! Pointers for the options and commands of other batch systems.
+
+/// The options of `sbatch` and `qsub` that `submit` does not have, and what to type in their place.
+const OPTIONS: &[(&[&str], &str)] = &[
+    (
+        &["--time", "--walltime"],
+        "--time-limit SPAN, or -t, ends a job; --estimate SPAN is its expected run time",
+    ),
+    (
+        &["--wrap"],
+        "a line of shell is submitted with `-- sh -c 'LINE'`",
+    ),
+    (
+        &["--job-name", "-J", "-N"],
+        "a job is named with --name NAME",
+    ),
+    (
+        &["--ntasks", "--cpus-per-task", "--nodes", "-c", "-pe"],
+        "processors are counted with --procs N, or -n; --one-host keeps them together",
+    ),
+    (&["--partition", "-p"], "a queue is named with --queue NAME"),
+    (
+        &["--chdir", "--workdir", "-D", "-wd", "-cwd"],
+        "a directory is named with --dir DIR; the current one is the default",
+    ),
+    (
+        &["--error"],
+        "--output FILE, or -o, takes both streams; `2> FILE` inside a shell parts them",
+    ),
+    (
+        &["--export", "-v", "-V"],
+        "variables are passed with --env NAME or --env NAME=VALUE; --env all passes all",
+    ),
+    (
+        &["--dependency", "-hold_jid", "-W"],
+        "a job starts after others with --after ID, or --after any:ID",
+    ),
+    (&["--nodelist", "-w"], "a host is named with --on HOST"),
+    (
+        &["--mem-per-cpu", "--mem-per-gpu"],
+        "--mem SIZE is the memory of the whole job",
+    ),
+    (
+        &["--gpus", "--gpus-per-node", "-G"],
+        "devices are taken with --gres gpu:N",
+    ),
+    (
+        &["--mail-type", "--mail-user", "-M", "-m"],
+        "notices are chosen with --notify end,late,lost",
+    ),
+    (
+        &["--test-only"],
+        "`tollgate quote` shows the answer and changes nothing",
+    ),
+    (
+        &["--wait", "-sync"],
+        "`tollgate wait ID` waits for a job and exits with its status",
+    ),
+    (
+        &["-l"],
+        "`tollgate qsub` reads the options of PBS and Grid Engine",
+    ),
+];
+
+/// The commands of other batch systems, and those in their place.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (&["sbatch", "bsub"], "`tollgate submit` submits a job"),
+    (
+        &["srun"],
+        "`tollgate submit` submits a job, and `tollgate wait --follow ID` shows its output",
+    ),
+    (
+        &["salloc"],
+        "`tollgate session shell` opens a shell on reserved processors",
+    ),
+    (
+        &["squeue", "bjobs", "queue"],
+        "`tollgate jobs` lists jobs, and `tollgate explain ID` says why one waits",
+    ),
+    (&["scancel", "bkill"], "`tollgate cancel ID` cancels a job"),
+    (
+        &["sinfo", "bhosts", "pbsnodes", "qhost"],
+        "`tollgate nodes` lists the nodes",
+    ),
+    (
+        &["sacct", "bhist"],
+        "`tollgate jobs --all` lists ended jobs, and `tollgate export jobs` writes them to a file",
+    ),
+    (
+        &["scontrol"],
+        "`tollgate explain`, `alter`, `hold`, `release` and `drain` are its commands here",
+    ),
+    (
+        &["qalter", "qmodify"],
+        "`tollgate alter ID` changes a job that waits",
+    ),
+    (&["qhold"], "`tollgate hold ID` holds a job"),
+    (&["qrls"], "`tollgate release ID` releases a held job"),
+];
+
+/// Returns the pointer for an option that `submit` does not have, as it was typed.
+pub(super) fn pointer_for_option(typed: &str) -> Option<&'static str> {
+    let name = typed.split('=').next().unwrap_or(typed);
+    find(OPTIONS, name)
+}
+
+/// Returns the pointer for a command that tollgate does not have.
+pub(super) fn pointer_for_command(typed: &str) -> Option<&'static str> {
+    find(COMMANDS, typed)
+}
+
+fn find(table: &[(&[&str], &'static str)], typed: &str) -> Option<&'static str> {
+    let row = table.iter().find(|(words, _)| words.contains(&typed))?;
+    Some(row.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::whole_command;
+
+    #[test]
+    fn foreign_words_are_no_words_of_tollgate() {
+        let program = whole_command();
+        let submit = program.find_subcommand("submit").unwrap();
+        let known = |word: &str| match word.strip_prefix("--") {
+            Some(long) => submit
+                .get_arguments()
+                .any(|arg| arg.get_long() == Some(long)),
+            None => {
+                word.len() == 2
+                    && submit
+                        .get_arguments()
+                        .any(|arg| arg.get_short() == word.chars().nth(1))
+            }
+        };
+        for word in OPTIONS.iter().flat_map(|(words, _)| *words) {
+            assert!(!known(word), "submit has {word}");
+        }
+        for word in COMMANDS.iter().flat_map(|(words, _)| *words) {
+            assert!(
+                program.find_subcommand(word).is_none(),
+                "tollgate has {word}"
+            );
+        }
+    }
+
+    #[test]
+    fn options_in_pointers_exist() {
+        let program = whole_command();
+        let submit = program.find_subcommand("submit").unwrap();
+        for (_, pointer) in OPTIONS {
+            let words =
+                pointer.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+            for long in words
+                .filter_map(|word| word.strip_prefix("--"))
+                .filter(|long| !long.is_empty())
+            {
+                assert!(
+                    submit
+                        .get_arguments()
+                        .any(|arg| arg.get_long() == Some(long)),
+                    "--{long}"
+                );
+            }
+        }
+    }
+}

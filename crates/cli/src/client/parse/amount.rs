@@ -1,0 +1,107 @@
+//! Parses amounts: memory, rates, devices and licences.
+
+use std::collections::BTreeMap;
+
+use tollgate_client::resources::parse_resources;
+use tollgate_model::MAX_DEVICES;
+
+use super::span::UNITS;
+
+/// Parses devices and licences: `gpu:2`, `gpu:a100:1,matlab`.
+pub(in crate::client) fn parse_resource_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
+    parse_resources(words).map_err(|error| error.to_string())
+}
+
+/// Parses devices of a host: `gpu:2`.
+pub(in crate::client) fn parse_device_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
+    let devices = parse_resource_list(words)?;
+    match devices.values().all(|count| *count <= MAX_DEVICES) {
+        true => Ok(devices),
+        false => Err(format!(
+            "expected at most {MAX_DEVICES} devices of each kind"
+        )),
+    }
+}
+
+/// Parses a size in bytes: `2G`, `500M`, `1.5GiB`, `1048576`. Units are powers of 1024.
+pub(in crate::client) fn parse_memory(words: &str) -> Result<u64, String> {
+    let text = words.trim().to_ascii_lowercase();
+    let end = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let power = match text[end..].trim_end_matches('b').trim_end_matches('i') {
+        "" => Some(0),
+        "k" => Some(1),
+        "m" => Some(2),
+        "g" => Some(3),
+        "t" => Some(4),
+        _ => None,
+    };
+    let number: Option<f64> = text[..end].trim().parse().ok();
+    let bytes = number
+        .zip(power)
+        .map(|(number, power)| number * 1024_f64.powi(power));
+    bytes
+        .filter(|bytes| (1.0..=1e18).contains(bytes))
+        .map(|bytes| bytes as u64)
+        .ok_or_else(|| format!("expected memory as in 2G or 500M, got `{words}`"))
+}
+
+/// The minimum memory of a job, in bytes. Every program needs more, so a smaller number lacks its unit.
+const MIN_JOB_MEMORY: u64 = 1_000_000;
+
+/// Parses the memory of a job, at least a megabyte.
+pub(in crate::client) fn parse_job_memory(words: &str) -> Result<u64, String> {
+    let bytes = parse_memory(words)?;
+    match bytes >= MIN_JOB_MEMORY {
+        true => Ok(bytes),
+        false => Err(format!(
+            "`{words}` is {bytes} bytes, too little for any program: add a unit, as in 2G or 500M"
+        )),
+    }
+}
+
+/// Parses credits per second: `0.1/s`, `6/min`, `360/h`, `0.1`.
+pub(in crate::client) fn parse_rate(words: &str) -> Result<f64, String> {
+    let (number, unit) = words.split_once('/').unwrap_or((words, "s"));
+    let scale = UNITS.iter().find(|(name, _)| *name == unit.trim());
+    let number = number.trim().parse::<f64>().ok();
+    number
+        .zip(scale)
+        .map(|(number, (_, scale))| number / scale)
+        .filter(|rate| rate.is_finite() && *rate >= 0.0)
+        .ok_or_else(|| format!("expected credits over time as in 0.1/s or 360/h, got `{words}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_parsed_with_its_unit() {
+        assert_eq!(parse_memory("2G"), Ok(2 << 30));
+        assert_eq!(parse_memory("512MiB"), Ok(512 << 20));
+        assert_eq!(parse_memory("1.5k"), Ok(1536));
+        for words in ["lots", "0", "-1G"] {
+            assert!(parse_memory(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn memory_of_a_job_without_a_unit_is_rejected() {
+        assert_eq!(parse_job_memory("1M"), Ok(1 << 20));
+        for words in ["2", "900k", "999999"] {
+            assert!(parse_job_memory(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn rates_are_parsed_with_their_unit() {
+        assert_eq!(parse_rate("0.1/s"), Ok(0.1));
+        assert_eq!(parse_rate("360/h"), Ok(0.1));
+        assert_eq!(parse_rate("2"), Ok(2.0));
+        for words in ["2/fortnight", "-1/s"] {
+            assert!(parse_rate(words).is_err(), "{words}");
+        }
+    }
+}
