@@ -92,7 +92,7 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn users(&self) -> Result<Vec<u32>, StoreError> {
-        let sql = "SELECT user FROM jobs UNION SELECT user FROM usage ORDER BY 1";
+        let sql = "SELECT user FROM job UNION SELECT user FROM usage ORDER BY 1";
         self.rows(sql, params![], |row| row.get(0))
     }
 
