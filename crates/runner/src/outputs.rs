@@ -100,11 +100,11 @@ impl OutputReaders {
             }
         }
         let (queue, jobs) = mpsc::sync_channel(MAX_WAITING);
-        let (guard, launch, to) = (self.guard, launch.clone(), self.to.clone());
+        let (guard, launch, to) = (self.guard.clone(), launch.clone(), self.to.clone());
         thread::Builder::new()
             .name("output".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn(move || read_as_user(guard, &launch, &jobs, &to))
+            .spawn(move || read_as_user(guard.as_ref(), &launch, &jobs, &to))
             .map_err(|error| OutputReadError::User(error.to_string()))?;
         // The queue is empty, so there is room.
         let _ = queue.try_send(job);
@@ -132,7 +132,7 @@ pub(crate) fn read_own(read: &OutputRead, launch: Option<&LaunchSpec>) -> Output
 
 /// Reads as the user of `launch` until there is nothing to read for a while.
 fn read_as_user(
-    guard: Option<LaunchGuard>,
+    guard: Option<&LaunchGuard>,
     launch: &LaunchSpec,
     jobs: &Receiver<OutputJob>,
     to: &Sender<RunnerEvent>,
@@ -145,7 +145,7 @@ fn read_as_user(
 }
 
 /// Gives this thread the user that a task of the launch runs as.
-fn take_user(guard: Option<LaunchGuard>, launch: &LaunchSpec) -> Result<(), OutputReadError> {
+fn take_user(guard: Option<&LaunchGuard>, launch: &LaunchSpec) -> Result<(), OutputReadError> {
     let user = match guard {
         Some(guard) => Some(
             guard

@@ -109,7 +109,7 @@ impl SlotWorker {
     /// Returns the job as it is carried out: with the user that the guard determines, if there is a
     /// guard.
     fn admit(&self, order: SlotJob) -> Result<SlotJob, LaunchGuardError> {
-        let Some(guard) = self.guard else {
+        let Some(guard) = &self.guard else {
             return Ok(order);
         };
         let user = Some(guard.resolve_user(&order.launch)?);

@@ -153,10 +153,10 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
             Ok(asked) => {
                 let settings = RunnerConfig {
                     other_users: true,
-                    guard: Some(guard),
+                    guard: Some(guard.clone()),
                     ..asked
                 };
-                connect(&mut runners, &settings, guard).map_err(|error| error.to_string())
+                connect(&mut runners, &settings, &guard).map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),
         };
@@ -170,17 +170,20 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
     }
 }
 
-/// Connects to a runner that checks launches against the guard. A runner without this guard was
-/// started for a service that was root itself, and would do whatever this service requests.
+/// Connects to a runner that checks launches against the guard. A runner without a guard was started for
+/// a service that was root itself, and would do whatever this service requests. One with another floor
+/// of users goes on with it until it ends, because tasks run under it.
 fn connect(
     runners: &mut RunnerProcess,
     settings: &RunnerConfig,
-    guard: LaunchGuard,
+    guard: &LaunchGuard,
 ) -> Result<UnixStream, EngineError> {
     let first = runners.connect(settings, CONNECT_TIMEOUT)?;
     match read_guard(&first) {
         // Only this process starts another runner.
-        Some(found) if found == Some(guard) => runners.connect(settings, CONNECT_TIMEOUT),
+        Some(Some(found)) if found.has_rights_of(guard) => {
+            runners.connect(settings, CONNECT_TIMEOUT)
+        }
         Some(_) => Err(EngineError::Unreachable {
             reason:
                 "the runner there was started for a service with other rights, and ends by itself \

@@ -107,11 +107,11 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     }
     scripts.remove_unused();
     let mut client = EngineConnection::default();
-    client.guard = settings.guard;
+    client.guard = settings.guard.clone();
     let started_files = Arc::clone(folder.started_files());
     let mut slots = SlotPool::new(most, started_files, scripts.dirs(), end, to.clone());
-    slots.guard = settings.guard;
-    let outputs = OutputReaders::new(settings.guard, to.clone());
+    slots.guard = settings.guard.clone();
+    let outputs = OutputReaders::new(settings.guard.clone(), to.clone());
     let mut supervisor = RunnerSupervisor {
         tasks,
         scripts,

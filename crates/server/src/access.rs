@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_client::Fingerprint;
 use tollgate_client::types::AccessRole;
+use tollgate_runner::guard::UserFloor;
 
 use crate::accounts::Accounts;
 use crate::os_users::{self, UserLookupError};
@@ -24,6 +25,10 @@ pub enum UserScope {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceLimits {
+    /// Lowest number of users that may submit jobs to a service for all users; default: `UID_MIN` of
+    /// `/etc/login.defs`, or 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_uid: Option<u32>,
     /// Maximum number of connections of a user, besides those of workers over TCP. At least 1.
     pub connections: u32,
     /// Maximum number of connections of a user's workers over TCP. At least 1.
@@ -83,6 +88,7 @@ impl ServiceLimits {
 impl Default for ServiceLimits {
     fn default() -> Self {
         Self {
+            min_uid: None,
             connections: 64,
             workers: 4_096,
             strangers: 64,
@@ -106,6 +112,8 @@ pub struct AccessRules {
     pub scope: UserScope,
     /// Whether root may submit jobs if the service serves all users.
     pub root_jobs: bool,
+    /// The lowest user that may submit jobs if the service serves all users.
+    pub floor: UserFloor,
     /// Limits per user.
     pub limits: ServiceLimits,
     /// The accounts of the users.
@@ -151,6 +159,9 @@ pub enum AccessDenied {
     /// The jobs would run as the service's own account and could tamper with the service.
     #[error("jobs of the service's own account are not allowed here")]
     OwnAccount,
+    /// The jobs would run as an account of the system, which may be as good as root.
+    #[error("jobs of users below {0} are not allowed here: they are accounts of the system")]
+    SystemAccount(u32),
     /// Jobs could not run as this user.
     #[error(transparent)]
     UserLookup(#[from] UserLookupError),
@@ -163,6 +174,9 @@ impl AccessDenied {
             Self::OtherUser => "start a service of your own with `tollgate serve`",
             Self::Root => "submit the job as another user, or set `root_jobs = true`",
             Self::OwnAccount => "submit the job as another user",
+            Self::SystemAccount(_) => {
+                "an operator allows an account by its name in `system_users`, or sets `limits.min_uid`"
+            }
             Self::UserLookup(_) => "`getent passwd` shows the users of the system",
         }
     }
@@ -178,6 +192,10 @@ impl AccessRules {
             UserScope::Own => (uid != own).then_some(AccessDenied::OtherUser),
             UserScope::All if uid == 0 => (!self.root_jobs).then_some(AccessDenied::Root),
             UserScope::All if uid == own && own != 0 => Some(AccessDenied::OwnAccount),
+            UserScope::All if !self.floor.allows(uid) => {
+                user = self.accounts.user_of(uid).unwrap_or(NO_USER);
+                Some(AccessDenied::SystemAccount(self.floor.min_uid))
+            }
             UserScope::All => {
                 let known = self.accounts.user_of(uid);
                 user = known.as_ref().copied().unwrap_or(NO_USER);
@@ -266,6 +284,25 @@ mod tests {
         assert_eq!(access.peer_of_user(peer.user).unwrap().user, peer.user);
         // A number without an account owns nothing.
         assert_eq!(access.peer_of(UNUSED_UID).user, NO_USER);
+    }
+
+    #[test]
+    fn account_of_the_system_may_not_submit_unless_it_is_named() {
+        // Every system has an account with this number.
+        if os_users::name(1).is_err() {
+            return;
+        }
+        let with = |exceptions| AccessRules {
+            scope: UserScope::All,
+            floor: UserFloor {
+                min_uid: 1000,
+                exceptions,
+            },
+            ..AccessRules::default()
+        };
+        let denied = with(Vec::new()).peer_of(1).denied;
+        assert_eq!(denied, Some(AccessDenied::SystemAccount(1000)));
+        assert_eq!(with(vec![1]).peer_of(1).denied, None);
     }
 
     #[test]

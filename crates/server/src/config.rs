@@ -24,6 +24,7 @@ use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
 use tollgate_client::resources::is_resource_name;
 use tollgate_model::{MAX_DEVICES, MAX_RESOURCES, Market, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
+use tollgate_runner::guard::UserFloor;
 use tollgate_runner::log::{LogSettings, UnknownLogSetting};
 use tollgate_service::{AdmissionRules, NamedResources};
 use tollgate_workers::lease::{self, LeaseTimings};
@@ -34,6 +35,7 @@ use crate::accounts::Accounts;
 use crate::net::Credential;
 use crate::net::credentials::CredentialConfig;
 use crate::notices::NoticeSettings;
+use crate::os_users;
 use crate::privileges::ACCOUNT;
 
 pub use engine::EngineConfig;
@@ -74,6 +76,9 @@ pub struct ServiceConfig {
     pub users: UserScope,
     /// Whether root may submit jobs where `users` is `all`.
     pub root_jobs: bool,
+    /// Names of accounts below `limits.min_uid` that may submit jobs all the same where `users` is `all`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub system_users: Vec<String>,
     /// Account that the service runs as where `users` is `all`; only the runner stays root's. With
     /// `root`, everything runs as root.
     pub account: String,
@@ -262,6 +267,7 @@ impl Default for ServiceConfig {
             max_resident: 8,
             users: UserScope::Own,
             root_jobs: false,
+            system_users: Vec::new(),
             account: ACCOUNT.to_owned(),
             limits: ServiceLimits::default(),
             local: LocalConfig::default(),
@@ -531,11 +537,34 @@ impl ServiceConfig {
             });
         }
         Ok(AccessRules {
+            floor: self.user_floor()?,
             scope: self.users,
             root_jobs: self.root_jobs,
             limits,
             // They are known once the data directory is open.
             accounts: Accounts::default(),
+        })
+    }
+
+    /// Returns the lowest user that may submit jobs. May wait for the system's name service.
+    ///
+    /// # Errors
+    /// If an exception is the name of no account.
+    pub fn user_floor(&self) -> Result<UserFloor, ConfigError> {
+        let number = |name: &String| {
+            os_users::by_name(name).map_err(|error| ConfigError::Range {
+                key: "system_users",
+                expected: "names of accounts of this host",
+                found: error.to_string(),
+            })
+        };
+        let exceptions = self.system_users.iter().map(number);
+        Ok(UserFloor {
+            min_uid: self
+                .limits
+                .min_uid
+                .unwrap_or_else(UserFloor::uid_min_of_host),
+            exceptions: exceptions.collect::<Result<_, _>>()?,
         })
     }
 

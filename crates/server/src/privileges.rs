@@ -15,7 +15,7 @@ use std::process::Child;
 
 use nix::unistd;
 use rustix::thread::{Gid, Uid};
-use tollgate_runner::guard::LaunchGuard;
+use tollgate_runner::guard::{LaunchGuard, UserFloor};
 use tollgate_runner::starter::StarterLink;
 use tollgate_store::data_dir::{
     ACCOUNT_DIR_MODE, DataDirError, SETTINGS, check_parents, engine_dir_in,
@@ -123,7 +123,7 @@ impl ServiceAccount {
     pub fn switch_to(
         &self,
         dir: &Path,
-        root_jobs: bool,
+        (root_jobs, floor): (bool, UserFloor),
         starter: &[OsString],
         runner: &[OsString],
     ) -> Result<PrivilegeDrop, PrivilegeError> {
@@ -131,6 +131,7 @@ impl ServiceAccount {
         let guard = LaunchGuard {
             account: self.uid,
             root_jobs,
+            floor,
         };
         let started = StarterLink::start(starter, &engine_dir_in(&dir), guard, runner);
         let (starter, process) = started.map_err(system("the starter cannot be started"))?;

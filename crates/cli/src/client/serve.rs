@@ -9,6 +9,7 @@ use tollgate_batch_engine::BatchSystem;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
 use tollgate_runner::attempt::ATTEMPT_ARG;
+use tollgate_runner::guard::UserFloor;
 use tollgate_runner::log::{self, LogSettings};
 use tollgate_runner::starter::StarterLink;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
@@ -90,7 +91,10 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
     // Root may read the key of a certificate, and the account that it becomes may not.
     doors.read_certificate()?;
     let starter = match doors.access.scope {
-        UserScope::All => drop_root(&place, &config.account, config.root_jobs)?,
+        UserScope::All => {
+            let rights = (config.root_jobs, doors.access.floor.clone());
+            drop_root(&place, &config.account, rights)?
+        }
         UserScope::Own => None,
     };
     let folder = DataDir::lock(&place)?;
@@ -193,11 +197,12 @@ fn serve_in(
 }
 
 /// Permanently becomes, as root, an account that has no rights over users, and leaves a starter of
-/// runners behind. None if the process is not root, or if root is to stay root.
+/// runners behind. None if the process is not root, or if root is to stay root. `rights` are whether
+/// tasks of root are run, and the lowest user of others.
 pub(super) fn drop_root(
     place: &Path,
     account: &str,
-    root_jobs: bool,
+    rights: (bool, UserFloor),
 ) -> Result<Option<StarterLink>, CliFailure> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
@@ -207,7 +212,7 @@ pub(super) fn drop_root(
     };
     let program = current_program()?;
     let starter = [program.clone(), STARTER_ARG.into()];
-    let given_up = account.switch_to(place, root_jobs, &starter, &[program, RUNNER_ARG.into()])?;
+    let given_up = account.switch_to(place, rights, &starter, &[program, RUNNER_ARG.into()])?;
     if given_up.took_over {
         let (place, name) = (place.display(), account.name());
         tracing::info!(folder = %place, account = name, "the data folder was given to the account");

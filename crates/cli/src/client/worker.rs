@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Arg;
 use tollgate_runner::LocalEngineConfig;
+use tollgate_runner::guard::UserFloor;
 use tollgate_runner::log::{self, LogSettings};
 use tollgate_server::privileges::ACCOUNT;
 use tollgate_server::workers::WorkerTransport;
@@ -44,6 +45,9 @@ pub(crate) struct WorkerArgs {
     /// Run jobs of root too, if the worker runs as root
     #[arg(long)]
     root_jobs: bool,
+    /// As root: lowest user id to run jobs of [default: UID_MIN of /etc/login.defs]
+    #[arg(long, value_name = "N")]
+    min_uid: Option<u32>,
     #[command(flatten)]
     log: LogArgs,
     /// As root: the account that talks to the service, or `root`
@@ -79,7 +83,7 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
     log::start(log);
     let departure = args.pilot.departure()?;
     let place = args.data_dir()?;
-    let starter = drop_root(&place, &args.account, args.root_jobs)?;
+    let starter = drop_root(&place, &args.account, (args.root_jobs, args.floor()))?;
     let folder = DataDir::lock(&place)?;
     let runner = [current_program()?, RUNNER_ARG.into()];
     let settings = WorkerDaemonConfig {
@@ -105,6 +109,14 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
 }
 
 impl WorkerArgs {
+    /// Returns the lowest user whose jobs a worker of root runs.
+    fn floor(&self) -> UserFloor {
+        UserFloor {
+            min_uid: self.min_uid.unwrap_or_else(UserFloor::uid_min_of_host),
+            exceptions: Vec::new(),
+        }
+    }
+
     /// Returns the data directory of the worker. It differs from the default of a service, because
     /// both may be on one host.
     fn data_dir(&self) -> Result<PathBuf, CliFailure> {

@@ -175,7 +175,7 @@ impl SlotPool {
             runner_id: machine.runner_id.clone(),
             started_files: Arc::clone(&self.started_files),
             scripts: Arc::clone(&self.scripts),
-            guard: self.guard,
+            guard: self.guard.clone(),
             cpus: Arc::clone(&machine.cpus),
             setting_up: setting_up.clone(),
             events: self.events.clone(),

@@ -44,7 +44,7 @@ impl EngineConnection {
         self.send(&RunnerMessage::Hello {
             version: protocol::VERSION,
             pid: std::process::id(),
-            guard: self.guard,
+            guard: self.guard.clone(),
             reads_outputs: true,
             keeps_order: true,
         });

@@ -72,7 +72,7 @@ impl AccessTestSite {
         set_mode(&site.program(), 0o755);
         fs::create_dir(site.data()).expect("a folder");
         set_mode(&site.data(), 0o700);
-        fs::write(site.data().join("config.toml"), config).expect("settings");
+        fs::write(site.data().join("config.toml"), with_users(config)).expect("settings");
         for user in [ONE, OTHER] {
             fs::create_dir(site.home(user)).expect("a folder");
             set_mode(&site.home(user), 0o700);
@@ -111,7 +111,7 @@ impl AccessTestSite {
     /// Stops the service, and starts it with another configuration.
     pub(crate) fn restart_with(&mut self, config: &str) {
         self.stop();
-        fs::write(self.data().join("config.toml"), config).expect("settings");
+        fs::write(self.data().join("config.toml"), with_users(config)).expect("settings");
         self.start();
     }
 
@@ -144,6 +144,7 @@ impl AccessTestSite {
         let route = format!("unix:{}", self.data().join("socket").display());
         let child = Command::new(self.program())
             .args(["worker", "--nodes", "1", "--account", &Self::account()])
+            .args(["--min-uid", "0"])
             .args(["--connect", &route, "--data"])
             .arg(self.worker_data())
             .stdin(Stdio::null())
@@ -300,4 +301,14 @@ impl Drop for AccessTestSite {
 
 pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
+}
+
+/// Returns a configuration that allows the accounts of the tests, which every system has.
+fn with_users(config: &str) -> String {
+    let name = |user: u32| {
+        let found = Command::new("id").args(["-nu", &user.to_string()]).output();
+        let name = String::from_utf8(found.expect("id").stdout).expect("text");
+        name.trim().to_owned()
+    };
+    format!("system_users = {:?}\n{config}", [ONE, OTHER].map(name))
 }
