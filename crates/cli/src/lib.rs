@@ -43,6 +43,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use tollgate_batch::LOCAL_QUEUE_ARG;
+use tollgate_client::types::JobAction;
 use tollgate_engine::part::PART_ARG;
 use tollgate_exec_policy::EXEC_POLICY;
 use tollgate_policies::builtin_registry;
@@ -134,9 +135,9 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Drain(args) => client::drain::drain(&args),
         CliCommand::Resume(args) => client::drain::resume(&args),
         CliCommand::Alter(args) => client::alter::alter(&args),
-        CliCommand::Cancel(args) => client::act::post_action(&args, "cancel"),
-        CliCommand::Hold(args) => client::act::post_action(&args, "hold"),
-        CliCommand::Release(args) => client::act::post_action(&args, "release"),
+        CliCommand::Cancel(args) => client::act::post_action(&args, JobAction::Cancel),
+        CliCommand::Hold(args) => client::act::post_action(&args, JobAction::Hold),
+        CliCommand::Release(args) => client::act::post_action(&args, JobAction::Release),
         CliCommand::Logs(args) => client::logs::logs(&args),
         CliCommand::Ledger(args) => client::list::ledger(&args),
         CliCommand::Usage(args) => client::usage::run(&args),

@@ -30,7 +30,10 @@ pub use job::{ArrayStatus, JobDetails, JobEvent, JobExplanation, JobList, JobRef
 pub use learning::{LearnRequest, LearnResult, LearnedJob};
 pub use nodes::{DrainRequest, NodeList, NodeStatus, ResourceStatus, WorkerStatus};
 pub use output::{JobOutput, OutputSource};
-pub use request::{AlterRequest, JobBatch, JobOtherwise, JobRequest};
+pub use request::{
+    AlterRequest, JobAction, JobBatch, JobOtherwise, JobRequest, JobsActionRequest,
+    JobsActionResult,
+};
 pub use service::{
     AccountEntry, CalibrationBin, CalibrationReport, ErrorResponse, LedgerReport,
     ServiceObjectives, ServiceStatus, ShadowStatus,

@@ -10,8 +10,9 @@
 //! | `router` | the router of these paths, and the limits of requests |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
 //! | `state` | the state that handlers share |
-//! | `submission`, `jobs`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
+//! | `submission`, `jobs`, `actions`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
+mod actions;
 mod alter;
 mod batch;
 mod convert;

@@ -1,6 +1,7 @@
 //! `tollgate cancel`, `hold` and `release`.
 
-use tollgate_client::types::{JobList, JobRef};
+use tollgate_client::limits::MAX_BATCH;
+use tollgate_client::types::{JobAction, JobList, JobRef, JobsActionRequest, JobsActionResult};
 use tollgate_client::{ApiClient, ClientError};
 
 use super::cluster::{ClusterJob, common_cluster};
@@ -32,7 +33,12 @@ pub(crate) struct JobActionArgs {
 }
 
 /// `tollgate cancel`, `hold`, `release`.
-pub(crate) fn post_action(args: &JobActionArgs, verb: &str) -> Result<(), CliFailure> {
+pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(), CliFailure> {
+    let verb = match action {
+        JobAction::Cancel => "cancel",
+        JobAction::Hold => "hold",
+        JobAction::Release => "release",
+    };
     let address = args.address.at_cluster(common_cluster(&args.ids)?)?;
     let mut client = address.connect()?;
     let post = |client: &mut ApiClient, id: &str| {
@@ -54,9 +60,14 @@ pub(crate) fn post_action(args: &JobActionArgs, verb: &str) -> Result<(), CliFai
                 }
             }
             JobNumbers::Range(first, last) => {
-                for id in unfinished(&mut client, args.own_user()?, first, last)? {
-                    // It may have ended, or be held already, since the list was made.
-                    refusal(post(&mut client, &id.to_string()))?;
+                let ids = unfinished(&mut client, args.own_user()?, first, last)?;
+                for ids in ids.chunks(MAX_BATCH) {
+                    let request = JobsActionRequest {
+                        action,
+                        ids: ids.to_vec(),
+                    };
+                    // Some may have ended, or be held already, since the list was made.
+                    client.post::<JobsActionResult>("/v1/actions", &request)?;
                 }
             }
         }

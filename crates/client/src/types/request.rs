@@ -216,3 +216,34 @@ pub enum JobOtherwise {
     /// It is rejected.
     Reject,
 }
+
+/// Jobs to change together, with one transaction for many of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobsActionRequest {
+    /// What to do with the jobs.
+    pub action: JobAction,
+    /// Numbers of the jobs; at most 1000.
+    #[schemars(length(max = MAX_BATCH))]
+    pub ids: Vec<u64>,
+}
+
+/// A change of a job that needs no other words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum JobAction {
+    /// Cancel it.
+    Cancel,
+    /// Hold it.
+    Hold,
+    /// Release it.
+    Release,
+}
+
+/// The answer to jobs that were to be changed together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobsActionResult {
+    /// Numbers of the jobs that were changed. The others are over, unknown, or not in a state to be
+    /// changed.
+    pub changed: Vec<u64>,
+}

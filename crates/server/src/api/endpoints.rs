@@ -8,9 +8,9 @@ use tollgate_client::TERMINAL_PATH;
 use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, UsageReport};
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
-    JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobRequest, LearnRequest,
-    LearnResult, LedgerReport, NewToken, NodeList, ServiceObjectives, ServiceStatus,
-    SubmitResponse, TokenList, TokenRequest,
+    JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobRequest,
+    JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, NewToken,
+    NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList, TokenRequest,
 };
 
 use super::export::{self, PageQuery};
@@ -19,7 +19,7 @@ use super::state::ApiState;
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
-    alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, sse, status,
+    actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, sse, status,
     terminal_upgrade, tokens, worker_upgrade,
 };
 use crate::workers;
@@ -104,6 +104,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .takes::<JobBatch>()
                 .gives::<BatchResponse>(201)
                 .problems(&[403, 429, 507]),
+        ),
+        at("/v1/actions").post(
+            actions::act,
+            operation("Cancel, hold or release jobs together, each that can be")
+                .takes::<JobsActionRequest>()
+                .gives::<JobsActionResult>(200)
+                .problems(&[507]),
         ),
         at("/v1/jobs/{id}")
             .get(

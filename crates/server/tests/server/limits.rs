@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use tollgate_client::types::{
-    ErrorResponse, JobDecision, JobRequest, ServiceStatus, SubmitResponse,
+    ErrorResponse, JobAction, JobDecision, JobRequest, JobsActionRequest, JobsActionResult,
+    ServiceStatus, SubmitResponse,
 };
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_server::access::ServiceLimits;
@@ -175,6 +176,36 @@ fn jobs_per_user_are_limited() {
     );
     let _: serde_json::Value = client.post("/v1/jobs/3/cancel", &()).unwrap();
     let _: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
+}
+
+#[test]
+fn jobs_are_changed_together_and_those_that_cannot_be_are_left_out() {
+    let open = TestService::new(ServiceLimits::default());
+    let mut client = ApiClient::connect(&open.socket()).unwrap();
+    let request = JobRequest {
+        command: vec!["sleep".to_owned(), "60".to_owned()],
+        procs: 2,
+        dir: "/".to_owned(),
+        ..JobRequest::default()
+    };
+    for _ in 0..3 {
+        let _: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
+    }
+    let mut act = |action, ids: &[u64]| {
+        let ids = ids.to_vec();
+        let request = JobsActionRequest { action, ids };
+        let answer: Result<JobsActionResult, _> = client.post("/v1/actions", &request);
+        answer.map(|answer| answer.changed)
+    };
+    // The first one runs, and there is no job 99.
+    assert_eq!(act(JobAction::Hold, &[3, 1, 2, 99]).unwrap(), [3, 2]);
+    assert_eq!(act(JobAction::Release, &[2, 2]).unwrap(), [2]);
+    assert_eq!(act(JobAction::Cancel, &[1, 2, 3]).unwrap(), [1, 2, 3]);
+    let refused = act(JobAction::Cancel, &[1; 1_001]);
+    let Err(ClientError::Refused { status, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(status.as_u16(), 422);
 }
 
 #[test]

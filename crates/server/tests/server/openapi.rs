@@ -252,6 +252,13 @@ fn every_response_matches_its_schema() {
             &json!({"jobs": []}),
             422,
         ),
+        (
+            "post",
+            "/v1/actions",
+            "/v1/actions",
+            &json!({"action": "hold", "ids": [1, 999]}),
+            200,
+        ),
         ("get", "/v1/work", "/v1/work", &no, 426),
         ("post", "/v1/session/attach", "/v1/session/attach", &no, 426),
         ("get", "/v1/tokens", "/v1/tokens", &no, 200),
