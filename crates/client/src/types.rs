@@ -5,12 +5,13 @@
 //! |---|---|
 //! | `access` | grants, tokens and roles |
 //! | `decision` | decisions about jobs |
-//! | `job` | the states of jobs |
+//! | `job` | jobs as their users see them |
 //! | `learning` | records of jobs to learn from |
 //! | `nodes` | workers, their nodes and what these offer |
 //! | `output` | the output of jobs |
 //! | `request` | jobs to submit, to quote or to change |
 //! | `service` | the state of the service, what it promised and kept, and what users spent |
+//! | `state` | the state of a job |
 
 mod access;
 mod decision;
@@ -20,6 +21,7 @@ mod nodes;
 mod output;
 mod request;
 mod service;
+mod state;
 
 pub use access::{AccessRole, GrantRequest, NewToken, TokenInfo, TokenList, TokenRequest};
 pub use decision::{
@@ -38,3 +40,4 @@ pub use service::{
     AccountEntry, CalibrationBin, CalibrationReport, ErrorResponse, LedgerReport,
     ServiceObjectives, ServiceStatus, ShadowStatus,
 };
+pub use state::JobState;

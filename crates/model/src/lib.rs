@@ -8,6 +8,7 @@
 //! | [`money`] | [`Credits`], [`CreditsPerSecond`]: fixed-point |
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: a submitted job |
 //! | [`attempt`] | [`TaskId`], [`AttemptId`], [`AttemptEvent`], [`AttemptStatus`], [`KillReason`]: tries at running a task |
+//! | [`ending`] | [`AttemptEnding`], [`JobEndState`], [`ExceededLimit`]: the judgement of an end |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
 //! | [`maintenance`] | [`MaintenanceCalendar`]: times in which no job runs |
 //! | [`belief`] | [`BeliefSource`]: the beliefs that policies ask for |
@@ -25,6 +26,7 @@ pub mod attempt;
 pub mod belief;
 pub mod decision;
 pub mod distribution;
+pub mod ending;
 pub mod job;
 pub mod maintenance;
 pub mod market;
@@ -44,6 +46,7 @@ pub use attempt::{
 pub use belief::BeliefSource;
 pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
+pub use ending::{AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners};
 pub use job::{JobId, JobSpec, Sla, UserId};
 pub use maintenance::{MaintenanceCalendar, MaintenanceWindow};
 pub use market::{Market, PenaltyLimit};

@@ -314,7 +314,9 @@ impl RunnerSupervisor {
                 // While this runner was stopped, its watcher ended the tasks.
                 let late = lease_ended && matches!(ended.status, AttemptStatus::Signalled(_));
                 let late = late.then_some(KillReason::Evicted);
-                ended.killed = task.killed.or(ended.killed).or(late);
+                let is_out_of_memory = ended.killed == Some(KillReason::MemoryLimit);
+                let killed = KillReason::of_end(task.killed, is_out_of_memory);
+                ended.killed = killed.or(ended.killed).or(late);
                 AttemptEvent::Ended(ended)
             }
             AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => event,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use tollgate_gate::JobEnding;
+use tollgate_client::types::JobState;
 use tollgate_model::Instant;
 use tollgate_service::{AdmissionState, PromiseOutcome, RowChange};
 
@@ -213,7 +213,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             Some(EventTasks::Some(tasks.to_string().into())),
         ),
         RowChange::TaskEnded { attempt, ending } => (
-            ending_key(*ending),
+            ending.key(),
             attempt.job,
             Some(EventTasks::One(attempt.task)),
         ),
@@ -235,7 +235,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             let task = of_array.then_some(EventTasks::One(attempt.task));
             ("broken", attempt.job, task)
         }
-        RowChange::JobEnded { job, ending } => whole(ending_key(*ending), *job),
+        RowChange::JobEnded { job, ending } => whole(ending.key(), *job),
         // A kept or void promise ends with its job.
         RowChange::PromiseEnded { .. }
         | RowChange::Promised { .. }
@@ -245,13 +245,13 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,
     };
-    let ends = ["finished", "cancelled", "lost", "rejected", "expired"];
+    let is_end = JobState::from_key(kind).is_some_and(JobState::is_over);
     Some(EventEntry {
         id: EventId { batch: 0, index: 0 },
         at: Instant::ZERO,
         kind,
         job,
-        is_last: tasks.is_none() && ends.contains(&kind),
+        is_last: tasks.is_none() && is_end,
         tasks,
     })
 }
@@ -264,14 +264,6 @@ fn admission_key(standing: &AdmissionState) -> &'static str {
         AdmissionState::Unpromised(_) => "unpromised",
         AdmissionState::Deferred => "deferred",
         AdmissionState::Rejected(_) => "rejected",
-    }
-}
-
-fn ending_key(ending: JobEnding) -> &'static str {
-    match ending {
-        JobEnding::Finished => "finished",
-        JobEnding::Cancelled => "cancelled",
-        JobEnding::Lost => "lost",
     }
 }
 

@@ -15,7 +15,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tollgate_client::timestamp::format_iso;
-use tollgate_model::{Instant, Probability, TaskId};
+use tollgate_client::types::JobState;
+use tollgate_model::{ExceededLimit, Instant, Probability, TaskId};
 use tollgate_store::{JobFilter, JobRow};
 
 use crate::api::{ApiState, query_store};
@@ -211,7 +212,7 @@ impl NoticeWatcher {
                 let status = row.status.as_ref().map(|status| format!(": {status}"));
                 let promise = row.promise.as_ref().map(|end| format!(", promise {end}"));
                 let ends = [status, promise].map(Option::unwrap_or_default).concat();
-                let text = format!("{} is {}{ends}", title(&row), row.state);
+                let text = format!("{} {}{ends}", title(&row), end_words(&row.state));
                 self.send("end", &row, event.at, text).await;
             }
         }
@@ -285,6 +286,16 @@ impl NoticeWatcher {
 fn kinds_of(row: &JobRow) -> Vec<NoticeKind> {
     let words = row.program.iter().flat_map(|program| &program.notify);
     words.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Returns how a job ended, from the key of its state.
+fn end_words(state: &str) -> String {
+    match JobState::from_key(state).and_then(JobState::exceeded) {
+        Some(ExceededLimit::Time) => "has reached its time limit".to_owned(),
+        Some(ExceededLimit::Memory) => "has run out of memory".to_owned(),
+        Some(ExceededLimit::Output) => "has reached its output limit".to_owned(),
+        None => format!("is {state}"),
+    }
 }
 
 fn title(row: &JobRow) -> String {

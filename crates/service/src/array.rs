@@ -16,8 +16,7 @@ mod changes;
 mod turns;
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::JobEnding;
-use tollgate_model::{Credits, Instant, Span};
+use tollgate_model::{Credits, Instant, JobEndState, Span};
 
 use crate::command::{ArraySpec, Submission};
 use crate::followers::TaskPace;
@@ -66,6 +65,12 @@ pub struct TaskCounts {
     pub running: u32,
     /// Tasks that ended by themselves.
     pub finished: u32,
+    /// Tasks that reached their time limit.
+    pub timed_out: u32,
+    /// Tasks that the kernel ended for memory.
+    pub out_of_memory: u32,
+    /// Tasks that the limit of their output ended.
+    pub output_limit: u32,
     /// Cancelled tasks.
     pub cancelled: u32,
     /// Tasks with an unknown end.
@@ -86,7 +91,7 @@ pub struct TaskCounts {
     pub attempts: u32,
     /// Maximum total price of the accepted tasks.
     pub price: Credits,
-    /// The greatest exit code of the tasks that ended by themselves, in the shell's encoding.
+    /// The greatest exit code of the tasks that ran to an end, as of `wait`.
     pub max_exit_code: Option<u8>,
 }
 
@@ -217,17 +222,42 @@ impl ActiveArray {
         let tally = &self.counts;
         tally.cancelled + tally.lost + tally.rejected == 0 && tally.max_exit_code.unwrap_or(0) == 0
     }
-
-    fn ending(&self) -> JobEnding {
-        match &self.counts {
-            tally if tally.lost > 0 => JobEnding::Lost,
-            tally if tally.cancelled > 0 => JobEnding::Cancelled,
-            _ => JobEnding::Finished,
-        }
-    }
 }
 
 impl TaskCounts {
+    /// Counts the end of a task, with the exit code of `wait`.
+    fn count_end(&mut self, state: JobEndState, wait_code: Option<u8>) {
+        let count = match state {
+            JobEndState::Finished => &mut self.finished,
+            JobEndState::TimedOut => &mut self.timed_out,
+            JobEndState::OutOfMemory => &mut self.out_of_memory,
+            JobEndState::OutputLimit => &mut self.output_limit,
+            JobEndState::Cancelled => &mut self.cancelled,
+            JobEndState::Lost => &mut self.lost,
+        };
+        *count += 1;
+        if state == JobEndState::Finished || state.exceeded().is_some() {
+            self.max_exit_code = self.max_exit_code.max(wait_code);
+        }
+    }
+
+    /// Returns the state of an array whose tasks are over: that of the least expected end.
+    const fn end_state(&self) -> JobEndState {
+        if self.lost > 0 {
+            JobEndState::Lost
+        } else if self.cancelled > 0 {
+            JobEndState::Cancelled
+        } else if self.out_of_memory > 0 {
+            JobEndState::OutOfMemory
+        } else if self.timed_out > 0 {
+            JobEndState::TimedOut
+        } else if self.output_limit > 0 {
+            JobEndState::OutputLimit
+        } else {
+            JobEndState::Finished
+        }
+    }
+
     /// Returns the counts of an array without any materialised task: all tasks are cancelled or,
     /// with `rejected`, rejected.
     pub(crate) fn never_started(submission: &Submission, rejected: bool) -> Option<Self> {

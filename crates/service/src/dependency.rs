@@ -3,8 +3,7 @@
 //! The gate does not know these jobs. Their outcome depends on when the wait ends, so nothing is
 //! promised before; the deadline counts from the submission all the same.
 
-use tollgate_gate::JobEnding;
-use tollgate_model::Reason;
+use tollgate_model::{JobEndState, Reason};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
@@ -151,7 +150,7 @@ impl Core {
         let tally = TaskCounts::never_started(&waiting, false);
         step.changes
             .extend(tally.map(|tally| RowChange::ArrayCounts { job, counts: tally }));
-        let ending = JobEnding::Cancelled;
+        let ending = JobEndState::Cancelled;
         step.changes.push(RowChange::JobEnded { job, ending });
         self.notify_dependents(job, false, step);
         Ok(())

@@ -134,7 +134,10 @@ impl Core {
             self.finish_task(task, &live, ending, step);
         } else {
             self.end_promise(task, &live, ending, step);
-            step.changes.push(RowChange::JobEnded { job, ending });
+            step.changes.push(RowChange::JobEnded {
+                job,
+                ending: live.end_state(ending),
+            });
             let succeeded = ending == JobEnding::Finished && live.succeeded();
             self.notify_dependents(job, succeeded, step);
         }

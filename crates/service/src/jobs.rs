@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, JobAttributes};
-use tollgate_model::{AttemptId, Instant, JobId, JobSpec, Span, TaskId};
+use tollgate_model::{AttemptEnding, AttemptId, Instant, JobId, JobSpec, Span, TaskId};
 
 use crate::array::ActiveArray;
 use crate::command::Submission;
 use crate::followers::Follower;
-use crate::promise::{EndCause, PromiseOutcome};
+use crate::promise::PromiseOutcome;
 use crate::runtime_forecast::RuntimeForecast;
 
 /// The service's knowledge of a task in the gate, besides the gate's own.
@@ -46,10 +46,10 @@ pub struct ActiveTask {
     /// Expiry of an unclaimed quote; None for a job. Nothing runs for a quote, although the gate
     /// may have given it nodes.
     pub reserved_until: Option<Instant>,
-    /// The last attempt's exit code, in the shell's encoding.
-    pub(crate) exit_code: Option<u8>,
-    /// The cause of the last attempt's end.
-    pub(crate) end_cause: Option<EndCause>,
+    /// The exit code of `wait` after the last attempt.
+    pub(crate) wait_code: Option<u8>,
+    /// The ending of the last attempt.
+    pub(crate) ending: Option<AttemptEnding>,
     /// The ending of the promise, if the deadline has passed already.
     pub(crate) promise: Option<PromiseOutcome>,
     /// Whether the task is held by its user.
@@ -98,8 +98,8 @@ impl ActiveTask {
             started: None,
             work_before: Span::ZERO,
             reserved_until: None,
-            exit_code: None,
-            end_cause: None,
+            wait_code: None,
+            ending: None,
             promise: None,
             held: false,
             follows: None,
@@ -163,9 +163,9 @@ impl ActiveTask {
         self.is_running() && self.attempt == key.attempt
     }
 
-    /// Returns whether the last attempt ended with exit code 0.
+    /// Returns whether the last attempt succeeded.
     pub(crate) fn succeeded(&self) -> bool {
-        self.exit_code == Some(0)
+        self.ending == Some(AttemptEnding::Succeeded)
     }
 
     pub(crate) fn start(&mut self, gate_attempt: u32, now: Instant) {

@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{CompletedJob, ForecastJob};
 use tollgate_gate::GateInput;
-use tollgate_model::{Instant, Span, TaskId, UserId};
+use tollgate_model::{AttemptEnding, ExceededLimit, Instant, Span, TaskId, UserId};
 
 use crate::Core;
 use crate::job_classes::JobFacts;
 use crate::output::{CommandResult, StepOutput};
-use crate::promise::EndCause;
 
 /// A job in a record of earlier jobs, which ran and ended with success.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,13 +44,13 @@ impl Core {
     pub(crate) fn learn_loss(&mut self, task: TaskId) {
         let live = self.jobs.get(task);
         let work = live.map_or(Span::ZERO, |live| self.work_so_far(live, self.now));
-        self.learn_end(task, EndCause::Site, work);
+        self.learn_end(task, AttemptEnding::EndedBySite, work);
     }
 
     /// Learns from the end of an attempt that has done `work`. Only a success says what such a job
-    /// needs. An attempt that was ended says that the job needs more. A failure says nothing about it
-    /// and is counted.
-    pub(crate) fn learn_end(&mut self, task: TaskId, cause: EndCause, work: Span) {
+    /// needs. An attempt that was ended says that the job needs more. A failure, or an end by a limit of
+    /// memory or output, says nothing about it and is counted.
+    pub(crate) fn learn_end(&mut self, task: TaskId, ending: AttemptEnding, work: Span) {
         let Some(live) = self.jobs.get(task) else {
             return;
         };
@@ -64,16 +63,19 @@ impl Core {
         };
         let said = live.forecast.forecast();
         // An attempt that never ran teaches nothing, which is no error here.
-        let taught = match cause {
-            EndCause::Success => {
+        let taught = match ending {
+            AttemptEnding::Succeeded => {
                 self.history.learn(user, &record, Some(said));
                 work > Span::ZERO
             }
-            EndCause::Limit | EndCause::Site => {
+            AttemptEnding::Exceeded(ExceededLimit::Time, _)
+            | AttemptEnding::Cancelled
+            | AttemptEnding::EndedBySite => {
                 let learned = self.history.forecaster.learn_lower_bound(&record, said);
                 learned.unwrap_or(false)
             }
-            EndCause::Failure => {
+            AttemptEnding::Exceeded(ExceededLimit::Memory | ExceededLimit::Output, _)
+            | AttemptEnding::Failed => {
                 self.classes.count_failure(job.class);
                 false
             }

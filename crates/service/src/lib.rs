@@ -77,7 +77,6 @@ pub use output::{
     SubmitOutcome, TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
-use promise::EndCause;
 pub use promise::PromiseOutcome;
 pub use resources::{HostNames, HostOffer, NamedResources, ResourceNames};
 pub use rules::{AdmissionRules, StoredRules};
@@ -387,8 +386,8 @@ impl Core {
         if let AttemptEvent::Ended(ended) = &report.event
             && !ended.is_withdrawn()
         {
-            live.exit_code = Some(ended.status.shell_code());
-            live.end_cause = Some(EndCause::of(ended));
+            live.wait_code = Some(ended.wait_code());
+            live.ending = Some(ended.ending(live.limit_owners()));
         }
         let hold = std::mem::take(&mut live.hold_if_withdrawn);
         step.changes
@@ -406,7 +405,9 @@ impl Core {
                 let work = live.map_or(Span::ZERO, |live| self.work_within(live, ended.wall));
                 step.changes
                     .push(RowChange::WorkMeasured { attempt: key, work });
-                self.learn_end(key.task(), EndCause::of(ended), work);
+                if let Some(ending) = live.and_then(|live| live.ending) {
+                    self.learn_end(key.task(), ending, work);
+                }
                 self.apply_input(GateInput::Ended { job, attempt }, step)
             }
             AttemptEvent::Lost { .. } => {

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
 use tollgate_model::outcome::DELAY_TOLERANCE;
-use tollgate_model::{AttemptOutcome, Instant, KillReason, Probability, Span, TaskId};
+use tollgate_model::{
+    AttemptEnding, Instant, JobEndState, LimitOwner, LimitOwners, Probability, Span, TaskId,
+};
 
 use crate::Core;
 use crate::jobs::ActiveTask;
@@ -14,9 +16,9 @@ use crate::output::{RowChange, StepOutput};
 pub enum PromiseOutcome {
     /// The task ended with exit code 0, by its deadline if it has one.
     Kept,
-    /// The task is late or lost, or the site ended it.
+    /// The task is late or lost, or the site or a limit of the site ended it.
     Broken,
-    /// The task failed by itself, reached a limit of its own, or was cancelled by its user, before
+    /// The task failed by itself, reached a limit that its user set, or was cancelled by its user, before
     /// its deadline.
     Void,
     /// There was no promise: the deadline could not be promised, and the user wanted the task to run all
@@ -34,40 +36,18 @@ impl PromiseOutcome {
             Self::Unpromised => "unpromised",
         }
     }
-}
 
-/// The cause of the end of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum EndCause {
-    /// The program ended with exit code 0.
-    Success,
-    /// The program failed, or could not be started as its user described it.
-    Failure,
-    /// The attempt was ended at a limit of its own, or for its user. What it needs is unknown.
-    Limit,
-    /// The site ended the attempt, or could not start it.
-    Site,
-}
-
-impl EndCause {
-    /// Returns the cause of an end. A killed attempt has not succeeded, whatever its exit code: many
-    /// programs end with 0 when they are asked to end.
-    pub(crate) fn of(ended: &AttemptOutcome) -> Self {
-        match (ended.killed, &ended.status) {
-            (Some(KillReason::Cancelled | KillReason::TimeLimit), _) => Self::Limit,
-            (Some(KillReason::MemoryLimit | KillReason::OutputLimit), _) => Self::Failure,
-            (Some(KillReason::Evicted | KillReason::Withdrawn), _) => Self::Site,
-            (None, status) if status.is_fault_of_host() => Self::Site,
-            (None, status) if status.is_success() => Self::Success,
-            (None, _) => Self::Failure,
-        }
-    }
-
-    /// Returns whether the job itself is the reason why it has not succeeded.
-    pub(crate) const fn is_of_job(self) -> bool {
-        match self {
-            Self::Failure | Self::Limit => true,
-            Self::Success | Self::Site => false,
+    /// Returns the ending of a promise to a task that ended so before its deadline. A limit that the user
+    /// set is the user's risk; one that the site set is not.
+    pub(crate) const fn of_end_in_time(ending: AttemptEnding) -> Self {
+        match ending {
+            AttemptEnding::Succeeded => Self::Kept,
+            AttemptEnding::Failed
+            | AttemptEnding::Cancelled
+            | AttemptEnding::Exceeded(_, LimitOwner::User) => Self::Void,
+            AttemptEnding::EndedBySite | AttemptEnding::Exceeded(_, LimitOwner::Site) => {
+                Self::Broken
+            }
         }
     }
 }
@@ -117,15 +97,25 @@ impl ActiveTask {
         if !self.met_deadline(now) {
             return PromiseOutcome::Broken;
         }
-        match (ending, self.end_cause) {
-            (JobEnding::Cancelled, _)
-            | (JobEnding::Finished, Some(EndCause::Failure | EndCause::Limit)) => {
-                PromiseOutcome::Void
-            }
-            (JobEnding::Finished, Some(EndCause::Success)) => PromiseOutcome::Kept,
-            (JobEnding::Lost, _) | (JobEnding::Finished, Some(EndCause::Site) | None) => {
-                PromiseOutcome::Broken
-            }
+        match (ending, self.ending) {
+            (JobEnding::Cancelled, _) => PromiseOutcome::Void,
+            (JobEnding::Lost, _) | (JobEnding::Finished, None) => PromiseOutcome::Broken,
+            (JobEnding::Finished, Some(ending)) => PromiseOutcome::of_end_in_time(ending),
+        }
+    }
+
+    /// Returns the owners of the task's limits.
+    pub(crate) const fn limit_owners(&self) -> LimitOwners {
+        LimitOwners::of(&self.spec)
+    }
+
+    /// Returns the state of the task that has ended: the gate knows no limits.
+    pub(crate) fn end_state(&self, ending: JobEnding) -> JobEndState {
+        match (ending, self.ending) {
+            (JobEnding::Cancelled, _) => JobEndState::Cancelled,
+            (JobEnding::Lost, _) => JobEndState::Lost,
+            (JobEnding::Finished, None) => JobEndState::Finished,
+            (JobEnding::Finished, Some(ending)) => JobEndState::of_run(ending),
         }
     }
 

@@ -28,7 +28,6 @@ use job::{ObservedRuntime, PaperRunTimes, ShadowJob};
 use crate::Core;
 use crate::command::{ServiceCommand, Submission};
 use crate::output::{CommandResult, RowChange, StepOutput};
-use crate::promise::EndCause;
 use crate::rules::AdmissionRules;
 
 /// Maximum number of events on paper in one go: the controller has other work to do.
@@ -370,7 +369,7 @@ impl ShadowPolicy {
         {
             match &report.event {
                 AttemptEvent::Started(_) => {}
-                AttemptEvent::Ended(ended) => pair.failed = EndCause::of(ended).is_of_job(),
+                AttemptEvent::Ended(ended) => pair.ending = Some(ended.ending(pair.limit_owners)),
                 AttemptEvent::Lost { .. } => pair.runtime = ObservedRuntime::Unknown,
             }
             self.run_times_changed = true;

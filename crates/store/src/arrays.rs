@@ -29,7 +29,8 @@ pub(crate) fn tally(
         to,
         "UPDATE array SET queued = ?2, held = ?3, running = ?4, finished = ?5, cancelled = ?6,
              lost = ?7, rejected = ?8, kept = ?9, broken = ?10, void = ?11, wait = ?12,
-             worst = ?13, unpromised = ?14 WHERE job = ?1",
+             worst = ?13, unpromised = ?14, timed_out = ?15, out_of_memory = ?16,
+             output_limit = ?17 WHERE job = ?1",
         params![
             job,
             tally.queued as i64,
@@ -45,6 +46,9 @@ pub(crate) fn tally(
             tally.wait.as_micros(),
             tally.max_exit_code,
             tally.unpromised,
+            tally.timed_out,
+            tally.out_of_memory,
+            tally.output_limit,
         ],
     )?;
     let state = match tally {

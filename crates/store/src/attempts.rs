@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
-use tollgate_gate::{JobEnding, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStatus, KillReason, Span};
+use tollgate_gate::WorkerId;
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptReport, AttemptStatus, JobEndState, KillReason, Span,
+};
 use tollgate_service::{LOCAL_WORKER, PromiseOutcome};
-
-use crate::write::ending_key;
 
 /// The updates of all attempts in one step.
 #[derive(Debug, Default)]
@@ -41,8 +41,8 @@ impl AttemptUpdates {
     }
 
     /// Records that the task ended with this attempt.
-    pub(crate) fn set_ended(&mut self, attempt: AttemptId, ending: JobEnding) {
-        self.0.entry(attempt).or_default().ending = Some(ending_key(ending));
+    pub(crate) fn set_ended(&mut self, attempt: AttemptId, ending: JobEndState) {
+        self.0.entry(attempt).or_default().ending = Some(ending.key());
     }
 
     /// Records the ending of the promise to the task of the attempt.

@@ -95,6 +95,13 @@ const CHANGED_TABLES: &[(u32, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    (
+        FIRST_VERSION_WITH_ENDS,
+        &[(
+            "array",
+            "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, wait, worst, broken, void, unpromised, cpu, peak_memory, timed_out, out_of_memory, output_limit",
+        )],
+    ),
 ];
 
 /// The tables with a checksum that a later version added, with that version and their columns.
@@ -115,6 +122,9 @@ const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         ),
     ),
 ];
+
+/// The first version with states of their own for ends by limits.
+pub(crate) const FIRST_VERSION_WITH_ENDS: u32 = 12;
 
 /// The first version with exceptions from the shares of users.
 pub(crate) const FIRST_VERSION_WITH_GRANTS: u32 = 11;

@@ -75,7 +75,7 @@ use disk_reserve::DiskReserve;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-const FORMAT: u32 = 12;
+const FORMAT: u32 = 13;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;

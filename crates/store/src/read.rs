@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use tollgate_model::{AttemptId, Credits, Instant, Span};
+use tollgate_model::{AttemptId, Credits, Instant, JobEndState, Span};
 use tollgate_service::TaskCounts;
 
 use crate::tasks::ArrayRow;
@@ -33,7 +33,7 @@ pub struct JobRow {
     pub account: Option<String>,
     /// Queue that the user named.
     pub queue: Option<String>,
-    /// State: `dependent`, `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
+    /// State: `dependent`, `queued`, `held`, `running`, a key of [`tollgate_model::JobEndState`] or
     /// `rejected`; of a quote, `reserved` or `expired`.
     pub state: String,
     /// The program; None if the job was rejected.
@@ -153,7 +153,7 @@ pub(crate) const COLUMNS: &str =
         THEN (SELECT sum(cpu) FROM attempt WHERE job = id) ELSE array.cpu END,
     CASE WHEN array.job IS NULL
         THEN (SELECT max(peak_memory) FROM attempt WHERE job = id) ELSE array.peak_memory END,
-    forecast";
+    forecast, timed_out, out_of_memory, output_limit";
 /// The tables with `COLUMNS`.
 pub(crate) const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
@@ -371,6 +371,9 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
             held: row.get(23)?,
             running: row.get(24)?,
             finished: row.get(25)?,
+            timed_out: row.get(43)?,
+            out_of_memory: row.get(44)?,
+            output_limit: row.get(45)?,
             cancelled: row.get(26)?,
             lost: row.get(27)?,
             rejected: row.get(28)?,
@@ -399,7 +402,6 @@ pub(crate) fn stored_bytes(connection: &Connection) -> rusqlite::Result<Vec<(u64
     rows.collect()
 }
 
-/// Returns the user of a finished job, and whether all of its tasks ended with exit code 0.
 /// Returns the key with which a job of this user was claimed; None without such a job or a key.
 pub(crate) fn claim_key(
     connection: &Connection,
@@ -412,6 +414,8 @@ pub(crate) fn claim_key(
     rows.next()?.map_or(Ok(None), |row| row.get(0))
 }
 
+/// Returns the user of a job that is over, and whether all of its tasks succeeded. A status of more words
+/// than `exit 0` names what ended the job.
 pub(crate) fn ended(connection: &Connection, job: u64) -> rusqlite::Result<Option<(u32, bool)>> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE id = ?1 AND finish IS NOT NULL");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -421,6 +425,8 @@ pub(crate) fn ended(connection: &Connection, job: u64) -> rusqlite::Result<Optio
     };
     let row = job_row(row)?;
     let whole = row.array.is_none_or(|array| array.counts.rejected == 0);
-    let well = row.state == "finished" && row.status.as_deref() == Some("exit 0") && whole;
+    let well = row.state == JobEndState::Finished.key()
+        && row.status.as_deref() == Some("exit 0")
+        && whole;
     Ok(Some((row.user, well)))
 }

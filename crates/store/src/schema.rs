@@ -4,6 +4,7 @@
 //! the tables from one version to the next, in a transaction of its own. Tables that differ from
 //! those of their version are damaged: the definitions of all tables are compared.
 
+mod ends;
 mod records;
 
 use std::collections::BTreeMap;
@@ -480,7 +481,7 @@ CREATE TABLE granted (
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 7;
+pub const VERSION: u32 = FIRST + 8;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
@@ -496,6 +497,7 @@ fn steps() -> [String; N_VERSIONS] {
         with_renewed_sums(integrity::FIRST_VERSION_WITH_UNPROMISED, UNPROMISED),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_USAGE, &records::step()),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_GRANTS, GRANTS),
+        with_renewed_sums(integrity::FIRST_VERSION_WITH_ENDS, ends::ENDS),
     ]
 }
 

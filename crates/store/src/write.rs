@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchScript;
-use tollgate_gate::{BookingKind, JobEnding};
+use tollgate_gate::BookingKind;
 use tollgate_model::{AttemptId, Instant, Span};
 use tollgate_service::{
     AdmissionState, Core, RejectReason, RowChange, ServiceCommand, Submission, SubmitOutcome,
@@ -291,7 +291,7 @@ fn write(
         RowChange::JobEnded { job, ending } => run(
             to,
             "UPDATE job SET state = ?2, finish = ?3 WHERE id = ?1",
-            params![job, ending_key(*ending), at],
+            params![job, ending.key(), at],
         ),
     }
 }
@@ -479,13 +479,5 @@ fn entry_key(entry: BookingKind) -> &'static str {
     match entry {
         BookingKind::Charge => "charge",
         BookingKind::Penalty => "penalty",
-    }
-}
-
-pub(crate) fn ending_key(ending: JobEnding) -> &'static str {
-    match ending {
-        JobEnding::Finished => "finished",
-        JobEnding::Cancelled => "cancelled",
-        JobEnding::Lost => "lost",
     }
 }

@@ -82,11 +82,11 @@ pub(super) fn format_probability(probability: f64) -> String {
 const NOT_STARTED: &str = "not started";
 
 /// Returns the state of a job as users read it: a job whose program never ran is not called finished.
-pub(super) fn state_word(job: &JobDetails) -> &str {
+pub(super) fn state_word(job: &JobDetails) -> &'static str {
     let status = job.status.as_deref().unwrap_or_default();
     match status.starts_with(NOT_STARTED) && job.finished_at.is_some() {
         true => NOT_STARTED,
-        false => &job.state,
+        false => job.state.key(),
     }
 }
 

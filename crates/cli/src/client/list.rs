@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comfy_table::{LineStyle, Table, TableStyle};
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{
-    JobDetails, JobExplanation, JobList, LedgerReport, ServiceObjectives, ServiceStatus,
+    JobDetails, JobExplanation, JobList, JobState, LedgerReport, ServiceObjectives, ServiceStatus,
 };
 
 use super::cluster::ClusterJob;
@@ -47,10 +48,8 @@ pub(crate) struct JobsArgs {
     #[arg(long, short)]
     all: bool,
     /// List only jobs in this state
-    ///
-    /// One of dependent, queued, held, running, finished, cancelled, lost, rejected, reserved, expired.
-    #[arg(long, value_name = "STATE")]
-    state: Option<String>,
+    #[arg(long, value_name = "STATE", value_parser = job_states())]
+    state: Option<JobState>,
     /// Show at most N jobs
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_JOBS)))]
@@ -61,6 +60,12 @@ pub(crate) struct JobsArgs {
     /// Print only the numbers
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// Parses the key of a job's state; the error and `--help` list all of them.
+fn job_states() -> impl TypedValueParser<Value = JobState> {
+    let keys = PossibleValuesParser::new(JobState::ALL.map(JobState::key));
+    keys.map(|key| JobState::from_key(&key).unwrap_or(JobState::Unknown))
 }
 
 /// The options of `tollgate explain`.
@@ -154,13 +159,7 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
     let live = !args.all && args.state.is_none();
     let mut path = format!("/v1/jobs?live={live}&limit={}", args.limit);
     if let Some(state) = &args.state {
-        if !state.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            return Err(CliFailure::invalid_flag(
-                "state",
-                format!("unknown state `{state}`: expected one as in `running` or `finished`"),
-            ));
-        }
-        path.push_str(&format!("&state={state}"));
+        path.push_str(&format!("&state={}", state.key()));
     }
     let mut address = args.address.clone();
     if let Some(array) = &args.array {
@@ -216,12 +215,12 @@ fn render_jobs(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     table.load_style(STYLE);
     table.set_header(wanted(columns.map(|(name, _)| name.to_owned()).to_vec()));
     for job in jobs {
-        let state = match &job.status {
+        let state = match job.short_status() {
             _ if job.array.is_some() => array_state(job),
             // A status such as `lost (worker disconnected)` already includes the state.
-            Some(status) if status.starts_with(format::state_word(job)) => status.clone(),
+            Some(status) if status.starts_with(format::state_word(job)) => status.to_owned(),
             Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
-            Some(_) | None => job.state.clone(),
+            Some(_) | None => job.state.to_string(),
         };
         table.add_row(wanted(vec![
             format::format_job_id(job),
@@ -270,16 +269,19 @@ fn promise_cell(job: &JobDetails) -> String {
 /// `finished, exit 0: all 1000` if all tasks are in that state.
 fn array_state(job: &JobDetails) -> String {
     let Some(array) = &job.array else {
-        return job.state.clone();
+        return job.state.to_string();
     };
     let counts = [
-        (array.finished, "finished"),
-        (array.running, "running"),
-        (array.queued, "queued"),
-        (array.held, "held"),
-        (array.cancelled, "cancelled"),
-        (array.lost, "lost"),
-        (array.rejected, "rejected"),
+        (array.finished, JobState::Finished),
+        (array.timed_out, JobState::TimedOut),
+        (array.out_of_memory, JobState::OutOfMemory),
+        (array.output_limit, JobState::OutputLimit),
+        (array.running, JobState::Running),
+        (array.queued, JobState::Queued),
+        (array.held, JobState::Held),
+        (array.cancelled, JobState::Cancelled),
+        (array.lost, JobState::Lost),
+        (array.rejected, JobState::Rejected),
     ];
     let all: u64 = counts.iter().map(|(count, _)| count).sum();
     let some = counts.iter().filter(|(count, _)| *count > 0);
@@ -330,7 +332,7 @@ fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
                 format::format_job_id(job),
                 job.user_id.to_string(),
                 job.name.clone(),
-                job.state.clone(),
+                job.state.key().to_owned(),
                 job.procs.to_string(),
                 job.submitted_at.clone(),
                 text(&job.deadline_at),

@@ -299,7 +299,7 @@ fn follow(client: &mut ApiClient, mut job: JobDetails, elsewhere: bool) -> Resul
 }
 
 fn is_over(job: &JobDetails) -> bool {
-    job.finished_at.is_some() || matches!(job.state.as_str(), "rejected" | "cancelled" | "lost")
+    job.finished_at.is_some() || job.state.is_over()
 }
 
 /// Prints a file from `position` to its end, and returns the new position. A file that is shorter was

@@ -50,7 +50,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
         if !args.quiet {
             print_end(&job, &prefix, args.format)?;
         }
-        worst = worst.max(status_of(&job));
+        worst = worst.max(job.wait_code());
     }
     match worst {
         0 => Ok(()),
@@ -92,7 +92,7 @@ fn print_end(job: &JobDetails, prefix: &str, wanted: OutputFormat) -> Result<(),
         OutputFormat::Json => format::write_json(&mut out, job)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
-            let status = job.status.as_deref().unwrap_or("");
+            let status = job.short_status().unwrap_or("");
             // A status such as `lost (worker disconnected)` already includes the state.
             let end = match status.starts_with(format::state_word(job)) {
                 true => status.to_owned(),
@@ -103,16 +103,4 @@ fn print_end(job: &JobDetails, prefix: &str, wanted: OutputFormat) -> Result<(),
         }
     }
     Ok(())
-}
-
-/// Returns the exit status that a job stands for.
-fn status_of(job: &JobDetails) -> u8 {
-    let task_kept_out =
-        (job.array.as_ref()).is_some_and(|array| array.rejected + array.cancelled + array.lost > 0);
-    let kept_out = task_kept_out || matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
-    match job.exit_code {
-        _ if kept_out => 1,
-        Some(code) if job.state == "finished" => code,
-        Some(_) | None => 0,
-    }
 }

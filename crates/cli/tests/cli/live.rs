@@ -34,6 +34,7 @@ mod cluster_faults;
 mod clusters;
 mod demo;
 mod detach;
+mod ends;
 mod frontends;
 mod generate;
 mod jobs;

@@ -1,9 +1,11 @@
-//! The states of jobs.
+//! Jobs as their users see them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tollgate_model::ExceededLimit;
 
 use super::decision::JobForecast;
+use super::state::JobState;
 
 /// The state of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,9 +34,8 @@ pub struct JobDetails {
     /// Queue that the user named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// State: `dependent` (on other jobs), `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
-    /// `rejected`; of a reserved quote, `reserved` or `expired`.
-    pub state: String,
+    /// State.
+    pub state: JobState,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Working directory.
@@ -77,8 +78,8 @@ pub struct JobDetails {
     /// End that was forecast when the job was decided about; none for an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_finish_at: Option<String>,
-    /// Ending of the promise: `kept`, `broken` (late, lost, or ended by the site) or `void` (failed by
-    /// itself, reached a limit of its own, or cancelled, before its deadline). None before, for a job
+    /// Ending of the promise: `kept`, `broken` (late, lost, or ended by the site or a limit that the site
+    /// set) or `void` (failed by itself, reached a limit that its user set, or cancelled, before its deadline). None before, for a job
     /// that was never admitted, and for an array, whose tasks have one each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
@@ -90,11 +91,12 @@ pub struct JobDetails {
     pub finished_at: Option<String>,
     /// Number of attempts.
     pub attempts: u32,
-    /// End of the last attempt: `exit 0`, `signal 9`, `lost`, ..; of a finished array that of the task
-    /// with the greatest exit code.
+    /// End of the last attempt: `exit 0`, `signal 9 (memory limit)`, `lost`, ..; of a finished array `exit`
+    /// and the greatest exit code of its tasks, as of `wait`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// The exit code as in a shell: 128 + n after signal n, 127 if the program never ran.
+    /// The exit code of the program as in a shell, also if a limit ended it: 128 + n after signal n, 127 if
+    /// the program never ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
     /// Host of the last attempt: the name of a worker, or of the service's host. None for an array,
@@ -110,6 +112,55 @@ pub struct JobDetails {
     /// Peak memory of an attempt or task that has ended, the greatest of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+}
+
+impl JobDetails {
+    /// Returns the exit code that the job stands for, in `wait` and its like: 0 after a success, or if the
+    /// job is not over; that of the limit that ended it: 124 (time), 137 (memory), 153 (output); else that
+    /// of its program, or 1 if the job, or a task of the array, did not run to an end.
+    pub fn wait_code(&self) -> u8 {
+        match self.state {
+            JobState::TimedOut | JobState::OutOfMemory | JobState::OutputLimit => {
+                let limit = self.state.exceeded().map(ExceededLimit::wait_code);
+                // The exit code of an array is the greatest of those of its tasks.
+                let greatest = self.exit_code.filter(|_| self.array.is_some());
+                limit.max(greatest).unwrap_or(1)
+            }
+            JobState::Rejected | JobState::Cancelled | JobState::Lost | JobState::Unknown => 1,
+            JobState::Finished if self.lacks_tasks() => 1,
+            JobState::Finished => match self.exit_code {
+                // The site has ended it: a program that ends with 0 when it is asked to end did not succeed.
+                Some(0) if !self.has_plain_status() => 1,
+                code => code.unwrap_or(0),
+            },
+            JobState::Dependent
+            | JobState::Queued
+            | JobState::Held
+            | JobState::Running
+            | JobState::Reserved
+            | JobState::Expired => u8::from(self.lacks_tasks()),
+        }
+    }
+
+    fn lacks_tasks(&self) -> bool {
+        let array = self.array.as_ref();
+        array.is_some_and(|array| array.rejected + array.cancelled + array.lost > 0)
+    }
+
+    fn has_plain_status(&self) -> bool {
+        self.status.as_deref() == Some("exit 0")
+    }
+
+    /// Returns the status without the limit that the state names already: `signal 15` of
+    /// `signal 15 (time limit)`.
+    pub fn short_status(&self) -> Option<&str> {
+        let status = self.status.as_deref()?;
+        let words = match self.state.exceeded() {
+            Some(_) => status.split_once(" (").map_or(status, |(words, _)| words),
+            None => status,
+        };
+        Some(words)
+    }
 }
 
 /// The tasks of an array, counted by state.
@@ -128,6 +179,15 @@ pub struct ArrayStatus {
     pub running: u64,
     /// Finished tasks.
     pub finished: u64,
+    /// Tasks that reached their time limit.
+    #[serde(default)]
+    pub timed_out: u64,
+    /// Tasks that the kernel ended for memory.
+    #[serde(default)]
+    pub out_of_memory: u64,
+    /// Tasks that the limit of their output ended.
+    #[serde(default)]
+    pub output_limit: u64,
     /// Cancelled tasks.
     pub cancelled: u64,
     /// Lost tasks: their end was not observed.
@@ -172,7 +232,8 @@ pub struct JobEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<String>,
     /// Kind: `accepted`, `queued`, `deferred`, `rejected`, `reserved`, `claimed`, `expired`, `held`,
-    /// `altered`, `started`, `broken` (the promise), `finished`, `cancelled` or `lost`.
+    /// `altered`, `started`, `broken` (the promise), `finished`, `timed_out`, `out_of_memory`,
+    /// `output_limit`, `cancelled` or `lost`.
     pub event: String,
     /// Instant of the event.
     pub at: String,

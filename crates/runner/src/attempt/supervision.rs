@@ -220,7 +220,9 @@ impl TaskSupervision<'_> {
     fn with_reason(&self, event: AttemptEvent) -> AttemptEvent {
         match event {
             AttemptEvent::Ended(mut ended) => {
-                ended.killed = self.killed.or(ended.killed);
+                let is_out_of_memory = ended.killed == Some(KillReason::MemoryLimit);
+                let killed = KillReason::of_end(self.killed, is_out_of_memory);
+                ended.killed = killed.or(ended.killed);
                 AttemptEvent::Ended(ended)
             }
             AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => event,

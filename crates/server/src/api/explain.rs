@@ -1,8 +1,8 @@
 //! Explanations of the state of a job, as text.
 
 use tollgate_client::timestamp::{format_iso, parse_iso};
-use tollgate_client::types::{ArrayStatus, JobDetails};
-use tollgate_model::Instant;
+use tollgate_client::types::{ArrayStatus, JobDetails, JobState};
+use tollgate_model::{Bytes, ExceededLimit, Instant};
 
 use crate::controller::{NamedHost, TaskOutlook};
 
@@ -34,14 +34,19 @@ fn host_sentence(procs: u32, host: &NamedHost) -> String {
     }
 }
 
-/// Explains the state of a job. The text has counts of other jobs, never their numbers.
-pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String> {
+/// Explains the state of a job. The text has counts of other jobs, never their numbers. `predecessor` is the
+/// state of the job whose end cancelled this one, if it is known.
+pub(super) fn explanation_sentences(
+    job: &JobDetails,
+    story: Option<&TaskOutlook>,
+    predecessor: Option<JobState>,
+) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(array) = &job.array {
-        return array_sentences(job, array, story);
+        return array_sentences(job, array, story, predecessor);
     }
-    match (job.state.as_str(), story) {
-        ("queued", Some(story)) => {
+    match (job.state, story) {
+        (JobState::Queued, Some(story)) => {
             words.push(wait_sentence(job.procs, story));
             words.push(format!(
                 "{} queued tasks were submitted earlier",
@@ -54,28 +59,29 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
                 ));
             }
         }
-        ("reserved", _) => words.push(format!(
+        (JobState::Reserved, _) => words.push(format!(
             "a reserved quote: `tollgate submit --quote {}` claims it",
             job.id
         )),
-        ("dependent", story) => words.push(dependency_sentence(story)),
-        ("held", _) => words.push("held by its user".to_owned()),
-        ("running", _) => words.push("running".to_owned()),
-        ("cancelled", _) if failed_dependency(job).is_some() => {
-            words.extend(failed_dependency(job))
+        (JobState::Dependent, story) => words.push(dependency_sentence(story)),
+        (JobState::Held, _) => words.push("held by its user".to_owned()),
+        (JobState::Running, _) => words.push("running".to_owned()),
+        (JobState::Cancelled, _) if failed_predecessor(job).is_some() => {
+            words.extend(dependency_failure(job, predecessor))
         }
-        ("rejected", _) => words.push(format!("rejected: {}", job.reasons.join(", "))),
-        (state, _) => {
-            // A status such as `lost (worker disconnected)` already contains the state, and what never ran is
-            // not called finished.
-            let says_all =
-                |status: &str| status.starts_with(state) || status.starts_with("not started");
-            words.push(match job.status.as_deref() {
-                Some(status) if says_all(status) => status.to_owned(),
-                Some(status) => format!("{state}: {status}"),
-                None => format!("{state}: never started"),
-            });
-        }
+        (JobState::Rejected, _) => words.push(format!("rejected: {}", job.reasons.join(", "))),
+        (
+            JobState::Queued
+            | JobState::Finished
+            | JobState::TimedOut
+            | JobState::OutOfMemory
+            | JobState::OutputLimit
+            | JobState::Cancelled
+            | JobState::Lost
+            | JobState::Expired
+            | JobState::Unknown,
+            _,
+        ) => words.push(end_sentence(job)),
     }
     if let Some(story) = story.filter(|story| story.failures > 0) {
         words.push(format!(
@@ -94,9 +100,48 @@ pub(super) fn explanation_sentences(job: &JobDetails, story: Option<&TaskOutlook
     words
 }
 
+/// Returns how a job ended.
+fn end_sentence(job: &JobDetails) -> String {
+    let state = job.state;
+    // A status such as `lost (worker disconnected)` already contains the state, and what never ran is not
+    // called finished.
+    let says_all =
+        |status: &str| status.starts_with(state.key()) || status.starts_with("not started");
+    match (state.exceeded(), job.short_status()) {
+        (Some(limit), status) => {
+            let status = status.map(|status| format!(": {status}"));
+            format!(
+                "{state}: {}{}",
+                limit_sentence(job, limit),
+                status.unwrap_or_default()
+            )
+        }
+        (None, Some(status)) if says_all(status) => status.to_owned(),
+        (None, Some(status)) => format!("{state}: {status}"),
+        (None, None) => format!("{state}: never started"),
+    }
+}
+
+/// Returns the limit that ended a job, with its size and the way to another one.
+fn limit_sentence(job: &JobDetails, limit: ExceededLimit) -> String {
+    match (limit, job.time_limit_s, job.memory_bytes) {
+        (ExceededLimit::Time, Some(limit_s), _) => {
+            format!("the job reached its time limit of {limit_s} s")
+        }
+        (ExceededLimit::Time, None, _) => "the job reached its time limit".to_owned(),
+        (ExceededLimit::Memory, _, Some(bytes)) => {
+            format!("the job needs more memory than its {}", Bytes::new(bytes))
+        }
+        (ExceededLimit::Memory, _, None) => {
+            "the job needs more memory than the site gives a job that names none".to_owned()
+        }
+        (ExceededLimit::Output, _, _) => "the output is longer than the site's limit".to_owned(),
+    }
+}
+
 /// Returns why a job that is not rejected has no promise, if it asked to run all the same.
 fn unpromised_sentence(job: &JobDetails) -> Option<String> {
-    let decided = ["rejected", "cancelled"].contains(&job.state.as_str());
+    let decided = matches!(job.state, JobState::Rejected | JobState::Cancelled);
     (!decided && !job.reasons.is_empty())
         .then(|| format!("without a promise: {}", job.reasons.join(", ")))
 }
@@ -108,11 +153,12 @@ fn promise_sentence(job: &JobDetails) -> Option<String> {
     let text = match (job.promise.as_deref()?, finish) {
         ("kept", _) => "promise kept".to_owned(),
         ("unpromised", _) => return None,
-        ("void", _) if job.state == "cancelled" => {
+        ("void", _) if job.state == JobState::Cancelled => {
             "promise void: cancelled before the deadline".to_owned()
         }
-        ("void", _) if (job.status.as_deref()).is_some_and(|end| end.ends_with("(time limit)")) => {
-            "promise void: the job reached its time limit before its deadline".to_owned()
+        ("void", _) if let Some(limit) = job.state.exceeded() => {
+            let limit = limit_name(limit);
+            format!("promise void: the job reached its {limit} before its deadline")
         }
         ("void", _) => "promise void: the job failed by itself before its deadline".to_owned(),
         (_, None) => "promise broken: the deadline has passed".to_owned(),
@@ -120,10 +166,24 @@ fn promise_sentence(job: &JobDetails) -> Option<String> {
             let late_s = finish.since(deadline).as_secs_f64();
             format!("promise broken: {late_s:.1} s late")
         }
-        (_, Some(_)) if job.state == "lost" => "promise broken: the job was lost".to_owned(),
+        (_, Some(_)) if job.state == JobState::Lost => {
+            "promise broken: the job was lost".to_owned()
+        }
+        (_, Some(_)) if let Some(limit) = job.state.exceeded() => {
+            let limit = limit_name(limit);
+            format!("promise broken: a {limit} of the site ended the job")
+        }
         (_, Some(_)) => "promise broken: the site ended the job".to_owned(),
     };
     Some(text)
+}
+
+fn limit_name(limit: ExceededLimit) -> &'static str {
+    match limit {
+        ExceededLimit::Time => "time limit",
+        ExceededLimit::Memory => "memory limit",
+        ExceededLimit::Output => "output limit",
+    }
 }
 
 fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
@@ -139,34 +199,54 @@ fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
     }
 }
 
+/// Returns the job whose end cancelled a job that depends on it.
+pub(super) fn failed_predecessor(job: &JobDetails) -> Option<u64> {
+    let mut reasons = job.reasons.iter();
+    reasons.find_map(|key| key.strip_prefix("after:")?.parse().ok())
+}
+
 /// Returns the explanation if the job was cancelled because a job that it depends on failed.
-fn failed_dependency(job: &JobDetails) -> Option<String> {
-    let by = job
-        .reasons
-        .iter()
-        .find_map(|key| key.strip_prefix("after:"))?;
-    Some(format!(
-        "cancelled: job {by}, which it depends on, did not end with exit code 0"
-    ))
+fn dependency_failure(job: &JobDetails, predecessor: Option<JobState>) -> Option<String> {
+    let by = failed_predecessor(job)?;
+    let end = match predecessor.and_then(JobState::exceeded) {
+        Some(ExceededLimit::Time) => "reached its time limit",
+        Some(ExceededLimit::Memory) => "ran out of memory",
+        Some(ExceededLimit::Output) => "reached its output limit",
+        None => "did not end with exit code 0",
+    };
+    Some(format!("cancelled: job {by}, which it depends on, {end}"))
 }
 
 fn array_sentences(
     job: &JobDetails,
     array: &ArrayStatus,
     story: Option<&TaskOutlook>,
+    predecessor: Option<JobState>,
 ) -> Vec<String> {
-    let mut words = match job.state.as_str() {
-        "dependent" => vec![dependency_sentence(story)],
-        "held" => vec!["held by its user".to_owned()],
-        "rejected" => vec![format!("rejected: {}", job.reasons.join(", "))],
-        "cancelled" => failed_dependency(job).into_iter().collect(),
-        _ => unpromised_sentence(job).into_iter().collect(),
+    let mut words = match job.state {
+        JobState::Dependent => vec![dependency_sentence(story)],
+        JobState::Held => vec!["held by its user".to_owned()],
+        JobState::Rejected => vec![format!("rejected: {}", job.reasons.join(", "))],
+        JobState::Cancelled => dependency_failure(job, predecessor).into_iter().collect(),
+        JobState::Queued
+        | JobState::Running
+        | JobState::Finished
+        | JobState::TimedOut
+        | JobState::OutOfMemory
+        | JobState::OutputLimit
+        | JobState::Lost
+        | JobState::Reserved
+        | JobState::Expired
+        | JobState::Unknown => unpromised_sentence(job).into_iter().collect(),
     };
     let counts = [
         (array.running, "are running"),
         (array.queued, "are queued"),
         (array.held, "are held"),
         (array.finished, "are finished"),
+        (array.timed_out, "reached their time limit"),
+        (array.out_of_memory, "ran out of memory"),
+        (array.output_limit, "reached their output limit"),
         (array.cancelled, "are cancelled"),
         (array.lost, "are lost"),
         (array.rejected, "are rejected"),

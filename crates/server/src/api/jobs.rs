@@ -7,14 +7,14 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tollgate_client::limits::MAX_JOBS;
-use tollgate_client::types::{JobDetails, JobExplanation, JobList, JobRef};
+use tollgate_client::types::{JobDetails, JobExplanation, JobList, JobRef, JobState};
 use tollgate_model::TaskId;
 use tollgate_service::{ServiceCommand, TaskRanges};
 use tollgate_store::{JobFilter, JobRow};
 
 use super::convert;
 use super::error::ApiError;
-use super::explain::{explanation_sentences, grant_sentence};
+use super::explain::{explanation_sentences, failed_predecessor, grant_sentence};
 use super::job_selector::{JobSelector, MAX_ID};
 use super::state::{ApiState, JsonResult, ask_controller, query_store, visible_user};
 use crate::access::Peer;
@@ -25,7 +25,7 @@ use crate::controller::ControllerRequest;
 #[serde(deny_unknown_fields)]
 pub(super) struct JobsQuery {
     /// Only those in this state.
-    state: Option<String>,
+    state: Option<JobState>,
     /// Only those that are not over.
     #[serde(default)]
     live: bool,
@@ -41,9 +41,13 @@ pub(super) async fn jobs(
     wanted: Result<Query<JobsQuery>, QueryRejection>,
 ) -> JsonResult<JobList> {
     let Query(wanted) = wanted?;
+    if wanted.state == Some(JobState::Unknown) {
+        let states = JobState::ALL.map(JobState::key).join(", ");
+        return Err(ApiError::field("state", &format!("one of {states}")));
+    }
     let selection = JobFilter {
         user: visible_user(&peer),
-        state: wanted.state,
+        state: wanted.state.map(|state| state.key().to_owned()),
         unfinished: wanted.live,
         before: wanted.before.map(|before| before.min(MAX_ID)),
         limit: wanted.limit.unwrap_or(100).min(MAX_JOBS),
@@ -116,9 +120,14 @@ pub(super) async fn explain(
         }
         None => None,
     };
+    let predecessor = match failed_predecessor(&job) {
+        Some(by) => query_store(&service, move |reader| reader.job(by)).await?,
+        None => None,
+    };
+    let predecessor = predecessor.and_then(|row| JobState::from_key(&row.state));
     let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
     Ok(Json(JobExplanation {
-        words: explanation_sentences(&job, story.as_ref())
+        words: explanation_sentences(&job, story.as_ref(), predecessor)
             .into_iter()
             .chain(granted)
             .collect(),

@@ -12,6 +12,7 @@ mod controller;
 mod damage;
 mod dependencies;
 mod drain;
+mod ends;
 mod events;
 mod faults;
 mod followers;

@@ -21,15 +21,8 @@ impl Core {
         let Some(array) = self.jobs.arrays.get_mut(&task.job) else {
             return;
         };
-        let tally = &mut array.counts;
-        match ending {
-            JobEnding::Finished => {
-                tally.finished += 1;
-                tally.max_exit_code = tally.max_exit_code.max(live.exit_code);
-            }
-            JobEnding::Cancelled => tally.cancelled += 1,
-            JobEnding::Lost => tally.lost += 1,
-        }
+        let state = live.end_state(ending);
+        array.counts.count_end(state, live.wait_code);
         self.end_promise(task, live, ending, step);
         if live.attempt == 0 {
             step.changes.push(RowChange::TasksDropped {
@@ -39,7 +32,10 @@ impl Core {
             });
         } else {
             let attempt = live.attempt_key(task);
-            step.changes.push(RowChange::TaskEnded { attempt, ending });
+            step.changes.push(RowChange::TaskEnded {
+                attempt,
+                ending: state,
+            });
         }
         self.finish_array(task.job, step);
     }
@@ -50,7 +46,7 @@ impl Core {
         let Some(array) = self.jobs.arrays.get_mut(&job).filter(over) else {
             return;
         };
-        let (ending, succeeded) = (array.ending(), array.succeeded());
+        let (ending, succeeded) = (array.counts.end_state(), array.succeeded());
         let tally = array.counts();
         self.jobs.arrays.remove(&job);
         step.changes

@@ -1,7 +1,9 @@
 //! The changes of the rows that queries read from the store.
 
-use tollgate_gate::{BookingKind, JobEnding, WorkerId};
-use tollgate_model::{AttemptId, AttemptReport, Credits, Instant, Probability, Reason, Span};
+use tollgate_gate::{BookingKind, WorkerId};
+use tollgate_model::{
+    AttemptId, AttemptReport, Credits, Instant, JobEndState, Probability, Reason, Span,
+};
 
 use super::{RejectReason, SubmitOutcome};
 use crate::array::TaskCounts;
@@ -83,7 +85,7 @@ pub enum RowChange {
         /// The task's last attempt.
         attempt: AttemptId,
         /// The task's ending.
-        ending: JobEnding,
+        ending: JobEndState,
     },
     /// The counts of an array's tasks have changed.
     ArrayCounts {
@@ -181,7 +183,7 @@ pub enum RowChange {
         /// The number of the job.
         job: u64,
         /// The job's ending.
-        ending: JobEnding,
+        ending: JobEndState,
     },
 }
 

@@ -37,8 +37,8 @@ impl ShadowPolicy {
             return;
         };
         if pair.counts {
-            self.real.add(&pair.terms, &pair.real, real, pair.failed);
-            self.paper.add(&pair.terms, &pair.paper, paper, pair.failed);
+            self.real.add(&pair.terms, &pair.real, real, pair.ending);
+            self.paper.add(&pair.terms, &pair.paper, paper, pair.ending);
             self.by_forecast += u64::from(pair.by_forecast);
         }
         self.jobs.remove(&key);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tollgate_gate::RunTimes;
 use tollgate_model::TaskId;
-use tollgate_model::{Distribution, Instant, JobId, Span};
+use tollgate_model::{AttemptEnding, Distribution, Instant, JobId, LimitOwners, Span};
 use tollgate_policy::{Node, NodeTask};
 
 use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
@@ -23,8 +23,10 @@ pub(super) struct ShadowJob {
     /// The forecast of its run time.
     pub(super) forecast: Distribution,
     pub(super) runtime: ObservedRuntime,
-    /// Whether the job's program failed by itself, as it then does on paper.
-    pub(super) failed: bool,
+    /// The ending of the job's last attempt, which it then has on paper, too.
+    pub(super) ending: Option<AttemptEnding>,
+    /// The owners of the job's limits.
+    pub(super) limit_owners: LimitOwners,
     /// The job's run time before the shadow began.
     pub(super) ran_before: Span,
     /// Whether the job was submitted since the shadow began.
@@ -109,6 +111,8 @@ impl PaperRunTimes<'_> {
 mod tests {
     use tollgate_model::distribution::LEVELS;
 
+    use tollgate_model::LimitOwner;
+
     use super::*;
 
     fn pair(truth: ObservedRuntime) -> ShadowJob {
@@ -122,7 +126,12 @@ mod tests {
             },
             forecast: Distribution::new(LEVELS.map(|_| Span::from_secs(100))),
             runtime: truth,
-            failed: false,
+            ending: None,
+            limit_owners: LimitOwners {
+                time: LimitOwner::User,
+                memory: LimitOwner::Site,
+                output: LimitOwner::Site,
+            },
             ran_before: Span::ZERO,
             counts: true,
             by_forecast: false,

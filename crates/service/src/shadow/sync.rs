@@ -4,8 +4,9 @@ use tollgate_gate::{
     AdmissionDecision, GateInput, InputAck, LookAhead, LookAheadHorizon, LookAheadSubject,
     OnEviction,
 };
-use tollgate_model::{Distribution, JobSpec, PlacementNeeds, Probability, Sla, Span, TaskId};
-use tollgate_policy::JobEnding;
+use tollgate_model::{
+    Distribution, JobEndState, JobSpec, LimitOwners, PlacementNeeds, Probability, Sla, Span, TaskId,
+};
 
 use super::ShadowPolicy;
 use super::job::{ObservedRuntime, ShadowJob};
@@ -203,11 +204,14 @@ impl ShadowPolicy {
             .collect()
     }
 
-    fn on_ended(&mut self, task: TaskId, ending: JobEnding) {
+    fn on_ended(&mut self, task: TaskId, ending: JobEndState) {
         match ending {
-            JobEnding::Finished => self.real_end(task, ShadowEnd::Finished(self.now)),
-            JobEnding::Lost => self.real_end(task, ShadowEnd::Lost),
-            JobEnding::Cancelled => self.withdraw(task),
+            JobEndState::Finished
+            | JobEndState::TimedOut
+            | JobEndState::OutOfMemory
+            | JobEndState::OutputLimit => self.real_end(task, ShadowEnd::Finished(self.now)),
+            JobEndState::Lost => self.real_end(task, ShadowEnd::Lost),
+            JobEndState::Cancelled => self.withdraw(task),
         }
     }
 
@@ -295,7 +299,8 @@ impl ShadowPolicy {
             },
             forecast,
             runtime: ObservedRuntime::Unknown,
-            failed: false,
+            ending: None,
+            limit_owners: LimitOwners::of(&spec),
             ran_before: Span::ZERO,
             counts: true,
             by_forecast: false,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::outcome::DELAY_TOLERANCE;
-use tollgate_model::{Credits, Instant, Span};
+use tollgate_model::{AttemptEnding, Credits, Instant, Span};
 
 use crate::promise::PromiseOutcome;
 
@@ -82,13 +82,13 @@ pub(super) enum ShadowEnd {
 }
 
 impl ShadowTotals {
-    /// Adds a finished job; `failed` if its program fails by itself.
+    /// Adds a finished job; `ending` is that of its last real attempt.
     pub(super) fn add(
         &mut self,
         terms: &JobTerms,
         course: &ShadowOutcome,
         end: ShadowEnd,
-        failed: bool,
+        ending: Option<AttemptEnding>,
     ) {
         self.submitted += 1;
         self.budgets += terms.budget.unwrap_or(Credits::ZERO);
@@ -98,10 +98,11 @@ impl ShadowTotals {
             ShadowEnd::Lost => (PromiseOutcome::Broken, None),
             ShadowEnd::Finished(at) => {
                 let is_late = terms.due.is_some_and(|due| at > due + DELAY_TOLERANCE);
-                let outcome = match (is_late, failed) {
-                    (true, _) => PromiseOutcome::Broken,
-                    (false, true) => PromiseOutcome::Void,
-                    (false, false) => PromiseOutcome::Kept,
+                let outcome = match ending {
+                    _ if is_late => PromiseOutcome::Broken,
+                    // The site would not have ended the job on paper.
+                    Some(AttemptEnding::EndedBySite) | None => PromiseOutcome::Kept,
+                    Some(ending) => PromiseOutcome::of_end_in_time(ending),
                 };
                 (outcome, Some(at))
             }

@@ -4,7 +4,7 @@ use std::io;
 
 use tollgate_client::records::JobPage;
 use tollgate_client::timestamp::{format_iso, parse_iso};
-use tollgate_client::types::{JobDetails, ServiceStatus};
+use tollgate_client::types::{JobDetails, JobState, ServiceStatus};
 use tollgate_model::{Bytes, Credits, Instant, Span};
 use tollgate_trace::passthrough_columns::PassthroughColumns;
 use tollgate_trace::trace::RecordNames;
@@ -215,15 +215,23 @@ fn usage(job: &JobDetails, submit: Instant) -> TraceUsage {
 
 fn status(job: &JobDetails) -> TraceStatus {
     let words = job.status.as_deref().unwrap_or_default();
-    match job.state.as_str() {
-        "cancelled" | "rejected" => TraceStatus::Cancelled,
-        "lost" => TraceStatus::NodeFailed,
-        _ if words.ends_with("(time limit)") => TraceStatus::TimedOut,
-        _ if words.ends_with("(memory limit)") => TraceStatus::OutOfMemory,
-        _ if words.ends_with("(evicted)") => TraceStatus::Preempted,
-        _ if words.ends_with("(cancelled)") => TraceStatus::Cancelled,
-        _ if job.exit_code == Some(0) => TraceStatus::Completed,
-        _ => TraceStatus::Failed,
+    match job.state {
+        JobState::Cancelled | JobState::Rejected => TraceStatus::Cancelled,
+        JobState::Lost => TraceStatus::NodeFailed,
+        JobState::TimedOut => TraceStatus::TimedOut,
+        JobState::OutOfMemory => TraceStatus::OutOfMemory,
+        JobState::OutputLimit => TraceStatus::Failed,
+        JobState::Finished if words.ends_with("(evicted)") => TraceStatus::Preempted,
+        JobState::Finished if words.ends_with("(cancelled)") => TraceStatus::Cancelled,
+        JobState::Finished if job.wait_code() == 0 => TraceStatus::Completed,
+        JobState::Finished => TraceStatus::Failed,
+        JobState::Dependent
+        | JobState::Queued
+        | JobState::Held
+        | JobState::Running
+        | JobState::Reserved
+        | JobState::Expired
+        | JobState::Unknown => TraceStatus::Unknown,
     }
 }
 
@@ -245,7 +253,7 @@ fn cells(job: &JobDetails) -> [String; 13] {
     [
         job.task.map_or_else(String::new, |task| task.to_string()),
         job.name.clone(),
-        job.state.clone(),
+        job.state.key().to_owned(),
         job.exit_code
             .map_or_else(String::new, |code| code.to_string()),
         text(&job.started_at),

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use tollgate_client::ApiClient;
 use tollgate_client::limits::MAX_JOBS;
-use tollgate_client::types::{JobDetails, JobList};
+use tollgate_client::types::{JobDetails, JobList, JobState};
 
 use super::error::FrontendError;
 use super::{FrontendDialect, job_id, qdel};
@@ -119,7 +119,7 @@ fn fetch_jobs(
             None => unknown.push(word.clone()),
             Some(id) => match client.get::<JobDetails>(&format!("/v1/jobs/{id}")) {
                 // Grid Engine does not list finished jobs.
-                Ok(job) if style == FrontendDialect::GridEngine && is_finished(&job) => {
+                Ok(job) if style == FrontendDialect::GridEngine && job.state.is_over() => {
                     unknown.push(word.clone())
                 }
                 Ok(job) => jobs.push(job),
@@ -142,31 +142,24 @@ fn fetch_jobs(
                 .filter(|job| finished_recently(job, now)),
         );
     }
-    jobs.retain(|job| !matches!(job.state.as_str(), "reserved" | "expired"));
+    jobs.retain(|job| !matches!(job.state, JobState::Reserved | JobState::Expired));
     jobs.sort_by_key(|job| job.id);
     if let Some(user) = asked.user.as_deref().filter(|&user| user != "*") {
         let own = rustix::process::geteuid().as_raw();
         jobs.retain(|job| user_name(job) == user || (job.user_id == own && is_current_user(user)));
     }
     if let Some(states) = &asked.states {
-        let wanted = |job: &JobDetails| match job.state.as_str() {
-            "running" => states.contains('r') || states == "a",
-            _ => states.contains('p') || states.contains('h') || states == "a",
+        let wanted = |job: &JobDetails| match job.state == JobState::Running {
+            true => states.contains('r') || states == "a",
+            false => states.contains('p') || states.contains('h') || states == "a",
         };
         jobs.retain(wanted);
     }
     Ok((jobs, unknown))
 }
 
-fn is_finished(job: &JobDetails) -> bool {
-    matches!(
-        job.state.as_str(),
-        "finished" | "cancelled" | "lost" | "rejected" | "expired"
-    )
-}
-
 fn finished_recently(job: &JobDetails, now: Timestamp) -> bool {
-    let over = job.finished_at.as_ref().filter(|_| is_finished(job));
+    let over = job.finished_at.as_ref().filter(|_| job.state.is_over());
     let over = over.and_then(|at| at.parse::<Timestamp>().ok());
     over.is_some_and(|at| now.as_second() - at.as_second() < SHOW_FINISHED_S)
 }

@@ -73,10 +73,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     )?;
     if wishes.wait {
         let job: JobDetails = client.get(&format!("/v1/jobs/{id}/wait"))?;
-        let code = match job.state.as_str() {
-            "finished" => job.exit_code.unwrap_or(0),
-            _ => 1,
-        };
+        let code = job.wait_code();
         if code != 0 {
             return Err(ClientCommandError::JobStatus(code).into());
         }

@@ -221,14 +221,14 @@ fn explain(address: &ServiceAddressArgs, id: u64) -> Result<JobExplanation, CliF
 /// Checks that the job has not ended.
 fn check_alive(explained: &JobExplanation) -> Result<(), ShellError> {
     let (job, id) = (&explained.job, explained.job.id);
-    match job.state.as_str() {
-        "finished" if job.exit_code == Some(UNREACHABLE) => Err(ShellError::Unreachable { id }),
-        "finished" | "rejected" | "cancelled" | "lost" => {
+    match job.state.is_over() {
+        true if job.exit_code == Some(UNREACHABLE) => Err(ShellError::Unreachable { id }),
+        true => {
             let status = job.status.clone();
-            let status = status.unwrap_or_else(|| job.state.clone());
+            let status = status.unwrap_or_else(|| job.state.to_string());
             Err(ShellError::Ended { id, status })
         }
-        _ => Ok(()),
+        false => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::{JobDetails, JobList, NodeList};
+use tollgate_client::types::{JobDetails, JobList, JobState, NodeList};
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::{InsideError, PersonalScheduler};
 use tollgate_model::{Instant, Span};
@@ -169,7 +169,7 @@ impl ServiceWork {
 }
 
 fn waiting(job: &JobDetails) -> Option<TaskGroup> {
-    if job.state == "dependent" {
+    if job.state == JobState::Dependent {
         return None;
     }
     let (tasks, at_once) = match &job.array {
@@ -180,7 +180,7 @@ fn waiting(job: &JobDetails) -> Option<TaskGroup> {
             (queued, room.unwrap_or(queued))
         }
         None => {
-            let queued = u32::from(job.state == "queued");
+            let queued = u32::from(job.state == JobState::Queued);
             (queued, queued)
         }
     };
@@ -193,7 +193,7 @@ fn running(job: &JobDetails, now: Instant) -> Option<TaskGroup> {
             let tasks = u32::try_from(array.running).unwrap_or(u32::MAX);
             (tasks > 0).then(|| group(job, tasks, tasks, Span::ZERO))
         }
-        None => (job.state == "running").then(|| {
+        None => (job.state == JobState::Running).then(|| {
             let started = job.started_at.as_ref().and_then(|at| parse_iso(at).ok());
             let past = started.map_or(Span::ZERO, |at| now.since(at));
             group(job, 1, 1, past)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 
-use tollgate_client::types::{JobDetails, JobList, LedgerReport};
+use tollgate_client::types::{JobDetails, JobList, JobState, LedgerReport};
 
 use super::site::CrashTestSite;
 
@@ -62,7 +62,7 @@ pub(crate) fn audit(site: &mut CrashTestSite, told: &[u64]) -> JobAudit {
     }
     for job in jobs.values() {
         let last = ran.contains_key(&(job.id, job.attempts));
-        match job.state.as_str() {
+        match job.state.key() {
             "finished" => {
                 assert_eq!(job.status.as_deref(), Some("exit 0"), "job {}", job.id);
                 assert!(last, "job {} never ran", job.id);
@@ -71,7 +71,7 @@ pub(crate) fn audit(site: &mut CrashTestSite, told: &[u64]) -> JobAudit {
             other => panic!("job {} is {other}", job.id),
         }
     }
-    let finished = jobs.values().filter(|job| job.state == "finished");
+    let finished = jobs.values().filter(|job| job.state == JobState::Finished);
     let owed: Vec<f64> = finished.filter_map(|job| job.price).collect();
     let ledger: LedgerReport = site.client().get("/v1/ledger").expect("the ledger");
     let charged: f64 = ledger.accounts.iter().map(|account| account.charges).sum();
@@ -83,7 +83,10 @@ pub(crate) fn audit(site: &mut CrashTestSite, told: &[u64]) -> JobAudit {
     JobAudit {
         jobs: jobs.len(),
         finished: owed.len(),
-        lost: jobs.values().filter(|job| job.state == "lost").count(),
+        lost: jobs
+            .values()
+            .filter(|job| job.state == JobState::Lost)
+            .count(),
         attempts: jobs.values().map(|job| job.attempts).sum(),
         ran: ran.len(),
     }

@@ -311,7 +311,7 @@ fn audit(site: &CrashTestSite, told: &[u64]) -> TaskAudit {
     for (job, row) in &jobs {
         for task in tasks(site, row) {
             let number = task.task.unwrap_or(0);
-            match task.state.as_str() {
+            match task.state.key() {
                 "finished" => {
                     seen.finished += 1;
                     let last = (*job, number, task.attempts);

@@ -182,8 +182,8 @@ fn time_limit_ends_a_job_where_jobs_have_their_cores_to_themselves() {
     let job = ["submit", "-q", "--time-limit", "1s", "--", "sleep", "600"];
     assert_eq!(site.tollgate(&job).answer(), "1\n");
     let end = site.tollgate(&["wait", "1"]);
-    assert_eq!(end.code, Some(143));
-    assert_eq!(end.stdout, "job 1: finished signal 15 (time limit)\n");
+    assert_eq!(end.code, Some(124));
+    assert_eq!(end.stdout, "job 1: timed out signal 15\n");
     let low = site.tollgate(&["submit", "-t", "1m", "-e", "2m", "true"]);
     assert_eq!(low.code, Some(2));
     assert!(
@@ -196,7 +196,7 @@ fn time_limit_ends_a_job_where_jobs_have_their_cores_to_themselves() {
         .shell(&format!("TOLLGATE_STYLE=pbs {frontend}"))
         .answer();
     let id = id.trim().split('.').next().unwrap().to_owned();
-    assert_eq!(site.tollgate(&["wait", &id]).code, Some(143));
+    assert_eq!(site.tollgate(&["wait", &id]).code, Some(124));
 
     let shared = ClientTestSite::start("policy = \"libra\"\n");
     let job = [

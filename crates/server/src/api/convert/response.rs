@@ -5,8 +5,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, ReasonMessage,
-    SubmitResponse, TaskRangeDecision,
+    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobState,
+    ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
 use tollgate_model::{Credits, Instant, Span};
 use tollgate_service::{AdmissionState, JobPrediction};
@@ -142,7 +142,8 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         account: row.account,
         queue: row.queue,
         exit_code: row.status.as_deref().and_then(exit_code),
-        state: row.state,
+        // A state that this version does not know was written by a later one, whose store is refused.
+        state: JobState::from_key(&row.state).unwrap_or(JobState::Unknown),
         dir: program.as_ref().map_or_else(String::new, |p| p.dir.clone()),
         command: program.map_or_else(Vec::new, |program| program.argv),
         output,
@@ -180,6 +181,9 @@ fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
         held: counts.held,
         running: counts.running.into(),
         finished: counts.finished.into(),
+        timed_out: counts.timed_out.into(),
+        out_of_memory: counts.out_of_memory.into(),
+        output_limit: counts.output_limit.into(),
         cancelled: counts.cancelled.into(),
         lost: counts.lost.into(),
         rejected: counts.rejected.into(),

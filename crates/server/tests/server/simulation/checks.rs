@@ -64,6 +64,9 @@ fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
             ("held", counts.held),
             ("running", counts.running.into()),
             ("finished", counts.finished.into()),
+            ("timed_out", counts.timed_out.into()),
+            ("out_of_memory", counts.out_of_memory.into()),
+            ("output_limit", counts.output_limit.into()),
             ("cancelled", counts.cancelled.into()),
             ("lost", counts.lost.into()),
             ("rejected", counts.rejected.into()),
@@ -95,7 +98,7 @@ fn totals(run: &ServiceSimulation) {
     };
     // Every job is over, so how its promise ended follows from its row and its last attempt. Tasks that
     // were cancelled before their admission are in no total.
-    let single = "job WHERE (state IN ('finished', 'lost', 'rejected')
+    let single = "job WHERE (state IN ('finished', 'timed_out', 'lost', 'rejected')
             OR state = 'cancelled' AND decided IS NOT NULL)
         AND NOT EXISTS (SELECT 1 FROM array WHERE array.job = job.id)";
     let late = "(due IS NOT NULL AND finish > due + 1000)";

@@ -3,18 +3,28 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use tollgate_client::types::JobDetails;
+use tollgate_client::types::{JobDetails, JobState};
 
 use super::{QstatOptions, escape_xml, truncate, user_name};
 use crate::client::frontends::job_id::SERVER_NAME;
 use crate::client::time_zone;
 
-/// Returns the state: running, waiting or held.
+/// Returns the state: running, waiting or held. Grid Engine lists no other jobs.
 fn state(job: &JobDetails) -> &'static str {
-    match job.state.as_str() {
-        "running" => "r",
-        "held" | "dependent" => "hqw",
-        _ => "qw",
+    match job.state {
+        JobState::Running => "r",
+        JobState::Held | JobState::Dependent => "hqw",
+        JobState::Queued
+        | JobState::Finished
+        | JobState::TimedOut
+        | JobState::OutOfMemory
+        | JobState::OutputLimit
+        | JobState::Cancelled
+        | JobState::Lost
+        | JobState::Rejected
+        | JobState::Reserved
+        | JobState::Expired
+        | JobState::Unknown => "qw",
     }
 }
 

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use tollgate_client::types::JobDetails;
+use tollgate_client::types::{JobDetails, JobState};
+use tollgate_model::ExceededLimit;
 
 use super::{QstatOptions, escape_xml, truncate, user_name, write_all};
 use crate::client::frontends::FrontendDialect;
@@ -12,12 +13,21 @@ use crate::client::time_zone;
 
 /// Returns the letter of a state: queued, running, held or completed.
 fn letter(job: &JobDetails) -> char {
-    match job.state.as_str() {
-        "running" => 'R',
-        "queued" => 'Q',
+    match job.state {
+        JobState::Running => 'R',
+        JobState::Queued => 'Q',
         // PBS shows H both for a user hold and for a dependent job.
-        "held" | "dependent" => 'H',
-        _ => 'C',
+        JobState::Held | JobState::Dependent => 'H',
+        JobState::Finished
+        | JobState::TimedOut
+        | JobState::OutOfMemory
+        | JobState::OutputLimit
+        | JobState::Cancelled
+        | JobState::Lost
+        | JobState::Rejected
+        | JobState::Reserved
+        | JobState::Expired
+        | JobState::Unknown => 'C',
     }
 }
 
@@ -98,11 +108,21 @@ fn attributes(job: &JobDetails) -> Vec<(&'static str, String)> {
 /// Returns the exit code of a finished job. A job that did not run to its end has PBS's code for
 /// that case.
 fn exit_status(job: &JobDetails) -> Option<i32> {
-    match job.state.as_str() {
-        "finished" => job.exit_code.map(i32::from),
-        "cancelled" => Some(271),
-        "lost" | "rejected" => Some(-1),
-        _ => None,
+    match job.state {
+        JobState::Finished => job.exit_code.map(i32::from),
+        // The codes JOB_EXEC_KILL_WALLTIME and JOB_EXEC_KILL_MEM of PBS.
+        JobState::TimedOut => Some(-29),
+        JobState::OutOfMemory => Some(-27),
+        JobState::OutputLimit => Some(i32::from(ExceededLimit::Output.wait_code())),
+        JobState::Cancelled => Some(271),
+        JobState::Lost | JobState::Rejected => Some(-1),
+        JobState::Dependent
+        | JobState::Queued
+        | JobState::Held
+        | JobState::Running
+        | JobState::Reserved
+        | JobState::Expired
+        | JobState::Unknown => None,
     }
 }
 

@@ -1,0 +1,125 @@
+//! Jobs that end at a limit: of time, of memory, of output.
+
+use std::fs;
+
+use super::site::ClientTestSite;
+
+/// Lists what users and other programs see of job `id`.
+fn state(site: &ClientTestSite, id: &str) -> String {
+    let explained = site.tollgate(&["explain", id, "--format", "json"]).json();
+    explained["job"]["state"].as_str().unwrap().to_owned()
+}
+
+fn submit(site: &ClientTestSite, words: &[&str]) -> String {
+    let options = ["submit", "-q", "--estimate", "1s"];
+    let answer = site.tollgate(&[&options, words].concat()).answer();
+    answer.trim().to_owned()
+}
+
+/// Returns the status of the only job in the site's record.
+fn exported_status(site: &ClientTestSite) -> String {
+    let file = site.folder().join("jobs.csv");
+    let words = ["export", "jobs", "--out", file.to_str().unwrap()];
+    site.tollgate(&words).answer();
+    let text = fs::read_to_string(file).unwrap();
+    let mut lines = text.lines();
+    let column = lines.next().unwrap().split(',');
+    let column = column.clone().position(|name| name == "status").unwrap();
+    let first = lines.next().unwrap();
+    first.split(',').nth(column).unwrap().to_owned()
+}
+
+#[test]
+fn job_that_traps_the_signal_and_exits_0_at_its_time_limit_has_timed_out() {
+    let site = ClientTestSite::start("");
+    let script = "trap 'exit 0' TERM; sleep 600 & wait";
+    let words = ["--deadline", "+1h", "--time-limit", "2s", "--", "sh", "-c"];
+    let job = submit(&site, &[&words[..], &[script]].concat());
+    let dependent = submit(&site, &["--after", &job, "--", "true"]);
+    let any = format!("any:{job}");
+    let any = submit(&site, &["--after", &any, "--", "true"]);
+    let waited = site.tollgate(&["wait", &job]);
+    assert_eq!(waited.code, Some(124), "{waited:?}");
+    assert_eq!(waited.stdout, format!("job {job}: timed out exit 0\n"));
+    assert_eq!(site.tollgate(&["wait", &dependent]).code, Some(1));
+    assert_eq!(site.tollgate(&["wait", &any]).code, Some(0));
+    let why = site.tollgate(&["explain", &dependent]).answer();
+    let reached = format!("cancelled: job {job}, which it depends on, reached its time limit");
+    assert!(why.contains(&reached), "{why}");
+    let explained = site.tollgate(&["explain", &job, "--format", "json"]).json();
+    assert_eq!(explained["job"]["state"], "timed_out");
+    assert_eq!(explained["job"]["promise"], "void");
+    assert_eq!(explained["job"]["exit_code"], 0);
+    let words = explained["words"].to_string();
+    assert!(
+        words.contains("timed out: the job reached its time limit of 2 s"),
+        "{words}"
+    );
+    let listed = |state: &str| {
+        let words = ["jobs", "--state", state, "--quiet"];
+        site.tollgate(&words).answer()
+    };
+    assert_eq!(listed("timed_out"), format!("{job}\n"));
+    assert_eq!(listed("finished"), format!("{any}\n"));
+    let table = site.tollgate(&["jobs", "--all"]).answer();
+    assert!(table.contains("timed out, exit 0"), "{table}");
+    assert_eq!(exported_status(&site), "timed_out");
+}
+
+#[test]
+fn unknown_state_is_refused_with_those_that_there_are() {
+    let site = ClientTestSite::start("");
+    let refused = site.tollgate(&["jobs", "--state", "queuedd"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("timed_out"), "{}", refused.stderr);
+}
+
+#[test]
+fn job_whose_child_the_kernel_killed_for_memory_is_out_of_memory_whatever_it_exits_with() {
+    let site = ClientTestSite::start("");
+    let script = "python3 -c 'x = bytearray(200 << 20)'; exit 0";
+    let words = ["--deadline", "+1h", "--mem", "50M", "--", "sh", "-c"];
+    let job = submit(&site, &[&words[..], &[script]].concat());
+    let waited = site.tollgate(&["wait", &job]);
+    if state(&site, &job) == "finished" {
+        eprintln!("skipped: no control group limits memory here");
+        return;
+    }
+    assert_eq!(waited.code, Some(137), "{waited:?}");
+    assert_eq!(waited.stdout, format!("job {job}: out of memory exit 0\n"));
+    let explained = site.tollgate(&["explain", &job, "--format", "json"]).json();
+    assert_eq!(explained["job"]["state"], "out_of_memory");
+    assert_eq!(explained["job"]["promise"], "void");
+    assert_eq!(exported_status(&site), "out_of_memory");
+}
+
+#[test]
+fn job_whose_output_is_too_long_breaks_the_promise_of_the_site_that_set_the_limit() {
+    let site = ClientTestSite::start("[limits]\noutput_bytes = 1000\n");
+    let script = "trap 'exit 0' TERM; head -c 100000 /dev/zero; sleep 600 & wait";
+    let words = ["--deadline", "+1h", "--", "sh", "-c", script];
+    let job = submit(&site, &words);
+    let waited = site.tollgate(&["wait", &job]);
+    assert_eq!(waited.code, Some(153), "{waited:?}");
+    assert_eq!(waited.stdout, format!("job {job}: output limit exit 0\n"));
+    let explained = site.tollgate(&["explain", &job, "--format", "json"]).json();
+    assert_eq!(explained["job"]["state"], "output_limit");
+    assert_eq!(explained["job"]["promise"], "broken");
+    assert_eq!(exported_status(&site), "failed");
+}
+
+#[test]
+fn array_counts_its_tasks_by_the_limits_that_ended_them() {
+    let site = ClientTestSite::start("");
+    let script = "[ $TOLLGATE_TASK = 1 ] || exec sleep 600";
+    let words = ["--array", "1-2", "--time-limit", "2s", "--", "sh", "-c"];
+    let job = submit(&site, &[&words[..], &[script]].concat());
+    let waited = site.tollgate(&["wait", &job]);
+    assert_eq!(waited.code, Some(124), "{waited:?}");
+    let explained = site.tollgate(&["explain", &job, "--format", "json"]).json();
+    assert_eq!(explained["job"]["state"], "timed_out");
+    assert_eq!(explained["job"]["array"]["finished"], 1);
+    assert_eq!(explained["job"]["array"]["timed_out"], 1);
+    let table = site.tollgate(&["jobs", "--all"]).answer();
+    assert!(table.contains("1 finished, 1 timed out of 2"), "{table}");
+}
