@@ -7,6 +7,7 @@
 pub(crate) mod claim;
 mod control;
 pub(crate) mod group;
+pub(crate) mod memory;
 pub(crate) mod meter;
 mod mounts;
 

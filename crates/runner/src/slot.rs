@@ -13,7 +13,7 @@ use std::time;
 use output::OutputMonitor;
 use queue::SlotQueue;
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 use stuck::SetupWatch;
@@ -21,6 +21,7 @@ use tollgate_engine::LaunchSpec;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, KillReason, Span};
 
 use crate::cgroup::group::{self, SlotCgroup};
+use crate::cgroup::memory::SampledMemory;
 use crate::cgroup::meter::CgroupUsageBaseline;
 use crate::child::setup::SpawnPhase;
 use crate::child::spawn::{self, ChildStack, SpawnResult};
@@ -143,6 +144,10 @@ impl SlotWorker {
             }
             self.report_started(order.launch.attempt, &live, meter);
         }
+        let memory = pidfd_open(birth.pid, PidfdFlags::empty()).map_or_else(
+            |_| SampledMemory::default(),
+            |process| SampledMemory::until_end(&process, &self.group),
+        );
         wait_without_reaping(birth.pid);
         let wall = Span::from_secs_f64(began.elapsed().as_secs_f64());
         failpoint::kill_at("ended");
@@ -166,7 +171,7 @@ impl SlotWorker {
                 cpu: meter
                     .cpu(&self.group)
                     .map_or(usage.cpu, |cpu| cpu.max(usage.cpu)),
-                peak_memory: meter.peak_memory(&self.group).max(Some(usage.peak_memory)),
+                peak_memory: memory.peak(Some(usage.peak_memory), self.group.kernel_peak_memory()),
             }),
             Err(_) => AttemptEvent::Lost { at: clock::now() },
         })

@@ -114,17 +114,24 @@ impl SlotCgroup {
             .sum()
     }
 
-    /// Returns the bytes of memory in use, and the peak since [`SlotCgroup::reset_peak_memory`].
-    pub(crate) fn memory(&self) -> Option<(u64, u64)> {
+    /// Returns the anonymous and the shared memory in use, in bytes: what no page cache is.
+    pub(crate) fn needed_memory(&self) -> Option<u64> {
         if let Some(dir) = &self.memory {
-            let now = dir.read_number("memory.usage_in_bytes")?;
-            return Some((now, dir.read_number("memory.max_usage_in_bytes")?));
+            let shared = dir.read_keyed("memory.stat", "total_shmem").unwrap_or(0);
+            return Some(dir.read_keyed("memory.stat", "total_rss")? + shared);
         }
         let dir = self.unified.as_ref()?;
-        Some((
-            dir.read_number("memory.current")?,
-            dir.read_number("memory.peak")?,
-        ))
+        let shared = dir.read_keyed("memory.stat", "shmem").unwrap_or(0);
+        Some(dir.read_keyed("memory.stat", "anon")? + shared)
+    }
+
+    /// Returns the kernel's peak of all memory in bytes, with page cache, since
+    /// [`SlotCgroup::reset_peak_memory`] if the kernel can reset it.
+    pub(crate) fn kernel_peak_memory(&self) -> Option<u64> {
+        match &self.memory {
+            Some(dir) => dir.read_number("memory.max_usage_in_bytes"),
+            None => self.unified.as_ref()?.read_number("memory.peak"),
+        }
     }
 
     /// Resets the memory peak, where the kernel supports it.
@@ -250,7 +257,7 @@ mod tests {
             ("cpuset.cpus", ""),
             ("memory.max", "max"),
             ("pids.max", "max"),
-            ("memory.current", "10"),
+            ("memory.stat", "anon 7\nfile 21\nkernel 1\nshmem 2\n"),
             ("memory.peak", "30"),
             ("memory.events", "low 0\noom 2\noom_kill 1\n"),
             ("cgroup.procs", "1\n2\n"),
@@ -282,11 +289,32 @@ mod tests {
         assert!(group.limit_processes(None).expect("lifted"));
         assert_eq!(&read("pids.max")[..3], "max");
         assert_eq!(group.cpu(), Some(Span::from_micros(1500)));
-        assert_eq!(group.memory(), Some((10, 30)));
+        assert_eq!(group.kernel_peak_memory(), Some(30));
+        assert_eq!(group.needed_memory(), Some(9));
         assert_eq!(group.out_of_memory_kills(), 1);
         assert_eq!(group.members().map(|members| members.len()), Some(2));
         assert!(group.kill());
         assert_eq!(read("cgroup.kill"), "1");
+    }
+
+    #[test]
+    fn cgroup_v1_memory_is_that_of_the_whole_tree_without_page_cache() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for (file, text) in [
+            (
+                "memory.stat",
+                "cache 400\nrss 1\nshmem 0\ntotal_cache 400\ntotal_rss 5\ntotal_shmem 2\n",
+            ),
+            ("memory.max_usage_in_bytes", "412"),
+        ] {
+            fs::write(dir.path().join(file), text).expect("written");
+        }
+        let group = SlotCgroup {
+            memory: Some(dir.path().to_owned().into()),
+            ..SlotCgroup::default()
+        };
+        assert_eq!(group.needed_memory(), Some(7));
+        assert_eq!(group.kernel_peak_memory(), Some(412));
     }
 
     #[test]
@@ -334,6 +362,7 @@ mod tests {
         assert!(!group.limit_processes(Some(1)).expect("nothing to do"));
         assert!(!group.tracks_descendants() && !group.kill() && !group.can_pin());
         assert_eq!(group.cpu(), None);
+        assert_eq!(group.needed_memory(), None);
         assert_eq!(group.members(), None);
     }
 }

@@ -10,7 +10,6 @@ use super::group::SlotCgroup;
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CgroupUsageBaseline {
     cpu_micros: i64,
-    memory: u64,
     kills: u64,
 }
 
@@ -20,7 +19,6 @@ impl CgroupUsageBaseline {
         group.reset_peak_memory();
         Self {
             cpu_micros: group.cpu().unwrap_or(Span::ZERO).as_micros(),
-            memory: group.memory().map_or(0, |(now, _)| now),
             kills: group.out_of_memory_kills(),
         }
     }
@@ -28,13 +26,6 @@ impl CgroupUsageBaseline {
     /// Returns the processor time since the baseline; None if no group measures it.
     pub(crate) fn cpu(self, group: &SlotCgroup) -> Option<Span> {
         Some(group.cpu()? - Span::from_micros(self.cpu_micros))
-    }
-
-    /// Returns the peak memory since the baseline. Files of earlier attempts that remain in the
-    /// cache do not count.
-    pub(crate) fn peak_memory(self, group: &SlotCgroup) -> Option<u64> {
-        let (_, peak) = group.memory()?;
-        Some(peak.saturating_sub(self.memory))
     }
 
     /// Returns whether the kernel has killed a process since the baseline because of the memory

@@ -12,6 +12,7 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, AttemptStatus, KillReason, Span,
 };
 
+use crate::cgroup::memory::SampledMemory;
 use crate::child::spawn;
 use crate::clock;
 use crate::process::handle::ProcessHandle;
@@ -39,14 +40,18 @@ pub(crate) fn spawn_watch_thread(
     to: Sender<RunnerEvent>,
 ) {
     thread::spawn(move || {
-        let status = process
-            .handle
-            .pidfd()
-            .and_then(|pidfd| wait_for_exit(pidfd, identity));
+        let pidfd = process.handle.pidfd();
+        let memory = pidfd.map(|pidfd| SampledMemory::until_end(pidfd, &process.group));
+        let status = pidfd.and_then(|pidfd| wait_for_exit(pidfd, identity));
         kill_tree::kill_adopted(&process.group, &mark);
         process.handle.reap(|_| ());
         let event = match status {
-            Some(status) => AttemptEvent::Ended(outcome(status, started, &process)),
+            Some(status) => AttemptEvent::Ended(outcome(
+                status,
+                started,
+                &process,
+                memory.unwrap_or_default(),
+            )),
             None => AttemptEvent::Lost { at: clock::now() },
         };
         let over = RunnerEvent::Finished {
@@ -80,6 +85,7 @@ fn outcome(
     status: AttemptStatus,
     started: Option<AttemptStart>,
     process: &RunningProcess,
+    memory: SampledMemory,
 ) -> AttemptOutcome {
     let at = clock::now();
     let group = &process.group;
@@ -92,7 +98,7 @@ fn outcome(
         at,
         wall: started.map_or(Span::ZERO, |start| at.since(start.at)),
         cpu: process.meter.cpu(group).unwrap_or(Span::ZERO),
-        peak_memory: process.meter.peak_memory(group),
+        peak_memory: memory.peak(None, group.kernel_peak_memory()),
     }
 }
 

@@ -225,6 +225,34 @@ fn usage_of_a_task_is_reported() {
     assert!(next.peak_memory < ended.peak_memory);
 }
 
+/// The page cache of a file is no memory that a task needs.
+#[test]
+fn peak_memory_leaves_out_the_files_that_a_task_wrote_and_read() {
+    const TMPFS: i64 = 0x0102_1994;
+    let home = EngineTestDir::new();
+    if rustix::fs::statfs(home.path())
+        .expect("a file system")
+        .f_type
+        == TMPFS
+    {
+        eprintln!("skipped: files are memory here");
+        return;
+    }
+    let mut engine = home.open();
+    let text = "dd if=/dev/zero of=big bs=1M count=100 2> /dev/null; cat big > /dev/null; rm big";
+    let mut launch = script(1, text);
+    launch.dir = home.path().to_owned();
+    let ended = run(&mut engine, &launch);
+    assert_eq!(ended.status, AttemptStatus::Exited(0));
+    let peak = ended.peak_memory.expect("known");
+    assert!((100_000..30_000_000).contains(&peak), "{peak}");
+    // Memory of the task's own, in a process that is not its first one, is counted.
+    let text = "(head -c 60000000 /dev/zero | tail -c 60000000 > /dev/null); true";
+    let ended = run(&mut engine, &script(2, text));
+    let peak = ended.peak_memory.expect("known");
+    assert!(peak > 60_000_000, "{peak}");
+}
+
 #[test]
 fn program_names_may_be_other_than_utf8() {
     use std::os::unix::ffi::OsStringExt;

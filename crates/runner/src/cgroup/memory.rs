@@ -1,0 +1,83 @@
+//! The memory that a task needs, measured by samples.
+//!
+//! The kernel's own peak of a control group contains the page cache of the files that the task read and wrote,
+//! which the kernel takes back when memory is short. A user who sets `--mem` needs the rest: anonymous and
+//! shared memory, of which the kernel keeps no peak.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::group::SlotCgroup;
+
+/// The time from the start to the first sample. The interval doubles up to [`MAX_INTERVAL`], so that a short
+/// task is sampled, and a long one once a second.
+const FIRST_INTERVAL: Duration = Duration::from_millis(50);
+/// The maximum interval between two samples.
+const MAX_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The greatest memory of a control group at any sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SampledMemory {
+    /// Bytes; None if no group could be read.
+    peak: Option<u64>,
+}
+
+impl SampledMemory {
+    /// Samples a group until a process has ended, and once more then: its children may go on.
+    pub(crate) fn until_end(process: &OwnedFd, group: &SlotCgroup) -> Self {
+        let mut sampled = Self::default();
+        let mut interval = FIRST_INTERVAL;
+        loop {
+            let mut watched = [PollFd::new(process, PollFlags::IN)];
+            let timeout = Timespec {
+                tv_sec: interval.as_secs().cast_signed(),
+                tv_nsec: interval.subsec_nanos().into(),
+            };
+            let ended = match poll(&mut watched, Some(&timeout)) {
+                Ok(0) => false,
+                Ok(_) => true,
+                Err(Errno::INTR) => continue,
+                // The process is waited for in another way.
+                Err(_) => true,
+            };
+            sampled.add(group.needed_memory());
+            if ended {
+                return sampled;
+            }
+            interval = (interval * 2).min(MAX_INTERVAL);
+        }
+    }
+
+    fn add(&mut self, now: Option<u64>) {
+        self.peak = self.peak.max(now);
+    }
+
+    /// Returns the peak in bytes. `largest` is the peak of the task's largest process, which may lie between
+    /// two samples. `of_kernel` is the kernel's peak with the page cache, which no part exceeds. None if nothing
+    /// is known.
+    pub(crate) fn peak(self, largest: Option<u64>, of_kernel: Option<u64>) -> Option<u64> {
+        let known = self.peak.max(largest)?;
+        Some(of_kernel.map_or(known, |kernel| known.min(kernel)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peak_is_the_greatest_of_samples_and_largest_process_within_the_kernels_peak() {
+        let mut sampled = SampledMemory::default();
+        assert_eq!(sampled.peak(None, Some(9)), None);
+        assert_eq!(sampled.peak(Some(5), None), Some(5));
+        for bytes in [Some(3), Some(7), None, Some(4)] {
+            sampled.add(bytes);
+        }
+        assert_eq!(sampled.peak(None, None), Some(7));
+        assert_eq!(sampled.peak(Some(8), Some(400)), Some(8));
+        assert_eq!(sampled.peak(Some(8), Some(6)), Some(6));
+    }
+}
