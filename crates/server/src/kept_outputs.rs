@@ -1,5 +1,8 @@
 //! The outputs that the service keeps of tasks on other hosts: a file a task, with a line of JSON before the
-//! bytes. No other user can read the files, and all together they have a limit: the oldest make room.
+//! bytes. No other user can read the files, and all together they have a limit: the oldest of the user with the
+//! most make room.
+
+mod index;
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,10 +17,10 @@ use tollgate_model::{Instant, TaskId};
 use tollgate_store::private_file;
 use tollgate_workers::CollectedOutput;
 
+use self::index::KeptIndex;
+
 /// The file with the instant before which outputs may have been removed, in microseconds since 1970.
 const REMOVED: &str = "removed";
-/// The room of the smallest file on a disk, in bytes.
-const BLOCK_BYTES: u64 = 4_096;
 /// Maximum length of the line before the bytes.
 const MAX_HEADER_BYTES: u64 = 4_096;
 
@@ -51,24 +54,19 @@ pub(crate) struct KeptPiece {
 pub struct KeptOutputs {
     dir: PathBuf,
     max_bytes: u64,
-    total: u64,
-    /// The files by task, each with its age and size.
-    files: BTreeMap<TaskId, (u64, u64)>,
-    /// The tasks by the age of their files: the lowest number is the oldest.
-    by_age: BTreeMap<u64, TaskId>,
-    last_age: u64,
+    index: KeptIndex,
 }
 
 impl KeptOutputs {
-    /// Opens the directory. Removes the files of jobs that do not exist, so that no job that gets such a
-    /// number later has the output of another one, and those beyond `max_bytes`.
+    /// Opens the directory. Removes the files of jobs without an owner, which do not exist, so that no job
+    /// that gets such a number later has the output of another one, and those beyond `max_bytes`.
     ///
     /// # Errors
     /// If the directory cannot be created or read.
     pub fn open(
         dir: PathBuf,
         max_bytes: u64,
-        mut job_exists: impl FnMut(u64) -> io::Result<bool>,
+        mut owner_of: impl FnMut(u64) -> io::Result<Option<u32>>,
     ) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         let mut found = Vec::new();
@@ -86,38 +84,40 @@ impl KeptOutputs {
         let mut kept = Self {
             dir,
             max_bytes,
-            total: 0,
-            files: BTreeMap::new(),
-            by_age: BTreeMap::new(),
-            last_age: 0,
+            index: KeptIndex::default(),
         };
-        let mut exists = BTreeMap::new();
+        let mut owners = BTreeMap::new();
         for (_, task, bytes) in found {
-            let known = match exists.get(&task.job) {
-                Some(&known) => known,
+            let owner = match owners.get(&task.job) {
+                Some(&owner) => owner,
                 None => {
-                    let known = job_exists(task.job)?;
-                    exists.insert(task.job, known);
-                    known
+                    let owner = owner_of(task.job)?;
+                    owners.insert(task.job, owner);
+                    owner
                 }
             };
-            match known {
-                true => kept.count(task, bytes),
-                false => fs::remove_file(path(&kept.dir, task))?,
+            match owner {
+                Some(owner) => kept.index.insert(task, owner, bytes),
+                None => fs::remove_file(path(&kept.dir, task))?,
             }
         }
         kept.make_room()?;
         Ok(kept)
     }
 
-    /// Adds a piece to the output of its task. The first piece of an attempt replaces what is kept of an
-    /// earlier one.
+    /// Adds a piece to the output of a task of `owner`. The first piece of an attempt replaces what is kept
+    /// of an earlier one.
     ///
     /// # Errors
     /// If the file cannot be written. Then nothing is kept of the output.
-    pub(crate) fn add(&mut self, output: &CollectedOutput, now: Instant) -> io::Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        output: &CollectedOutput,
+        owner: u32,
+        now: Instant,
+    ) -> io::Result<()> {
         let task = output.attempt.task();
-        let added = self.try_add(output);
+        let added = self.try_add(output, owner);
         if added.is_err() {
             self.forget(task)?;
             self.note_removal(now.as_micros())?;
@@ -126,10 +126,10 @@ impl KeptOutputs {
         self.make_room()
     }
 
-    fn try_add(&mut self, output: &CollectedOutput) -> io::Result<()> {
+    fn try_add(&mut self, output: &CollectedOutput, owner: u32) -> io::Result<()> {
         let attempt = output.attempt;
         let task = attempt.task();
-        let known = match self.files.contains_key(&task) {
+        let known = match self.index.contains(task) {
             true => read_header(&path(&self.dir, task))?,
             false => None,
         };
@@ -159,7 +159,7 @@ impl KeptOutputs {
                 self.create(task, &header, &[])?
             }
         };
-        self.count(task, bytes);
+        self.index.insert(task, owner, bytes);
         Ok(())
     }
 
@@ -196,33 +196,21 @@ impl KeptOutputs {
     /// # Errors
     /// If a file cannot be removed.
     pub(crate) fn remove_job(&mut self, job: u64) -> io::Result<()> {
-        let (first, last) = (
-            TaskId { job, task: 0 },
-            TaskId {
-                job,
-                task: u32::MAX,
-            },
-        );
-        let tasks: Vec<TaskId> = self
-            .files
-            .range(first..=last)
-            .map(|(&task, _)| task)
-            .collect();
-        for task in tasks {
+        for task in self.index.tasks_of(job) {
             self.forget(task)?;
         }
         Ok(())
     }
 
-    /// Removes the oldest outputs if there is more than the limit: some at a time, because
-    /// each removal is noted.
+    /// Removes old outputs if there is more than the limit: some at a time, because each removal is
+    /// noted.
     fn make_room(&mut self) -> io::Result<()> {
-        if self.total <= self.max_bytes {
+        if self.index.total() <= self.max_bytes {
             return Ok(());
         }
         let mut newest = None;
-        while self.total > self.max_bytes - self.max_bytes / 16
-            && let Some((_, &task)) = self.by_age.first_key_value()
+        while self.index.total() > self.max_bytes - self.max_bytes / 16
+            && let Some(task) = self.index.next_to_remove()
         {
             let metadata = fs::metadata(path(&self.dir, task));
             let modified = metadata.and_then(|metadata| metadata.modified()).ok();
@@ -241,24 +229,11 @@ impl KeptOutputs {
     }
 
     fn forget(&mut self, task: TaskId) -> io::Result<()> {
-        if let Some((age, bytes)) = self.files.remove(&task) {
-            self.by_age.remove(&age);
-            self.total -= on_disk(bytes);
-        }
+        self.index.remove(task);
         match fs::remove_file(path(&self.dir, task)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
-    }
-
-    fn count(&mut self, task: TaskId, bytes: u64) {
-        self.last_age += 1;
-        if let Some((age, bytes)) = self.files.insert(task, (self.last_age, bytes)) {
-            self.by_age.remove(&age);
-            self.total -= on_disk(bytes);
-        }
-        self.by_age.insert(self.last_age, task);
-        self.total += on_disk(bytes);
     }
 }
 
@@ -309,10 +284,6 @@ fn parse_header(file: &mut impl BufRead) -> io::Result<(KeptHeader, u64)> {
     Ok((serde_json::from_slice(&line)?, line.len() as u64))
 }
 
-fn on_disk(bytes: u64) -> u64 {
-    bytes.next_multiple_of(BLOCK_BYTES)
-}
-
 fn path(dir: &Path, task: TaskId) -> PathBuf {
     dir.join(format!("{}.{}", task.job, task.task))
 }
@@ -332,7 +303,11 @@ mod tests {
     use tollgate_engine::output::OutputBytes;
     use tollgate_model::AttemptId;
 
+    use super::index::BLOCK_BYTES;
     use super::*;
+
+    /// The owner of the jobs of these tests.
+    const OWNER: u32 = 1_000;
 
     fn attempt(job: u64, attempt: u32) -> AttemptId {
         let task = 0;
@@ -352,7 +327,7 @@ mod tests {
     }
 
     fn open(dir: &Path, max_bytes: u64) -> KeptOutputs {
-        KeptOutputs::open(dir.to_owned(), max_bytes, |_| Ok(true)).unwrap()
+        KeptOutputs::open(dir.to_owned(), max_bytes, |_| Ok(Some(OWNER))).unwrap()
     }
 
     fn text(dir: &Path, job: u64) -> Option<(u64, String, bool)> {
@@ -367,15 +342,15 @@ mod tests {
         let dir = dir.path();
         let mut kept = open(dir, 1 << 20);
         let (first, second) = (attempt(7, 1), attempt(7, 2));
-        kept.add(&piece(first, 90, b"abc", 100), Instant::ZERO)
+        kept.add(&piece(first, 90, b"abc", 100), OWNER, Instant::ZERO)
             .unwrap();
         assert_eq!(text(dir, 7), Some((90, "abc".into(), true)));
-        kept.add(&piece(first, 93, b"defghij", 100), Instant::ZERO)
+        kept.add(&piece(first, 93, b"defghij", 100), OWNER, Instant::ZERO)
             .unwrap();
         let whole = Some((90, "abcdefghij".into(), false));
         assert_eq!(text(dir, 7), whole);
         // The worker did not hear that it was taken.
-        kept.add(&piece(first, 90, b"abc", 100), Instant::ZERO)
+        kept.add(&piece(first, 90, b"abc", 100), OWNER, Instant::ZERO)
             .unwrap();
         assert_eq!(text(dir, 7), whole);
         let mode = fs::metadata(dir.join("7.0")).unwrap().mode();
@@ -387,7 +362,7 @@ mod tests {
             attempt: second,
             piece: Err("it is a symbolic link".to_owned()),
         };
-        kept.add(&problem, Instant::ZERO).unwrap();
+        kept.add(&problem, OWNER, Instant::ZERO).unwrap();
         let none = KeptPiece::read(dir, TaskId { job: 7, task: 0 }, 0, 9);
         let header = none.unwrap().unwrap().header;
         assert_eq!(header.attempt, 2);
@@ -400,7 +375,7 @@ mod tests {
         let dir = dir.path();
         let mut kept = open(dir, 4 * BLOCK_BYTES);
         for job in 1..=5 {
-            kept.add(&piece(attempt(job, 1), 0, b"x", 1), Instant::ZERO)
+            kept.add(&piece(attempt(job, 1), 0, b"x", 1), OWNER, Instant::ZERO)
                 .unwrap();
         }
         let left: Vec<u64> = (1..=5).filter(|&job| text(dir, job).is_some()).collect();
@@ -408,9 +383,9 @@ mod tests {
         assert!(removed_until(dir) > Instant::ZERO);
         // The order of age and the sizes are found again.
         let mut kept = open(dir, 4 * BLOCK_BYTES);
-        assert_eq!(kept.total, 3 * BLOCK_BYTES);
+        assert_eq!(kept.index.total(), 3 * BLOCK_BYTES);
         kept.remove_job(4).unwrap();
-        assert_eq!((text(dir, 4), kept.total), (None, 2 * BLOCK_BYTES));
+        assert_eq!((text(dir, 4), kept.index.total()), (None, 2 * BLOCK_BYTES));
     }
 
     #[test]
@@ -419,11 +394,11 @@ mod tests {
         let dir = dir.path();
         let mut kept = open(dir, 1 << 20);
         for job in [1, 2] {
-            kept.add(&piece(attempt(job, 1), 0, b"x", 1), Instant::ZERO)
+            kept.add(&piece(attempt(job, 1), 0, b"x", 1), OWNER, Instant::ZERO)
                 .unwrap();
         }
-        let exists = |job| Ok(job == 1);
-        KeptOutputs::open(dir.to_owned(), 1 << 20, exists).unwrap();
+        let owner_of = |job| Ok((job == 1).then_some(OWNER));
+        KeptOutputs::open(dir.to_owned(), 1 << 20, owner_of).unwrap();
         assert!(text(dir, 1).is_some());
         assert_eq!(text(dir, 2), None);
     }

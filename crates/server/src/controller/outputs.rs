@@ -1,10 +1,12 @@
 //! Outputs of tasks on other hosts: kept at the end of a task, and read for clients before.
 
+use std::io;
+
 use tollgate_engine::Engine;
 use tollgate_engine::output::{OutputPiece, OutputPosition};
 use tollgate_model::{AttemptId, Instant};
 use tollgate_store::StoreError;
-use tollgate_workers::OutputPlace;
+use tollgate_workers::{CollectedOutput, OutputPlace};
 
 use super::request::Responder;
 use super::state::Controller;
@@ -34,12 +36,10 @@ impl<E: Engine> Controller<E> {
     pub(super) fn store_outputs(&mut self, now: Instant) {
         let collected = self.workers.take_collected();
         let repeated = self.workers.take_repeated_ends();
-        if let Some(kept) = &mut self.kept_outputs {
-            for output in &collected {
-                if let Err(error) = kept.add(output, now) {
-                    let id = output.attempt;
-                    tracing::warn!(job = id.job, task = id.task, %error, "an output cannot be kept");
-                }
+        for output in &collected {
+            if let Err(error) = self.keep_output(output, now) {
+                let id = output.attempt;
+                tracing::warn!(job = id.job, task = id.task, %error, "an output cannot be kept");
             }
         }
         if repeated.is_empty() {
@@ -57,6 +57,16 @@ impl<E: Engine> Controller<E> {
         for ((worker, attempt), is_wanted) in repeated.into_iter().zip(wanted) {
             self.workers.settle_repeated_end(worker, attempt, is_wanted);
         }
+    }
+
+    /// Stores a piece of an output. The output of a job that was removed meanwhile is dropped.
+    fn keep_output(&mut self, output: &CollectedOutput, now: Instant) -> io::Result<()> {
+        let Some(kept) = &mut self.kept_outputs else {
+            return Ok(());
+        };
+        let reader = self.store.reader().map_err(io::Error::other)?;
+        let owner = reader.owner(output.attempt.job).map_err(io::Error::other)?;
+        owner.map_or(Ok(()), |owner| kept.add(output, owner, now))
     }
 
     /// Returns of each attempt whether its output is to be collected although its end is stored: it ran

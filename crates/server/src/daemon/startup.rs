@@ -42,11 +42,12 @@ pub(super) fn keep_outputs<E: Engine>(
     }
     // A store from a backup may give the numbers of later jobs again, to other users.
     let is_same_store = dir.has_served() && !dir.restored_marker().exists();
-    let exists = |job| {
+    let owner_of = |job| {
         let owner = reader.owner(job).map_err(io::Error::other)?;
-        Ok(is_same_store && owner.is_some())
+        Ok(owner.filter(|_| is_same_store))
     };
-    let kept = KeptOutputs::open(place.clone(), settings.total_bytes(), exists).map_err(failed)?;
+    let kept =
+        KeptOutputs::open(place.clone(), settings.total_bytes(), owner_of).map_err(failed)?;
     controller.keep_outputs(kept, settings.kept_bytes());
     Ok(Some(place))
 }

@@ -352,7 +352,7 @@ impl WorkerSimulation {
         controller
             .accept_workers(pool_config, ticks)
             .expect("a roster");
-        let kept = KeptOutputs::open(self.outputs(), 1 << 30, |_| Ok(true));
+        let kept = KeptOutputs::open(self.outputs(), 1 << 30, |_| Ok(Some(0)));
         controller.keep_outputs(kept.expect("a folder"), 1 << 20);
         controller.reconcile().expect("it begins");
         self.controller = Some(controller);

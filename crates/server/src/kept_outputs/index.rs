@@ -1,0 +1,125 @@
+//! The kept outputs by task, and by owner and age.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::TaskId;
+
+/// The room of the smallest file on a disk, in bytes.
+pub(super) const BLOCK_BYTES: u64 = 4_096;
+
+/// The files of kept outputs: their owners, ages and sizes.
+#[derive(Debug, Default)]
+pub(super) struct KeptIndex {
+    files: BTreeMap<TaskId, KeptFile>,
+    owners: BTreeMap<u32, OwnedFiles>,
+    /// The room of all files on the disk, in bytes.
+    total: u64,
+    last_age: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct KeptFile {
+    owner: u32,
+    /// The number of the last change: the lowest number is the oldest.
+    age: u64,
+    /// The room on the disk, in bytes.
+    room: u64,
+}
+
+/// The files of one user.
+#[derive(Debug, Default)]
+struct OwnedFiles {
+    by_age: BTreeMap<u64, TaskId>,
+    room: u64,
+}
+
+impl KeptIndex {
+    /// Returns the room of all files on the disk, in bytes.
+    pub(super) const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Returns whether there is a file of a task.
+    pub(super) fn contains(&self, task: TaskId) -> bool {
+        self.files.contains_key(&task)
+    }
+
+    /// Returns the tasks of a job that have files.
+    pub(super) fn tasks_of(&self, job: u64) -> Vec<TaskId> {
+        let (first, last) = (
+            TaskId { job, task: 0 },
+            TaskId {
+                job,
+                task: u32::MAX,
+            },
+        );
+        self.files
+            .range(first..=last)
+            .map(|(&task, _)| task)
+            .collect()
+    }
+
+    /// Adds the file of a task of `owner`, or changes its length to `bytes`. It is then the youngest.
+    pub(super) fn insert(&mut self, task: TaskId, owner: u32, bytes: u64) {
+        self.remove(task);
+        self.last_age += 1;
+        let (age, room) = (self.last_age, bytes.next_multiple_of(BLOCK_BYTES));
+        self.files.insert(task, KeptFile { owner, age, room });
+        let owned = self.owners.entry(owner).or_default();
+        owned.by_age.insert(age, task);
+        owned.room += room;
+        self.total += room;
+    }
+
+    /// Removes the file of a task, if there is one.
+    pub(super) fn remove(&mut self, task: TaskId) {
+        let Some(file) = self.files.remove(&task) else {
+            return;
+        };
+        self.total -= file.room;
+        if let Some(owned) = self.owners.get_mut(&file.owner) {
+            owned.by_age.remove(&file.age);
+            owned.room -= file.room;
+            if owned.by_age.is_empty() {
+                self.owners.remove(&file.owner);
+            }
+        }
+    }
+
+    /// Returns the task whose file makes room first: the oldest of the user with the most, so that no
+    /// user's outputs push out those of another one who has less.
+    pub(super) fn next_to_remove(&self) -> Option<TaskId> {
+        let most = self.owners.values().max_by_key(|owned| owned.room)?;
+        most.by_age.first_key_value().map(|(_, &task)| task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn task(job: u64) -> TaskId {
+        TaskId { job, task: 0 }
+    }
+
+    #[test]
+    fn user_with_the_most_makes_room_first() {
+        let mut index = KeptIndex::default();
+        index.insert(task(1), 1_000, 1);
+        for job in 2..=4 {
+            index.insert(task(job), 1_001, 2 * BLOCK_BYTES);
+        }
+        assert_eq!(index.next_to_remove(), Some(task(2)));
+        // A change makes the file the youngest.
+        index.insert(task(2), 1_001, 1);
+        assert_eq!(index.next_to_remove(), Some(task(3)));
+        assert_eq!(index.total(), 6 * BLOCK_BYTES);
+        for job in [3, 4, 2] {
+            index.remove(task(job));
+        }
+        assert_eq!(index.next_to_remove(), Some(task(1)));
+        assert_eq!(index.total(), BLOCK_BYTES);
+        assert_eq!(index.tasks_of(1), [task(1)]);
+        assert!(!index.contains(task(2)));
+    }
+}
