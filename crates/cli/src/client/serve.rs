@@ -82,7 +82,7 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
         let listen = config
             .listen
             .get_or_insert_with(|| ListenConfig::for_address(address));
-        listen.address.clone_from(address);
+        listen.address = Some(address.clone());
     }
     args.override_engine(&mut config)?;
     let log = args.log.override_settings(config.log()?)?;

@@ -17,8 +17,9 @@ use crate::os_users;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListenConfig {
-    /// An address and a port: `127.0.0.1:8443`.
-    pub address: String,
+    /// An address and a port: `127.0.0.1:8443`. `serve --listen` takes its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// PEM file with the certificate chain; default: a self-signed certificate is created. Paths are
     /// relative to the folder of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +27,7 @@ pub struct ListenConfig {
     /// The file with its private key, in PEM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// Host names that requests may name, besides the address.
+    /// Host names that requests may name, besides the address and the name of this host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
     /// Origins of web pages elsewhere that may send requests: `https://host[:port]`.
@@ -49,7 +50,7 @@ impl ListenConfig {
     /// Returns the default settings for an address.
     pub fn for_address(address: &str) -> Self {
         Self {
-            address: address.to_owned(),
+            address: Some(address.to_owned()),
             certificate: None,
             key: None,
             hosts: Vec::new(),
@@ -58,10 +59,12 @@ impl ListenConfig {
     }
 
     pub(super) fn resolve(&self, dir: &Path) -> Result<TcpListenOptions, ConfigError> {
-        let address = self.address.parse().map_err(|_| ConfigError::Range {
+        let written = self.address.as_deref();
+        let address = written.and_then(|address| address.parse().ok());
+        let address = address.ok_or_else(|| ConfigError::Range {
             key: "listen.address",
-            expected: "an address and a port as in 127.0.0.1:8443",
-            found: self.address.clone(),
+            expected: "an address and a port as in 127.0.0.1:8443, here or by `serve --listen`",
+            found: written.unwrap_or("nothing").to_owned(),
         })?;
         let files = match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Some(CertificateFiles {

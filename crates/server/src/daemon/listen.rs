@@ -45,6 +45,10 @@ pub(super) async fn listen(
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
     let socket = dir.socket();
+    let tcp = tcp.map(|tcp| TcpListenOptions {
+        hosts: tcp.hosts.with_own_name(),
+        ..tcp
+    });
     let listener = listen_unix(dir, service.access.scope)?;
     let network = match &tcp {
         Some(tcp) => Some(listen_tcp(dir, tcp, certificate, &service.credentials).await?),

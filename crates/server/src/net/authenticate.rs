@@ -166,7 +166,7 @@ fn reject_host(misled: HostCheckError) -> Response {
         ),
     };
     let hint = match misled {
-        HostCheckError::Host => "`[listen] hosts` in the settings names more",
+        HostCheckError::Host => "name it under `[listen] hosts` in the settings of the service",
         HostCheckError::Origin => "`[listen] origins` in the settings names exceptions",
     };
     ApiError::new(status, error).hint(hint).into_response()

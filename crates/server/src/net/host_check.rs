@@ -7,6 +7,8 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 
+use crate::workers::transport::PATH as WORKER_PATH;
+
 /// Host names and origins that are allowed besides the address of the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedHosts {
@@ -35,6 +37,19 @@ pub(super) enum HostCheckError {
 }
 
 impl AllowedHosts {
+    /// Returns these hosts with the name of this host, and its first label: clients elsewhere know it
+    /// by one of them. A foreign page cannot have such a name, unless it is a page of this host.
+    #[must_use]
+    pub fn with_own_name(mut self) -> Self {
+        let system = rustix::system::uname();
+        let own = system.nodename().to_string_lossy().to_ascii_lowercase();
+        let label = own.split('.').next().unwrap_or_default().to_owned();
+        let names = [own, label].into_iter();
+        let is_name = |name: &String| name.parse::<Authority>().is_ok();
+        self.names.extend(names.filter(is_name));
+        self
+    }
+
     /// Checks the host and the origin of a request that arrived through `entrance`.
     pub(super) fn check(
         &self,
@@ -44,7 +59,7 @@ impl AllowedHosts {
     ) -> Result<(), HostCheckError> {
         let host = single_value(headers, HOST.as_str()).ok_or(HostCheckError::Host)?;
         let host: Authority = host.parse().map_err(|_| HostCheckError::Host)?;
-        if !self.is_ours(&host, entrance) {
+        if !is_worker(uri, headers) && !self.is_ours(&host, entrance) {
             return Err(HostCheckError::Host);
         }
         if uri
@@ -101,6 +116,14 @@ impl RequestTransport {
             Self::UnixSocket => true,
         }
     }
+}
+
+/// Returns whether the request comes from a worker, and not from a browser. A worker shows a token and
+/// has checked the key of the service, by whatever name the user gave it, so no name can deceive it.
+fn is_worker(uri: &Uri, headers: &HeaderMap) -> bool {
+    let rest = uri.path().strip_prefix(WORKER_PATH);
+    let is_for_workers = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    is_for_workers && !headers.contains_key(ORIGIN)
 }
 
 fn is_same_authority(one: &Authority, other: &Authority) -> bool {
@@ -164,6 +187,49 @@ mod tests {
             assert_eq!(host(name, "127.0.0.1"), Err(HostCheckError::Host), "{name}");
         }
         assert_eq!(host("localhost", "192.0.2.1"), Err(HostCheckError::Host));
+    }
+
+    #[test]
+    fn request_by_the_name_of_this_host_is_accepted() {
+        let hosts = AllowedHosts::default().with_own_name();
+        let system = rustix::system::uname();
+        let own = system.nodename().to_string_lossy().into_owned();
+        let label = own.split('.').next().unwrap().to_uppercase();
+        for name in [own.as_str(), &format!("{own}:8443"), &label] {
+            assert_eq!(
+                check(&hosts, &[("host", name)], "192.0.2.1"),
+                Ok(()),
+                "{name}"
+            );
+        }
+        let foreign = check(&hosts, &[("host", "evil.example")], "192.0.2.1");
+        assert_eq!(foreign, Err(HostCheckError::Host));
+    }
+
+    #[test]
+    fn worker_is_accepted_by_any_name_and_a_page_is_not() {
+        let hosts = AllowedHosts::default();
+        let check = |path: &'static str, words: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in words {
+                headers.append(*name, value.parse().unwrap());
+            }
+            let local = RequestTransport::Tcp("192.0.2.1".parse().unwrap());
+            hosts.check(&Uri::from_static(path), &headers, local)
+        };
+        let host = ("host", "gateway.example:8443");
+        assert_eq!(check("/v1/work", &[host]), Ok(()));
+        assert_eq!(check("/v1/work/key", &[host]), Ok(()));
+        for (path, words) in [
+            ("/v1/workers", &[host][..]),
+            ("/v1/status", &[host]),
+            (
+                "/v1/work",
+                &[host, ("origin", "https://gateway.example:8443")],
+            ),
+        ] {
+            assert_eq!(check(path, words), Err(HostCheckError::Host), "{path}");
+        }
     }
 
     #[test]
