@@ -61,6 +61,19 @@ pub trait EngineDialect: Send + Sync {
         answer: &CommandAnswer,
     ) -> Result<Vec<BatchJobReport>, EngineFault>;
 
+    /// Returns the records of ended jobs with a name, from an answer to [`Self::by_name`]. None if the engine
+    /// keeps no records, so that only its queue says whether a job is over.
+    ///
+    /// # Errors
+    /// A fault if the engine cannot be reached or its answer is not understood.
+    fn parse_records(
+        &self,
+        name: &BatchJobName,
+        answer: &CommandAnswer,
+    ) -> Result<Option<Vec<BatchJobReport>>, EngineFault> {
+        self.parse_by_name(name, RecordAge::Ended, answer).map(Some)
+    }
+
     /// Returns the command that cancels jobs, whether they wait or run. `ids` is not empty.
     fn cancel(&self, ids: &[BatchJobId]) -> EngineCommand;
 

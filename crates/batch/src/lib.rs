@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`dialect`](EngineDialect) | the trait, and the engines that are known |
 //! | [`job`](BatchJob) | a job for an engine, its name and its id |
+//! | [`arguments`](PassedArguments) | the arguments that users pass on to the submit command |
 //! | [`state`](BatchJobReport) | where a job is: it waits, runs, is stuck or over |
 //! | [`limits`](QueueLimits) | the queues of an engine and their limits |
 //! | [`node`](BatchNode) | the nodes of an engine |
@@ -18,6 +19,7 @@
 //! | `fields` | numbers, times and sizes in answers |
 //! | `base64` | texts as letters that no parser changes |
 
+mod arguments;
 mod base64;
 mod command;
 mod dialect;
@@ -35,6 +37,7 @@ pub mod shell;
 mod slurm;
 mod state;
 
+pub use arguments::{PassedArguments, RejectedArgument};
 pub use command::{CommandAnswer, EngineCommand};
 pub use dialect::{EngineDialect, EngineKind, RecordAge, UnknownEngine};
 pub use fault::{EngineFault, RetryAdvice};

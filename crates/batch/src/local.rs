@@ -112,6 +112,14 @@ impl EngineDialect for LocalDialect {
         Ok(found)
     }
 
+    fn parse_records(
+        &self,
+        _: &BatchJobName,
+        _: &CommandAnswer,
+    ) -> Result<Option<Vec<BatchJobReport>>, EngineFault> {
+        Ok(None)
+    }
+
     fn cancel(&self, ids: &[BatchJobId]) -> EngineCommand {
         self.command(LocalQueueVerb::Cancel, ids.iter().map(ToString::to_string))
     }

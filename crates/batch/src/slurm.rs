@@ -54,6 +54,10 @@ const REFUSALS: &[(RetryAdvice, &str)] = &[
     (RetryAdvice::Now, "zero bytes were transmitted"),
     (RetryAdvice::Now, "transport endpoint is not connected"),
     (RetryAdvice::Now, "controller in standby"),
+    // Whatever else a request has that is not legal here: the same request never will be.
+    (RetryAdvice::Never, "unspecified error"),
+    (RetryAdvice::Never, " is invalid"),
+    (RetryAdvice::Never, " invalid"),
 ];
 
 impl EngineDialect for SlurmDialect {
@@ -168,14 +172,23 @@ impl EngineDialect for SlurmDialect {
         age: RecordAge,
         answer: &CommandAnswer,
     ) -> Result<Vec<BatchJobReport>, EngineFault> {
-        // Many a site keeps no records in a form that users may read.
-        let has_none = answer.text().contains("accounting storage is disabled");
-        if age == RecordAge::Ended && has_none {
+        if age == RecordAge::Ended && keeps_no_records(answer) {
             return Ok(Vec::new());
         }
         let mut found = self.parse_states(answer)?;
         found.retain(|job| job.is_named(name));
         Ok(found)
+    }
+
+    fn parse_records(
+        &self,
+        name: &BatchJobName,
+        answer: &CommandAnswer,
+    ) -> Result<Option<Vec<BatchJobReport>>, EngineFault> {
+        match keeps_no_records(answer) {
+            true => Ok(None),
+            false => self.parse_by_name(name, RecordAge::Ended, answer).map(Some),
+        }
     }
 
     fn cancel(&self, ids: &[BatchJobId]) -> EngineCommand {
@@ -254,6 +267,11 @@ impl EngineDialect for SlurmDialect {
     }
 }
 
+/// Returns whether the site keeps no records in a form that users may read.
+fn keeps_no_records(answer: &CommandAnswer) -> bool {
+    answer.text().contains("accounting storage is disabled")
+}
+
 /// Returns the minutes of a time limit, rounded up.
 fn whole_minutes(time: Span) -> u64 {
     whole_seconds(time).max(1).unsigned_abs().div_ceil(60)
@@ -284,11 +302,20 @@ fn parse_line(line: &str) -> Option<BatchJobReport> {
         submitted,
         started: started.filter(|_| !is_forecast && !never_ran),
         ends: ends.filter(|_| !is_forecast),
-        reason: match reason {
-            "None" => String::new(),
-            reason => reason.to_owned(),
-        },
+        reason: reason_of(state, phase, reason),
     })
+}
+
+/// Returns why a job waits or ended as it did: the engine's reason, with the state of a job that did not complete
+/// before it, which says more: `PREEMPTED`, `TIMEOUT`, `CANCELLED by 1000`.
+fn reason_of(state: &str, phase: BatchJobPhase, reason: &str) -> String {
+    let reason = if reason == "None" { "" } else { reason };
+    let is_end = phase == BatchJobPhase::Over && state != "COMPLETED";
+    match (is_end, reason) {
+        (false, reason) => reason.to_owned(),
+        (true, "") => state.to_owned(),
+        (true, reason) => format!("{state} ({reason})"),
+    }
 }
 
 /// Parses an instant that may be missing. None if the text is neither.

@@ -50,8 +50,10 @@ pub enum BatchLimit {
 
 /// Words of engines for the limit by which a job ended: of Slurm the reason of the job, of HTCondor the
 /// reason why it is held, of Grid Engine the code in the records.
-const LIMIT_WORDS: [(&str, BatchLimit); 5] = [
+const LIMIT_WORDS: [(&str, BatchLimit); 7] = [
     ("TimeLimit", BatchLimit::Time),
+    ("TIMEOUT", BatchLimit::Time),
+    ("OUT_OF_MEMORY", BatchLimit::Memory),
     ("allowed execute duration", BatchLimit::Time),
     ("enforced h_rt", BatchLimit::Time),
     ("OutOfMemory", BatchLimit::Memory),
