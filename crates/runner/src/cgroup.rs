@@ -4,6 +4,7 @@
 //! groups, so that children are born there: moving a process between groups costs more than
 //! starting one. In version 2 a thread cannot do so, and children join by themselves.
 
+pub(crate) mod allowance;
 pub(crate) mod claim;
 mod control;
 pub(crate) mod group;

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::process::{Resource, getrlimit};
 use tollgate_engine::EngineCapacity;
 use tollgate_engine::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
@@ -14,6 +15,7 @@ use tollgate_engine::capacity::{
 use crate::cgroup::CgroupRoots;
 use crate::cgroup::claim;
 use crate::cgroup::group::SlotCgroup;
+use crate::cgroup::allowance;
 use crate::process::mark::RunnerId;
 use crate::process::procfs;
 use crate::settings::RunnerConfig;
@@ -52,7 +54,7 @@ impl RunnerHost {
         let nodes = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
         let capacity = EngineCapacity {
             nodes,
-            memory_per_node: total_memory()? / u64::from(nodes),
+            memory_per_node: offered_memory(settings)? / u64::from(nodes),
             other_users: root && settings.other_users,
             ..probe_enforcement(&parents.slot_cgroup("probe"), &parents)
         };
@@ -71,6 +73,14 @@ fn allowed_cpus() -> io::Result<Vec<usize>> {
     let set = rustix::thread::sched_getaffinity(None)?;
     let all = 0..rustix::thread::CpuSet::MAX_CPU;
     Ok(all.filter(|cpu| set.is_set(*cpu)).collect())
+}
+
+/// Returns the memory to offer in bytes: at most that of the settings, and at most what this process may use,
+/// in whose group the tasks are.
+fn offered_memory(settings: &RunnerConfig) -> io::Result<u64> {
+    let address_space = getrlimit(Resource::As).current;
+    let limits = [settings.memory, allowance::limit(), address_space];
+    Ok(limits.into_iter().flatten().fold(total_memory()?, u64::min))
 }
 
 /// Returns the machine's memory in bytes.

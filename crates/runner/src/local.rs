@@ -45,6 +45,8 @@ pub struct LocalEngineConfig {
     pub runner: Vec<OsString>,
     /// Number of nodes to offer, out of the cores that this process may run on. None for all cores.
     pub nodes: Option<u32>,
+    /// Maximum memory to offer on all nodes together, in bytes. None for all that this process may use.
+    pub memory: Option<u64>,
     /// Devices to offer, by name, with their number.
     pub devices: BTreeMap<String, u8>,
     /// Maximum number of attempts that run at once on each node; further attempts wait in the
@@ -88,6 +90,7 @@ impl LocalEngineConfig {
             state_dir: folder.as_ref().to_owned(),
             runner: runner.into_iter().map(Into::into).collect(),
             nodes: None,
+            memory: None,
             devices: BTreeMap::new(),
             slots_per_node: 8,
             other_users: false,
@@ -107,6 +110,7 @@ impl LocalEngineConfig {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         RunnerConfig {
             nodes: self.nodes,
+            memory: self.memory,
             slots_per_node: self.slots_per_node,
             other_users: self.other_users,
             grace_ms: millis(self.grace),

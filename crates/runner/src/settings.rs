@@ -18,6 +18,9 @@ use crate::state_dir::{FILE_MODE, set_mode};
 pub(crate) struct RunnerConfig {
     /// Number of nodes to offer, out of all cores; None for all cores.
     pub(crate) nodes: Option<u32>,
+    /// Maximum memory to offer, in bytes; None for all that the runner may use.
+    #[serde(default)]
+    pub(crate) memory: Option<u64>,
     /// Maximum number of attempts that run at once on each node; others wait.
     pub(crate) slots_per_node: u32,
     /// Whether tasks of other users are run.
