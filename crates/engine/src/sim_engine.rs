@@ -127,6 +127,13 @@ impl SimHost {
         machine.send_reports();
     }
 
+    /// Ends an unfinished attempt by a signal that nothing here has sent, as a batch system does.
+    pub fn end_by_signal(&self, attempt: AttemptId, signal: u8) {
+        let mut machine = self.lock();
+        machine.machine.end_by_signal(attempt, signal);
+        machine.send_reports();
+    }
+
     /// Locks the state. A panic in another thread leaves no inconsistent state, so a poisoned lock
     /// is usable.
     fn lock(&self) -> MutexGuard<'_, SimHostState> {

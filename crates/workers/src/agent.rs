@@ -10,6 +10,7 @@ mod handle;
 mod outputs;
 mod parts;
 mod pending;
+mod suspicion;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -122,6 +123,13 @@ pub struct WorkerAgent<E> {
     last_read: u64,
     /// Unacknowledged reports, oldest first.
     reports: BTreeMap<AttemptId, Vec<AttemptReport>>,
+    /// Ends by a signal with which a batch system ends its jobs, with the times at which they were seen:
+    /// they are not reported before it is known whether this worker ends too.
+    suspicious: BTreeMap<AttemptId, (Duration, AttemptReport)>,
+    /// When the worker began to look for the service; None before the first turn.
+    began: Option<Duration>,
+    /// Whether this worker was registered since it began.
+    was_registered: bool,
     /// Commands waiting for the engine.
     pending: VecDeque<EngineCommand>,
     /// When to ask an engine again that failed to answer.
@@ -178,6 +186,9 @@ impl<E: Engine> WorkerAgent<E> {
             reads: BTreeMap::new(),
             last_read: 0,
             reports: BTreeMap::new(),
+            suspicious: BTreeMap::new(),
+            began: None,
+            was_registered: false,
             pending: VecDeque::new(),
             retry: None,
             lease_start: Duration::ZERO,
@@ -242,6 +253,11 @@ impl<E: Engine> WorkerAgent<E> {
         self.stage == AgentStage::Registered
     }
 
+    /// Returns whether the worker was registered at any time since it began.
+    pub fn was_registered(&self) -> bool {
+        self.was_registered
+    }
+
     /// Returns the current lease timings.
     pub fn lease_timings(&self) -> LeaseTimings {
         self.lease
@@ -274,9 +290,10 @@ impl<E: Engine> WorkerAgent<E> {
         let lease = self.engine.is_some() && !self.is_out_of_lease(now);
         let lease = lease.then(|| until(self.lease_start + self.lease.lease()));
         let departure = self.departure_due().map(until);
+        let suspicion = self.suspicion_ends().map(until);
         let goodbye = self.reported_at.map(|at| until(at + OUTPUT_TIME));
         let waits = retry.into_iter().chain(clearing).chain(lease);
-        let waits = waits.chain(departure).chain(goodbye);
+        let waits = waits.chain(departure).chain(goodbye).chain(suspicion);
         // Never zero: an action that is due and failed is due again in a moment.
         waits.fold(next, Duration::min).max(MIN_IDLE)
     }
@@ -287,6 +304,7 @@ impl<E: Engine> WorkerAgent<E> {
     /// If the connection is to be given up.
     pub fn tick(&mut self, now: Duration, at: Instant) -> Result<(), DisconnectReason> {
         self.depart_if_due(now);
+        self.judge_suspicious(now);
         if self.is_out_of_lease(now) || !self.departure.starts_attempts() {
             self.kill_all();
         }
@@ -347,6 +365,7 @@ impl<E: Engine> WorkerAgent<E> {
         if !reports.is_empty() {
             self.last_busy = Some(now);
         }
+        let reports = self.set_suspicious_aside(reports, now);
         self.record_reports(reports);
     }
 
@@ -439,6 +458,7 @@ impl<E: Engine> WorkerAgent<E> {
                 probe(engine).map_err(DisconnectReason::Unfit)?;
             }
             self.reports.clear();
+            self.suspicious.clear();
             self.stage = AgentStage::AwaitingRegistration;
             self.offered_at = now;
             let running = Vec::new();

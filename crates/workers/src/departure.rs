@@ -21,6 +21,13 @@ pub const REPORT_TIME: Duration = Duration::from_secs(5);
 /// Time that a leaving worker, whose tasks are over, gives the service to collect their outputs.
 pub(crate) const OUTPUT_TIME: Duration = Duration::from_secs(3);
 
+/// Time in which a pilot has to register for the first time; then it leaves.
+pub const JOINING_TIME: Duration = Duration::from_secs(60);
+
+/// Time after the end of an attempt by a signal in which the end of its worker explains the signal. Batch
+/// systems signal all processes of a job within a second, and kill what is left after their own grace.
+pub const SUSPICION_TIME: Duration = Duration::from_secs(5);
+
 /// The known end of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerEnd {

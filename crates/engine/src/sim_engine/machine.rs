@@ -121,6 +121,25 @@ impl SimMachine {
         self.finish(attempt, AttemptEvent::Lost { at });
     }
 
+    /// Ends an attempt that runs by a signal from outside.
+    pub(super) fn end_by_signal(&mut self, attempt: AttemptId, signal: u8) {
+        let Some(task) = self.tasks.get(&attempt) else {
+            return;
+        };
+        let Some(started) = task.started else {
+            return;
+        };
+        let ended = AttemptOutcome {
+            status: AttemptStatus::Signalled(signal),
+            killed: None,
+            at: self.now,
+            wall: self.now.since(started),
+            cpu: Span::from_secs_f64(task.cpu),
+            peak_memory: None,
+        };
+        self.finish(attempt, AttemptEvent::Ended(ended));
+    }
+
     /// Forgets an end that was acknowledged.
     pub(super) fn acknowledge(&mut self, attempt: AttemptId) {
         if self

@@ -56,6 +56,8 @@ pub struct DepartureConfig {
     pub max_idle: Option<Duration>,
     /// Name of the site that the worker is at.
     pub site: Option<String>,
+    /// Environment variables that the worker adds to those of every task.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
 impl DepartureConfig {
@@ -79,7 +81,7 @@ impl DepartureConfig {
         ];
         let known = described.into_iter();
         let known = known.filter_map(|(name, value)| Some((name.into(), value?.into())));
-        known.collect()
+        self.environment.iter().cloned().chain(known).collect()
     }
 }
 
@@ -100,6 +102,9 @@ pub enum WorkerError {
     /// The worker's own user has no name.
     #[error(transparent)]
     User(#[from] os_users::UserLookupError),
+    /// A pilot left without ever having been registered.
+    #[error("the service registered this pilot at no time")]
+    NeverRegistered,
     /// The connection loop failed.
     #[error(transparent)]
     Dial(#[from] ConnectError),
@@ -111,6 +116,9 @@ impl WorkerError {
         match self {
             Self::Folder(error) => error.hint(),
             Self::Dial(ConnectError::Route(error)) => error.hint(),
+            Self::NeverRegistered => {
+                Some("`tollgate site check` says whether this host reaches the service")
+            }
             Self::Memory { .. } | Self::User(_) | Self::Dial(_) => None,
         }
     }
@@ -193,7 +201,11 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
             tracing::warn!("the runner has not ended in time");
         }
     }
-    Ok(done?)
+    done?;
+    match is_pilot && !worker_agent.was_registered() {
+        true => Err(WorkerError::NeverRegistered),
+        false => Ok(()),
+    }
 }
 
 /// Returns the probe of an engine; None if a starter runs tasks of other users only.

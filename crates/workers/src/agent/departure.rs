@@ -6,7 +6,7 @@ use tollgate_engine::Engine;
 use tollgate_model::{AttemptEvent, AttemptReport, KillReason};
 
 use super::{AgentStage, WorkerAgent, has_ended};
-use crate::departure::{DeparturePhase, LeaveAnswer, LeaveNotice, OUTPUT_TIME};
+use crate::departure::{DeparturePhase, JOINING_TIME, LeaveAnswer, LeaveNotice, OUTPUT_TIME};
 use crate::protocol::WorkerMessage;
 
 impl<E: Engine> WorkerAgent<E> {
@@ -20,6 +20,7 @@ impl<E: Engine> WorkerAgent<E> {
         if self.departure.starts_attempts() {
             self.departure = DeparturePhase::Draining;
             self.departure_reason = Some(reason.to_owned());
+            self.evict_suspicious();
             self.repeat_notice();
         }
     }
@@ -88,11 +89,15 @@ impl<E: Engine> WorkerAgent<E> {
     /// Begins to leave if the end is near, or if the worker has been idle for long.
     pub(super) fn depart_if_due(&mut self, now: Duration) {
         self.last_busy.get_or_insert(now);
+        self.began.get_or_insert(now);
         if self.departure_due().is_none_or(|due| now < due) {
             return;
         }
         if self.closing_time().is_some_and(|closing| now >= closing) {
             return self.begin_draining("its end is near");
+        }
+        if self.joining_ends().is_some_and(|due| now >= due) {
+            return self.begin_draining("not registered within a minute");
         }
         let is_asking_pointless = self.stage != AgentStage::Registered;
         match self.is_idle() && self.pending.is_empty() {
@@ -114,7 +119,19 @@ impl<E: Engine> WorkerAgent<E> {
         let is_staying = self.departure == DeparturePhase::Staying;
         let idle = self.config.max_idle.filter(|_| is_staying);
         let idle = idle.and_then(|max| Some(self.last_busy? + max));
-        closing.into_iter().chain(idle).min()
+        closing
+            .into_iter()
+            .chain(idle)
+            .chain(self.joining_ends())
+            .min()
+    }
+
+    /// Returns when a pilot leaves that was never registered: its cores are of no use to anyone. None for
+    /// a worker that stays.
+    fn joining_ends(&self) -> Option<Duration> {
+        let is_joining = self.config.is_pilot && !self.was_registered;
+        let is_staying = is_joining && self.departure.starts_attempts();
+        Some(self.began.filter(|_| is_staying)? + JOINING_TIME)
     }
 
     fn closing_time(&self) -> Option<Duration> {
@@ -128,6 +145,7 @@ impl<E: Engine> WorkerAgent<E> {
     /// service collects the outputs before; but not for long.
     pub(super) fn announce_departure(&mut self, now: Duration) {
         let is_asked = self.departure.is_leaving() && self.stage == AgentStage::Registered;
+        let is_asked = is_asked && self.suspicious.is_empty();
         let is_over = is_asked && self.pending.is_empty() && self.is_idle();
         if !is_over || !self.reports.values().all(|all| has_ended(all)) {
             return;

@@ -91,6 +91,7 @@ impl<E: Engine> WorkerAgent<E> {
             return Ok(());
         }
         self.stage = AgentStage::Registered;
+        self.was_registered = true;
         // The welcome acknowledges the hello.
         self.extend_lease(0);
         let running = self.running().map_err(|error| engine_failed(&error))?;
@@ -122,6 +123,7 @@ impl<E: Engine> WorkerAgent<E> {
         self.state.until = self.end_time();
         self.write_state()?;
         self.stage = AgentStage::Registered;
+        self.was_registered = true;
         // The service counts from when it took the offer. Earlier heartbeats were not about this
         // incarnation.
         self.lease_start = self.offered_at;
@@ -175,10 +177,11 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     fn queue_launches(&mut self, charges: Vec<WorkerLaunch>) {
-        let reports = &self.reports;
+        let (reports, suspicious) = (&self.reports, &self.suspicious);
         let is_new = |charge: &WorkerLaunch| {
-            let known = reports.get(&charge.launch.attempt);
-            !known.is_some_and(|reports| has_ended(reports))
+            let attempt = &charge.launch.attempt;
+            let known = reports.get(attempt);
+            !known.is_some_and(|reports| has_ended(reports)) && !suspicious.contains_key(attempt)
         };
         let new: Vec<WorkerLaunch> = charges.into_iter().filter(is_new).collect();
         if !new.is_empty() {

@@ -34,6 +34,15 @@ pub(super) fn invariants(run: &WorkerSimulation) {
         let stays = !accepted || row.state != "rejected";
         assert!(stays, "job {job} was let in, and then kept out");
     }
+    for row in rows.values().filter(|row| row.state == "finished") {
+        let status = row.status.as_deref().unwrap_or_default();
+        let is_signal = status.starts_with("signal");
+        assert!(
+            !is_signal,
+            "job {} is blamed for the end of its pilot: {status}",
+            row.id
+        );
+    }
     let live: BTreeSet<u64> = core.jobs().into_keys().collect();
     let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
     let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_engine::SimHost;
 use tollgate_engine::sim_engine::SimProgram;
-use tollgate_model::{Instant, Span};
+use tollgate_model::{AttemptId, Instant, Span};
 use tollgate_workers::departure::WorkerEnd;
 use tollgate_workers::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 
@@ -147,6 +147,20 @@ impl WorkerHost {
         for (line, parcel) in self.stopped.take().unwrap_or_default() {
             self.on_delivery(line, parcel, network, now);
         }
+    }
+
+    /// Ends all attempts of a pilot by a signal, as its batch system does that ends the pilot as well. Returns
+    /// the attempts; none if this is no pilot.
+    pub(super) fn signal_all(&mut self, signal: u8) -> Vec<AttemptId> {
+        if !self.is_pilot || self.worker_agent.is_none() {
+            return Vec::new();
+        }
+        let running = self.world.running().into_iter();
+        let running: Vec<AttemptId> = running.map(|running| running.attempt).collect();
+        for &attempt in &running {
+            self.world.end_by_signal(attempt, signal);
+        }
+        running
     }
 
     /// Asks the worker to leave for good.

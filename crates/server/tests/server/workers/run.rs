@@ -33,6 +33,8 @@ use crate::simulation::random::SplitMix;
 /// Number of steps in a run.
 const STEPS: u32 = 80;
 const HOSTS: usize = 2;
+/// The signals with which batch systems end jobs: TERM, KILL, INT, USR1, USR2, XCPU.
+const ENDING: [u8; 6] = [15, 9, 2, 10, 12, 24];
 /// Resolution of the simulation of leases and frames.
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -46,6 +48,8 @@ pub(super) struct RunCounts {
     jobs_on_workers: u32,
     /// Number of outputs of workers that were kept.
     kept_outputs: u32,
+    /// Number of attempts that a batch system ended with their pilot.
+    signalled: u32,
 }
 
 impl RunCounts {
@@ -54,6 +58,7 @@ impl RunCounts {
         self.workers_lost += other.workers_lost;
         self.jobs_on_workers += other.jobs_on_workers;
         self.kept_outputs += other.kept_outputs;
+        self.signalled += other.signalled;
     }
 
     /// Checks that the runs were not trivial.
@@ -62,6 +67,7 @@ impl RunCounts {
         assert!(self.workers_lost > 0, "no worker was given up");
         assert!(self.jobs_on_workers > 0, "no worker did anything");
         assert!(self.kept_outputs > 0, "no output was kept");
+        assert!(self.signalled > 0, "no pilot was ended with its tasks");
     }
 }
 
@@ -179,7 +185,8 @@ impl WorkerSimulation {
                 }
             }
             16 => self.hosts[host].stop_worker(),
-            17 => self.hosts[host].ask_to_leave(),
+            17 if self.random.one_in(2) => self.hosts[host].ask_to_leave(),
+            17 => self.end_pilot(host),
             18 => {
                 let hours = self.random.below(5) as i64 - 2;
                 *self.clock_is_off.lock().unwrap() = hours * 1_800_000_000;
@@ -194,6 +201,28 @@ impl WorkerSimulation {
             self.hosts[host].resume_worker(&self.network, self.now);
         }
         self.tick(Vec::new());
+    }
+
+    /// Ends a pilot as its batch system does: its tasks first, the worker within the seconds after, which may
+    /// have the time to leave or not.
+    fn end_pilot(&mut self, host: usize) {
+        let signal = self.random.pick(&ENDING).expect("a signal");
+        let ended = self.hosts[host].signal_all(signal);
+        if ended.is_empty() {
+            return;
+        }
+        self.seen.signalled += ended.len() as u32;
+        let late = self.random.below(4);
+        self.advance(late);
+        if self.random.one_in(2) {
+            self.hosts[host].ask_to_leave();
+            return;
+        }
+        // Its disk goes with it: a pilot does not come again.
+        self.hosts[host].kill_worker(&self.network);
+        self.disks += 1;
+        let now = instant(self.now);
+        self.hosts[host] = WorkerHost::new(host, self.disks, &self.acknowledged, now);
     }
 
     /// Advances the time on all hosts.
