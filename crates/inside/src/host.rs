@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tollgate_batch::EngineCommand;
 use tollgate_sites::EngineShell;
 
+use crate::slurm::ListenAddress;
 use crate::{InsideError, SchedulerKind};
 
 /// The directories of programs: a user's PATH often lacks those of daemons, and a batch job may have no
@@ -128,6 +129,16 @@ pub fn own_address() -> IpAddr {
     let addresses: Vec<IpAddr> = resolved.into_iter().flatten().map(|at| at.ip()).collect();
     let outer = addresses.iter().find(|address| !address.is_loopback());
     outer.copied().unwrap_or(Ipv4Addr::LOCALHOST.into())
+}
+
+/// Returns where daemons of Slurm listen on this host, which others know by this address.
+pub fn listen_address(address: IpAddr) -> ListenAddress {
+    let resolved = (host_name(), 0).to_socket_addrs();
+    let first = resolved.into_iter().flatten().map(|at| at.ip()).next();
+    match first == Some(address) {
+        true => ListenAddress::OfName,
+        false => ListenAddress::Any,
+    }
 }
 
 /// Returns the address of this host from which it reaches `peer`. Sends nothing.

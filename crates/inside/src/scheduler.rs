@@ -14,8 +14,8 @@ use tollgate_batch::{CommandAnswer, EngineCommand};
 use tollgate_sites::EngineShell;
 
 use crate::host::{
-    HostAccount, end_daemon, find_program, free_port, host_name, last_lines, make_private_dir,
-    random_text, recorded_daemon, search_path, wait_until, write_private_file,
+    HostAccount, end_daemon, find_program, free_port, host_name, last_lines, listen_address,
+    make_private_dir, random_text, recorded_daemon, search_path, wait_until, write_private_file,
 };
 use crate::htcondor::{self, CondorPool, CondorPrograms};
 use crate::slurm::{self, SlurmCluster};
@@ -411,7 +411,8 @@ impl PersonalScheduler {
             port: facts.port,
             node_port: facts.node_port,
         };
-        let config = slurm::controller_config(&cluster, &self.dir, sites);
+        let listen = listen_address(facts.address);
+        let config = slurm::controller_config(&cluster, &self.dir, sites, listen);
         write_private_file(&self.config_file(), &config)?;
         write_private_file(&self.dir.join("munge/key"), &random_text(64)?)?;
         run(&mut munge_command(&self.dir)?)?;

@@ -36,6 +36,15 @@ pub struct SlurmCluster {
     pub node_port: u16,
 }
 
+/// Where a daemon listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// At the address that the name of its host has, which is the one that others know.
+    OfName,
+    /// At all addresses of its host, whose name has another one: Slurm knows no third way.
+    Any,
+}
+
 /// One node as its own host sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlurmNode {
@@ -72,8 +81,13 @@ pub fn port_of(first: u16, pilot: u32) -> u16 {
 }
 
 /// Returns the controller's `slurm.conf`, also for the commands of its user.
-pub fn controller_config(cluster: &SlurmCluster, dir: &Path, sites: &[NodeGroup]) -> String {
-    let mut text = common(cluster, dir);
+pub fn controller_config(
+    cluster: &SlurmCluster,
+    dir: &Path,
+    sites: &[NodeGroup],
+    listen: ListenAddress,
+) -> String {
+    let mut text = common(cluster, dir, listen);
     let dir = dir.display();
     let _ = write!(
         text,
@@ -117,8 +131,13 @@ pub fn default_minutes(sites: &[NodeGroup]) -> u64 {
 }
 
 /// Returns a node's own `slurm.conf`.
-pub fn node_config(cluster: &SlurmCluster, dir: &Path, node: &SlurmNode) -> String {
-    let mut text = common(cluster, dir);
+pub fn node_config(
+    cluster: &SlurmCluster,
+    dir: &Path,
+    node: &SlurmNode,
+    listen: ListenAddress,
+) -> String {
+    let mut text = common(cluster, dir, listen);
     let dir = dir.display();
     let port = port_of(cluster.node_port, node.number);
     let _ = write!(
@@ -139,7 +158,11 @@ pub fn node_config(cluster: &SlurmCluster, dir: &Path, node: &SlurmNode) -> Stri
 }
 
 /// The lines that the controller and all nodes have in common.
-fn common(cluster: &SlurmCluster, dir: &Path) -> String {
+fn common(cluster: &SlurmCluster, dir: &Path, listen: ListenAddress) -> String {
+    let binding = match listen {
+        ListenAddress::OfName => "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\n",
+        ListenAddress::Any => "",
+    };
     let SlurmCluster {
         user,
         host,
@@ -155,7 +178,7 @@ fn common(cluster: &SlurmCluster, dir: &Path) -> String {
          SlurmdUser={user}\n\
          AuthType=auth/munge\n\
          AuthInfo=socket={}/munge/socket\n\
-         CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\n\
+         {binding}\
          ProctrackType=proctrack/linuxproc\n\
          TaskPlugin=task/none\n\
          JobAcctGatherType=jobacct_gather/none\n\
@@ -236,7 +259,8 @@ mod tests {
 
     #[test]
     fn controller_has_all_nodes_that_may_join() {
-        let text = controller_config(&cluster(), Path::new("/home/ann/s"), &sites());
+        let listen = ListenAddress::OfName;
+        let text = controller_config(&cluster(), Path::new("/home/ann/s"), &sites(), listen);
         insta::assert_snapshot!(text);
     }
 
@@ -250,7 +274,11 @@ mod tests {
             cores: 2,
             memory_mib: Some(4000),
         };
-        insta::assert_snapshot!(node_config(&cluster(), Path::new("/tmp/p"), &node));
+        let config = |listen| node_config(&cluster(), Path::new("/tmp/p"), &node, listen);
+        insta::assert_snapshot!(config(ListenAddress::OfName));
+        let line = "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\n";
+        let without = config(ListenAddress::OfName).replace(line, "");
+        assert_eq!(config(ListenAddress::Any), without);
     }
 
     #[test]

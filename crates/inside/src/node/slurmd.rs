@@ -62,7 +62,9 @@ impl SlurmDaemon {
         }
         host::write_private_file(&dir.join("munge/key"), key)?;
         let config = dir.join("slurm.conf");
-        host::write_private_file(&config, &slurm::node_config(&cluster, &dir, &node))?;
+        let listen = host::listen_address(node.address);
+        let text = slurm::node_config(&cluster, &dir, &node, listen);
+        host::write_private_file(&config, &text)?;
         let program = host::find_program(SchedulerKind::Slurm, "slurmd")?;
         let shell = EngineShell::new(None).with_path(search_path());
         let version = run_in(&shell, &[], &["slurmd", "-V"])?.output;
