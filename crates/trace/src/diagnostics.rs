@@ -241,6 +241,11 @@ impl Finding {
 }
 
 impl Finding {
+    /// Returns whether genuine records have such lines: steps of jobs, and jobs that have not ended.
+    pub const fn is_expected(self) -> bool {
+        matches!(self, Self::PartOfJob | Self::NotEnded)
+    }
+
     /// Returns the field that the finding is about, if there is one.
     pub const fn field(self) -> Option<RecordField> {
         match self {

@@ -91,7 +91,7 @@ fn check_file(
     list: &mut FindingList,
     voice: Verbosity,
 ) -> Result<(), BatchReadError<CliFailure>> {
-    let (before, mut jobs) = (list.count, 0);
+    let (before, expected, mut jobs) = (list.count, list.expected, 0);
     let header = each_batch(path, |batch| {
         jobs += batch.jobs.len();
         let mut each = batch.diagnostics.occurrences().iter();
@@ -103,6 +103,13 @@ fn check_file(
         pluralise(jobs, "job"),
         pluralise(list.count - before, "finding"),
     ));
+    let expected = list.expected - expected;
+    if expected > 0 {
+        voice.note(format_args!(
+            "{} not listed: steps of jobs, and jobs that have not ended (--only lists them)",
+            pluralise(expected, "line"),
+        ));
+    }
     Ok(())
 }
 
@@ -111,6 +118,8 @@ struct FindingList {
     only: Vec<FindingAction>,
     out: FindingWriter,
     count: usize,
+    /// The number of lines that every genuine record may have, and that are not listed.
+    expected: usize,
 }
 
 enum FindingWriter {
@@ -136,6 +145,7 @@ impl FindingList {
             only: args.only.iter().map(|action| action.action()).collect(),
             out: FindingWriter::begin(args)?,
             count: 0,
+            expected: 0,
         })
     }
 
@@ -145,6 +155,10 @@ impl FindingList {
         FindingOccurrence { line, finding }: FindingOccurrence,
     ) -> io::Result<()> {
         let action = finding.action();
+        if self.only.is_empty() && finding.is_expected() {
+            self.expected += 1;
+            return Ok(());
+        }
         if !self.only.is_empty() && !self.only.contains(&action) {
             return Ok(());
         }
