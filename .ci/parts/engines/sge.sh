@@ -6,7 +6,7 @@
 #   .ci/parts/engines/sge.sh down FOLDER   ends what `up` has started
 #
 # SLOTS (8) slots in the queue `all.q`. The master listens on PORT (7444) of the namespace SPACE (tollgate-sge).
-# Programs outside the namespace are reached by sockets in the file system, not by TCP.
+# Programs outside the namespace are reached by sockets in the file system, not by TCP. SPACE=here: no namespace.
 set -euo pipefail
 command=${1:?expected up or down} folder=${2:?expected a folder}
 slots=${SLOTS:-8} port=${PORT:-7444} space=${SPACE:-tollgate-sge}
@@ -21,6 +21,7 @@ install_packages() {
 }
 
 make_namespace() {
+  [ "$space" != here ] || return 0
   [ -e "/run/netns/$space" ] && return
   ip netns add "$space"
   ip -n "$space" link set lo up
@@ -148,9 +149,11 @@ up() {
   install_packages
   make_namespace
   [ -e "$folder/cell/default/common/bootstrap" ] || make_cell
+  local enter="nsenter --net=/run/netns/$space"
+  [ "$space" != here ] || enter=
   cat >"$folder/env" <<ENV
 export SGE_ROOT=$folder/cell SGE_CELL=default SGE_CLUSTER_NAME=test SGE_QMASTER_PORT=$port SGE_EXECD_PORT=$((port + 1))
-export PATH=$programs:\$PATH SGE_ENTER="nsenter --net=/run/netns/$space"
+export PATH=$programs:\$PATH SGE_ENTER="$enter"
 ENV
   . "$folder/env"
   # The master reserves memory for every file that it might open.

@@ -7,9 +7,13 @@
 #
 # NODES (2) nodes of CPUS (4) processors and MEMORY (2000) MB. The controller listens on PORT (7817), node N on
 # PORT + N, so that several clusters can run at once. KILL_WAIT (10): seconds from SIGTERM to SIGKILL at a time limit.
+# ADDRESS (127.0.0.1): where the controller listens. NODE_ADDRESS, NODE_HOST, NODE_ENTER (those of the controller): the address and
+# the host name of the nodes, and a command that starts their daemons there. SETTINGS: further lines of slurm.conf.
 # The partition `main` takes all jobs, `short` those of at most 5 minutes.
 set -euo pipefail
 command=${1:?expected up, down or install} folder=${2:-/nonexistent}
+address=${ADDRESS:-127.0.0.1} node_address=${NODE_ADDRESS:-127.0.0.1} node_host=${NODE_HOST:-$(hostname)}
+read -ra node_enter <<<"${NODE_ENTER:-}"
 nodes=${NODES:-2} cpus=${CPUS:-4} memory=${MEMORY:-2000} port=${PORT:-7817} kill_wait=${KILL_WAIT:-10}
 
 . "$(dirname "${BASH_SOURCE[0]}")/daemons.sh"
@@ -24,7 +28,7 @@ configure() {
   host=$(hostname)
   cat <<CONFIG
 ClusterName=test
-SlurmctldHost=$host(127.0.0.1)
+SlurmctldHost=$host($address)
 SlurmctldPort=$port
 SlurmUser=root
 SlurmdUser=root
@@ -53,9 +57,10 @@ SlurmdTimeout=60
 EnforcePartLimits=ALL
 JobCompType=jobcomp/none
 AccountingStorageType=accounting_storage/none
-NodeName=n[1-$nodes] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + nodes))] CPUs=$cpus RealMemory=$memory
+NodeName=n[1-$nodes] NodeHostname=$node_host NodeAddr=$node_address Port=[$((port + 1))-$((port + nodes))] CPUs=$cpus RealMemory=$memory
 PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=720 DefaultTime=60 State=UP
 PartitionName=short Nodes=n[1-$nodes] MaxTime=5 DefaultTime=5 State=UP
+${SETTINGS:-}
 CONFIG
 }
 
@@ -84,7 +89,7 @@ up() {
   local n
   for n in $(seq "$nodes"); do
     mkdir -p "$folder/spool/n$n"
-    runs "$folder/run/n$n.pid" || slurmd -N "n$n"
+    runs "$folder/run/n$n.pid" || "${node_enter[@]}" slurmd -N "n$n"
   done
   waits 60 all_nodes_are_up || {
     sinfo >&2 || true

@@ -17,12 +17,15 @@ use tollgate_batch::{
 use tollgate_model::{Instant, Span};
 
 use crate::journal::now;
+use crate::usage::core_seconds;
 use crate::{
     EngineShell, LogEntry, PilotScript, ScalePlan, SiteError, SiteJournal, SiteSettings, SiteState,
 };
 
 /// The pauses after which a query is repeated if the engine is out of reach.
 const QUERY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
+/// The time within which submissions are counted.
+const HOUR: Span = Span::from_secs(3600);
 /// The maximum number of ids in one command.
 const IDS_PER_COMMAND: usize = 200;
 
@@ -151,6 +154,29 @@ impl SiteControl {
         program: &str,
     ) -> Result<Self, SiteError> {
         let journal = SiteJournal::open(state_dir, &settings.name)?;
+        Self::with_journal(settings, state_dir, program, journal)
+    }
+
+    /// Opens a site, and waits for another command that works there for at most `patience`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_within(
+        settings: SiteSettings,
+        state_dir: &Path,
+        program: &str,
+        patience: Duration,
+    ) -> Result<Self, SiteError> {
+        let journal = SiteJournal::open_within(state_dir, &settings.name, patience)?;
+        Self::with_journal(settings, state_dir, program, journal)
+    }
+
+    fn with_journal(
+        settings: SiteSettings,
+        state_dir: &Path,
+        program: &str,
+        journal: SiteJournal,
+    ) -> Result<Self, SiteError> {
         let state = journal.load()?;
         Ok(Self {
             dialect: settings.engine.dialect(program),
@@ -270,8 +296,45 @@ impl SiteControl {
     }
 
     fn plan(&self, wanted: u32) -> ScalePlan {
-        let (most, queue) = (self.settings.at_most, self.settings.queue_at_most);
-        ScalePlan::new(&self.state.pilots, wanted, most, queue)
+        let (most, queue) = (self.at_most(), self.settings.queue_at_most);
+        let plan = ScalePlan::new(&self.state.pilots, wanted, most, queue);
+        plan.with_room(self.room())
+    }
+
+    /// Returns the maximum number of pilots: that of the user, and that at which the engine took no more.
+    fn at_most(&self) -> u32 {
+        let record = self.state.keep.as_ref();
+        let learned = record.and_then(|record| record.learned((self.clock)()));
+        let learned = learned.map_or(u32::MAX, |learned| learned.pilots);
+        self.settings.at_most.min(learned)
+    }
+
+    /// Returns how many pilots may be submitted now.
+    fn room(&self) -> u32 {
+        self.room_this_hour().min(self.room_in_budget())
+    }
+
+    /// Returns how many pilots the budget of core hours has left, if each of those that wait or run uses its whole
+    /// time.
+    fn room_in_budget(&self) -> u32 {
+        let Some(hours) = self.settings.core_hours else {
+            return u32::MAX;
+        };
+        let pilot = core_seconds(self.settings.time(), self.settings.cores).max(1);
+        let live = self.state.pilots.iter().filter(|pilot| pilot.is_live());
+        let bound = pilot.saturating_mul(live.count() as u64);
+        let spent = self.state.usage.core_s.saturating_add(bound);
+        let left = hours.saturating_mul(3600).saturating_sub(spent) / pilot;
+        u32::try_from(left).unwrap_or(u32::MAX)
+    }
+
+    /// Returns how many pilots may still be submitted within the hour.
+    fn room_this_hour(&self) -> u32 {
+        let since = (self.clock)() - HOUR;
+        let submissions = self.state.submissions.iter();
+        let lately = submissions.filter(|&&at| at > since).count();
+        let lately = u32::try_from(lately).unwrap_or(u32::MAX);
+        self.settings.submit_at_most.saturating_sub(lately)
     }
 
     fn carry_out(
@@ -293,6 +356,7 @@ impl SiteControl {
                     pilot.cancelled_at = Some((self.clock)());
                 }
             }
+            self.state.looks.changed = Some((self.clock)());
             self.journal.save(&mut self.state)?;
             outcome.cancelled = cancel;
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use tollgate_batch::{EngineFault, RetryAdvice};
+use tollgate_batch::{EngineFault, RejectedArgument, RetryAdvice};
 
 use crate::ShellError;
 
@@ -37,6 +37,9 @@ pub enum SiteError {
         /// The illegal value.
         found: String,
     },
+    /// A further argument of the submit command is not passed on.
+    #[error(transparent)]
+    Argument(RejectedArgument),
     /// Another process works at the site.
     #[error("site {0}: another command is at work")]
     Busy(String),
@@ -131,6 +134,7 @@ impl SiteError {
             },
             Self::Settings { .. }
             | Self::Setting { .. }
+            | Self::Argument(_)
             | Self::NoHome
             | Self::File { .. }
             | Self::Token(_)

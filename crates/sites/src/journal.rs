@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_model::Instant;
 
-use crate::{KeepRecord, PilotRecord, SiteError};
+use crate::{KeepRecord, PilotRecord, QueueLooks, SiteError, SiteUsage};
 
 /// The file with the pilots.
 const STATE_FILE: &str = "pilots.json";
@@ -44,6 +44,15 @@ pub struct SiteState {
     pub next_number: u32,
     /// The pilots, in the order of their numbers. Those that ended long ago are left out.
     pub pilots: Vec<PilotRecord>,
+    /// The instants of the submissions of the last hour.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub submissions: Vec<Instant>,
+    /// What the pilots have used so far.
+    #[serde(default)]
+    pub usage: SiteUsage,
+    /// The looks at the queue so far.
+    #[serde(default)]
+    pub looks: QueueLooks,
     /// The last decision of `tollgate site keep`. None without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<KeepRecord>,
@@ -81,6 +90,14 @@ impl SiteJournal {
     /// # Errors
     /// An error if another command holds the lock for ten seconds, or the directory cannot be used.
     pub fn open(parent: &Path, site: &str) -> Result<Self, SiteError> {
+        Self::open_within(parent, site, LOCK_PATIENCE)
+    }
+
+    /// Opens and locks the directory of a site, and waits for another command for at most `patience`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_within(parent: &Path, site: &str, patience: Duration) -> Result<Self, SiteError> {
         let dir = parent.join(site);
         DirBuilder::new()
             .recursive(true)
@@ -99,7 +116,7 @@ impl SiteJournal {
             if error != rustix::io::Errno::WOULDBLOCK {
                 return Err(file_error(&path, "cannot be locked", error.into()));
             }
-            if began.elapsed() > LOCK_PATIENCE {
+            if began.elapsed() > patience {
                 return Err(SiteError::Busy(site.to_owned()));
             }
             thread::sleep(LOCK_PAUSE);
@@ -180,7 +197,12 @@ impl SiteJournal {
 
     /// Returns the last lines of the log, oldest first. A line that a crash cut short is left out.
     pub fn log_tail(&self, count: usize) -> Vec<LogEntry> {
-        let text = fs::read_to_string(self.dir.join(LOG_FILE)).unwrap_or_default();
+        Self::read_log(&self.dir, count)
+    }
+
+    /// Returns the last lines of the log in the directory of a site, without its lock.
+    pub fn read_log(dir: &Path, count: usize) -> Vec<LogEntry> {
+        let text = fs::read_to_string(dir.join(LOG_FILE)).unwrap_or_default();
         let mut entries: Vec<LogEntry> = text
             .lines()
             .rev()
@@ -266,7 +288,7 @@ mod tests {
             pilots: (1..90)
                 .map(|number| pilot(number, PilotPhase::Over))
                 .collect(),
-            keep: None,
+            ..SiteState::default()
         };
         state.pilots.insert(0, pilot(0, PilotPhase::Runs));
         journal.save(&mut state).expect("a writable directory");

@@ -16,8 +16,10 @@ use crate::{PilotRecord, SiteError};
 /// The first pause of a site that does not work, and the longest; each is twice the one before.
 const FIRST_PAUSE: Span = Span::from_secs(60);
 const LONGEST_PAUSE: Span = Span::from_secs(3600);
-/// A pilot that ends before this time, and that never joined the service, is a failed one.
+/// A pilot that ends before this time may never be seen while it runs.
 const SHORT_LIFE: Span = Span::from_secs(60);
+/// The time for which the number of pilots counts at which an engine took no more. Then one more is tried.
+const LEARNED_FOR: Span = Span::from_secs(3600);
 /// The number of failed pilots in a row after which a site is paused.
 const FAILED_IN_A_ROW: usize = 3;
 /// The file of the lock, below the directory of all sites. It contains the process id of its holder.
@@ -44,6 +46,21 @@ pub struct KeepRecord {
     /// The number of the last pilot that a pause was about. Only later ones count.
     #[serde(default)]
     pub judged: u32,
+    /// The number of pilots at which the engine last took no more. None if it never refused one for their
+    /// number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<LearnedLimit>,
+}
+
+/// A number of pilots at which an engine took no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearnedLimit {
+    /// The instant of the refusal.
+    pub at: Instant,
+    /// The number of pilots that waited or ran.
+    pub pilots: u32,
+    /// The engine's words.
+    pub said: String,
 }
 
 /// The lock of the one process that follows the work. It is released when that process ends.
@@ -63,7 +80,14 @@ impl KeepRecord {
             refusals: 0,
             failures: 0,
             judged: 0,
+            learned: None,
         }
+    }
+
+    /// Returns the learned limit, as long as it counts.
+    pub fn learned(&self, now: Instant) -> Option<&LearnedLimit> {
+        let learned = self.learned.as_ref();
+        learned.filter(|learned| now.since(learned.at) < LEARNED_FOR)
     }
 
     /// Returns whether the site is paused at an instant.
@@ -104,12 +128,13 @@ impl PilotRecord {
         self.is_stuck || (self.id.is_some() && !self.is_live() && self.cancelled_at.is_none())
     }
 
-    /// Returns whether the pilot never ran, or ended within a minute and never joined the service.
+    /// Returns whether the pilot never ran, or never joined the service.
     fn has_failed(&self) -> bool {
         let began = self.started_at.unwrap_or(self.offered_at);
         let seen = self.gone_at.unwrap_or(Instant::MAX);
         let ended = self.ends_at.map_or(seen, |at| at.min(seen));
-        self.is_stuck || (!self.has_joined && ended.since(began) < SHORT_LIFE)
+        let was_seen = self.was_missed || ended.since(began) < SHORT_LIFE;
+        self.is_stuck || (!self.has_joined && was_seen)
     }
 }
 
@@ -194,6 +219,16 @@ mod tests {
         assert_eq!(judge(&[ended(1, 3), ended(2, 60), ended(3, 0)]), None);
         let all = [ended(1, 600), ended(2, 3), ended(3, 3), ended(4, 3)];
         assert_eq!(judge(&all), Some(4));
+    }
+
+    #[test]
+    fn pilots_that_never_joined_have_failed_whatever_their_life() {
+        let missed = |number| PilotRecord {
+            was_missed: true,
+            ..ended(number, 300)
+        };
+        assert_eq!(judge(&[missed(1), missed(2), missed(3)]), Some(3));
+        assert_eq!(judge(&[missed(1), ended(2, 300), missed(3)]), None);
     }
 
     #[test]

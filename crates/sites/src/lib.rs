@@ -11,6 +11,8 @@
 //! | [`settings`](SiteSettings) | `sites.toml` |
 //! | [`control`](SiteControl) | what is done at one site |
 //! | [`keep`](KeepRecord) | the last decision about a site that follows the work, and its pauses |
+//! | [`pace`](QueueLooks) | when the queue is looked at |
+//! | [`usage`](SiteUsage) | what the pilots have used |
 //! | [`demand`](wanted_pilots) | from the work that waits to the wanted number |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
@@ -31,12 +33,14 @@ pub mod fuzz;
 mod journal;
 mod keep;
 pub mod local_queue;
+mod pace;
 mod pilot;
 mod plan;
 mod probe;
 mod script;
 mod settings;
 mod shell;
+mod usage;
 
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
 pub use control::{
@@ -48,12 +52,15 @@ pub use demand::{
 };
 pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState, replace_file};
-pub use keep::{KeepLock, KeepRecord};
+pub use keep::{KeepLock, KeepRecord, LearnedLimit};
+pub use pace::QueueLooks;
 pub use pilot::{PilotPhase, PilotRecord};
 pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
 pub use script::{EXECUTION_NODE_ARG, PilotScript};
 pub use settings::{SITES_FILE, SITES_VARIABLE, SiteSettings, SitesFile, state_dir, user_dir};
+pub use usage::SiteUsage;
+
 pub use shell::{
     CONFIG_VARIABLES, ENGINE_PATH_VARIABLE, EngineConfigVariable, EngineShell, ShellError,
 };

@@ -41,6 +41,13 @@ pub struct PilotRecord {
     /// Whether its worker was seen at the service.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_joined: bool,
+    /// Whether it was seen running while the service was known not to have its worker.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_missed: bool,
+    /// The instant from which the engine does not have it, although its records do not say that it ended.
+    /// None while the engine has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_since: Option<Instant>,
     /// Whether the engine had it and would never have run it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_stuck: bool,
@@ -90,6 +97,8 @@ impl PilotRecord {
             gone_at: None,
             token: None,
             has_joined: false,
+            was_missed: false,
+            missing_since: None,
             is_stuck: false,
             reason: String::new(),
         }
@@ -141,6 +150,7 @@ impl PilotRecord {
         self.started_at = report.started.or(self.started_at);
         self.ends_at = report.ends.or(self.ends_at);
         self.reason.clone_from(&report.reason);
+        self.missing_since = None;
     }
 
     /// Ends the record of a pilot that the engine does not have, for this reason.

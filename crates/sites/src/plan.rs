@@ -13,6 +13,8 @@ pub struct ScalePlan {
     pub beyond_maximum: u32,
     /// The number of wanted pilots that stay away because enough of them wait.
     pub beyond_queue: u32,
+    /// The number of wanted pilots that stay away because enough were submitted within an hour.
+    pub beyond_hour: u32,
 }
 
 impl ScalePlan {
@@ -42,6 +44,23 @@ impl ScalePlan {
             cancel: cancellations(pilots, live.saturating_sub(goal)),
             beyond_maximum: wanted - goal,
             beyond_queue: missing - submit,
+            beyond_hour: 0,
+        }
+    }
+
+    /// Returns whether nothing is to be done.
+    pub const fn is_empty(&self) -> bool {
+        self.submit == 0 && self.cancel.is_empty()
+    }
+
+    /// Returns the plan with at most `room` submissions.
+    #[must_use]
+    pub fn with_room(self, room: u32) -> Self {
+        let submit = self.submit.min(room);
+        Self {
+            beyond_hour: self.submit - submit,
+            submit,
+            ..self
         }
     }
 }
@@ -129,6 +148,14 @@ mod tests {
         let have = pilots(&[Runs, Waits, Runs, Waits, Over]);
         assert_eq!(ScalePlan::new(&have, 2, 100, None).cancel, [4, 2]);
         assert_eq!(ScalePlan::new(&have, 0, 100, None).cancel, [4, 2, 3, 1]);
+    }
+
+    #[test]
+    fn submissions_of_an_hour_are_limited() {
+        let plan = ScalePlan::new(&[], 5, 100, None).with_room(2);
+        assert_eq!((plan.submit, plan.beyond_hour), (2, 3));
+        let plan = ScalePlan::new(&[], 5, 100, None).with_room(9);
+        assert_eq!((plan.submit, plan.beyond_hour), (5, 0));
     }
 
     fn phase() -> impl Strategy<Value = PilotPhase> {

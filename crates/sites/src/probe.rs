@@ -8,7 +8,7 @@ use std::time::{Duration, Instant as WallInstant};
 use tollgate_batch::{
     BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, EngineCommand, QueueLimits, RecordAge,
 };
-use tollgate_model::Span;
+use tollgate_model::{Instant, Span};
 
 use crate::journal::now;
 use crate::script::probe_script;
@@ -16,13 +16,15 @@ use crate::{SiteControl, SiteError};
 
 /// The shortest and the longest pause between two looks at the probe.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(10)];
+/// The greatest difference of two clocks that does no harm: pilots leave some seconds before their end.
+const CLOCK_TOLERANCE: Span = Span::from_secs(5);
 /// How long the file of a probe that ended may take to appear: caches of network file systems.
 const FILE_LIMIT: Duration = Duration::from_secs(5);
 
 /// One thing that works at a site or does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeFinding {
-    /// The thing: `commands`, `limits`, `submission`, `wait`, `directory`, `program`, `service`.
+    /// The thing: `commands`, `limits`, `submission`, `wait`, `directory`, `clock`, `program`, `service`.
     pub what: &'static str,
     /// Whether it works.
     pub outcome: ProbeOutcome,
@@ -161,6 +163,7 @@ impl<'a> SiteProbe<'a> {
                     Works,
                     format!("{shared} is there on node {node}"),
                 );
+                self.judge_clock(&text, submitted, tell);
                 self.judge_node(&text, tell);
             }
             None => {
@@ -187,6 +190,32 @@ impl<'a> SiteProbe<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Reports whether the clock of the node agrees with that of this host: it ran between its submission and
+    /// now. Pilots leave at an instant that the engine names, by the clock of their node.
+    fn judge_clock(
+        &self,
+        text: &str,
+        submitted: Instant,
+        tell: &mut impl FnMut(&'static str, ProbeOutcome, String),
+    ) {
+        let seconds = field(text, "clock").and_then(|seconds| seconds.parse().ok());
+        let Some(node) = seconds.map(Instant::from_secs) else {
+            return tell(
+                "clock",
+                ProbeOutcome::Unknown,
+                "the node gives no time".to_owned(),
+            );
+        };
+        match clock_error(node, submitted, now()) {
+            None => tell(
+                "clock",
+                ProbeOutcome::Works,
+                "that of the node agrees".to_owned(),
+            ),
+            Some(error) => tell("clock", ProbeOutcome::Fails, error),
+        }
     }
 
     /// Reports what the probe's own command printed on the node.
@@ -223,9 +252,17 @@ impl<'a> SiteProbe<'a> {
         }
     }
 
-    /// Returns whether the pilot is within the limits of a queue.
+    /// Returns whether the pilot is within the limits of its queue: the one that its arguments name, else the
+    /// default one, else any.
     fn judge(&self, queues: &[QueueLimits]) -> ProbeOutcome {
         let settings = self.control.settings();
+        let named = settings.arguments().ok().and_then(|found| found.queue);
+        let is_own = |queue: &&QueueLimits| match &named {
+            Some(name) => queue.name == *name,
+            None => queue.is_default,
+        };
+        let own: Vec<QueueLimits> = queues.iter().filter(is_own).cloned().collect();
+        let queues = if own.is_empty() { queues } else { &own };
         let fits = |queue: &QueueLimits| {
             queue.max_time.is_none_or(|most| settings.time() <= most)
                 && queue.max_cores.is_none_or(|most| settings.cores <= most)
@@ -335,6 +372,20 @@ impl<'a> SiteProbe<'a> {
     }
 }
 
+/// Returns by how much the clock of a node is wrong that ran between two instants of this host. None if it is
+/// right, as far as that can be known.
+fn clock_error(node: Instant, from: Instant, to: Instant) -> Option<String> {
+    let (ahead, behind) = (node.since(to), from.since(node));
+    let (by, way) = match ahead > behind {
+        true => (ahead, "ahead of"),
+        false => (behind, "behind"),
+    };
+    let minutes = by.as_secs_f64() / 60.0;
+    (by > CLOCK_TOLERANCE).then(|| {
+        format!("that of the node is {minutes:.1} min {way} that of this host: pilots would leave at a wrong time")
+    })
+}
+
 /// Returns the rest of the first line that begins with a word.
 fn field<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let mut lines = text.lines();
@@ -366,4 +417,22 @@ fn describe(queues: &[QueueLimits]) -> String {
     };
     let queues: Vec<String> = queues.iter().map(one).collect();
     queues.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clock_that_ran_between_submission_and_end_is_right() {
+        let at = Instant::from_secs;
+        let error = |node| clock_error(at(node), at(1000), at(1100));
+        for node in [995, 1000, 1050, 1100, 1105] {
+            assert_eq!(error(node), None, "{node}");
+        }
+        let ahead = error(2000).unwrap();
+        assert!(ahead.contains("15.0 min ahead of"), "{ahead}");
+        let behind = error(400).unwrap();
+        assert!(behind.contains("10.0 min behind"), "{behind}");
+    }
 }

@@ -32,9 +32,14 @@ impl PilotScript<'_> {
     /// engines signal only the first process of a job.
     pub fn text(&self) -> String {
         let mut text = prologue(self.site, &self.worker_name());
+        text.push_str(&preparations(self.site));
+        let changed = match (self.service.body, has_preparations(self.site)) {
+            (PilotBody::Worker, true) => " --env-since \"$dir/env\"",
+            (PilotBody::Worker, false) | (PilotBody::ExecutionDaemon, _) => "",
+        };
         let _ = writeln!(
             text,
-            "exec {} --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null",
+            "exec {}{changed} --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null",
             shell::line(&self.body_words())
         );
         text
@@ -86,6 +91,10 @@ impl PilotScript<'_> {
             option("--fingerprint", fingerprint);
         }
         option("--nodes", &site.cores.to_string());
+        if let Some(memory) = site.memory_mib {
+            option("--memory", &format!("{memory}M"));
+        }
+        words.push("--discard".to_owned());
         words.extend(site.worker_args.iter().cloned());
         words
     }
@@ -95,11 +104,12 @@ impl PilotScript<'_> {
 /// the file in one step.
 pub(crate) fn probe_script(site: &SiteSettings, words: &[String], file: &str) -> String {
     let mut text = prologue(site, "probe");
+    text.push_str(&preparations(site));
     let file = shell::quote(file);
     let _ = writeln!(
         text,
         "{} >\"$dir/probe\" 2>&1 </dev/null; code=$?\n\
-         {{ echo \"node $(uname -n)\"; cat \"$dir/probe\"; echo \"exit $code\"; }} >{file}.new && mv {file}.new {file}\n\
+         {{ echo \"node $(uname -n)\"; echo \"clock $(date +%s)\"; cat \"$dir/probe\"; echo \"exit $code\"; }} >{file}.new && mv {file}.new {file}\n\
          rm -rf \"$dir\"",
         shell::line(words)
     );
@@ -121,6 +131,32 @@ fn prologue(site: &SiteSettings, name: &str) -> String {
          mkdir -p \"$dir\" || exit 1\n",
         site.key
     )
+}
+
+fn has_preparations(site: &SiteSettings) -> bool {
+    !site.env.is_empty() || !site.setup.is_empty()
+}
+
+/// Returns the lines that set the user's variables and prepare what the tasks need. Modules of many a site use
+/// variables that are not set.
+fn preparations(site: &SiteSettings) -> String {
+    let mut text = String::new();
+    if has_preparations(site) {
+        // Tasks get what differs from this.
+        text.push_str("env -0 >\"$dir/env\"\n");
+    }
+    for (name, value) in &site.env {
+        let _ = writeln!(text, "export {name}={}", shell::quote(value));
+    }
+    if !site.setup.is_empty() {
+        text.push_str("set +u\n");
+        for line in &site.setup {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push_str("set -u\n");
+    }
+    text
 }
 
 /// Returns the end of the pilot for its worker. Slurm and Grid Engine tell a job when it ends;
@@ -164,7 +200,29 @@ mod tests {
              mkdir -p \"$dir\" || exit 1\n\
              exec /opt/tollgate worker --pilot --until auto --idle 300s --site west --name west.3 \
              --connect https://here:8443 --token-file '/home/a b/token' --fingerprint sha256:00 \
-             --nodes 1 --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null\n"
+             --nodes 1 --discard --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null\n"
+        );
+    }
+
+    #[test]
+    fn pilot_begins_with_the_variables_and_the_lines_of_the_user() {
+        let mut site = SiteSettings::new("west", EngineKind::Slurm, "7f3a", "/opt/tollgate");
+        site.memory_mib = Some(2000);
+        site.setup = vec!["module load gcc".to_owned()];
+        site.env = [("OMP_NUM_THREADS", "1"), ("NOTE", "it's")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+        let text = script(&site);
+        let (_, rest) = text.split_once("|| exit 1\n").expect("a prologue");
+        let (lines, worker) = rest.split_once("exec ").expect("a worker");
+        assert_eq!(
+            lines,
+            "env -0 >\"$dir/env\"\nexport NOTE='it'\\''s'\nexport OMP_NUM_THREADS=1\nset +u\nmodule load gcc\nset -u\n"
+        );
+        assert!(worker.contains("--memory 2000M"), "{worker}");
+        assert!(
+            worker.contains(" --env-since \"$dir/env\" --data"),
+            "{worker}"
         );
     }
 

@@ -1,12 +1,13 @@
 //! `sites.toml`: the sites of a user.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_batch::EngineKind;
+use tollgate_batch::{EngineKind, PassedArguments};
 use tollgate_model::{Bytes, Span};
 
 use crate::SiteError;
@@ -18,6 +19,11 @@ const DEFAULT_AT_MOST: u32 = 100;
 const DEFAULT_TIME_S: u64 = 3600;
 /// The time without jobs after which a pilot leaves, in seconds.
 const DEFAULT_IDLE_S: u64 = 300;
+/// The longest time between two looks at the queue, unless the user sets another, in seconds.
+const DEFAULT_ASK_S: u64 = 60;
+/// The maximum number of pilots that are submitted within an hour, unless the user sets another: two for each
+/// of the default maximum. It stops what no other rule has thought of.
+const DEFAULT_HOURLY: u32 = 200;
 /// The maximum length of a site's name. Names of jobs contain it.
 const MAX_NAME: usize = 32;
 /// The file of the sites.
@@ -62,6 +68,15 @@ pub struct SiteSettings {
     /// The maximum number of pilots that wait or run.
     #[serde(default = "default_at_most")]
     pub at_most: u32,
+    /// The maximum number of pilots that are submitted within an hour.
+    #[serde(default = "default_hourly")]
+    pub submit_at_most: u32,
+    /// The maximum of core hours that all pilots of the site may use together. None if there is no maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_hours: Option<u64>,
+    /// The longest time between two looks at the queue when nothing happens, in seconds.
+    #[serde(default = "default_ask")]
+    pub ask_s: u64,
     /// The maximum number of pilots that wait. None if there is no maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_at_most: Option<u32>,
@@ -79,6 +94,12 @@ pub struct SiteSettings {
     /// Directory on the nodes in which each pilot makes one of its own. None takes `TMPDIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
+    /// Lines of shell that run before the pilot, as `module load`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// Environment variables of the pilot and its tasks, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
     /// Further arguments of the engine's submit command, passed on as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
@@ -111,6 +132,14 @@ const fn default_at_most() -> u32 {
     DEFAULT_AT_MOST
 }
 
+const fn default_ask() -> u64 {
+    DEFAULT_ASK_S
+}
+
+const fn default_hourly() -> u32 {
+    DEFAULT_HOURLY
+}
+
 impl SiteSettings {
     /// Returns a site with one core, an hour, and the defaults of everything else.
     pub fn new(name: &str, engine: EngineKind, key: &str, program: &str) -> Self {
@@ -125,14 +154,33 @@ impl SiteSettings {
             time_s: DEFAULT_TIME_S,
             idle_s: DEFAULT_IDLE_S,
             at_most: DEFAULT_AT_MOST,
+            submit_at_most: DEFAULT_HOURLY,
+            core_hours: None,
+            ask_s: DEFAULT_ASK_S,
             queue_at_most: None,
             connect: None,
             agent: None,
             program: program.to_owned(),
             dir: None,
+            setup: Vec::new(),
+            env: BTreeMap::new(),
             args: Vec::new(),
             worker_args: Vec::new(),
         }
+    }
+
+    /// Returns the longest time between two looks at the queue when nothing happens.
+    pub fn longest_pause(&self) -> Span {
+        Span::from_secs(i64::try_from(self.ask_s).unwrap_or(i64::MAX))
+    }
+
+    /// Returns what the further arguments of the submit command mean.
+    ///
+    /// # Errors
+    /// The first argument that is not passed on.
+    pub fn arguments(&self) -> Result<PassedArguments, SiteError> {
+        let read = PassedArguments::read(self.engine, &self.args);
+        read.map_err(SiteError::Argument)
     }
 
     /// Returns the time limit of a pilot.
@@ -184,6 +232,13 @@ impl SiteSettings {
         if self.memory_mib == Some(0) {
             return wrong("memory_mib", "at least 1", &0);
         }
+        if self.submit_at_most == 0 {
+            return wrong("submit_at_most", "at least 1", &0);
+        }
+        if let Some(name) = self.env.keys().find(|name| !is_variable(name)) {
+            return wrong("env", "names of letters, digits and `_`", name);
+        }
+        self.arguments()?;
         if self.idle_s == 0 {
             return wrong("idle_s", "at least 1", &self.idle_s);
         }
@@ -201,6 +256,7 @@ impl SiteSettings {
         let lines = [&self.program].into_iter();
         let lines = lines.chain(&self.via).chain(&self.connect).chain(&self.dir);
         let lines = lines.chain(&self.agent);
+        let lines = lines.chain(&self.setup).chain(self.env.values());
         for text in lines.chain(&self.args).chain(&self.worker_args) {
             // A line of a script that is read as an option must never be a user's.
             if text.chars().any(char::is_control) {
@@ -209,6 +265,13 @@ impl SiteSettings {
         }
         Ok(())
     }
+}
+
+/// Returns whether a shell takes a text as the name of a variable.
+fn is_variable(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let starts_well = !name.starts_with(|letter: char| letter.is_ascii_digit());
+    !name.is_empty() && starts_well && name.bytes().all(is_letter)
 }
 
 /// The sites of a user, as `sites.toml` has them.

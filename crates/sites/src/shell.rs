@@ -42,6 +42,12 @@ const SSH: [&str; 10] = [
     "ServerAliveCountMax=3",
 ];
 
+/// The line that another host prints before the answer of a command, on both outputs: what is before it, the
+/// user's shell has printed when it started.
+const MARKER: &str = "tollgate-answer";
+/// The command of a shell that prints the line and becomes the command behind it.
+const MARKED: &str = "echo tollgate-answer; echo tollgate-answer >&2; exec \"$0\" \"$@\"";
+
 /// A way to run the commands of an engine: on this host, or over the system's `ssh`.
 #[derive(Clone, Debug)]
 pub struct EngineShell {
@@ -144,7 +150,10 @@ impl EngineShell {
     pub fn describe(&self, command: &EngineCommand) -> String {
         match &self.via {
             None => command.shell_line(),
-            Some(_) => tollgate_batch::shell::line(&self.words(command)),
+            Some(host) => {
+                let words = ssh_words(host, command.shell_line());
+                tollgate_batch::shell::line(&words)
+            }
         }
     }
 
@@ -194,10 +203,16 @@ impl EngineShell {
             let bytes = pipe.and_then(|pipe| pipe.recv_timeout(OUTPUT_LIMIT).ok());
             String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
         };
+        let (output, errors) = (text(output), text(errors));
+        let is_marked = self.via.is_some();
+        let answer = |text: String| match is_marked {
+            true => behind_marker(text),
+            false => text,
+        };
         Ok(CommandAnswer {
             exit: exit_code(status),
-            output: text(output),
-            errors: text(errors),
+            output: answer(output),
+            errors: answer(errors),
         })
     }
 
@@ -205,9 +220,9 @@ impl EngineShell {
         match &self.via {
             None => command.words.clone(),
             Some(host) => {
-                let ssh = SSH.into_iter().map(str::to_owned);
-                ssh.chain(["--".to_owned(), host.clone(), command.shell_line()])
-                    .collect()
+                let marked = ["sh", "-c", MARKED].map(str::to_owned);
+                let words: Vec<String> = marked.into_iter().chain(command.words.clone()).collect();
+                ssh_words(host, tollgate_batch::shell::line(&words))
             }
         }
     }
@@ -236,6 +251,25 @@ impl EngineShell {
             pause = (pause * 2).min(longest);
         }
     }
+}
+
+/// Returns the words that run a line of shell on another host.
+fn ssh_words(host: &str, line: String) -> Vec<String> {
+    let ssh = SSH.into_iter().map(str::to_owned);
+    ssh.chain(["--".to_owned(), host.to_owned(), line])
+        .collect()
+}
+
+/// Returns the text behind the marker; all of it if there is none, as the error of a connection that failed.
+fn behind_marker(text: String) -> String {
+    let mut rest = text.as_str();
+    while let Some((line, behind)) = rest.split_once('\n') {
+        if line.trim_end() == MARKER {
+            return behind.to_owned();
+        }
+        rest = behind;
+    }
+    text
 }
 
 /// Reads a pipe to its end in a thread of its own.
@@ -288,6 +322,18 @@ mod tests {
             error.to_string().contains("no answer within 0.1 s"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_a_shell_prints_at_its_start_is_no_part_of_an_answer() {
+        let answer = |text: &str| behind_marker(text.to_owned());
+        assert_eq!(
+            answer("welcome\nlast login\ntollgate-answer\n1|a\n"),
+            "1|a\n"
+        );
+        assert_eq!(answer("tollgate-answer\n"), "");
+        let refused = "ssh: connect to host north port 22: Connection refused\n";
+        assert_eq!(answer(refused), refused);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tollgate_client::types::JobDetails;
 use tollgate_model::Instant;
 
 use super::format;
+use super::site::pilot_end;
 
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
@@ -27,8 +28,12 @@ pub(super) fn render(out: &mut impl Write, job: &JobDetails, now: &Zoned) -> io:
             }
         }
     }
-    match &job.host {
-        Some(host) => writeln!(out, "  {:<9} {host}", "host"),
+    let Some(host) = &job.host else {
+        return Ok(());
+    };
+    writeln!(out, "  {:<9} {host}", "host")?;
+    match pilot_end(host).filter(|_| job.state != "running") {
+        Some(end) => writeln!(out, "  {:<9} {end}", "pilot"),
         None => Ok(()),
     }
 }

@@ -9,6 +9,9 @@
 //! | [`service_work`] | the work of the service, by which `keep` decides |
 //! | [`explain`] | `tollgate explain site` |
 //! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
+//! | [`pilot_end`] | how a pilot ended, for its jobs |
+//! | [`reach`] | whether pilots reach the service |
+//! | [`report`] | `tollgate site report` |
 //! | [`status`] | `tollgate site status` |
 
 mod add;
@@ -16,6 +19,9 @@ pub(crate) mod agent;
 mod check;
 mod explain;
 mod keep;
+mod pilot_end;
+mod reach;
+mod report;
 mod scale;
 mod service_work;
 mod status;
@@ -38,7 +44,9 @@ pub(super) use add::random_hex;
 pub(crate) use add::random_key;
 pub(crate) use check::{NODE_PROBE_ARG, probe_node};
 pub(super) use explain::{SiteExplanation, explain};
-pub(super) use status::{SiteListing, SiteReport};
+pub(super) use pilot_end::pilot_end;
+pub(super) use reach::reach;
+pub(super) use status::{SiteListing, SiteReport, note_joined};
 
 use super::endpoint::ServiceAddressArgs;
 use super::serve::current_program;
@@ -69,6 +77,7 @@ enum SiteCommand {
     Scale(scale::SiteScaleArgs),
     Keep(keep::SiteKeepArgs),
     Status(status::SiteStatusArgs),
+    Report(report::SiteReportArgs),
 }
 
 /// `tollgate site`.
@@ -81,6 +90,7 @@ pub(crate) fn run(args: &SiteArgs) -> Result<(), CliFailure> {
         SiteCommand::Scale(args) => scale::run(args),
         SiteCommand::Keep(args) => keep::run(args),
         SiteCommand::Status(args) => status::run(args),
+        SiteCommand::Report(args) => report::run(args),
     }
 }
 
@@ -196,6 +206,7 @@ impl CliError for SiteError {
             | Self::NoSites
             | Self::Exists(_)
             | Self::Setting { .. }
+            | Self::Argument(_)
             | Self::NoHome => ExitKind::Usage,
             Self::Busy(_)
             | Self::Kept(_)

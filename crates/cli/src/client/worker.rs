@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 
 use clap::Arg;
@@ -93,6 +94,7 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
         departure,
         engine: LocalEngineConfig {
             nodes: args.nodes,
+            memory: args.pilot.memory(),
             devices: args.gres.clone().unwrap_or_default(),
             log,
             starter,
@@ -105,6 +107,12 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
         "the worker starts"
     );
     daemon::run(&folder, settings)?;
+    if args.pilot.discard {
+        // The scheduler of a pilot may give each job a directory of its own, and remove it at the same time.
+        if let Err(error) = fs::remove_dir_all(&place) {
+            tracing::warn!(%error, "the directory cannot be removed");
+        }
+    }
     Ok(())
 }
 

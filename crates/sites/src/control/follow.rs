@@ -1,15 +1,17 @@
 //! A site whose number of pilots follows the work that waits.
 
+use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_model::{Instant, Span};
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
 use crate::keep::pause_length;
 use crate::{
-    KeepRecord, PilotPhase, PilotRecord, RunningPilot, ScalePlan, SiteDemand, SiteError, SiteSupply,
+    KeepRecord, LearnedLimit, PilotPhase, PilotRecord, RunningPilot, ScalePlan, SiteDemand,
+    SiteError, SiteSupply,
 };
 
-/// The time after its start in which a pilot is expected to join the service.
-const JOINING: Span = Span::from_secs(120);
+/// The time after its start in which a pilot is expected to join the service. Later it leaves by itself.
+const JOINING: Span = Span::from_secs(60);
 
 /// The worker of a pilot, as the service sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,19 +56,50 @@ impl SiteControl {
     /// # Errors
     /// An error if the engine cannot be asked, or a file of the site cannot be used.
     pub fn look(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
-        if let Err(error) = self.refresh() {
+        if self.is_look_due(seat)
+            && let Err(error) = self.refresh()
+        {
             self.pause_after(&error)?;
             return Err(error);
         }
         self.judge(seat)
     }
 
-    /// Notes which pilots joined the service, and pauses the site if the last ones all failed.
-    fn judge(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
+    /// Returns whether the queue is to be looked at again. Notes how many pilots the service has.
+    fn is_look_due(&mut self, seat: &WorkerSeats<'_>) -> bool {
+        let site = &self.settings.name;
+        let taking = self.state.pilots.iter().filter(|pilot| {
+            let seat = seat(&worker_name(site, pilot));
+            seat.is_some_and(|seat| seat.takes_tasks)
+        });
+        let workers = u32::try_from(taking.count()).unwrap_or(u32::MAX);
+        let longest = self.settings.longest_pause();
+        let is_due = self.state.looks.is_due((self.clock)(), longest, workers);
+        self.state.looks.workers = workers;
+        is_due
+    }
+
+    /// Notes which pilots joined the service, and which run without having done so.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used.
+    pub fn note_joined(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
         let site = &self.settings.name;
         for pilot in &mut self.state.pilots {
             pilot.has_joined |= seat(&worker_name(site, pilot)).is_some();
+            pilot.was_missed |= pilot.phase == PilotPhase::Runs && !pilot.has_joined;
         }
+        let pilots = self.state.pilots.iter();
+        let running = pilots.filter(|pilot| pilot.phase == PilotPhase::Runs);
+        let seats = running.map(|pilot| seat(&worker_name(site, pilot)));
+        let cores = self.settings.cores;
+        self.state.usage.sample((self.clock)(), cores, seats);
+        self.journal.save(&mut self.state)
+    }
+
+    /// Notes which pilots joined the service, and pauses the site if the last ones all failed.
+    fn judge(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
+        self.note_joined(seat)?;
         let mut record = self.record();
         let hole = record.judge(&self.state.pilots);
         if let Some(latest) = hole {
@@ -78,7 +111,7 @@ impl SiteControl {
             self.change_record(|record| record.failures = before.saturating_add(1));
             self.pause(
                 before,
-                "the last 3 pilots ended within a minute and ran nothing",
+                "the last 3 pilots ended and never joined the service: `site check` says whether the nodes reach it",
             )?;
         }
         self.journal.save(&mut self.state)
@@ -111,7 +144,7 @@ impl SiteControl {
         SiteSupply {
             cores: settings.cores,
             time: settings.time(),
-            at_most: settings.at_most,
+            at_most: self.at_most(),
             queue_at_most: limits.min(),
             base: 0,
             running: running
@@ -132,7 +165,8 @@ impl SiteControl {
         seat: &WorkerSeats<'_>,
     ) -> Option<RunningPilot> {
         let began = pilot.started_at.unwrap_or(now);
-        let is_joining = now.since(began) < JOINING;
+        let has_failures = self.record().failures > 0;
+        let is_joining = now.since(began) < JOINING && !has_failures;
         let idle_cores = match seat(&worker_name(&self.settings.name, pilot)) {
             Some(seat) => seat.takes_tasks.then_some(seat.idle_cores)?,
             None => is_joining.then_some(self.settings.cores)?,
@@ -146,11 +180,12 @@ impl SiteControl {
     /// Returns the plan for a demand, from the pilots as they were last seen. Asks and changes
     /// nothing.
     pub fn follow_plan(&self, demand: &SiteDemand) -> ScalePlan {
-        let (most, queue) = (self.settings.at_most, self.settings.queue_at_most);
-        match demand.pending {
-            Some(pending) => ScalePlan::for_pending(&self.state.pilots, pending, most, queue),
-            None => ScalePlan::default(),
-        }
+        let (most, queue) = (self.at_most(), self.settings.queue_at_most);
+        let Some(pending) = demand.pending else {
+            return ScalePlan::default();
+        };
+        let plan = ScalePlan::for_pending(&self.state.pilots, pending, most, queue);
+        plan.with_room(self.room())
     }
 
     /// Makes the number of pilots that wait the wanted one, whichever run, and writes down why. A site
@@ -165,11 +200,20 @@ impl SiteControl {
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
+        let mut plan = self.follow_plan(demand);
+        if !plan.is_empty() && self.state.looks.last != Some((self.clock)()) {
+            // The last look may be a while ago.
+            if let Err(error) = self.refresh() {
+                self.pause_after(&error)?;
+                return Err(error);
+            }
+            plan = self.follow_plan(demand);
+        }
         let mut outcome = ScaleOutcome {
             submitted: Vec::new(),
             cancelled: Vec::new(),
             stopped: None,
-            plan: self.follow_plan(demand),
+            plan,
         };
         let Some(pending) = demand.pending else {
             // The reason of the pause is written down already.
@@ -182,7 +226,11 @@ impl SiteControl {
             1 => "1 pilot wanted in the queue".to_owned(),
             more => format!("{more} pilots wanted in the queue"),
         };
-        let text = format!("{number}: {}", demand.reason);
+        let text = format!(
+            "{number}: {}{}",
+            demand.reason,
+            self.limit_words(&outcome.plan)
+        );
         let key = demand.reason.key();
         let is_new = self.record().key != key;
         if is_new || outcome.plan.submit > 0 || !outcome.plan.cancel.is_empty() {
@@ -201,11 +249,60 @@ impl SiteControl {
         match &outcome.stopped {
             // The service may be starting again: the next round tries again.
             Some(error @ SiteError::Token(_)) => self.note_undecided(&error.to_string())?,
+            Some(error) if self.learn_limit(error)? => {}
             Some(error) => self.pause_after(error)?,
             None => self.change_record(|record| record.refusals = 0),
         }
         self.journal.save(&mut self.state)?;
         Ok(outcome)
+    }
+
+    /// Returns what keeps pilots away besides the settings, as the end of a sentence.
+    fn limit_words(&self, plan: &ScalePlan) -> String {
+        let record = self.record();
+        let learned = record.learned((self.clock)());
+        match learned.filter(|_| plan.beyond_maximum > 0) {
+            _ if plan.beyond_hour > 0 => format!(
+                "; no more for now: `--submit-at-most` is {} an hour{}",
+                self.settings.submit_at_most,
+                match self.settings.core_hours {
+                    Some(hours) => format!(", `--core-hours` {hours} in all"),
+                    None => String::new(),
+                }
+            ),
+            Some(learned) => format!(
+                "; the engine took no more than {}: {}",
+                learned.pilots, learned.said
+            ),
+            None => String::new(),
+        }
+    }
+
+    /// Learns how many pilots the engine takes if it refused one more for their number. Returns whether it did.
+    fn learn_limit(&mut self, error: &SiteError) -> Result<bool, SiteError> {
+        let SiteError::Engine {
+            fault:
+                EngineFault::Refused {
+                    retry: RetryAdvice::Later,
+                    said,
+                },
+            ..
+        } = error
+        else {
+            return Ok(false);
+        };
+        let live = self.state.pilots.iter().filter(|pilot| pilot.is_live());
+        let pilots = u32::try_from(live.count()).unwrap_or(u32::MAX);
+        self.journal.log(format!(
+            "the engine takes no more than {pilots} pilots for now: {said}"
+        ))?;
+        let learned = LearnedLimit {
+            at: (self.clock)(),
+            pilots,
+            said: said.clone(),
+        };
+        self.change_record(|record| record.learned = Some(learned));
+        Ok(true)
     }
 
     /// Asks the engine for all pilots, then makes the number of those that wait or run the wanted one,
@@ -228,8 +325,9 @@ impl SiteControl {
         if let Some(seat) = seat {
             self.judge(seat)?;
         }
-        let (most, queue) = (self.settings.at_most, self.settings.queue_at_most);
-        let mut plan = ScalePlan::keeping_running(&self.state.pilots, wanted, most, queue);
+        let (most, queue) = (self.at_most(), self.settings.queue_at_most);
+        let plan = ScalePlan::keeping_running(&self.state.pilots, wanted, most, queue);
+        let mut plan = plan.with_room(self.room());
         if self.is_paused() {
             plan.submit = 0;
         }
@@ -242,6 +340,7 @@ impl SiteControl {
         outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
         match &outcome.stopped {
             Some(SiteError::Token(_)) => {}
+            Some(error) if self.learn_limit(error)? => {}
             Some(error) => self.pause_after(error)?,
             None if self.is_paused() => {}
             None => self.change_record(|record| record.refusals = 0),

@@ -4,10 +4,12 @@ use tollgate_batch::{BatchJobId, BatchJobPhase, BatchJobReport, RecordAge};
 use tollgate_model::Span;
 
 use super::SiteControl;
-use crate::{PilotRecord, SiteError};
+use crate::{PilotPhase, PilotRecord, SiteError};
 
 /// The maximum number of ended pilots whose record is asked for at a time.
 const MAX_RECORD_QUERIES: usize = 20;
+/// The time after which the records of an engine have a job that ended.
+const RECORD_DELAY: Span = Span::from_secs(120);
 /// The time after which a pilot that was cancelled and still lives is cancelled again.
 const CANCEL_AGAIN: Span = Span::from_secs(60);
 
@@ -19,6 +21,22 @@ impl SiteControl {
     /// An error if the engine cannot be asked or answers in words that are not understood. Nothing
     /// is changed then.
     pub fn refresh(&mut self) -> Result<(), SiteError> {
+        let before = self.phases();
+        self.refresh_pilots()?;
+        let now = (self.clock)();
+        self.state.looks.last = Some(now);
+        if self.phases() != before {
+            self.state.looks.changed = Some(now);
+        }
+        self.journal.save(&mut self.state)
+    }
+
+    fn phases(&self) -> Vec<(u32, PilotPhase)> {
+        let pilots = self.state.pilots.iter();
+        pilots.map(|pilot| (pilot.number, pilot.phase)).collect()
+    }
+
+    fn refresh_pilots(&mut self) -> Result<(), SiteError> {
         let states = self.dialect.states();
         let reports = self.ask(&states, |dialect, answer| dialect.parse_states(answer))?;
         let mut own: Vec<(u32, BatchJobReport)> = reports
@@ -38,7 +56,10 @@ impl SiteControl {
             .iter_mut()
             .filter(|pilot| !pilot.is_live())
         {
-            pilot.gone_at.get_or_insert(now);
+            if pilot.gone_at.is_none() {
+                pilot.gone_at = Some(now);
+                self.state.usage.count_end(pilot, self.settings.cores);
+            }
         }
         let again = (self.clock)() - CANCEL_AGAIN;
         let lingering = self.state.pilots.iter().filter(|pilot| {
@@ -46,8 +67,7 @@ impl SiteControl {
             is_old && pilot.is_live()
         });
         unwanted.extend(lingering.filter_map(|pilot| pilot.id));
-        self.cancel_ids(&unwanted)?;
-        self.journal.save(&mut self.state)
+        self.cancel_ids(&unwanted)
     }
 
     /// Takes on the reports of one pilot, and returns the ids of jobs to cancel: of stuck ones and
@@ -133,11 +153,26 @@ impl SiteControl {
         for (at, pilot) in missing.into_iter().enumerate() {
             let record = match at < MAX_RECORD_QUERIES {
                 true => self.ended_record(&pilot),
-                false => None,
+                false => EndedRecord::None,
             };
-            if record.is_none() && pilot.may_still_appear((self.clock)()) {
+            let is_over = match &record {
+                EndedRecord::Over(_) => true,
+                EndedRecord::Unknown => !self.is_awaited(pilot.number),
+                EndedRecord::None => !pilot.may_still_appear((self.clock)()),
+                EndedRecord::Alive(_) => false,
+            };
+            if let EndedRecord::Alive(record) = &record
+                && let Some(pilot) = self.state.pilot(pilot.number)
+            {
+                pilot.update(record);
+            }
+            if !is_over {
                 continue;
             }
+            let record = match record {
+                EndedRecord::Over(record) => Some(record),
+                EndedRecord::Unknown | EndedRecord::None | EndedRecord::Alive(_) => None,
+            };
             let is_known = pilot.id.is_some() || record.is_some();
             if let Some(pilot) = self.state.pilot(pilot.number) {
                 match (record, is_known) {
@@ -150,22 +185,60 @@ impl SiteControl {
                 true => "ended",
                 false => "was never submitted",
             };
-            self.journal.log(format!("pilot {} {what}", pilot.number))?;
+            let ended = self.state.pilot(pilot.number);
+            let why = match ended.map(|pilot| pilot.reason.clone()) {
+                Some(reason) if is_known && !reason.is_empty() => format!(": {reason}"),
+                Some(_) | None => String::new(),
+            };
+            self.journal
+                .log(format!("pilot {} {what}{why}", pilot.number))?;
             self.drop_token(pilot.number);
         }
         Ok(())
     }
 
-    /// Returns the engine's record of a pilot that ended. None if there is none, or the engine keeps
-    /// no records that are understood: they are only for information.
-    fn ended_record(&self, pilot: &PilotRecord) -> Option<BatchJobReport> {
-        let command = self.dialect.by_name(&pilot.job, RecordAge::Ended);
-        let answer = self.run(&command).ok()?;
-        let found = self
-            .dialect
-            .parse_by_name(&pilot.job, RecordAge::Ended, &answer);
-        let mut found = found.ok()?.into_iter();
-        let record = found.find(|report| pilot.id.is_none_or(|id| id == report.id))?;
-        (record.phase == BatchJobPhase::Over).then_some(record)
+    /// Returns whether the record of a pilot, which the engine no longer has, may still be written. Counts the
+    /// time from the first look at which the engine did not have it. A pilot that was cancelled is not waited
+    /// for.
+    fn is_awaited(&mut self, number: u32) -> bool {
+        let now = (self.clock)();
+        let Some(pilot) = self.state.pilot(number) else {
+            return false;
+        };
+        let since = *pilot.missing_since.get_or_insert(now);
+        let may_appear = pilot.may_still_appear(now);
+        let may_be_recorded = pilot.id.is_some() && now.since(since) < RECORD_DELAY;
+        pilot.cancelled_at.is_none() && (may_appear || may_be_recorded)
     }
+
+    /// Returns what the engine's records say about a pilot that the engine did not report.
+    fn ended_record(&self, pilot: &PilotRecord) -> EndedRecord {
+        let command = self.dialect.by_name(&pilot.job, RecordAge::Ended);
+        let Ok(answer) = self.run(&command) else {
+            return EndedRecord::None;
+        };
+        let found = self.dialect.parse_records(&pilot.job, &answer);
+        let Ok(Some(found)) = found else {
+            return EndedRecord::None;
+        };
+        let mut found = found.into_iter();
+        let record = found.find(|report| pilot.id.is_none_or(|id| id == report.id));
+        match record {
+            Some(record) if record.phase == BatchJobPhase::Over => EndedRecord::Over(record),
+            Some(record) => EndedRecord::Alive(record),
+            None => EndedRecord::Unknown,
+        }
+    }
+}
+
+/// What the engine's records say about a pilot that is not in its queue.
+enum EndedRecord {
+    /// The pilot ended.
+    Over(BatchJobReport),
+    /// The pilot waits or runs: the queue was looked at in the wrong place.
+    Alive(BatchJobReport),
+    /// The records do not have the pilot, or not yet.
+    Unknown,
+    /// The engine keeps no records, or none that are understood.
+    None,
 }

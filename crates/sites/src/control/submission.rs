@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tollgate_batch::EngineCommand;
 use tollgate_model::Span;
 
-use super::{ServiceAddress, SiteControl, TokenIssuer};
+use super::{HOUR, ServiceAddress, SiteControl, TokenIssuer};
 use crate::journal::replace_file;
 use crate::{PilotPhase, PilotRecord, ShellError, SiteError};
 
@@ -38,6 +38,7 @@ impl SiteControl {
         pilot.token = token;
         self.state.pilots.push(pilot);
         self.state.next_number = number.saturating_add(1);
+        self.count_submission();
         self.journal.save(&mut self.state)?;
         let command = self.dialect.submit(&job);
         let submitted = self.run(&command).and_then(|answer| {
@@ -74,6 +75,15 @@ impl SiteControl {
                 }
             }
         }
+    }
+
+    /// Counts a submission towards those of the hour.
+    fn count_submission(&mut self) {
+        let now = (self.clock)();
+        let since = now - HOUR;
+        self.state.submissions.retain(|&at| at > since);
+        self.state.submissions.push(now);
+        self.state.looks.changed = Some(now);
     }
 
     fn update(
@@ -130,8 +140,6 @@ impl SiteControl {
         Ok(dir.to_owned())
     }
 
-    /// Removes the token of a pilot that is over. A token on another host stays; it is used up or
-    /// expires.
     /// Revokes the tokens of pilots that are gone, and with each the key that its worker got. If the
     /// service does not answer, the next call does it.
     pub(super) fn revoke_tokens(&mut self, tokens: &mut dyn TokenIssuer) -> Result<(), SiteError> {
@@ -157,6 +165,8 @@ impl SiteControl {
         }
     }
 
+    /// Removes the token of a pilot that is over. A token on another host stays; it is used up or
+    /// expires.
     pub(super) fn drop_token(&self, number: u32) {
         let _ = fs::remove_file(self.local_token(number));
     }
@@ -175,6 +185,7 @@ fn is_certain(error: &SiteError) -> bool {
         | SiteError::NoSites
         | SiteError::Exists(_)
         | SiteError::Setting { .. }
+        | SiteError::Argument(_)
         | SiteError::Busy(_)
         | SiteError::Kept(_)
         | SiteError::Occupied { .. }

@@ -147,6 +147,17 @@ impl FakeEngine {
         }
     }
 
+    /// Takes a job out of what queries show, as one of another cluster.
+    pub(crate) fn hide(&self, id: u64) {
+        let file = self.engine().join(format!("jobs/{id}/hidden"));
+        fs::write(file, "").expect("a job");
+    }
+
+    /// Lets the stand-in keep records of jobs: these lines.
+    pub(crate) fn set_records(&self, lines: &str) {
+        fs::write(self.engine().join("records"), lines).expect("a writable directory");
+    }
+
     /// Opens the site, as a command does that starts now.
     pub(crate) fn site(&self) -> SiteControl {
         self.site_with(|_| {})

@@ -150,7 +150,7 @@ fn three_pilots_that_end_at_once_pause_the_site_until_one_joins() {
     site.look(&nowhere).expect("the engine answers");
     assert_eq!(
         last_line(&site),
-        "paused for 1 min: the last 3 pilots ended within a minute and ran nothing"
+        "paused for 1 min: the last 3 pilots ended and never joined the service: `site check` says whether the nodes reach it"
     );
     engine.pass_minutes(1);
     // One pilot at a time shows whether the site works again.
@@ -204,4 +204,105 @@ fn resumed_site_takes_pilots_at_once_and_forgets_its_failures() {
     assert!(!site.is_paused());
     engine.set_down(false);
     assert_eq!(follow(&mut site, 1).submitted, [1]);
+}
+
+#[test]
+fn engine_that_takes_no_more_pilots_is_not_asked_for_more_and_the_site_goes_on() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    engine.faults(&["", "", "full"]);
+    let outcome = follow(&mut site, 5);
+    assert_eq!(outcome.submitted, [1, 2]);
+    assert!(!site.is_paused(), "{}", last_line(&site));
+    // The engine takes two for now.
+    let outcome = follow(&mut site, 5);
+    assert!(outcome.submitted.is_empty() && outcome.stopped.is_none());
+    let text = &site.state().keep.as_ref().expect("a decision").text;
+    assert!(text.contains("the engine took no more than 2"), "{text}");
+    // One of them ends, so that another one is possible.
+    engine.set_state("tg.fake.0a1b.1", "COMPLETED");
+    engine.pass_minutes(2);
+    assert_eq!(follow(&mut site, 5).submitted, [4]);
+    // After an hour one more is tried.
+    engine.pass_minutes(60);
+    assert_eq!(follow(&mut site, 3).submitted, [5]);
+}
+
+#[test]
+fn submissions_of_an_hour_are_limited() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site_with(|site| site.submit_at_most = 4);
+    for _ in 0..4 {
+        for number in follow(&mut site, 2).submitted {
+            engine.set_state(&format!("tg.fake.0a1b.{number}"), "PREEMPTED");
+        }
+        site.resume().expect("writable files");
+        engine.pass_minutes(5);
+    }
+    assert_eq!(site.state().next_number, 5, "four were submitted");
+    engine.pass_minutes(60);
+    assert_eq!(follow(&mut site, 2).submitted, [5, 6]);
+}
+
+#[test]
+fn pilot_that_the_queue_does_not_show_is_over_only_if_the_records_say_so() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    engine.faults(&["starts", "starts"]);
+    follow(&mut site, 2);
+    let record = |state: &str, number: u32| {
+        format!(
+            "{number}|{state}|2026-11-23T11:00:00|2026-11-23T12:00:00|Unknown|None|tg.fake.0a1b.{number}\n"
+        )
+    };
+    engine.hide(1);
+    engine.set_records(&record("RUNNING", 1));
+    engine.pass_minutes(5);
+    site.refresh().expect("the engine answers");
+    assert_eq!(site.counts().running, 2, "{}", last_line(&site));
+    assert!(follow(&mut site, 0).submitted.is_empty());
+    engine.set_records(&record("PREEMPTED", 1));
+    site.refresh().expect("the engine answers");
+    assert_eq!(site.counts().running, 1);
+    assert_eq!(last_line(&site), "pilot 1 ended: PREEMPTED");
+    // The record of the other one is late, and never comes.
+    engine.hide(2);
+    site.refresh().expect("the engine answers");
+    assert_eq!(site.counts().running, 1);
+    engine.pass_minutes(3);
+    site.refresh().expect("the engine answers");
+    assert_eq!(site.counts().running, 0);
+}
+
+#[test]
+fn queue_of_a_site_is_seldom_looked_at_when_nothing_happens() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    follow(&mut site, 1);
+    engine.pass_minutes(60);
+    site.look(&nowhere).expect("the engine answers");
+    let last = site.state().looks.last;
+    engine.set_down(true);
+    site.look(&nowhere).expect("the engine is not asked");
+    assert_eq!(site.state().looks.last, last);
+    engine.pass_minutes(1);
+    site.look(&nowhere).expect_err("the engine is asked");
+}
+
+#[test]
+fn pilots_stay_within_the_core_hours_of_their_site() {
+    let engine = FakeEngine::new();
+    // Of an hour and two cores each.
+    let mut site = engine.site_with(|site| {
+        site.cores = 2;
+        site.core_hours = Some(5);
+    });
+    assert_eq!(follow(&mut site, 4).submitted, [1, 2]);
+    assert!(follow(&mut site, 4).submitted.is_empty());
+    // A pilot that never ran has used nothing.
+    engine.set_state("tg.fake.0a1b.1", "COMPLETED");
+    engine.pass_minutes(2);
+    assert_eq!(follow(&mut site, 4).submitted, [3]);
+    let text = &site.state().keep.as_ref().expect("a decision").text;
+    assert!(text.contains("`--core-hours` 5"), "{text}");
 }

@@ -1,21 +1,25 @@
 //! `tollgate session agents`: the pilots of a session at each site, and what was done there.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::Instant;
-use tollgate_sites::SiteControl;
+use tollgate_sites::{SiteControl, SiteError};
 
 use super::agreement::SiteAgreement;
 use super::folder::SessionFolder;
 use super::moving::SessionAgency;
 use crate::args::OutputFormat;
+use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::format;
-use crate::client::site::{SiteReport, for_sites, program};
+use crate::client::site::{SiteReport, for_sites, note_joined, program};
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::print_error;
 
+/// How long another command at a site is waited for.
+const LOOK_PATIENCE: Duration = Duration::from_secs(1);
 /// The number of lines of each site's log.
 const LOG_LINES: usize = 3;
 
@@ -53,16 +57,33 @@ pub(super) fn run(args: &SessionAgentsArgs) -> Result<(), CliFailure> {
     let agreement = agreement.as_ref().map(SiteAgreement::ask).transpose()?;
     let now = format::now();
     let instant = Instant::from_micros(now.timestamp().as_microsecond());
+    let service = ServiceAddressArgs::in_data_dir(folder.data());
+    let is_inside = folder.scheduler()?.is_some();
     let looked = for_sites(&settings, |site| {
-        let mut site = SiteControl::open(site.clone(), &state, &program)?;
-        // Agents look at their sites all the time.
+        // Agents look at their sites all the time, and a command that is at work there does so now.
         let is_cached = args.cached || agreement.is_some();
-        let asked = if is_cached { Ok(()) } else { site.refresh() };
-        Ok((SiteReport::new(&site, instant, LOG_LINES), asked.err()))
+        let opened = match is_cached {
+            true => Err(SiteError::Busy(site.name.clone())),
+            false => SiteControl::open_within(site.clone(), &state, &program, LOOK_PATIENCE),
+        };
+        match opened {
+            Ok(mut site) => {
+                let asked = site.refresh();
+                if asked.is_ok() && !is_inside {
+                    note_joined(&mut site, &service)?;
+                }
+                Ok((SiteReport::new(&site, instant, LOG_LINES), asked.err()))
+            }
+            Err(SiteError::Busy(_)) => {
+                let report = SiteReport::last_seen(site, &state, instant, LOG_LINES)?;
+                Ok((report, None))
+            }
+            Err(error) => Err(error),
+        }
     });
     let mut sites = Vec::new();
     for site in looked {
-        let (report, error) = site.map_err(|error: tollgate_sites::SiteError| error)?;
+        let (report, error) = site?;
         if let Some(error) = error {
             print_error(error, None);
         }

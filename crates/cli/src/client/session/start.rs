@@ -1,5 +1,6 @@
 //! `tollgate session start`: the processes of a session.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
@@ -7,6 +8,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, geteuid};
@@ -26,8 +29,9 @@ use super::folder::{InsideRecord, SessionFolder, SessionRecord, own_session};
 use super::login::LOGIN_ARG;
 use super::moving::SessionAgency;
 use crate::client::detach::{DetachedCommand, leave_session};
+use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::serve::current_program;
-use crate::client::site::{program, random_key};
+use crate::client::site::{program, random_key, reach};
 use crate::client::{format, parse};
 use crate::exit::CliFailure;
 use crate::messages;
@@ -42,6 +46,8 @@ const ANY_ADDRESS: &str = "0.0.0.0:0";
 /// The pause between two looks at the sites: pilots are to follow the work of a person.
 const KEEP_EVERY: &str = "5s";
 
+/// The pause between two looks at the command that submits pilots.
+const KEEPER_CHECK: Duration = Duration::from_secs(10);
 /// The migration policy of `--move` without a value.
 const DEFAULT_MIGRATION: &str = "marginal:stop=1.05";
 
@@ -155,6 +161,9 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
     })?;
     ensure_running(&folder)?;
     drop(lock);
+    if args.inside.is_none() {
+        warn_of_unreachable(&folder, &sites)?;
+    }
     let name = folder.name();
     if args.detached || !io::stdin().is_terminal() {
         let note = format!("`tollgate session attach {name}` opens its shell");
@@ -202,10 +211,7 @@ pub(super) fn ensure_running(folder: &SessionFolder) -> Result<(), CliFailure> {
         folder.enter(command.stdin(Stdio::null()));
         let done = command.status();
         done.map_err(|error| CliFailure::read_failed("the program itself".to_owned(), error))?;
-        let words = ["site", "keep", "--base", "--every", KEEP_EVERY, "--detach"];
-        let mut words = words.map(OsStr::new).to_vec();
-        words.extend(inside_words);
-        run_command(folder, &words, Stdio::null())?;
+        start_keeper(folder, inside_words)?;
     }
     if UnixStream::connect(folder.terminal()).is_err() {
         let holder = DetachedCommand {
@@ -218,6 +224,59 @@ pub(super) fn ensure_running(folder: &SessionFolder) -> Result<(), CliFailure> {
         holder.start(&|_| UnixStream::connect(&terminal).is_ok())?;
     }
     Ok(())
+}
+
+/// Warns of addresses by which the pilots of some sites would not reach the service, as far as this host can
+/// tell.
+fn warn_of_unreachable(folder: &SessionFolder, sites: &SitesFile) -> Result<(), CliFailure> {
+    let address = ServiceAddressArgs::in_data_dir(folder.data());
+    let addresses: BTreeSet<Option<&str>> = sites
+        .sites
+        .iter()
+        .map(|site| site.connect.as_deref())
+        .collect();
+    for connect in addresses {
+        let service = address.for_workers(connect)?;
+        if let Err(reason) = reach(&service) {
+            let place = &service.connect;
+            messages::Verbosity::Notes.note(format_args!(
+                "this host does not reach the service at {place}, as pilots are to: {reason}; `site add --connect` names another address"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Starts the command that submits pilots.
+fn start_keeper(folder: &SessionFolder, inside_words: &[&OsStr]) -> Result<(), CliFailure> {
+    let words = ["site", "keep", "--base", "--every", KEEP_EVERY, "--detach"];
+    let mut words = words.map(OsStr::new).to_vec();
+    words.extend(inside_words);
+    run_command(folder, &words, Stdio::null())
+}
+
+/// Starts the command that submits pilots again whenever it was killed, for as long as the session goes on. Another
+/// command at the session, which may be about to end it, comes first.
+fn watch_keeper(folder: &SessionFolder) {
+    loop {
+        thread::sleep(KEEPER_CHECK);
+        let is_gone = || !KeepLock::is_held(&folder.sites_dir());
+        if !is_gone() || SessionAgency::find(folder).is_some() {
+            continue;
+        }
+        let (Ok(_lock), Ok(Some(record))) = (folder.lock(), folder.record()) else {
+            continue;
+        };
+        if record.goes_on() && is_gone() {
+            let inside_dir = folder.inside_dir();
+            let inside_words: &[&OsStr] = match record.inside {
+                Some(_) => &[OsStr::new("--inside"), inside_dir.as_os_str()],
+                None => &[],
+            };
+            // The next look tries again.
+            let _ = start_keeper(folder, inside_words);
+        }
+    }
 }
 
 /// Starts the scheduler inside the pilots, unless it runs. After a restart of the host it has another
@@ -270,6 +329,7 @@ pub(crate) fn hold(mut words: impl Iterator<Item = OsString>) -> ExitCode {
             program,
             stall_timeout: HolderOptions::STALL_TIMEOUT,
         };
+        thread::spawn(move || watch_keeper(&folder));
         let held = hold_terminal(&options, || {});
         held.map(drop)
             .map_err(|error| CliFailure::write_failed("the terminal".to_owned(), error))

@@ -47,6 +47,15 @@ pub(super) struct SiteAddArgs {
     /// Maximum number of pilots that wait or run
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = parse_integer::<u32>)]
     at_most: u32,
+    /// Maximum core hours of all pilots of the site together [default: no maximum]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>)]
+    core_hours: Option<u64>,
+    /// Longest time between two looks at the queue when nothing happens
+    #[arg(long, value_name = "SPAN", default_value = "1m", value_parser = parse::parse_span)]
+    ask_every: f64,
+    /// Maximum number of pilots that are submitted within an hour
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<u32>)]
+    submit_at_most: u32,
     /// Maximum number of pilots that wait [default: no maximum]
     #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
     queue_at_most: Option<u32>,
@@ -62,6 +71,12 @@ pub(super) struct SiteAddArgs {
     /// Directory on the nodes for the pilots' state [default: TMPDIR, else /tmp]
     #[arg(long, value_name = "DIR")]
     dir: Option<String>,
+    /// Environment variable of pilots and their tasks, NAME=VALUE; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
+    env: Vec<(String, String)>,
+    /// Line of shell to run before a pilot, as `module load gcc`; may be repeated
+    #[arg(long, value_name = "LINE")]
+    setup: Vec<String>,
     /// Further argument of `tollgate worker`; may be repeated
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     worker_arg: Vec<String>,
@@ -117,15 +132,32 @@ impl SiteAddArgs {
             time_s: self.time.ceil() as u64,
             idle_s: self.idle.ceil() as u64,
             at_most: self.at_most,
+            submit_at_most: self.submit_at_most,
+            core_hours: self.core_hours,
+            ask_s: self.ask_every.ceil() as u64,
             queue_at_most: self.queue_at_most,
             agent: self.agent.clone(),
             connect: self.connect.clone(),
             dir: self.dir.clone(),
+            setup: self.setup.iter().flat_map(|text| lines(text)).collect(),
+            env: self.env.iter().cloned().collect(),
             args: self.args.clone(),
             worker_args: self.worker_arg.clone(),
             ..SiteSettings::new(&self.name, self.engine, &random_key()?, &program)
         })
     }
+}
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=');
+    let (name, value) = pair.ok_or_else(|| "expected NAME=VALUE".to_owned())?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Returns the lines of a text that are not empty.
+fn lines(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(str::to_owned)
 }
 
 /// Returns letters that no other site has.

@@ -5,11 +5,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tollgate_client::endpoint::ConnectOptions;
-use tollgate_client::types::ServiceStatus;
-use tollgate_client::{ApiClient, ClientError, RemoteService};
-use tollgate_sites::{ProbeOutcome, ServiceAddress, SiteProbe};
+use tollgate_sites::{PilotBody, ProbeOutcome, ServiceAddress, SiteProbe};
 
+use super::reach::reach;
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::parse;
 use crate::exit::{CliError, CliFailure, ExitKind};
@@ -86,33 +84,19 @@ fn probe_words(program: &str, service: &ServiceAddress) -> Vec<String> {
 pub(crate) fn probe_node(words: impl Iterator<Item = OsString>) -> ExitCode {
     let mut words = words.map(|word| word.to_string_lossy().into_owned());
     let connect = words.next().unwrap_or_default();
-    let reached = match reach(&connect, words.next()) {
+    let service = ServiceAddress {
+        connect,
+        fingerprint: words.next(),
+        needs_token: false,
+        body: PilotBody::Worker,
+    };
+    let reached = match reach(&service) {
         Ok(()) => "yes".to_owned(),
-        Err(reason) => format!("no {connect}: {reason}"),
+        Err(reason) => format!("no {}: {reason}", service.connect),
     };
     let version = env!("CARGO_PKG_VERSION");
     match writeln!(io::stdout(), "version {version}\nreached {reached}") {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
-    }
-}
-
-/// Connects to the service as a pilot does. A service that wants a token is reached too.
-fn reach(connect: &str, fingerprint: Option<String>) -> Result<(), String> {
-    let answer = || -> Result<ServiceStatus, ClientError> {
-        if let Some(socket) = connect.strip_prefix("unix:") {
-            return ApiClient::connect(socket.as_ref())?.get("/v1/status");
-        }
-        let options = ConnectOptions {
-            url: connect.to_owned(),
-            fingerprint: fingerprint.and_then(|print| print.parse().ok()),
-            ..ConnectOptions::default()
-        };
-        let remote = RemoteService::new(&options)?;
-        ApiClient::connect_to(&remote)?.get("/v1/status")
-    };
-    match answer() {
-        Ok(_) | Err(ClientError::Refused { .. }) => Ok(()),
-        Err(error) => Err(error.to_string()),
     }
 }

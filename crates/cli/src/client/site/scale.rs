@@ -97,6 +97,12 @@ fn note_limits(site: &SiteControl, plan: &ScalePlan) {
             plan.beyond_maximum, settings.at_most
         ));
     }
+    if plan.beyond_hour > 0 {
+        Verbosity::Notes.note(format_args!(
+            "{} pilots are not submitted: at most {} within an hour (`site add --submit-at-most`)",
+            plan.beyond_hour, settings.submit_at_most
+        ));
+    }
     if plan.beyond_queue > 0 {
         Verbosity::Notes.note(format_args!(
             "{} pilots are not submitted yet: at most {} may wait; repeat the command when some run",

@@ -1,19 +1,29 @@
 //! `tollgate site status`, and the rows of `tollgate site list`.
 
 use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
 
 use comfy_table::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
 use tollgate_model::Instant;
-use tollgate_sites::{LogEntry, PilotCounts, PilotRecord, SiteControl, SiteSettings, SiteState};
+use tollgate_sites::{
+    LogEntry, PilotCounts, PilotPhase, PilotRecord, SiteControl, SiteError, SiteJournal,
+    SiteSettings, SiteState, SitesFile, state_dir,
+};
 
+use super::service_work::ServiceWork;
 use crate::args::OutputFormat;
+use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::format;
 use crate::client::list::STYLE;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::messages::Verbosity;
 
+/// How long another command at the site is waited for.
+const STATUS_PATIENCE: Duration = Duration::from_secs(1);
 /// The number of lines of the log in an answer.
 const LOG_LINES: usize = 8;
 
@@ -28,6 +38,8 @@ pub(super) struct SiteStatusArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
 }
 
 /// The sites of a user.
@@ -103,6 +115,9 @@ struct PilotView {
     id: Option<u64>,
     /// State: `offered`, `waits`, `runs` or `over`.
     state: String,
+    /// Whether it runs and the service did not have its worker when it was last looked at.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    not_joined: bool,
     /// Instant at which it was submitted.
     submitted_at: String,
     /// Instant of its start.
@@ -151,6 +166,7 @@ impl PilotView {
             job: pilot.job.to_string(),
             id: pilot.id.map(|id| id.0),
             state: pilot.phase.name().to_owned(),
+            not_joined: pilot.phase == PilotPhase::Runs && pilot.was_missed && !pilot.has_joined,
             submitted_at: format_iso(pilot.offered_at),
             started_at: pilot.started_at.map(format_iso),
             ends_at: pilot.ends_at.map(format_iso),
@@ -163,7 +179,32 @@ impl PilotView {
 impl SiteReport {
     /// Returns the report on a site as it was last seen, with the last `log_lines` lines of its log.
     pub(in crate::client) fn new(site: &SiteControl, now: Instant, log_lines: usize) -> Self {
-        let state = site.state();
+        let log = site.log_tail(log_lines);
+        Self::of_parts(site.settings(), site.state(), log, now)
+    }
+
+    /// Returns the report on a site as it was last seen, without its lock: another command may hold it while
+    /// an engine does not answer.
+    pub(in crate::client) fn last_seen(
+        settings: &SiteSettings,
+        state_dir: &Path,
+        now: Instant,
+        log_lines: usize,
+    ) -> Result<Self, SiteError> {
+        let dir = state_dir.join(&settings.name);
+        let (state, log) = (
+            SiteJournal::read(&dir)?,
+            SiteJournal::read_log(&dir, log_lines),
+        );
+        Ok(Self::of_parts(settings, &state, log, now))
+    }
+
+    fn of_parts(
+        settings: &SiteSettings,
+        state: &SiteState,
+        log: Vec<LogEntry>,
+        now: Instant,
+    ) -> Self {
         let waits: Vec<f64> = state
             .waits(now)
             .iter()
@@ -176,7 +217,7 @@ impl SiteReport {
             text: entry.text,
         };
         Self {
-            site: SiteEntry::new(site.settings(), state),
+            site: SiteEntry::new(settings, state),
             mean_wait_s: (!waits.is_empty()).then_some(mean_wait),
             keep: decision.map(|record| KeepView {
                 at: format_iso(record.at),
@@ -191,27 +232,71 @@ impl SiteReport {
                 .iter()
                 .map(|pilot| PilotView::new(pilot, now))
                 .collect(),
-            log: site.log_tail(log_lines).into_iter().map(line).collect(),
+            log: log.into_iter().map(line).collect(),
         }
     }
 }
 
 /// `tollgate site status`.
 pub(super) fn run(args: &SiteStatusArgs) -> Result<(), CliFailure> {
-    let mut site = super::open(&args.name)?;
-    if !args.cached {
-        site.refresh()?;
-    }
+    let (report, asked) = look(args)?;
     let now = format::now();
-    let instant = Instant::from_micros(now.timestamp().as_microsecond());
-    let report = SiteReport::new(&site, instant, LOG_LINES);
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &report)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => report.write_table(&mut out, &now)?,
     }
-    Ok(())
+    Ok(asked?)
+}
+
+/// Asks the engine for the pilots of a site, and the service for their workers. A site at which another command
+/// is at work, or whose engine does not answer, is reported as it was last seen.
+fn look(args: &SiteStatusArgs) -> Result<(SiteReport, Result<(), SiteError>), CliFailure> {
+    let settings = SitesFile::read(&SitesFile::path()?)?
+        .site(&args.name)?
+        .clone();
+    let state = state_dir()?;
+    let now = || Instant::from_micros(format::now().timestamp().as_microsecond());
+    let program = super::program()?;
+    let opened = match args.cached {
+        true => None,
+        false => Some(SiteControl::open_within(
+            settings.clone(),
+            &state,
+            &program,
+            STATUS_PATIENCE,
+        )),
+    };
+    match opened {
+        None => {}
+        Some(Ok(mut site)) => {
+            let asked = site.refresh();
+            if asked.is_ok() {
+                note_joined(&mut site, &args.address)?;
+            }
+            return Ok((SiteReport::new(&site, now(), LOG_LINES), asked));
+        }
+        Some(Err(SiteError::Busy(_))) => Verbosity::Notes.note(
+            "another command asks the engine now: the pilots are shown as they were last seen",
+        ),
+        Some(Err(error)) => return Err(error.into()),
+    }
+    let report = SiteReport::last_seen(&settings, &state, now(), LOG_LINES)?;
+    Ok((report, Ok(())))
+}
+
+/// Asks the service which pilots have joined it. Without an answer nothing is noted.
+pub(in crate::client) fn note_joined(
+    site: &mut SiteControl,
+    address: &ServiceAddressArgs,
+) -> Result<(), SiteError> {
+    let client = address.connect().ok();
+    let work = client.and_then(|mut client| ServiceWork::ask_nodes(&mut client).ok());
+    match work {
+        Some(work) => site.note_joined(&|name| work.seat(name)),
+        None => Ok(()),
+    }
 }
 
 /// Describes the pilots of a site: `1 pending, 2 running`.
@@ -270,7 +355,10 @@ impl SiteReport {
                 table.add_row([
                     format!("{}.{}", site.name, pilot.number),
                     pilot.id.map_or_else(String::new, |id| id.to_string()),
-                    pilot.state.clone(),
+                    match pilot.not_joined {
+                        true => format!("{}, not joined", pilot.state),
+                        false => pilot.state.clone(),
+                    },
                     pilot.waited_s.map_or_else(String::new, format::format_span),
                     local(&pilot.started_at),
                     local(&pilot.ends_at),

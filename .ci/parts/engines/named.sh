@@ -1,0 +1,43 @@
+# Sourced by scripts whose log-in host has a name: two network namespaces, of the log-in host `login1` (10.99.0.1) and of the nodes,
+# `node1` (10.99.0.2), which reach each other by name over a real link, and the user `ann`, who has no rights. All of it, with every
+# process, ends with the script. Needs root.
+# shellcheck shell=bash disable=SC2154
+#
+# The script sets `folder`, below which the user's home directory and the engine lie. It calls `enter_named_host "$@"` first, which
+# starts the script anew on that host, and then `as_ann COMMAND..`.
+ann=4321
+
+# Starts this script once more, as process 1 on the named host.
+enter_named_host() {
+  [ -z "${NAMED_HOST:-}" ] || { name_hosts; return; }
+  mkdir -p "$folder/etc" "$folder/home/bin"
+  chmod 755 "$folder" "$folder/etc" "$folder/home"
+  { cat /etc/passwd; echo "ann:x:$ann:$ann::$folder/home:/bin/bash"; } >"$folder/etc/passwd"
+  { cat /etc/group; echo "ann:x:$ann:"; } >"$folder/etc/group"
+  printf '%s\n' '127.0.0.1 localhost' '10.99.0.1 login1 login1.test' '10.99.0.2 node1 node1.test' >"$folder/etc/hosts"
+  NAMED_HOST=yes exec unshare --net --uts --mount --pid --fork --kill-child --mount-proc "$0" "$@"
+}
+
+name_hosts() {
+  local file
+  for file in passwd group hosts; do mount --bind "$folder/etc/$file" "/etc/$file"; done
+  hostname login1
+  unshare --net --uts sh -c 'hostname node1; exec sleep infinity' &
+  node_host=$!
+  until [ "$(readlink "/proc/$node_host/ns/net")" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
+  export NODE_ENTER="nsenter --net=/proc/$node_host/ns/net --uts=/proc/$node_host/ns/uts"
+  export ADDRESS=10.99.0.1 NODE_ADDRESS=10.99.0.2 NODE_HOST=node1
+  ip link add nodes type veth peer name login netns "$node_host"
+  ip link set lo up
+  ip link set nodes up
+  ip addr add 10.99.0.1/24 dev nodes
+  $NODE_ENTER ip link set lo up
+  $NODE_ENTER ip link set login up
+  $NODE_ENTER ip addr add 10.99.0.2/24 dev login
+}
+
+# as_ann COMMAND..: runs a command as the user, with nothing of this environment.
+as_ann() {
+  setpriv --reuid=$ann --regid=$ann --clear-groups env -i HOME="$folder/home" USER=ann LOGNAME=ann SHELL=/bin/bash \
+    PATH="$folder/home/bin:/usr/bin:/bin" "${variables[@]}" "$@"
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# What docs/sites.md and docs/sessions.md tell a reader to type at a real engine, as it stands: an ordinary user, on a host with a
+# name and an address that is not loopback, with nodes elsewhere. Needs root, and installs the engine.
+#
+#   .ci/parts/engines/typed.sh slurm|sge PROGRAM FOLDER
+#
+# PROGRAM is the built tollgate; FOLDER keeps the engine, the service and what they write.
+set -euo pipefail
+engine=$1 program=$(realpath "$2")
+mkdir -p "$3"
+folder=$(realpath "$3")
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+docs=$here/../../../docs
+. "$here/named.sh"
+
+# typed DOCUMENT: prints what a document tells to type at Slurm, with the lines for another engine in the place of those that add
+# the site.
+typed() {
+  if [ "$engine" = slurm ]; then blocks "$1" slurm; return; fi
+  blocks "$1" slurm | awk -v lines="$(blocks "$1" "$engine")" '/^tollgate site add/ { print lines; next } { print }'
+}
+
+# blocks DOCUMENT ENGINE: prints the blocks of a document that are marked with an engine: `sh slurm`.
+blocks() {
+  awk -v mark="\`\`\`sh $2" '
+    /^```/ && inside { inside = 0; next }
+    $0 == mark       { inside = 1; found = 1; next }
+    inside           { print }
+    END              { exit !found }
+  ' "$docs/$1"
+}
+
+# ann_types NAME: runs lines of standard input as the user types them, and shows them.
+ann_types() {
+  { echo 'set -Eeuo pipefail; cd; trap '\''echo "failed: $BASH_COMMAND" >&2'\'' ERR; set -v'; cat; } >"$folder/home/$1.sh"
+  as_ann bash "$folder/home/$1.sh"
+}
+
+start_engine() {
+  variables=()
+  case "$engine" in
+    slurm)
+      PORT=7930 NODES=2 CPUS=4 "$here/slurm.sh" up "$folder/slurm"
+      variables=("SLURM_CONF=$folder/slurm/slurm.conf")
+      ;;
+    sge)
+      SPACE=here SLOTS=8 "$here/sge.sh" up "$folder/sge"
+      . "$folder/sge/env"
+      readarray -t variables < <(env | grep '^SGE_[A-Z_]*=' | grep -v '^SGE_ENTER=')
+      variables+=("PATH=$folder/home/bin:$PATH")
+      ;;
+    *) echo "$engine: expected slurm or sge" >&2; exit 2 ;;
+  esac
+}
+
+run() {
+  start_engine
+  cp "$program" "$folder/home/bin/tollgate"
+  printf '#!/bin/sh\nsleep 1\n' >"$folder/home/job.sh"
+  chmod 755 "$folder/home/job.sh"
+  chown -R $ann:$ann "$folder/home"
+  { typed sites.md; cat "$here/typed_site.sh"; } | ann_types site
+  { typed sessions.md; cat "$here/typed_session.sh"; } | ann_types session
+}
+
+enter_named_host "$@"
+run
+echo "$engine, typed: all is well"
