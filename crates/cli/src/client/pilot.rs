@@ -40,7 +40,7 @@ pub(super) struct PilotArgs {
     /// Remove the directory of --data after a departure that went well
     #[arg(long, help_heading = HEADING)]
     pub(super) discard: bool,
-    /// Pass tasks the variables that differ from those in FILE, as `env -0` writes them
+    /// Pass tasks the variables that differ from those of `env -0 >FILE`
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     env_since: Option<PathBuf>,
     /// Memory to offer, as in 4G [default: all; with --pilot: that of the batch job]

@@ -18,7 +18,7 @@ use super::cluster::{ClusterComparison, ClusterListing, ClusterSubmission};
 use super::figures::StatusView;
 use super::learn::LearnSummary;
 use super::session::{SessionAgents, SessionList};
-use super::site::{SiteExplanation, SiteListing, SiteReport};
+use super::site::{SiteExplanation, SiteListing, SiteReport, SiteUsageReport};
 
 /// A function that returns a schema.
 type SchemaFn = fn() -> Schema;
@@ -45,6 +45,7 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("cluster list", describe::<ClusterListing>),
     ("site list", describe::<SiteListing>),
     ("site status", describe::<SiteReport>),
+    ("site report", describe::<SiteUsageReport>),
     ("explain site", describe::<SiteExplanation>),
     ("session list", describe::<SessionList>),
     ("session agents", describe::<SessionAgents>),

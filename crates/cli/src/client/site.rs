@@ -46,6 +46,7 @@ pub(crate) use check::{NODE_PROBE_ARG, probe_node};
 pub(super) use explain::{SiteExplanation, explain};
 pub(super) use pilot_end::pilot_end;
 pub(super) use reach::reach;
+pub(super) use report::SiteUsageReport;
 pub(super) use status::{SiteListing, SiteReport, note_joined};
 
 use super::endpoint::ServiceAddressArgs;

@@ -74,7 +74,7 @@ pub(super) struct SiteAddArgs {
     /// Environment variable of pilots and their tasks, NAME=VALUE; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
     env: Vec<(String, String)>,
-    /// Line of shell to run before a pilot, as `module load gcc`; may be repeated
+    /// Shell line to run before a pilot; may be repeated
     #[arg(long, value_name = "LINE")]
     setup: Vec<String>,
     /// Further argument of `tollgate worker`; may be repeated

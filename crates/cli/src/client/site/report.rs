@@ -15,7 +15,7 @@ use crate::exit::{CliFailure, CsvUnsupported};
 /// The seconds of an hour.
 const HOUR_S: f64 = 3600.0;
 
-/// Show the core hours that the pilots of a site used, and for what.
+/// Show the core hours of pilots, and their use.
 ///
 /// Asks no engine. What pilots did is known for as long as `site keep` or a session looked at them.
 #[derive(Debug, clap::Args)]
@@ -162,7 +162,7 @@ mod tests {
             String::from_utf8(out).unwrap(),
             "site lab: 2.50 of 100 core hours; 3 pilots ended\n  \
              tasks       1.50\n  idle        0.50\n  not joined  0.25\n  leaving     0.03\n  \
-             ended       2: by itself\n  ended       1: PREEMPTED\n"
+             ended       1: PREEMPTED\n  ended       2: by itself\n"
         );
     }
 }
