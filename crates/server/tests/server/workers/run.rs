@@ -203,9 +203,14 @@ impl WorkerSimulation {
         self.tick(Vec::new());
     }
 
-    /// Ends a pilot as its batch system does: its tasks first, the worker within the seconds after, which may
-    /// have the time to leave or not.
+    /// Starts a pilot in the place of a host, and ends it as its batch system does: its tasks first, the worker
+    /// within the seconds after, which may have the time to leave or not.
     fn end_pilot(&mut self, host: usize) {
+        self.replace_host(host);
+        self.hosts[host].start_pilot(self.now + Duration::from_secs(600));
+        self.advance(3);
+        self.submit();
+        self.advance(2);
         let signal = self.random.pick(&ENDING).expect("a signal");
         let ended = self.hosts[host].signal_all(signal);
         if ended.is_empty() {
@@ -219,7 +224,13 @@ impl WorkerSimulation {
             return;
         }
         // Its disk goes with it: a pilot does not come again.
+        self.replace_host(host);
+    }
+
+    /// Puts a new host in the place of one, on which nothing runs any more.
+    fn replace_host(&mut self, host: usize) {
         self.hosts[host].kill_worker(&self.network);
+        self.hosts[host].switch_off();
         self.disks += 1;
         let now = instant(self.now);
         self.hosts[host] = WorkerHost::new(host, self.disks, &self.acknowledged, now);
