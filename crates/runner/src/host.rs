@@ -13,9 +13,9 @@ use tollgate_engine::capacity::{
 };
 
 use crate::cgroup::CgroupRoots;
+use crate::cgroup::allowance;
 use crate::cgroup::claim;
 use crate::cgroup::group::SlotCgroup;
-use crate::cgroup::allowance;
 use crate::process::mark::RunnerId;
 use crate::process::procfs;
 use crate::settings::RunnerConfig;
