@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use jiff::Zoned;
 use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::JobDetails;
+use tollgate_client::types::{JobDetails, JobState};
 use tollgate_model::Instant;
 
 use super::format;
@@ -32,7 +32,7 @@ pub(super) fn render(out: &mut impl Write, job: &JobDetails, now: &Zoned) -> io:
         return Ok(());
     };
     writeln!(out, "  {:<9} {host}", "host")?;
-    match pilot_end(host).filter(|_| job.state != "running") {
+    match pilot_end(host).filter(|_| job.state != JobState::Running) {
         Some(end) => writeln!(out, "  {:<9} {end}", "pilot"),
         None => Ok(()),
     }
