@@ -41,6 +41,17 @@ impl MaintenanceCalendar {
         &self.windows
     }
 
+    /// Returns the calendar with each window later by `span`.
+    #[must_use]
+    pub fn later_by(&self, span: Span) -> Self {
+        let windows = self.windows.iter();
+        let windows = windows.map(|window| MaintenanceWindow {
+            from: window.from + span,
+            until: window.until + span,
+        });
+        Self::new(windows.collect())
+    }
+
     /// Returns the window at `now`, or the next one.
     pub fn next(&self, now: Instant) -> Option<MaintenanceWindow> {
         let passed = self.windows.partition_point(|window| window.until <= now);

@@ -128,6 +128,8 @@ pub struct ServeOptions {
     /// Whether the settings name no policy. Then unfinished jobs go on under the policy that they were
     /// submitted to.
     pub keeps_policy: bool,
+    /// Whether the host's clock is taken if the service's is ahead of it.
+    pub accepts_clock: bool,
     /// Access rules and limits.
     pub access: AccessRules,
     /// TCP address besides the Unix socket.
@@ -411,6 +413,7 @@ impl ServiceConfig {
         let listen = self.listen.as_ref();
         Ok(ServeOptions {
             keeps_policy: self.policy.is_none(),
+            accepts_clock: false,
             access,
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
             credentials: listen::keys(&self.tokens, &self.certificates, scope)?,

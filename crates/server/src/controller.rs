@@ -4,6 +4,7 @@
 //! one transaction. Only then are requests answered and attempts started. If the commit fails, the
 //! turn's decisions are dropped and the state is recovered from the store.
 
+mod clock;
 mod commit;
 mod deadline;
 mod dispatch;
@@ -28,6 +29,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use clock::HostClock;
 pub use outputs::OutputLookup;
 use queue::RequestQueue;
 pub use request::{
@@ -35,7 +37,7 @@ pub use request::{
     StatusSnapshot, SubmittedJob, TaskOutlook,
 };
 pub use startup::StartError;
-pub use state::{Controller, WallClock};
+pub use state::Controller;
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 

@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Mode;
-use tollgate_engine::{Engine, SpreadAccess};
+use tollgate_engine::{BootTime, Engine, SpreadAccess};
 use tollgate_model::{Instant, Span};
 use tollgate_policy::PolicySpec;
-use tollgate_service::AdmissionRules;
+use tollgate_service::{AdmissionRules, ClockReading};
 use tollgate_store::data_dir::{self, DataDir};
 use tollgate_store::{Store, backup};
 
@@ -95,7 +95,10 @@ pub fn serve<E: Engine + 'static>(
     };
     let keyring = Arc::new(keyring);
     let mut controller =
-        Controller::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
+        Controller::new(store, engine, rules, Box::new(read_clocks)).map_err(StartError::from)?;
+    if doors.accepts_clock {
+        controller.accept_host_clock()?;
+    }
     if access.scope == UserScope::All {
         let accounts = access.accounts.clone();
         let aside = os_users::background_resolver(accounts).map_err(StartError::Thread)?;
@@ -212,6 +215,16 @@ fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
             action: "no threads can be started",
             error,
         })
+}
+
+/// Returns what the host's clocks show.
+fn read_clocks() -> ClockReading {
+    // Goes on while the host is suspended, as the wall clock does.
+    let micros = i64::try_from(BootTime::now().as_micros()).unwrap_or(i64::MAX);
+    ClockReading {
+        host: now(),
+        elapsed: Span::from_micros(micros),
+    }
 }
 
 /// Returns the wall-clock time; 1970 if the clock is set before 1970.

@@ -136,7 +136,7 @@ impl ServiceAccount {
         let started = StarterLink::start(starter, &engine_dir_in(&dir), guard, runner);
         let (starter, process) = started.map_err(system("the starter cannot be started"))?;
         self.give_up_root()?;
-        exit_with_starter(process).map_err(system("no thread can be started"))?;
+        exit_with_starter(process, starter.clone()).map_err(system("no thread can be started"))?;
         Ok(PrivilegeDrop { starter, took_over })
     }
 
@@ -256,8 +256,12 @@ fn close_settings(dir: &Path) -> io::Result<()> {
 /// Exits with an error once the starter has ended, because no runner can be started without a
 /// starter: a service manager then starts this process again as root. As after a crash nothing is
 /// lost, and jobs go on.
-fn exit_with_starter(mut starter: Child) -> io::Result<()> {
+///
+/// The thread keeps `link` open until this process ends. A starter ends when its link is closed, so otherwise a
+/// process that ends for an error of its own would end here, before its user learns of the error.
+fn exit_with_starter(mut starter: Child, link: StarterLink) -> io::Result<()> {
     let watching = move || {
+        let _link = link;
         let ended = starter.wait();
         let ended = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
         tracing::error!(%ended, "the starter has ended, and so does this process");

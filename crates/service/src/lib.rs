@@ -7,6 +7,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `clock` | the clock of the service, which the host's clock cannot set back |
 //! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent and held jobs, and of quotes |
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
@@ -30,6 +31,7 @@
 mod admission;
 mod alter;
 mod array;
+mod clock;
 mod command;
 mod counter_offer;
 mod dependency;
@@ -63,6 +65,7 @@ use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, UserId};
 use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
+pub use clock::{ClockReading, ServiceClock};
 pub use command::{
     ArraySpec, DependencyCondition, JobChange, JobDependency, Otherwise, ServiceCommand,
     Submission, SubmissionOptions,
@@ -390,8 +393,8 @@ impl Core {
             live.ending = Some(ended.ending(live.limit_owners()));
         }
         let hold = std::mem::take(&mut live.hold_if_withdrawn);
-        step.changes
-            .push(RowChange::AttemptReported(report.clone()));
+        let dated = clock::dated_within(report, live.started.unwrap_or(self.now), self.now);
+        step.changes.push(RowChange::AttemptReported(dated));
         let done = match &report.event {
             AttemptEvent::Started(_) => return Ok(()),
             AttemptEvent::Ended(ended) if ended.is_withdrawn() => {

@@ -1,15 +1,33 @@
 //! Compares this host's clock with the clock of the service.
 
 use jiff::{SignedDuration, Timestamp};
+use tollgate_client::types::SubmitResponse;
 
 use super::format;
 
 /// The maximum difference of two clocks without a note.
 const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(1);
 
+/// Returns a note about the service's clock in an answer to a request that was sent at `asked` and answered at
+/// `answered`, by the clock of this host.
+pub(super) fn note_on_answer(
+    answer: &SubmitResponse,
+    asked: Timestamp,
+    answered: Timestamp,
+) -> Option<String> {
+    if let Some(ahead_s) = answer.clock_ahead_s {
+        let ahead = format::format_span(ahead_s);
+        return Some(format!(
+            "the service's clock is {ahead} ahead of its host's, which was set back, and deadlines count by the service's"
+        ));
+    }
+    let theirs = answer.now_at.parse().ok()?;
+    clock_difference_note(theirs, asked, answered)
+}
+
 /// Returns a note about the service's clock, which showed `theirs` at some moment between `asked`
 /// and `answered` by the clock of this host. None if the clocks agree.
-pub(super) fn clock_difference_note(
+fn clock_difference_note(
     theirs: Timestamp,
     asked: Timestamp,
     answered: Timestamp,

@@ -122,6 +122,13 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
                 "tollgate {version} answers (process {pid}, up since {since})"
             )?;
             writeln!(out, "  policy  {policy}, market {market}")?;
+            if let Some(ahead_s) = status.clock_ahead_s {
+                let ahead = format::format_span(ahead_s);
+                writeln!(
+                    out,
+                    "  clock   {ahead} ahead of the host's, which was set back"
+                )?;
+            }
             writeln!(
                 out,
                 "  nodes   {}, {} idle",

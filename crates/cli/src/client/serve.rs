@@ -55,6 +55,9 @@ pub(crate) struct ServeArgs {
     /// Partition or queue whose nodes the service owns
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
+    /// Take the host's clock if it was set back; only while no job is unfinished
+    #[arg(long)]
+    accept_clock: bool,
     /// Return once the service answers; it outlives the terminal
     #[arg(long)]
     detach: bool,
@@ -88,6 +91,7 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
     let log = args.log.override_settings(config.log()?)?;
     log::start(log);
     let (rules, mut doors) = (config.rules(registry)?, config.serve_options()?);
+    doors.accepts_clock = args.accept_clock;
     // Root may read the key of a certificate, and the account that it becomes may not.
     doors.read_certificate()?;
     let starter = match doors.access.scope {

@@ -205,10 +205,8 @@ pub(super) fn post_request(
 ) -> Result<SubmitResponse, CliFailure> {
     let asked = Timestamp::now();
     let answer: SubmitResponse = client.post(path, request)?;
-    if let Ok(theirs) = answer.now_at.parse::<Timestamp>() {
-        let off = clock::clock_difference_note(theirs, asked, Timestamp::now());
-        off.into_iter().for_each(|off| Verbosity::Notes.note(off));
-    }
+    let off = clock::note_on_answer(&answer, asked, Timestamp::now());
+    off.into_iter().for_each(|off| Verbosity::Notes.note(off));
     Ok(answer)
 }
 

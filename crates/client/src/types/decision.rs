@@ -63,6 +63,10 @@ pub struct SubmitResponse {
     pub price: Option<f64>,
     /// Instant of the decision, by the service's clock.
     pub now_at: String,
+    /// How far the service's clock is ahead of its host's, if by more than a minute: the host's clock was set
+    /// back, and the service's runs on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ahead_s: Option<f64>,
     /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,

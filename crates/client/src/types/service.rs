@@ -12,6 +12,10 @@ pub struct ServiceStatus {
     pub pid: u32,
     /// Instant of the answer.
     pub now_at: String,
+    /// How far the service's clock is ahead of its host's, if by more than a minute: the host's clock was set
+    /// back, and the service's runs on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ahead_s: Option<f64>,
     /// Instant of the start of the service.
     pub up_since_at: String,
     /// Admission policy.

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rustix::process::Pid;
+use tollgate_engine::BootTime;
 use tollgate_model::Span;
 
 /// The identity of a process: its id, which may be reused, and its start in clock ticks since boot.
@@ -31,6 +33,18 @@ impl ProcessIdentity {
     pub(crate) fn is_alive(self) -> bool {
         let stat = stat(self.pid);
         Self::parse(&stat) == Some(self) && !is_zombie_or_dead(&stat)
+    }
+
+    /// Returns the time since the start of the process, by a clock that cannot be set; at most a clock tick too short.
+    pub(crate) fn age(self) -> Duration {
+        let (ticks, per_second) = (
+            self.start_ticks + 1,
+            rustix::param::clock_ticks_per_second(),
+        );
+        let start = Duration::from_secs(ticks / per_second)
+            + Duration::from_secs(ticks % per_second) / u32::try_from(per_second).unwrap_or(1);
+        let start = BootTime::after_boot(start);
+        BootTime::now().saturating_since(start)
     }
 
     /// Returns the exit status of this very process, if its parent has not reaped it, as the
@@ -169,6 +183,7 @@ mod tests {
         let stat = fs::read_to_string("/proc/self/stat").expect("there is /proc");
         let us = ProcessIdentity::parse(&stat).expect("a process");
         assert!(us.is_alive());
+        assert!(us.age() < Duration::from_secs(86_400), "{:?}", us.age());
         let forged = ProcessIdentity {
             start_ticks: us.start_ticks + 1,
             ..us

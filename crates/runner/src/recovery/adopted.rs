@@ -48,7 +48,7 @@ pub(crate) fn spawn_watch_thread(
         let event = match status {
             Some(status) => AttemptEvent::Ended(outcome(
                 status,
-                started,
+                started.map(|_| identity),
                 &process,
                 memory.unwrap_or_default(),
             )),
@@ -83,11 +83,10 @@ fn wait_for_exit(pidfd: &OwnedFd, identity: ProcessIdentity) -> Option<AttemptSt
 
 fn outcome(
     status: AttemptStatus,
-    started: Option<AttemptStart>,
+    started: Option<ProcessIdentity>,
     process: &RunningProcess,
     memory: SampledMemory,
 ) -> AttemptOutcome {
-    let at = clock::now();
     let group = &process.group;
     AttemptOutcome {
         status,
@@ -95,8 +94,10 @@ fn outcome(
             .meter
             .ran_out_of_memory(group)
             .then_some(KillReason::MemoryLimit),
-        at,
-        wall: started.map_or(Span::ZERO, |start| at.since(start.at)),
+        at: clock::now(),
+        wall: started.map_or(Span::ZERO, |process| {
+            Span::from_secs_f64(process.age().as_secs_f64())
+        }),
         cpu: process.meter.cpu(group).unwrap_or(Span::ZERO),
         peak_memory: memory.peak(None, group.kernel_peak_memory()),
     }

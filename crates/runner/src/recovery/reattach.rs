@@ -1,7 +1,7 @@
 //! The takeover of the attempts of an earlier runner.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
 
@@ -64,9 +64,8 @@ impl RunnerSupervisor {
     ) {
         let (process, start) = found;
         let watched = process.clone();
-        let age = clock::now().since(start.at).as_micros();
-        let age = Duration::from_micros(u64::try_from(age).unwrap_or(0));
-        let began = Instant::now().checked_sub(age);
+        // The wall clock may have been set since the start.
+        let began = Instant::now().checked_sub(identity.age());
         self.on_started(attempt, start, began.unwrap_or_else(Instant::now), process);
         adopted::spawn_watch_thread(
             (attempt, self.host.runner_id.mark(attempt)),

@@ -12,7 +12,7 @@ use tollgate_model::{CreditsPerSecond, Span};
 use tollgate_server::DEFAULT_POLICY;
 use tollgate_server::controller;
 use tollgate_server::controller::{Controller, ControllerHandle, ControllerRequest, NewJob};
-use tollgate_service::{Submission, SubmissionOptions};
+use tollgate_service::{ClockReading, Submission, SubmissionOptions};
 use tollgate_store::{JobProgram, Store};
 
 use crate::server::{NODES, config};
@@ -52,7 +52,10 @@ pub(crate) fn measure() {
         let began = Instant::now();
         let clock = move || {
             let micros = i64::try_from(began.elapsed().as_micros()).expect("a short time");
-            tollgate_model::Instant::from_micros(micros)
+            ClockReading {
+                host: tollgate_model::Instant::from_micros(micros),
+                elapsed: Span::from_micros(micros),
+            }
         };
         let controller =
             Controller::new(store, engine, &rules, Box::new(clock)).expect("a controller");

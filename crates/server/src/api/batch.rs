@@ -46,7 +46,7 @@ pub(super) async fn submit_batch(
     for (answer, time_limit_s) in answers {
         let submitted = answer.await.map_err(|_| ApiError::stopping())??;
         let response =
-            convert::submit_response(Some(submitted.job), &submitted.answer, time_limit_s);
+            service.submit_response(Some(submitted.job), &submitted.answer, time_limit_s);
         service.metrics.record_decision(response.decision);
         responses.push(response);
     }

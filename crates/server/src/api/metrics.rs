@@ -11,6 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use text::MetricsText;
 use tollgate_client::types::JobDecision;
+use tollgate_model::Span;
 use tollgate_store::{EstimateCoverage, StoreError};
 
 use super::error::ApiError;
@@ -164,6 +165,10 @@ impl ServiceMetrics {
             text.family(name, "counter", help)
                 .sample(&format!("{name}_total"), &[], value);
         }
+        let name = "tollgate_clock_ahead_seconds";
+        let help = "How far the service's clock is ahead of its host's; 0 up to a minute.";
+        let ahead_s = census.clock_ahead.map_or(0.0, Span::as_secs_f64);
+        text.family(name, "gauge", help).sample(name, &[], ahead_s);
         let name = "tollgate_start_time_seconds";
         let help = "Start of the service, in seconds since 1970.";
         text.family(name, "gauge", help)

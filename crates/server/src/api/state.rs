@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
 use tokio::sync::oneshot;
-use tollgate_client::types::JobRequest;
+use tollgate_client::types::{JobRequest, SubmitResponse};
 use tollgate_model::Span;
+use tollgate_service::{ServiceClock, SubmitOutcome};
 use tollgate_store::{StoreError, StoreReader};
 
+use super::convert;
 use super::error::ApiError;
 use super::metrics::ServiceMetrics;
 use crate::access::{AccessRules, Peer};
@@ -60,6 +62,21 @@ impl ApiState {
         request
             .time_limit_s
             .filter(|_| self.info.enforces_time_limits)
+    }
+
+    /// Returns the response to a submission or a quote that was decided just now. `time_limit_s` is the enforced
+    /// time limit.
+    pub(super) fn submit_response(
+        &self,
+        id: Option<u64>,
+        answer: &SubmitOutcome,
+        time_limit_s: Option<f64>,
+    ) -> SubmitResponse {
+        let ahead = answer.spec.submit.since((self.clock)());
+        SubmitResponse {
+            clock_ahead_s: ServiceClock::notable(ahead).map(Span::as_secs_f64),
+            ..convert::submit_response(id, answer, time_limit_s)
+        }
     }
 }
 

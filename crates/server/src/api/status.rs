@@ -9,6 +9,7 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     CalibrationReport, LedgerReport, NodeList, ServiceObjectives, ServiceStatus,
 };
+use tollgate_model::Span;
 
 use super::error::ApiError;
 use super::state::{ApiState, JsonResult, ask_controller, query_store, send_request, visible_user};
@@ -48,6 +49,7 @@ pub(super) async fn status(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         now_at: format_iso(census.now),
+        clock_ahead_s: census.clock_ahead.map(Span::as_secs_f64),
         up_since_at: format_iso(service.info.since),
         policy: service.info.policy.clone(),
         market: service.info.market.clone(),

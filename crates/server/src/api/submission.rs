@@ -36,7 +36,7 @@ pub(super) async fn submit(
         .controller_handle
         .send(ControllerRequest::submit(job));
     let verdict = verdict.await.map_err(|_| ApiError::stopping())??;
-    let answer = convert::submit_response(Some(verdict.job), &verdict.answer, time_limit_s);
+    let answer = service.submit_response(Some(verdict.job), &verdict.answer, time_limit_s);
     service.metrics.record_decision(answer.decision);
     let status = match answer.decision {
         JobDecision::Accepted
@@ -94,7 +94,7 @@ pub(super) async fn quote(
         })
         .await?;
         service.metrics.record_quote(began.elapsed());
-        return Ok(Json(convert::submit_response(None, &answer, time_limit_s)));
+        return Ok(Json(service.submit_response(None, &answer, time_limit_s)));
     }
     may_submit(&peer)?;
     let (id, answer) = ask_controller(&service, |reply| ControllerRequest::Reserve {
@@ -103,7 +103,7 @@ pub(super) async fn quote(
         reply,
     })
     .await?;
-    Ok(Json(convert::submit_response(id, &answer, time_limit_s)))
+    Ok(Json(service.submit_response(id, &answer, time_limit_s)))
 }
 
 /// How a quote is claimed.

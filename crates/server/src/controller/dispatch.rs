@@ -37,6 +37,7 @@ impl<E: Engine> Controller<E> {
     pub(super) fn poll(&mut self) {
         let now = self.now();
         let (reports, failed) = self.workers.poll(now);
+        let reports = reports.into_iter().map(|report| self.clock.date(report));
         self.reports.extend(reports);
         if let Some(error) = failed {
             self.log_error(&error);

@@ -95,6 +95,7 @@ impl<E: Engine> Controller<E> {
         let standing = |at| sites.iter().filter(|site| site.state == at).count() as u32;
         StatusSnapshot {
             now,
+            clock_ahead: self.clock.notable_difference(),
             nodes: nodes.count() as u32,
             idle: view.n_idle(),
             queued: (queued + (waiting - by_user) as u64) as u32,

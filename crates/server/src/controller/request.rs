@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
 use tollgate_engine::output::OutputPosition;
 use tollgate_model::{
-    AttemptId, Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, TaskId,
+    AttemptId, Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, Span, TaskId,
 };
 use tollgate_service::{
     CommandError, JobChange, JobPrediction, NamedResources, PolicyComparison, RunRecord,
@@ -260,6 +260,8 @@ pub struct SubmittedJob {
 pub struct StatusSnapshot {
     /// The instant of this state.
     pub now: Instant,
+    /// How far the service's clock is ahead of its host's, if by more than a minute.
+    pub clock_ahead: Option<Span>,
     /// Nodes that are up.
     pub nodes: u32,
     /// Nodes that are up and run nothing.

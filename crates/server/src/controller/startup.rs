@@ -25,6 +25,9 @@ pub enum StartError {
     /// The engine cannot be used.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The host's clock cannot be taken, because this number of jobs is unfinished.
+    #[error("the host's clock cannot be accepted while jobs are unfinished: {0}")]
+    ClockInUse(usize),
     /// The thread cannot be started.
     #[error("no thread can be started: {0}")]
     Thread(io::Error),
@@ -134,6 +137,22 @@ impl<E: Engine> Controller<E> {
             });
         }
         Ok(commands)
+    }
+
+    /// Takes the host's clock, if the service's is ahead of it by more than a minute. Must be called before [`Controller::reconcile`].
+    ///
+    /// # Errors
+    /// If a job is unfinished, or the store cannot be written.
+    pub fn accept_host_clock(&mut self) -> Result<(), StartError> {
+        let Some(at) = self.clock.host_if_behind() else {
+            return Ok(());
+        };
+        let back_s = self.core.now().since(at).as_secs_f64();
+        self.core.set_back(at).map_err(StartError::ClockInUse)?;
+        self.store.save(&mut self.core)?;
+        self.clock.restart_after(at);
+        tracing::warn!(back_s, "the service's clock was set back to the host's");
+        Ok(())
     }
 
     /// Reports every attempt as lost that runs according to a store restored from a backup. Returns

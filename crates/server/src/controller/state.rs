@@ -10,6 +10,7 @@ use tollgate_service::{AdmissionRules, Core, EngineAction};
 use tollgate_store::{JobProgram, Store, StoreError};
 use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
 
+use super::clock::{ControllerClock, HostClock};
 use super::response::JobWaiter;
 use super::storage_quota::StorageQuota;
 use crate::events::EventLog;
@@ -20,9 +21,6 @@ use crate::os_users::{self, RunAsResolver};
 /// Wait before a failed action is tried again.
 const RETRY_DELAY: Span = Span::from_secs(1);
 
-/// Returns the wall-clock time. If the clock goes back, the controller's time stands still.
-pub type WallClock = Box<dyn FnMut() -> Instant + Send>;
-
 /// The controller, which owns the gate, the store and the engine.
 pub struct Controller<E> {
     pub(super) core: Core,
@@ -32,7 +30,7 @@ pub struct Controller<E> {
     pub(super) kept_outputs: Option<KeptOutputs>,
     /// Name of this host.
     pub(super) host: String,
-    pub(super) clock: WallClock,
+    pub(super) clock: ControllerClock,
     /// Requests that wait for a job to finish or for its admission decision.
     pub(super) waiters: BTreeMap<u64, Vec<JobWaiter>>,
     /// Reports of the engine that are not yet stored.
@@ -75,7 +73,8 @@ pub struct Controller<E> {
 }
 
 impl<E: Engine> Controller<E> {
-    /// Creates a controller that continues from the state of the store.
+    /// Creates a controller that continues from the state of the store. Its clock is never before the last
+    /// instant in the store, whatever `clock` shows.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -83,9 +82,10 @@ impl<E: Engine> Controller<E> {
         mut store: Store,
         engine: E,
         rules: &AdmissionRules,
-        clock: WallClock,
+        clock: HostClock,
     ) -> Result<Self, StoreError> {
         let core = store.recover(rules)?;
+        let clock = ControllerClock::after(core.now(), clock);
         let log = EventLog::after_batch(store.batch());
         let stored = store.stored_bytes()?;
         let host = rustix::system::uname();
@@ -187,9 +187,10 @@ impl<E: Engine> Controller<E> {
         &self.core
     }
 
-    /// Returns the current instant, which is never before the last handled one.
+    /// Returns the current instant, which is never before the last handled one. All spans that the controller
+    /// waits count from it.
     pub fn now(&mut self) -> Instant {
-        (self.clock)().max(self.core.now())
+        self.clock.now()
     }
 
     /// Returns the latest time of the next turn if no request comes.

@@ -32,6 +32,7 @@ impl<E: Engine> Controller<E> {
     /// Handles the requests, commits their consequences, and then answers and acts.
     pub fn tick(&mut self, requests: Vec<ControllerRequest>) {
         let now = self.now();
+        self.clock.log_difference();
         self.retry_at = self.retry_at.filter(|&at| at > now);
         self.engine_backoff_until = self.engine_backoff_until.filter(|&at| at > now);
         let requests = self.handle_worker_events(requests);
@@ -50,6 +51,7 @@ impl<E: Engine> Controller<E> {
         let do_jobs_wait = || has_queued_jobs(core, now);
         let changes = self.workers.membership_changes(core.gate(), do_jobs_wait);
         for command in changes {
+            let command = self.clock.date_end_of_host(command);
             intake.add(command, PendingResponse::Internal);
         }
         if self.core.next_wake().is_some_and(|at| at <= now) {
@@ -189,6 +191,7 @@ impl<E: Engine> Controller<E> {
                 to.add(drain(last), PendingResponse::Command(reply));
             }
             ControllerRequest::Maintain { calendar } => {
+                let calendar = self.clock.date_windows(&calendar);
                 if *self.core.gate().view(at).maintenance() != calendar {
                     let command = ServiceCommand::Maintain { calendar };
                     to.add(command, PendingResponse::Internal);

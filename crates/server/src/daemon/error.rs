@@ -81,6 +81,9 @@ impl ServeError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Start(StartError::Store(error)) => error.hint(),
+            Self::Start(StartError::ClockInUse(_)) => Some(
+                "without --accept-clock the service's clock runs on, ahead of the host's: `tollgate drain` it, wait for its jobs or cancel them, and start it again with --accept-clock",
+            ),
             Self::Folder(error) => error.hint(),
             Self::StoreGone(_) => Some(
                 "`tollgate restore BACKUP` brings it back; to begin with an empty store, remove the file `identity`",

@@ -17,7 +17,7 @@ use tollgate_service::{AdmissionState, Core, ServiceCommand};
 use tollgate_store::{DataDir, DataDirError};
 use tollgate_store::{JobFilter, Store, StoreError, integrity};
 
-use crate::common::{TestCluster, rules, submission};
+use crate::common::{TestCluster, host_clock, rules, submission};
 
 #[test]
 fn full_disk_rejects_submissions_and_records_ends() {
@@ -102,7 +102,7 @@ fn full_file_system_loses_no_acknowledged_job() {
     let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
     let path = disk.0.path().join("tollgate.db");
     let store = Store::open(&path).unwrap();
-    let now = Box::new({
+    let now = host_clock({
         let world = world.clone();
         move || world.now()
     });
@@ -164,35 +164,6 @@ fn opening_a_store_on_a_full_disk_reports_disk_full() {
     assert!(error.hint().unwrap().contains("room on the disk"));
     let new = Store::open(&disk.0.path().join("new.db")).unwrap_err();
     assert!(new.is_full(), "{new}");
-}
-
-#[test]
-fn clock_set_back_stands_still() {
-    let mut site = TestCluster::new("libra-risk");
-    *site.clock.lock().unwrap() = Instant::from_secs(1_000);
-    site.world.advance_to(Instant::from_secs(1_000));
-    site.submit(&["sleep", "50"], 60).unwrap();
-    // The clock goes back; the service's time stands still and the service continues.
-    *site.clock.lock().unwrap() = Instant::from_secs(10);
-    assert_eq!(site.controller().now(), Instant::from_secs(1_000));
-    let verdict = site.submit(&["sleep", "5"], 10).unwrap();
-    assert_eq!(verdict.answer.spec.submit, Instant::from_secs(1_000));
-    site.world.advance_to(Instant::from_secs(1_051));
-    site.tick(Vec::new());
-    site.restart();
-    assert_eq!(site.controller().now(), Instant::from_secs(1_000));
-    site.tick(Vec::new());
-    for job in [1, 2] {
-        let row = site.row(job);
-        assert_eq!(row.state, "finished");
-        assert!(row.submit <= row.finish.unwrap());
-    }
-    // A year ahead: promised deadlines are missed, and nothing else goes wrong.
-    site.submit(&["sleep", "50"], 60).unwrap();
-    *site.clock.lock().unwrap() = Instant::from_secs(365 * 86_400);
-    site.tick(Vec::new());
-    site.controller().core().check_invariants().unwrap();
-    assert_eq!(site.state(3).0, "running");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod alter;
 mod arrays;
 mod books;
 mod calibration;
+mod clocks;
 mod controller;
 mod damage;
 mod dependencies;

@@ -2,6 +2,7 @@
 //! an account without rights, and only the runner is root.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -287,4 +288,23 @@ fn service_account_cannot_submit_jobs() {
     error: jobs of the service's own account are not allowed here
     hint: submit the job as another user
     ");
+}
+
+#[test]
+fn cause_of_an_early_end_is_named_by_a_detached_service() {
+    if !AccessTestSite::is_root() {
+        return;
+    }
+    let mut site = AccessTestSite::new(ALL);
+    site.stop();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("it is bound").to_string();
+    // The end of the starter must not come before the message of its service.
+    for _ in 0..5 {
+        let ended = site.run(ROOT, &["serve", "--detach", "--listen", &address]);
+        let said = String::from_utf8(ended.stderr).expect("text");
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(said.contains(&address) && said.contains("in use"), "{said}");
+        assert!(!said.contains("the starter has ended"), "{said}");
+    }
 }

@@ -42,6 +42,7 @@ pub(in crate::api) fn submit_response(
         reasons,
         price,
         now_at: format_iso(answer.spec.submit),
+        clock_ahead_s: None,
         deadline_at: answer.spec.due().map(format_iso),
         decided_by_at: match answer.admission {
             AdmissionState::Waitlisted { until } => Some(format_iso(until)),

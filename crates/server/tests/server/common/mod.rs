@@ -14,10 +14,23 @@ use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_server::controller::{
-    Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
+    Controller, ControllerRequest, HostClock, NewJob, RequestError, SubmittedJob,
 };
-use tollgate_service::{AdmissionRules, Submission, SubmissionOptions, SubmitOutcome};
+use tollgate_service::{
+    AdmissionRules, ClockReading, Submission, SubmissionOptions, SubmitOutcome,
+};
 use tollgate_store::{JobProgram, JobRow, Store, StoreReader};
+
+/// Returns the clocks of a host whose wall clock nobody sets.
+pub(crate) fn host_clock(mut now: impl FnMut() -> Instant + Send + 'static) -> HostClock {
+    Box::new(move || {
+        let host = now();
+        ClockReading {
+            host,
+            elapsed: host.since(Instant::ZERO),
+        }
+    })
+}
 
 /// A service in a data directory, on a host that survives restarts.
 pub(crate) struct TestCluster {
@@ -54,8 +67,11 @@ impl TestCluster {
         self.controller = None;
         let store = Store::open(&self.store()).unwrap();
         let engine = SimEngine::open(&self.world);
-        let clock = Arc::clone(&self.clock);
-        let now = Box::new(move || *clock.lock().unwrap());
+        let (clock, world) = (Arc::clone(&self.clock), self.world.clone());
+        let now = Box::new(move || ClockReading {
+            host: *clock.lock().unwrap(),
+            elapsed: world.now().since(Instant::ZERO),
+        });
         let mut controller = Controller::new(store, engine, &self.rules, now).unwrap();
         controller.reconcile().unwrap();
         self.controller = Some(controller);

@@ -25,7 +25,7 @@ use tollgate_server::permits::KeyedSemaphore;
 use tollgate_server::user_names::UserNames;
 use tollgate_store::Store;
 
-use super::rules;
+use super::{host_clock, rules};
 
 /// The time, which stands still.
 pub(crate) const NOW: Instant = Instant::from_secs(1);
@@ -65,7 +65,7 @@ impl TestService {
         let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
         let rules = rules(policy, Market::None);
         let mut controller =
-            Controller::new(store, SimEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
+            Controller::new(store, SimEngine::open(&world), &rules, host_clock(|| NOW)).unwrap();
         controller.limit_jobs(limits.jobs);
         controller.limit_stored_bytes(limits.stored_bytes);
         controller.limit_tasks(limits.task_limits());

@@ -24,9 +24,9 @@ use tollgate_server::controller::{
 };
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{
-    AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobChange,
-    JobDependency, NamedResources, Otherwise, ServiceCommand, Submission, SubmissionOptions,
-    TaskRanges,
+    AdmissionRules, AdmissionState, ArraySpec, ClockReading, DependencyCondition, EngineAction,
+    JobChange, JobDependency, NamedResources, Otherwise, ServiceCommand, Submission,
+    SubmissionOptions, TaskRanges,
 };
 use tollgate_store::{Store, StoreError};
 
@@ -99,7 +99,8 @@ struct SkewedClock {
 }
 
 impl SkewedClock {
-    fn read(&mut self, now: Instant) -> Instant {
+    /// Returns what the host's clocks show when the world's shows `now`.
+    fn read(&mut self, now: Instant) -> ClockReading {
         self.looks += 1;
         match &mut self.set_in {
             Some((0, off)) => {
@@ -109,7 +110,11 @@ impl SkewedClock {
             Some((looks, _)) => *looks -= 1,
             None => {}
         }
-        now + Span::from_micros(self.off + self.looks)
+        let passed = now + Span::from_micros(self.looks);
+        ClockReading {
+            host: passed + EPOCH + Span::from_micros(self.off),
+            elapsed: passed.since(Instant::ZERO),
+        }
     }
 }
 
@@ -391,7 +396,7 @@ impl ServiceSimulation {
     /// Returns an instant as deadline in half of the cases, by the clock that the user sees.
     fn due(&mut self, submission: &Submission) -> Option<Instant> {
         let deadline = submission.deadline?;
-        let now = self.clock.lock().unwrap().read(self.world.now() + EPOCH);
+        let now = self.clock.lock().unwrap().read(self.world.now()).host;
         self.random.one_in(2).then(|| now + deadline)
     }
 
@@ -570,7 +575,7 @@ impl ServiceSimulation {
             let store = Store::open(&self.store()).expect("the store opens");
             let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
             let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
-            let now = Box::new(move || clock.lock().unwrap().read(world.now() + EPOCH));
+            let now = Box::new(move || clock.lock().unwrap().read(world.now()));
             let mut controller = match Controller::new(store, engine, &self.rules, now) {
                 Ok(controller) => controller,
                 // What was written last, before the crash, stands against the other policy.

@@ -16,7 +16,7 @@ use tollgate_server::KeptOutputs;
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
 };
-use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
+use tollgate_service::{AdmissionRules, AdmissionState, ClockReading, ServiceCommand, Submission};
 use tollgate_store::{JobProgram, Store};
 use tollgate_workers::{
     ConnectionEvent, ConnectionEventKind, JobOwners, LeaseTimings, WorkerPoolConfig,
@@ -374,7 +374,10 @@ impl WorkerSimulation {
         let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
         let now = Box::new(move || {
             let now = world.now() + Span::from_secs(10_000);
-            now + Span::from_micros(*off.lock().unwrap())
+            ClockReading {
+                host: now + Span::from_micros(*off.lock().unwrap()),
+                elapsed: world.now().since(Instant::ZERO),
+            }
         });
         let mut controller = Controller::new(store, engine, &self.rules, now).expect("it recovers");
         let pool_config = WorkerPoolConfig {
