@@ -8,6 +8,7 @@
 //! | [`job`] | the flags that describe a job |
 //! | [`job_notes`] | notes about a job that may not be what its user means |
 //! | [`script`] | the `#TOLLGATE` lines of scripts |
+//! | [`script_text`] | line ends of DOS, and lines with options of other commands |
 //! | [`startable`] | what cannot be started, told before it is submitted |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`cluster`] | `tollgate cluster`, and jobs that go to one of several clusters |
@@ -73,6 +74,7 @@ mod pilot;
 pub(crate) mod prune;
 mod schemas;
 pub(crate) mod script;
+mod script_text;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod site;

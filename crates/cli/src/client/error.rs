@@ -22,6 +22,9 @@ pub(crate) enum ClientCommandError {
     /// A script that is too long to be copied, or is not text.
     #[error("{file}: the script cannot be copied: expected UTF-8 of at most 700 kB")]
     ScriptNotReadable { file: String },
+    /// A script whose lines end with CR LF.
+    #[error("{file}: lines end with CR LF, as on DOS")]
+    DosLineEnds { file: String },
     /// A line of a script that is not understood.
     #[error("{file}:{line}: #TOLLGATE: {message}")]
     ScriptLine {
@@ -110,6 +113,7 @@ impl CliError for ClientCommandError {
     fn exit(&self) -> ExitKind {
         match self {
             Self::ScriptNotReadable { .. }
+            | Self::DosLineEnds { .. }
             | Self::ScriptLine { .. }
             | Self::NoData
             | Self::Superfluous { .. }
@@ -138,6 +142,13 @@ impl CliError for ClientCommandError {
         let hint = match self {
             Self::ScriptNotReadable { .. } => {
                 "name the interpreter, as in `-- bash ./job.sh`, to run it without a copy"
+            }
+            Self::DosLineEnds { file } => {
+                let hint = match file.as_str() {
+                    "STDIN" => "pipe the script through `dos2unix`".to_owned(),
+                    file => format!("`dos2unix {file}` converts the line ends"),
+                };
+                return Some(hint.into());
             }
             Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
             Self::OutputOnAnotherHost { .. } => "read the file there, as in `ssh HOST cat FILE`",

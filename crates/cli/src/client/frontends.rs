@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`options`] | options of both styles, on a command line or in a script |
 //! | [`resources`] | resources requested with `-l` |
+//! | [`variables`] | environment variables named with `-v` |
 //! | [`job_options`] | the job that the options describe |
 //! | [`prelude`] | its script, with variables known only at its start |
 //! | [`qsub`], [`qstat`], [`qdel`] | the three tools |
@@ -27,6 +28,7 @@ mod qdel;
 mod qstat;
 mod qsub;
 mod resources;
+mod variables;
 
 use std::env;
 use std::ffi::OsStr;

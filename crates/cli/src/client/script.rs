@@ -7,6 +7,7 @@ use clap::Parser;
 
 use super::error::ClientCommandError;
 use super::job::JobArgs;
+use super::script_text::{self, ScriptReader};
 use crate::exit::CliFailure;
 
 /// The maximum size of a script that is copied, in bytes. A script of this size fits into a
@@ -36,7 +37,7 @@ impl JobScript {
     /// `#!`.
     ///
     /// # Errors
-    /// An error if there is such a script and it cannot be copied.
+    /// An error if there is such a script and it cannot be copied, or its lines end as on DOS.
     pub(super) fn from_command(command: &[String]) -> Result<Option<Self>, CliFailure> {
         let Some(name) = command.first().filter(|name| name.contains('/')) else {
             return Ok(None);
@@ -67,6 +68,8 @@ impl JobScript {
         let text =
             text.ok_or_else(|| ClientCommandError::ScriptNotReadable { file: name.clone() })?;
         let file = name.clone();
+        script_text::check_line_ends(&file, &text)?;
+        script_text::note_unread_lines(&file, &text, ScriptReader::Submit);
         Ok(Some(Self { file, text }))
     }
 
@@ -124,6 +127,22 @@ fn first_line(error: &clap::Error) -> String {
 /// Splits a line like a shell, at blanks outside quotes. `#` begins a comment. None if a quote is
 /// not closed.
 pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
+    split(line, &[])
+}
+
+/// Splits a line like [`split_words`], but keeps a backslash before a comma: a list of values needs it.
+pub(super) fn split_list_words(line: &str) -> Option<Vec<String>> {
+    split(line, &[','])
+}
+
+/// Splits a line. A backslash before one of `kept` stays.
+fn split(line: &str, kept: &[char]) -> Option<Vec<String>> {
+    let unescape = |word: &mut String, letter: char| {
+        if kept.contains(&letter) {
+            word.push('\\');
+        }
+        word.push(letter);
+    };
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut letters = line.chars();
@@ -135,12 +154,12 @@ pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
                 loop {
                     match letters.next()? {
                         end if end == letter => break,
-                        '\\' if letter == '"' => word.push(letters.next()?),
+                        '\\' if letter == '"' => unescape(word, letters.next()?),
                         inside => word.push(inside),
                     }
                 }
             }
-            '\\' => word.get_or_insert_default().push(letters.next()?),
+            '\\' => unescape(word.get_or_insert_default(), letters.next()?),
             blank if blank.is_whitespace() => words.extend(word.take()),
             plain => word.get_or_insert_default().push(plain),
         }
@@ -208,5 +227,8 @@ mod tests {
         );
         assert_eq!(split("''"), [""]);
         assert_eq!(split_words("\\"), None);
+        assert_eq!(split_words(r#"a\,b "c\,d""#).unwrap(), ["a,b", "c,d"]);
+        let kept = split_list_words(r#"a\,b "c\,d" e\ f"#);
+        assert_eq!(kept.unwrap(), [r"a\,b", r"c\,d", "e f"]);
     }
 }

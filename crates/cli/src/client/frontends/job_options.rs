@@ -5,6 +5,7 @@ use super::error::FrontendError;
 use super::job_id;
 use super::options::ParsedOption;
 use super::resources::ResourceOptions;
+use super::variables;
 
 /// The requested job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +20,7 @@ pub(super) struct JobOptions {
     /// Whether the job starts in the directory where `qsub` was called.
     pub(super) in_current_dir: bool,
     pub(super) shell: Option<String>,
-    /// The variables, as `NAME` or `NAME=VALUE`.
+    /// The variables, as `NAME=VALUE`.
     pub(super) env: Vec<String>,
     pub(super) all_env: bool,
     pub(super) array: Option<String>,
@@ -75,7 +76,7 @@ impl JobOptions {
             "d" | "wd" => self.dir = value(),
             "cwd" => self.in_current_dir = true,
             "S" => self.shell = Some(path(&given.value)),
-            "v" => self.env.extend(list(&given.value)),
+            "v" => self.env.extend(variables::parse(given)?),
             "V" => self.all_env = true,
             "t" | "J" => self.array = value(),
             "tc" => self.max_concurrent = value(),
@@ -198,22 +199,6 @@ fn path(value: &str) -> String {
     }
 }
 
-/// Splits a list such as `A=1,B,C='x,y'` at its unquoted commas.
-fn list(value: &str) -> Vec<String> {
-    let (mut items, mut item, mut quote) = (Vec::new(), String::new(), None);
-    for letter in value.chars() {
-        match (letter, quote) {
-            (',', None) => items.push(std::mem::take(&mut item)),
-            ('"' | '\'', None) => quote = Some(letter),
-            (_, Some(open)) if letter == open => quote = None,
-            _ => item.push(letter),
-        }
-    }
-    items.push(item);
-    items.retain(|item| !item.is_empty());
-    items
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,11 +235,6 @@ mod tests {
         ] {
             assert!(wishes(words, FrontendDialect::Pbs).is_err(), "{words}");
         }
-    }
-
-    #[test]
-    fn variables_are_split_at_commas_but_not_within_quotes() {
-        assert_eq!(list("A=1,B,C='x,y',"), ["A=1", "B", "C=x,y"]);
     }
 
     #[test]

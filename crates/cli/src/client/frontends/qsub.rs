@@ -16,6 +16,8 @@ use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::error::ClientCommandError;
 use crate::client::job::JobArgs;
 use crate::client::parse::TypedSpan;
+use crate::client::reconnect::ClientPurpose;
+use crate::client::script_text::{self, ScriptReader};
 use crate::client::submit::post_request;
 use crate::client::{format, script};
 use crate::exit::CliFailure;
@@ -118,6 +120,8 @@ fn read_body(operands: &[String], program: bool) -> Result<(JobBody, &[String]),
     let text = String::from_utf8(text).ok();
     let text = text.filter(|text| text.len() as u64 <= script::MAX_SCRIPT_LEN);
     let text = text.ok_or(ClientCommandError::ScriptNotReadable { file })?;
+    script_text::check_line_ends(name, &text)?;
+    script_text::note_unread_lines(name, &text, ScriptReader::Qsub);
     let name = name.to_owned();
     Ok((JobBody::Script { name, text }, arguments))
 }
@@ -155,7 +159,7 @@ fn directives(
             continue;
         }
         let place = format!("{name}:{number}");
-        let words = script::split_words(rest).ok_or_else(|| FrontendError::Value {
+        let words = script::split_list_words(rest).ok_or_else(|| FrontendError::Value {
             place: place.clone(),
             option: mark.to_owned(),
             message: "a quote is not closed".to_owned(),

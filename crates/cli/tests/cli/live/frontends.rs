@@ -264,3 +264,25 @@ fn unsupported_options_are_rejected_or_noted() {
     let said: String = all.into_iter().map(run).collect();
     insta::assert_snapshot!("refused", tools.redacted(&said));
 }
+
+#[test]
+fn variables_keep_escaped_commas_and_faults_name_the_option() {
+    let tools = FrontendTestSite::new("pbs", "");
+    tools.script(
+        "job.sh",
+        "#PBS -v FROM=a\\,b -j oe -o out\necho [$CM] [$FROM]\n",
+    );
+    tools
+        .shell(r#"qsub -v 'CM=x\,y' job.sh; qsub -v "CM='x,y'" job.sh"#)
+        .answer();
+    for id in ["1", "2"] {
+        tools.until_over(id);
+        assert_eq!(read(&tools.work().join("out")), "[x,y] [a,b]\n");
+    }
+    let refused = tools.shell("qsub -v CM=x,none_such job.sh");
+    assert_eq!(refused.code, Some(2));
+    assert_eq!(
+        refused.stderr,
+        "error: qsub: -v: there is no variable `none_such` to pass to the job\n"
+    );
+}

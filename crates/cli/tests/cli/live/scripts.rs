@@ -62,3 +62,49 @@ fn invalid_directive_submits_no_job() {
     );
     assert_eq!(site.tollgate(&["jobs", "--all", "--quiet"]).answer(), "");
 }
+
+#[test]
+fn script_with_line_ends_of_dos_submits_no_job() {
+    let site = ClientTestSite::start("");
+    write(&site, "#!/bin/bash\r\necho hi\r\n");
+    for line in [
+        "tollgate submit ./job.sh",
+        "tollgate quote ./job.sh",
+        "tollgate qsub ./job.sh",
+    ] {
+        let ran = site.shell(line);
+        assert_eq!(ran.code, Some(2), "{line}: {ran:?}");
+        assert_eq!(
+            ran.stderr,
+            "error: ./job.sh: lines end with CR LF, as on DOS\n\
+             hint: `dos2unix ./job.sh` converts the line ends\n"
+        );
+    }
+    let piped = site.shell("tollgate qsub < job.sh");
+    assert_eq!(piped.code, Some(2));
+    assert!(
+        piped
+            .stderr
+            .ends_with("hint: pipe the script through `dos2unix`\n"),
+        "{piped:?}"
+    );
+    assert_eq!(site.tollgate(&["jobs", "--all", "--quiet"]).answer(), "");
+}
+
+#[test]
+fn lines_for_other_commands_get_a_note_on_standard_error() {
+    let site = ClientTestSite::start("");
+    write(
+        &site,
+        "#!/bin/sh\n#SBATCH -n 8\n#SBATCH --mem=4G\n#PBS -l ncpus=1\ntrue\n",
+    );
+    let sbatch =
+        "note: ./job.sh: lines 2-3: #SBATCH are ignored here: only `sbatch` reads such lines\n";
+    let ran = site.shell("tollgate submit -q ./job.sh");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1\n"));
+    let pbs = "note: ./job.sh: line 4: #PBS is ignored here: only `qsub` reads such lines\n";
+    assert_eq!(ran.stderr, format!("{pbs}{sbatch}"));
+    let ran = site.shell("tollgate qsub ./job.sh");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2.tollgate\n"));
+    assert_eq!(ran.stderr, sbatch);
+}
