@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`endpoint`] | the address of the service |
+//! | [`reconnect`] | what commands do after they lost their connection |
 //! | [`serve`] | `tollgate serve` |
 //! | [`detach`] | `tollgate serve --detach`: a service that outlives its terminal |
 //! | [`job`] | the flags that describe a job |
@@ -72,6 +73,7 @@ mod outcome;
 mod parse;
 mod pilot;
 pub(crate) mod prune;
+mod reconnect;
 mod schemas;
 pub(crate) mod script;
 mod script_text;

@@ -6,9 +6,10 @@
 //! | 1 | failed |
 //! | 2 | wrong usage, or an input with no usable line |
 //! | 3 | rejected, from `submit` and `quote` |
+//! | 75 | the connection to the service was lost, and it did not answer again in time |
 //!
 //! `wait` exits with the exit code of the job, with 128 + n after signal n, or with 1 if the job
-//! was rejected, cancelled or lost.
+//! was rejected, cancelled or lost. Code 75 says nothing about the job, which goes on.
 //!
 //! `qstat` and `qdel` exit with 153 for an unknown job, like the tools of PBS.
 //!
@@ -29,6 +30,9 @@ pub(crate) use common_errors::{CsvUnsupported, ParquetUnsupported, input_exit};
 
 use crate::messages;
 
+/// The exit code after a lost connection: EX_TEMPFAIL of `sysexits.h`.
+const SERVICE_LOST: u8 = 75;
+
 /// The kind of exit of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitKind {
@@ -40,6 +44,8 @@ pub(crate) enum ExitKind {
     Usage,
     /// The job is rejected. The output has already given the reasons.
     Rejected,
+    /// The connection to the service was lost.
+    ServiceLost,
     /// The exit code of the awaited job.
     Job(u8),
     /// An exit code that callers of the tool expect. The error is printed too.
@@ -53,6 +59,7 @@ impl ExitKind {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Rejected => 3,
+            Self::ServiceLost => SERVICE_LOST,
             Self::Job(code) | Self::External(code) => code,
         }
     }
@@ -60,7 +67,7 @@ impl ExitKind {
     /// Returns whether the error must still be printed.
     const fn prints_error(self) -> bool {
         match self {
-            Self::Failed | Self::Usage | Self::External(_) => true,
+            Self::Failed | Self::Usage | Self::ServiceLost | Self::External(_) => true,
             Self::Done | Self::Rejected | Self::Job(_) => false,
         }
     }

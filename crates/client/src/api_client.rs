@@ -1,140 +1,88 @@
 //! Requests to a service, one after the other.
 
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
-use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper::{HeaderMap, Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 
-use crate::types::ErrorResponse;
-use crate::{RemoteError, RemoteService, SecretToken};
+use crate::connection::{ApiRequest, Connection, SendFailure, ServiceTarget};
+use crate::reconnect::{Outage, ReconnectPolicy, RequestKey};
+use crate::{ClientError, RemoteService};
 
-/// A connection to a service.
+/// A client of a service, with a connection to it. After the connection was lost, the next request opens
+/// another one.
 pub struct ApiClient {
     pub(crate) runtime: Runtime,
-    pub(crate) sender: http1::SendRequest<Full<Bytes>>,
-    /// The `host` header.
-    host: HeaderValue,
-    /// The `authorization` header.
-    authorization: Option<HeaderValue>,
+    pub(crate) target: ServiceTarget,
+    pub(crate) connection: Option<Connection>,
     /// Maximum time of a request; None if it may take any time.
     time_limit: Option<Duration>,
+    reconnect: ReconnectPolicy,
 }
 
-/// An error of a request.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// No service listens on the socket.
-    #[error("{place}: no service answers")]
-    NoService {
-        /// The socket.
-        place: String,
-    },
-    /// The socket cannot be reached.
-    #[error("{place}: cannot be reached: {error}")]
-    Connect {
-        /// The socket.
-        place: String,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The remote service cannot be reached.
-    #[error(transparent)]
-    Remote(#[from] RemoteError),
-    /// The client's runtime cannot be started.
-    #[error("the client cannot start: {0}")]
-    Runtime(io::Error),
-    /// The connection broke.
-    #[error("the connection to the service broke: {0}")]
-    Broken(#[from] hyper::Error),
-    /// The service did not answer in time.
-    #[error("no answer within {} s", .0.as_secs_f64())]
-    TimedOut(Duration),
-    /// The service returned an error.
-    #[error("{}", problem.error)]
-    Refused {
-        /// HTTP status.
-        status: StatusCode,
-        /// Body of the error response.
-        problem: ErrorResponse,
-    },
-    /// The response is from an incompatible version.
-    #[error("the answer of the service cannot be read by this version: {0}")]
-    InvalidResponse(#[from] serde_json::Error),
-    /// The request cannot be built.
-    #[error("the request cannot be made: {0}")]
-    Request(#[from] hyper::http::Error),
+/// A complete response.
+struct ApiResponse {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl ApiResponse {
+    fn error(&self) -> ClientError {
+        ClientError::from_response(self.status, &self.headers, &self.body)
+    }
 }
 
 impl ApiClient {
-    /// Connects to the service at a Unix socket.
+    /// Connects to the service at a Unix socket. A lost connection is an error.
     ///
     /// # Errors
     /// If no service listens there.
     pub fn connect(socket: &Path) -> Result<Self, ClientError> {
-        let failed = |error: io::Error| {
-            let place = socket.display().to_string();
-            let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
-            if nobody.contains(&error.kind()) {
-                return ClientError::NoService { place };
-            }
-            ClientError::Connect { place, error }
-        };
-        let runtime = runtime()?;
-        let stream = runtime
-            .block_on(UnixStream::connect(socket))
-            .map_err(failed)?;
-        Self::handshake(runtime, stream, HeaderValue::from_static("localhost"), None)
+        let target = ServiceTarget::Socket(socket.to_owned());
+        Self::open(target, ReconnectPolicy::NEVER)
     }
 
-    /// Connects to a remote service.
+    /// Connects to a remote service. A lost connection is an error.
     ///
     /// # Errors
     /// If the service cannot be reached, or fails the authentication.
     pub fn connect_to(remote: &RemoteService) -> Result<Self, ClientError> {
-        let host = HeaderValue::from_str(remote.authority()).map_err(hyper::http::Error::from)?;
-        let presented = |token: &SecretToken| {
-            let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
-            value.map(|mut value| {
-                value.set_sensitive(true);
-                value
-            })
-        };
-        let authorization = remote.token().map(presented).transpose();
-        let authorization = authorization.map_err(hyper::http::Error::from)?;
-        let runtime = runtime()?;
-        let stream = runtime.block_on(remote.connect())?;
-        Self::handshake(runtime, stream, host, authorization)
+        let target = ServiceTarget::Remote(remote.clone());
+        Self::open(target, ReconnectPolicy::NEVER)
     }
 
-    fn handshake(
-        runtime: Runtime,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        host: HeaderValue,
-        authorization: Option<HeaderValue>,
-    ) -> Result<Self, ClientError> {
-        let (sender, connection) = runtime.block_on(http1::handshake(TokioIo::new(stream)))?;
-        runtime.spawn(async move {
-            // A pending request reports the broken connection itself.
-            let _ = connection.with_upgrades().await;
-        });
-        Ok(Self {
+    /// Connects to a service.
+    ///
+    /// # Errors
+    /// If the service cannot be reached, also not later if the policy waits for its start, or fails the
+    /// authentication.
+    pub fn open(target: ServiceTarget, reconnect: ReconnectPolicy) -> Result<Self, ClientError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(ClientError::Runtime)?;
+        let mut client = Self {
             runtime,
-            sender,
-            host,
-            authorization,
+            target,
+            connection: None,
             time_limit: None,
-        })
+            reconnect,
+        };
+        let mut outage = Outage::default();
+        while let Err(error) = client.connected().map(drop) {
+            match error.is_outage() && reconnect.waits_for_start {
+                true => outage.pause(error, &reconnect)?,
+                false => return Err(error),
+            }
+        }
+        Ok(client)
     }
 
     /// Limits the time of each GET and POST request from now on.
@@ -142,15 +90,20 @@ impl ApiClient {
         self.time_limit = Some(limit);
     }
 
-    /// Sends a GET request.
+    /// Sets what the client does from now on after it has lost its connection.
+    pub fn set_reconnect(&mut self, reconnect: ReconnectPolicy) {
+        self.reconnect = reconnect;
+    }
+
+    /// Sends a GET request, again if the connection is lost.
     ///
     /// # Errors
     /// If there is no response, or the service returns an error.
     pub fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, ClientError> {
-        self.send(Method::GET, path, Bytes::new())
+        self.exchange(&ApiRequest::get(path))
     }
 
-    /// Sends a POST request.
+    /// Sends a POST request once: if the connection is lost, the service may have carried it out.
     ///
     /// # Errors
     /// If there is no response, or the service returns an error.
@@ -159,12 +112,27 @@ impl ApiClient {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body)?;
-        self.send(Method::POST, path, Bytes::from(body))
+        self.exchange(&post_request(path, body)?)
+    }
+
+    /// Sends a POST request with a key of its own, again if the connection is lost: the service carries it
+    /// out once. Only for paths that know such keys.
+    ///
+    /// # Errors
+    /// If there is no response, or the service returns an error.
+    pub fn post_with_key<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        self.exchange(&ApiRequest {
+            key: RequestKey::draw().map(|key| key.to_string()),
+            ..post_request(path, body)?
+        })
     }
 
     /// Reads a stream of events and hands each, by its name and its data, to `on_event`, until the stream
-    /// ends.
+    /// ends. After a lost connection it goes on behind the last event.
     ///
     /// # Errors
     /// If the stream breaks, or the service returns an error.
@@ -173,99 +141,131 @@ impl ApiClient {
         path: &str,
         mut on_event: impl FnMut(&str, &str),
     ) -> Result<(), ClientError> {
-        let request = self.request(Method::GET, path, Bytes::new())?;
-        let Self {
-            runtime, sender, ..
-        } = self;
-        let (status, mut body) = runtime.block_on(async {
-            let response = sender.send_request(request).await?;
-            Ok::<_, hyper::Error>((response.status(), response.into_body()))
-        })?;
-        if !status.is_success() {
+        let mut request = ApiRequest::get(path);
+        let mut outage = Outage::default();
+        loop {
+            let mut last_event = None;
+            let done = self.stream_once(&request, |event| {
+                if let Some(id) = event.field("id: ") {
+                    last_event = Some(id.to_owned());
+                }
+                if let (Some(name), Some(data)) = (event.field("event: "), event.field("data: ")) {
+                    on_event(name, data);
+                }
+            });
+            if last_event.is_some() {
+                request.last_event = last_event;
+                outage = Outage::default();
+            }
+            match done {
+                Err(error) if error.is_outage() => {
+                    self.connection = None;
+                    outage.pause(error, &self.reconnect)?;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn stream_once(
+        &mut self,
+        request: &ApiRequest<'_>,
+        mut on_event: impl FnMut(EventText<'_>),
+    ) -> Result<(), ClientError> {
+        let built = self.target.request(request)?;
+        let (runtime, connection) = self.connected()?;
+        let response = runtime.block_on(connection.send(built));
+        let (head, mut body) = response.map_err(|failed| failed.error)?.into_parts();
+        if !head.status.is_success() {
             let body = runtime.block_on(body.collect())?.to_bytes();
-            return Err(refusal(status, &body));
+            return Err(ClientError::from_response(
+                head.status,
+                &head.headers,
+                &body,
+            ));
         }
         let mut text = Vec::new();
         while let Some(frame) = runtime.block_on(body.frame()) {
             text.extend(frame?.into_data().unwrap_or_default());
             while let Some(end) = text.windows(2).position(|two| two == b"\n\n") {
                 let event: Vec<u8> = text.drain(..end + 2).collect();
-                let event = String::from_utf8_lossy(&event);
-                let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
-                // A comment is a heartbeat.
-                if let (Some(name), Some(data)) = (field("event: "), field("data: ")) {
-                    on_event(name, data);
-                }
+                on_event(EventText(&String::from_utf8_lossy(&event)));
             }
         }
         Ok(())
     }
 
-    pub(crate) fn request(
-        &self,
-        method: Method,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, ClientError> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, &self.host)
-            .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(body))?;
-        if let Some(presented) = &self.authorization {
-            request
-                .headers_mut()
-                .insert(AUTHORIZATION, presented.clone());
+    /// Sends a request, and again as long as the connection is lost and a repetition does no harm.
+    fn exchange<T: DeserializeOwned>(
+        &mut self,
+        request: &ApiRequest<'_>,
+    ) -> Result<T, ClientError> {
+        let mut outage = Outage::default();
+        loop {
+            let failed = match self.exchange_once(request) {
+                Ok(answer) if answer.status.is_success() => {
+                    return Ok(serde_json::from_slice(&answer.body)?);
+                }
+                Ok(answer) => SendFailure::after(answer.error()),
+                Err(failed) => failed,
+            };
+            let is_harmless = request.is_repeatable() || !failed.may_be_received;
+            if !(failed.error.is_outage() && is_harmless) {
+                return Err(failed.error);
+            }
+            self.connection = None;
+            outage.pause(failed.error, &self.reconnect)?;
         }
-        Ok(request)
     }
 
-    fn send<T: DeserializeOwned>(
-        &mut self,
-        method: Method,
-        path: &str,
-        body: Bytes,
-    ) -> Result<T, ClientError> {
-        let request = self.request(method, path, body)?;
-        let Self {
-            runtime,
-            sender,
-            time_limit,
-            ..
-        } = self;
+    fn exchange_once(&mut self, request: &ApiRequest<'_>) -> Result<ApiResponse, SendFailure> {
+        let limit = self.time_limit;
+        let built = self.target.request(request).map_err(SendFailure::before)?;
+        let (runtime, connection) = self.connected().map_err(SendFailure::before)?;
         let exchange = async {
-            let response = sender.send_request(request).await?;
-            let status = response.status();
-            let body = response.into_body().collect().await?.to_bytes();
-            Ok::<_, ClientError>((status, body))
+            let (head, body) = connection.send(built).await?.into_parts();
+            let body = body.collect().await;
+            let body = body.map_err(|error| SendFailure::after(error.into()))?;
+            Ok(ApiResponse {
+                status: head.status,
+                headers: head.headers,
+                body: body.to_bytes(),
+            })
         };
-        let (status, body) = runtime.block_on(async {
-            let Some(limit) = *time_limit else {
+        runtime.block_on(async {
+            let Some(limit) = limit else {
                 return exchange.await;
             };
             let done = tokio::time::timeout(limit, exchange).await;
-            done.unwrap_or(Err(ClientError::TimedOut(limit)))
-        })?;
-        if status.is_success() {
-            return Ok(serde_json::from_slice(&body)?);
-        }
-        Err(refusal(status, &body))
+            done.unwrap_or_else(|_| Err(SendFailure::after(ClientError::TimedOut(limit))))
+        })
+    }
+
+    /// Returns the open connection. Opens one if necessary.
+    fn connected(&mut self) -> Result<(&Runtime, &mut Connection), ClientError> {
+        let open = self.connection.take();
+        let open = open.filter(|connection| !connection.sender.is_closed());
+        let connection = match open {
+            Some(connection) => connection,
+            None => self.runtime.block_on(self.target.connect())?,
+        };
+        Ok((&self.runtime, self.connection.insert(connection)))
     }
 }
 
-pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
-    let problem = serde_json::from_slice(body).unwrap_or_else(|_| ErrorResponse {
-        error: format!("the service answered {status}"),
-        hint: None,
-    });
-    ClientError::Refused { status, problem }
+fn post_request<'a>(path: &'a str, body: &impl Serialize) -> Result<ApiRequest<'a>, ClientError> {
+    Ok(ApiRequest {
+        method: Method::POST,
+        body: Bytes::from(serde_json::to_vec(body)?),
+        ..ApiRequest::get(path)
+    })
 }
 
-fn runtime() -> Result<Runtime, ClientError> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(ClientError::Runtime)
+/// The text of an event. A text without fields is a heartbeat.
+struct EventText<'a>(&'a str);
+
+impl EventText<'_> {
+    fn field(&self, name: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| line.strip_prefix(name))
+    }
 }

@@ -5,13 +5,12 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use http_body_util::BodyExt;
-use hyper::body::Bytes;
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::{Method, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 
-use crate::api_client::refusal;
+use crate::connection::ApiRequest;
 use crate::{ApiClient, ClientError};
 
 /// The path at which a service connects its clients to the terminal of its session.
@@ -26,24 +25,33 @@ impl ApiClient {
     /// # Errors
     /// If the service has no such terminal, does not let this user attach, or cannot be reached.
     pub fn attach(self) -> Result<UnixStream, ClientError> {
-        let mut request = self.request(Method::POST, TERMINAL_PATH, Bytes::new())?;
+        let mut request = self.target.request(&ApiRequest {
+            method: Method::POST,
+            ..ApiRequest::get(TERMINAL_PATH)
+        })?;
         let headers = request.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static(TERMINAL_PROTOCOL));
         let Self {
             runtime,
-            mut sender,
+            target,
+            connection,
             ..
         } = self;
         let upgraded = runtime.block_on(async {
-            let response = sender.send_request(request).await?;
+            let mut connection = match connection {
+                Some(connection) => connection,
+                None => target.connect().await?,
+            };
+            let response = connection.sender.send_request(request).await?;
             let status = response.status();
             if status == StatusCode::SWITCHING_PROTOCOLS {
                 let upgraded = hyper::upgrade::on(response).await?;
                 return Ok::<_, ClientError>(upgraded);
             }
-            let body = response.into_body().collect().await?.to_bytes();
-            Err(refusal(status, &body))
+            let (head, body) = response.into_parts();
+            let body = body.collect().await?.to_bytes();
+            Err(ClientError::from_response(status, &head.headers, &body))
         })?;
         let (ours, theirs) = stream_pair().map_err(ClientError::Runtime)?;
         let carry = move || {

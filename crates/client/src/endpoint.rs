@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
+use rustix::net::sockopt;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -22,6 +23,10 @@ use crate::{Fingerprint, SecretToken, SecretTokenError};
 const DEFAULT_PORT: u16 = 443;
 /// Maximum time of the TCP connect, and of the TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time without a byte before the system asks the peer, the interval of further questions, and their number.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEPALIVE_PROBES: u32 = 4;
 
 /// A remote service: its address, its expected key and the client's credentials.
 #[derive(Clone, Debug)]
@@ -118,6 +123,28 @@ impl RemoteError {
         }
     }
 
+    /// Returns whether another try may succeed, because the service was restarted or the network is back.
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Connect { .. } => true,
+            // A service that was killed, or a tunnel to it, closes the connection.
+            Self::Handshake { error, .. } => matches!(
+                error.kind(),
+                io::ErrorKind::UnexpectedEof
+                    | io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::TimedOut
+            ),
+            Self::Url(_)
+            | Self::NoTrust(_)
+            | Self::Token(_)
+            | Self::Certificate(_)
+            | Self::Authorities { .. }
+            | Self::Tls(_) => false,
+        }
+    }
+
     /// Returns whether the options are at fault, and not files or the network.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Url(_) | Self::NoTrust(_))
@@ -201,11 +228,22 @@ impl RemoteService {
         let stream = TcpStream::connect((self.host.as_str(), self.port));
         let stream = with_timeout(stream).await.map_err(unreachable)?;
         let _ = stream.set_nodelay(true);
+        // A waiting client sends nothing by which it would notice that the other host is gone.
+        let _ = keep_alive(&stream);
         let connector = TlsConnector::from(Arc::clone(&self.tls));
         with_timeout(connector.connect(name, stream))
             .await
             .map_err(refused)
     }
+}
+
+/// Makes the system ask an idle peer whether it is still there: a peer that is gone breaks the connection
+/// after about two minutes.
+fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)
 }
 
 async fn with_timeout<T>(act: impl Future<Output = io::Result<T>>) -> io::Result<T> {

@@ -3,6 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | [`api_client`](ApiClient) | requests to a service |
+//! | `connection` | one connection, and the requests that it carries |
+//! | `reconnect` | how long a client tries again after a lost connection |
+//! | `client_error` | errors of requests |
 //! | `attach` | the connection to the terminal of a session |
 //! | [`types`] | the bodies of requests and responses |
 //! | [`records`] | those about usage, removal and export of records |
@@ -20,10 +23,13 @@
 mod api_client;
 mod attach;
 pub mod certificate;
+mod client_error;
+mod connection;
 pub mod endpoint;
 mod fingerprint;
 pub mod limits;
 pub mod private_file;
+mod reconnect;
 pub mod records;
 pub mod resources;
 pub mod timestamp;
@@ -32,8 +38,11 @@ mod token;
 pub mod types;
 mod whole_number;
 
-pub use api_client::{ApiClient, ClientError};
+pub use api_client::ApiClient;
 pub use attach::{TERMINAL_PATH, TERMINAL_PROTOCOL};
+pub use client_error::ClientError;
+pub use connection::{KEY_HEADER, ServiceTarget};
 pub use endpoint::{RemoteError, RemoteService};
 pub use fingerprint::{BadFingerprint, Fingerprint};
+pub use reconnect::ReconnectPolicy;
 pub use token::{SecretToken, SecretTokenError};

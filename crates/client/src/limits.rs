@@ -16,6 +16,8 @@ pub const MAX_BATCH: usize = 1_000;
 pub const MAX_NOTICES: usize = 8;
 /// Maximum length of the key of a claim, in characters.
 pub const MAX_CLAIM_KEY: usize = 64;
+/// Maximum length of the key of a request that may be repeated, in characters.
+pub const MAX_KEY: usize = 64;
 /// Maximum number of jobs in an answer.
 pub const MAX_JOBS: u32 = 10_000;
 /// Maximum length of a name, in characters.

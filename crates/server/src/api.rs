@@ -8,6 +8,7 @@
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `endpoints` | every path with its requests and responses |
 //! | `router` | the router of these paths, and the limits of requests |
+//! | `repeat` | requests with a key, which their clients may send again |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
 //! | `state` | the state that handlers share |
 //! | `submission`, `jobs`, `actions`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
@@ -32,6 +33,7 @@ mod objectives;
 pub mod openapi;
 mod outputs;
 pub(crate) mod prune;
+mod repeat;
 mod router;
 pub mod server;
 mod sse;

@@ -9,6 +9,7 @@ mod commit;
 mod deadline;
 mod dispatch;
 mod hosts;
+mod keys;
 mod logging;
 mod outputs;
 mod parts;
@@ -30,6 +31,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use clock::HostClock;
+pub use keys::{AnswerRenderer, KeyedRequest};
 pub use outputs::OutputLookup;
 use queue::RequestQueue;
 pub use request::{

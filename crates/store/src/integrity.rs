@@ -115,6 +115,10 @@ const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         ("granted", "job, at, user, reason"),
     ),
     (
+        FIRST_VERSION_WITH_ANSWERS,
+        ("answered", "user, key, at, request, status, body"),
+    ),
+    (
         FIRST_VERSION_WITH_USAGE,
         (
             "usage",
@@ -122,6 +126,9 @@ const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         ),
     ),
 ];
+
+/// The first version with answers to requests that their clients may send again.
+pub(crate) const FIRST_VERSION_WITH_ANSWERS: u32 = 13;
 
 /// The first version with states of their own for ends by limits.
 pub(crate) const FIRST_VERSION_WITH_ENDS: u32 = 12;

@@ -8,6 +8,7 @@
 //! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
 //! | `objectives` | [`ObjectiveSums`]: sums over finished jobs, and how well promises were kept |
 //! | `usage` | [`UsageRow`]: usage by user, account and day; jobs and bookings page by page |
+//! | `answers` | answers to requests that their clients may send again |
 //! | `prune` | removal of jobs that are over |
 //! | `recover` | the state after a crash, from snapshot and commands |
 //! | `schema` | the tables, and their migrations |
@@ -28,6 +29,7 @@
 //! | `total`, `promise`, `account` | sums over finished jobs, promises and the ledger |
 //! | `usage` | sums by user, account and day, which outlive the jobs |
 //! | `granted` | exceptions from the shares of users: when, by which operator, and why |
+//! | `answered` | answers of the last day to requests with a key |
 //! | `removed` | counts of jobs that were removed because of their age |
 //! | `sum_of` | the number of rows of each of these tables, and the sum of their checksums |
 //!
@@ -35,6 +37,7 @@
 //! full synchronisation: a committed step survives a crash of the process, of the system, and a
 //! power failure.
 
+mod answers;
 mod arrays;
 mod attempts;
 pub mod backup;
@@ -60,6 +63,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tollgate_service::TakeoverObstacle;
 
+pub use answers::{KeyedAnswer, StoredAnswer};
 pub use copy::{check, copy};
 pub use data_dir::{DataDir, DataDirError};
 pub use integrity::CheckedRows;

@@ -477,11 +477,25 @@ CREATE TABLE granted (
 ) STRICT;
 ";
 
+/// Version 13: answers to requests that their clients may send again.
+const ANSWERS: &str = "
+CREATE TABLE answered (
+    user INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    request TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (user, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX answered_at ON answered (at);
+";
+
 /// The oldest version that is read. Earlier versions were never released.
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 8;
+pub const VERSION: u32 = FIRST + 9;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
@@ -498,6 +512,7 @@ fn steps() -> [String; N_VERSIONS] {
         with_renewed_sums(integrity::FIRST_VERSION_WITH_USAGE, &records::step()),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_GRANTS, GRANTS),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_ENDS, ends::ENDS),
+        with_renewed_sums(integrity::FIRST_VERSION_WITH_ANSWERS, ANSWERS),
     ]
 }
 

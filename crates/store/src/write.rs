@@ -12,7 +12,7 @@ use tollgate_service::{
 };
 
 use crate::attempts::AttemptUpdates;
-use crate::{FORMAT, Store, StoreError, arrays, sqlite};
+use crate::{FORMAT, KeyedAnswer, Store, StoreError, answers, arrays, sqlite};
 
 /// The program of a job: the part of a submission that decisions do not depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +70,8 @@ pub struct CommandBatch<'a> {
     pub programs: &'a BTreeMap<u64, JobProgram>,
     /// The hosts of the attempts started in the step, by name.
     pub hosts: &'a BTreeMap<AttemptId, String>,
+    /// The answers to those requests of the step that their clients may send again.
+    pub answers: &'a [KeyedAnswer],
 }
 
 impl Store {
@@ -103,6 +105,9 @@ impl Store {
             write(&transaction, &mut attempts, batch, change).map_err(failed)?;
         }
         attempts.write(&transaction).map_err(failed)?;
+        for answer in batch.answers {
+            answers::insert(&transaction, batch.at, answer).map_err(failed)?;
+        }
         transaction.commit().map_err(failed)?;
         self.batch = seq;
         self.since_snapshot += 1;

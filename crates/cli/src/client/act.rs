@@ -43,7 +43,7 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
     let mut client = address.connect()?;
     let post = |client: &mut ApiClient, id: &str| {
         let path = format!("/v1/jobs/{id}/{verb}");
-        client.post::<JobRef>(&path, &()).map(drop)
+        client.post_with_key::<JobRef>(&path, &()).map(drop)
     };
     let chosen = args.chosen();
     if let [JobNumbers::One(id)] = chosen.as_slice() {
@@ -110,7 +110,7 @@ fn refusal(answer: Result<(), ClientError>) -> Result<Option<ClientError>, CliFa
 /// If the service refuses for another reason, or cannot be reached.
 pub(super) fn cancel(client: &mut ApiClient, id: u64) -> Result<(), CliFailure> {
     let path = format!("/v1/jobs/{id}/cancel");
-    refusal(client.post::<JobRef>(&path, &()).map(drop))?;
+    refusal(client.post_with_key::<JobRef>(&path, &()).map(drop))?;
     Ok(())
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn alter(args: &AlterArgs) -> Result<(), CliFailure> {
     }
     let path = format!("/v1/jobs/{}/alter", args.id.job);
     let address = args.id.address(&args.address)?;
-    let done: AlterResponse = address.connect()?.post(&path, &request)?;
+    let done: AlterResponse = address.connect()?.post_with_key(&path, &request)?;
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &done)?,

@@ -81,7 +81,7 @@ pub(super) fn submit(
             common: fields.clone(),
             jobs,
         };
-        match client.post::<BatchResponse>("/v1/batches", &batch) {
+        match client.post_with_key::<BatchResponse>("/v1/batches", &batch) {
             Ok(answer) => answers.extend(answer.jobs),
             Err(error) if answers.is_empty() => return Err(error.into()),
             Err(error) => {

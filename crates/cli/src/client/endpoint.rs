@@ -13,6 +13,8 @@ use tollgate_store::data_dir;
 use super::cluster::ClustersFile;
 use super::error::ClientCommandError;
 use super::network_address::NetworkAddress;
+use super::parse;
+use super::reconnect::{self, ClientPurpose};
 use crate::exit::CliFailure;
 
 /// The heading under which `--help` lists the options that find a service.
@@ -49,6 +51,15 @@ pub(crate) struct ServiceAddressArgs {
         help_heading = CONNECTION_HEADING,
     )]
     cluster: Option<String>,
+    /// Try again for this long after a lost connection [default: 60s]
+    ///
+    /// A command that waits for the end of a job tries again without limit. Nothing is submitted or changed
+    /// twice. If the service does not answer in time, the exit code is 75.
+    #[arg(
+        long, value_name = "SPAN", value_parser = parse::parse_span, hide_short_help = true,
+        help_heading = CONNECTION_HEADING,
+    )]
+    reconnect: Option<f64>,
 }
 
 /// The address of a service without a name: its data directory on this host, or its URL on another one.
@@ -117,12 +128,17 @@ fn resolve_data_dir(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
 }
 
 impl ServiceEndpoint {
-    /// Connects to the service.
+    /// Connects to the service. A lost connection is an error.
     pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
-        match self {
-            Self::Local(data) => Ok(ApiClient::connect(&data_dir::socket(data))?),
-            Self::Remote(options) => Ok(ApiClient::connect_to(&RemoteService::new(options)?)?),
-        }
+        self.connect_with(ReconnectPolicy::NEVER)
+    }
+
+    fn connect_with(&self, reconnect: ReconnectPolicy) -> Result<ApiClient, CliFailure> {
+        let target = match self {
+            Self::Local(data) => ServiceTarget::Socket(data_dir::socket(data)),
+            Self::Remote(options) => ServiceTarget::Remote(RemoteService::new(options)?),
+        };
+        Ok(ApiClient::open(target, reconnect)?)
     }
 }
 
@@ -135,6 +151,7 @@ impl ServiceAddressArgs {
                 ..DirectAddressArgs::default()
             },
             cluster: None,
+            reconnect: None,
         }
     }
 
@@ -151,6 +168,7 @@ impl ServiceAddressArgs {
         }
         Ok(Self {
             cluster: Some(name.to_owned()),
+            reconnect: self.reconnect,
             ..Self::default()
         })
     }
@@ -163,9 +181,20 @@ impl ServiceAddressArgs {
         Ok(!is_named && self.direct.url()?.is_none())
     }
 
-    /// Connects to the service.
+    /// Connects to the service, for requests that are answered at once.
     pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
-        self.endpoint()?.connect()
+        self.connect_for(ClientPurpose::Answer)
+    }
+
+    /// Connects to the service.
+    pub(super) fn connect_for(&self, purpose: ClientPurpose) -> Result<ApiClient, CliFailure> {
+        self.endpoint()?
+            .connect_with(self.reconnect_policy(purpose))
+    }
+
+    /// Returns what a command does after it lost its connection.
+    pub(super) fn reconnect_policy(&self, purpose: ClientPurpose) -> ReconnectPolicy {
+        reconnect::policy(self.reconnect, purpose)
     }
 
     /// Returns where the service is.

@@ -127,12 +127,15 @@ impl CliError for ClientCommandError {
             | Self::NonUtf8Variable { .. } => ExitKind::Usage,
             Self::NoOutput { .. }
             | Self::SomeUnchanged { .. }
-            | Self::SomeSubmitted { .. }
             | Self::OutputMissing { .. }
             | Self::SomeOutputsMissing { .. }
             | Self::ClustersSilent { .. }
             | Self::ClaimUnknown { .. }
             | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
+            Self::SomeSubmitted { error, .. } => match **error {
+                ClientError::GaveUp { .. } => ExitKind::ServiceLost,
+                _ => ExitKind::Failed,
+            },
             Self::Rejected | Self::Unaltered => ExitKind::Rejected,
             Self::JobStatus(code) => ExitKind::Job(*code),
         }
@@ -193,10 +196,12 @@ impl CliError for ClientError {
         match self {
             Self::Refused { status, .. } if status.as_u16() == UNPROCESSABLE => ExitKind::Usage,
             Self::Remote(error) => error.exit(),
+            Self::GaveUp { .. } => ExitKind::ServiceLost,
             Self::Runtime(_)
             | Self::NoService { .. }
             | Self::Connect { .. }
             | Self::Broken(_)
+            | Self::Stopping { .. }
             | Self::TimedOut(_)
             | Self::Refused { .. }
             | Self::InvalidResponse(_)
@@ -209,7 +214,10 @@ impl CliError for ClientError {
             Self::NoService { .. } => {
                 Some("start one with `tollgate serve`, or name its directory with `--data`".into())
             }
-            Self::Refused { problem, .. } => problem.hint.as_deref().map(Cow::Borrowed),
+            Self::Refused { problem, .. } | Self::Stopping { problem } => {
+                problem.hint.as_deref().map(Cow::Borrowed)
+            }
+            Self::GaveUp { .. } => Some("jobs go on; `--reconnect SPAN` waits longer".into()),
             Self::Remote(error) => error.hint().map(Cow::Borrowed),
             Self::Connect { .. }
             | Self::Runtime(_)

@@ -13,6 +13,7 @@ use tollgate_client::types::{JobDetails, JobList, JobOutput, OutputSource};
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
+use super::reconnect::ClientPurpose;
 use super::{format, parse};
 use crate::exit::CliFailure;
 use crate::messages::Verbosity;
@@ -45,7 +46,11 @@ pub(crate) struct LogsArgs {
 /// `tollgate logs`. For an array, the outputs of all started tasks follow one another.
 pub(crate) fn logs(args: &LogsArgs) -> Result<(), CliFailure> {
     let address = args.id.address(&args.address)?;
-    let mut client = address.connect()?;
+    let purpose = match args.follow {
+        true => ClientPurpose::JobEnd,
+        false => ClientPurpose::Answer,
+    };
+    let mut client = address.connect_for(purpose)?;
     let named = &args.id.job;
     let (id, tasks) = named.split_once('_').unwrap_or((named, ""));
     let job: JobDetails = client.get(&format!("/v1/jobs/{id}"))?;
@@ -298,7 +303,8 @@ fn follow(client: &mut ApiClient, mut job: JobDetails, elsewhere: bool) -> Resul
     }
 }
 
-fn is_over(job: &JobDetails) -> bool {
+/// Returns whether nothing more becomes of a job.
+pub(super) fn is_over(job: &JobDetails) -> bool {
     job.finished_at.is_some() || job.state.is_over()
 }
 

@@ -104,7 +104,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
     if let Some(quote) = args.quote {
         return claim(&args.common, quote);
     }
-    let common = JobRequest {
+    let mut common = JobRequest {
         held: args.hold,
         ..args.common.request()?
     };
@@ -143,7 +143,7 @@ pub(crate) fn parse_preference(word: &str) -> Result<QuotePreference, &'static s
 fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
     let request = args.request()?;
     let path = format!("/v1/quotes/{quote}/claim");
-    let done: JobRef = args.address.connect()?.post(&path, &request)?;
+    let done: JobRef = args.address.connect()?.post_with_key(&path, &request)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => writeln!(out, "{}", done.id)?,
@@ -204,7 +204,7 @@ pub(super) fn post_request(
     request: &JobRequest,
 ) -> Result<SubmitResponse, CliFailure> {
     let asked = Timestamp::now();
-    let answer: SubmitResponse = client.post(path, request)?;
+    let answer: SubmitResponse = client.post_with_key(path, request)?;
     let off = clock::note_on_answer(&answer, asked, Timestamp::now());
     off.into_iter().for_each(|off| Verbosity::Notes.note(off));
     Ok(answer)

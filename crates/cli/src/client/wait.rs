@@ -8,6 +8,8 @@ use tollgate_client::types::{JobDetails, JobEvent};
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
+use super::logs::is_over;
+use super::reconnect::ClientPurpose;
 use super::{format, parse};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
@@ -40,7 +42,8 @@ pub(crate) struct WaitArgs {
 pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
     let mut worst = 0;
     for named in &args.ids {
-        let mut client = named.address(&args.address)?.connect()?;
+        let address = named.address(&args.address)?;
+        let mut client = address.connect_for(ClientPurpose::JobEnd)?;
         let (id, prefix) = (&named.job, named.prefix());
         if args.follow {
             follow(&mut client, id, &prefix)?;
@@ -61,13 +64,19 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
 /// Prints the events of a job until it is over.
 fn follow(client: &mut ApiClient, id: &str, prefix: &str) -> Result<(), CliFailure> {
     let whole = id.split_once('_').map_or(id, |(job, _)| job);
-    let mut failed = None;
-    client.stream(&format!("/v1/jobs/{whole}/events"), |name, data| {
-        if let Err(error) = print_event(name, data, prefix) {
-            failed.get_or_insert(error);
+    loop {
+        let mut failed = None;
+        client.stream(&format!("/v1/jobs/{whole}/events"), |name, data| {
+            if let Err(error) = print_event(name, data, prefix) {
+                failed.get_or_insert(error);
+            }
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        // A service that is stopped ends its streams, and its jobs go on.
+        if is_over(&client.get(&format!("/v1/jobs/{whole}"))?) {
+            return Ok(());
         }
-    })?;
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    }
 }
 
 fn print_event(name: &str, data: &str, prefix: &str) -> io::Result<()> {

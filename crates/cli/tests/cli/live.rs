@@ -19,6 +19,7 @@
 //! | [`frontends`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`backup`] | backups, and services whose data is missing |
 //! | [`learn`] | a service that is taught from records, and the policy that it goes on with |
+//! | [`reconnect`] | clients whose service is stopped, killed and started again |
 //! | [`records`] | usage, export and removal of old jobs |
 //! | [`log`] | the log of the service |
 //! | [`no_service`] | clients without a service |

@@ -86,6 +86,7 @@ fn fill(folder: &Path, jobs: u64) {
                 changes: &step.changes,
                 programs: &programs,
                 hosts: &BTreeMap::new(),
+                answers: &[],
             })
             .expect("it is written");
         if store.since_snapshot() >= 2_000 {

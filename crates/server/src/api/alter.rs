@@ -4,14 +4,16 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use tokio::sync::oneshot;
 use tollgate_client::types::{AlterRequest, AlterResponse};
-use tollgate_service::JobChange;
+use tollgate_service::{CommandResult, JobChange, SubmitOutcome};
 
 use super::convert;
 use super::error::ApiError;
 use super::job_selector::JobSelector;
 use super::jobs::own_job;
-use super::state::{ApiState, JsonResult, ask_controller, visible_user};
+use super::repeat::{KeyedPeer, receive};
+use super::state::{ApiState, JsonResult, visible_user};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 
@@ -19,6 +21,7 @@ pub(super) async fn alter(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
+    keyed: KeyedPeer,
     request: Result<Json<AlterRequest>, JsonRejection>,
 ) -> JsonResult<AlterResponse> {
     let Json(request) = request?;
@@ -51,22 +54,44 @@ pub(super) async fn alter(
             "at least one of them",
         ));
     }
-    let done = ask_controller(&service, |reply| ControllerRequest::Alter {
+    let (reply, done) = oneshot::channel();
+    let request = ControllerRequest::Alter {
         user: visible_user(&peer),
         job,
         change,
         due,
         reply,
+    };
+    let request = keyed.wrap(request, move |results| {
+        let (altered, outcome) = altered(results.first()?)?;
+        Some((StatusCode::OK, Json(alter_response(job, altered, outcome))))
     });
-    match done.await {
-        Ok((altered, answer)) => {
-            let answer = convert::submit_response(Some(job), &answer, None);
-            Ok(Json(AlterResponse { altered, answer }))
-        }
+    service.controller_handle.send(request);
+    match receive(done).await {
+        Ok(Some((altered, outcome))) => Ok(Json(alter_response(job, altered, &outcome))),
+        Ok(None) => Ok(keyed.stored(&service).await?.1),
         Err(error) if error.status() == StatusCode::NOT_FOUND => {
             own_job(&service, &peer, &JobSelector { job, tasks }).await?;
             Err(ApiError::job_is_over())
         }
         Err(error) => Err(error),
     }
+}
+
+/// Returns whether a job was changed, and the decision about the changed job. None if the command was ignored.
+fn altered(result: &CommandResult) -> Option<(bool, &SubmitOutcome)> {
+    match result {
+        CommandResult::Altered { answer } => Some((true, answer)),
+        CommandResult::Unaltered { answer } => Some((false, answer)),
+        CommandResult::Submitted { .. }
+        | CommandResult::NotReserved { .. }
+        | CommandResult::Learned { .. }
+        | CommandResult::Done
+        | CommandResult::Ignored(_) => None,
+    }
+}
+
+fn alter_response(job: u64, altered: bool, outcome: &SubmitOutcome) -> AlterResponse {
+    let answer = convert::submit_response(Some(job), outcome, None);
+    AlterResponse { altered, answer }
 }

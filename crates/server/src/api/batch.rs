@@ -11,6 +11,7 @@ use tollgate_client::types::{BatchResponse, JobBatch, JobRequest};
 
 use super::convert;
 use super::error::ApiError;
+use super::repeat::{Answer, KeyedPeer, receive};
 use super::state::ApiState;
 use super::submission::{check_size, may_submit};
 use crate::access::Peer;
@@ -22,15 +23,16 @@ const DEADLINES: [&str; 2] = ["deadline_s", "deadline_at"];
 pub(super) async fn submit_batch(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
+    keyed: KeyedPeer,
     batch: Result<Json<JobBatch>, JsonRejection>,
-) -> Result<(StatusCode, Json<BatchResponse>), ApiError> {
+) -> Result<Answer<BatchResponse>, ApiError> {
     let Json(JobBatch { common, jobs }) = batch?;
     may_submit(&peer)?;
     if jobs.is_empty() || jobs.len() > MAX_BATCH {
         let expected = format!("at least one job, and at most {MAX_BATCH}");
         return Err(ApiError::field("jobs", &expected));
     }
-    let (mut new_jobs, mut answers) = (Vec::new(), Vec::new());
+    let (mut new_jobs, mut answers, mut limits) = (Vec::new(), Vec::new(), Vec::new());
     for (at, job) in jobs.into_iter().enumerate() {
         let in_batch = |error: ApiError| error.within(&format!("jobs[{at}]"));
         let request = with_common(job, &common).map_err(in_batch)?;
@@ -38,13 +40,25 @@ pub(super) async fn submit_batch(
         let (reply, answer) = oneshot::channel();
         let job = new_job(&service, request, peer.user, reply).map_err(in_batch)?;
         new_jobs.push(job);
-        answers.push((answer, time_limit_s));
+        answers.push(answer);
+        limits.push(time_limit_s);
     }
     let request = ControllerRequest::Submit { jobs: new_jobs };
+    let (time_limits, service_of_answer) = (limits.clone(), service.clone());
+    let request = keyed.wrap(request, move |results| {
+        let jobs = results.iter().zip(&time_limits).map(|(result, limit)| {
+            let (job, outcome) = submitted(result)?;
+            Some(service_of_answer.submit_response(Some(job), outcome, *limit))
+        });
+        let jobs = jobs.collect::<Option<Vec<_>>>()?;
+        Some((StatusCode::CREATED, Json(BatchResponse { jobs })))
+    });
     service.controller_handle.send(request);
     let mut responses = Vec::new();
-    for (answer, time_limit_s) in answers {
-        let submitted = answer.await.map_err(|_| ApiError::stopping())??;
+    for (answer, time_limit_s) in answers.into_iter().zip(limits) {
+        let Some(submitted) = receive(answer).await? else {
+            return keyed.stored(&service).await;
+        };
         let response =
             service.submit_response(Some(submitted.job), &submitted.answer, time_limit_s);
         service.metrics.record_decision(response.decision);

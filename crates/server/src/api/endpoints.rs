@@ -38,6 +38,8 @@ pub(super) struct ApiOperation {
     pub(super) summary: &'static str,
     pub(super) query: Option<SchemaFn>,
     pub(super) body: Option<SchemaFn>,
+    /// Whether the service recognises a repeated request by its key.
+    pub(super) has_key: bool,
     /// Responses by status.
     pub(super) responses: Vec<(u16, ResponseContent)>,
     /// Statuses of errors beyond those that every request of this kind can have.
@@ -93,6 +95,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
             .post(
                 submission::submit,
                 operation("Submit a job")
+                    .keyed()
                     .takes_as(submission)
                     .gives::<SubmitResponse>(201)
                     .gives::<SubmitResponse>(200)
@@ -101,6 +104,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/batches").post(
             batch::submit_batch,
             operation("Submit jobs together, all or none of them")
+                .keyed()
                 .takes::<JobBatch>()
                 .gives::<BatchResponse>(201)
                 .problems(&[403, 429, 507]),
@@ -122,6 +126,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
             .delete(
                 jobs::cancel,
                 operation("Cancel a job")
+                    .keyed()
                     .gives::<JobRef>(200)
                     .problems(&[404, 409]),
             ),
@@ -135,6 +140,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/jobs/{id}/alter").post(
             alter::alter,
             operation("Change a job that waits")
+                .keyed()
                 .takes::<AlterRequest>()
                 .gives::<AlterResponse>(200)
                 .problems(&[404, 409]),
@@ -163,18 +169,21 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/jobs/{id}/cancel").post(
             jobs::cancel,
             operation("Cancel a job")
+                .keyed()
                 .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/hold").post(
             jobs::hold,
             operation("Hold a job")
+                .keyed()
                 .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/release").post(
             jobs::release,
             operation("Release a held job")
+                .keyed()
                 .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
@@ -196,6 +205,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/quotes").post(
             submission::quote,
             operation("Quote a job, or reserve room for it")
+                .keyed()
                 .takes_as(quote_request)
                 .gives::<SubmitResponse>(200)
                 .problems(&[403, 429, 507]),
@@ -203,6 +213,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/quotes/{id}/claim").post(
             submission::claim,
             operation("Claim a reserved quote")
+                .keyed()
                 .query::<ClaimQuery>()
                 .takes_as(runnable)
                 .gives::<JobRef>(200)
@@ -315,6 +326,7 @@ fn operation(summary: &'static str) -> ApiOperation {
         summary,
         query: None,
         body: None,
+        has_key: false,
         responses: Vec::new(),
         problems: &[],
     }
@@ -425,6 +437,13 @@ impl ApiOperation {
 
     fn gives<T: JsonSchema>(self, status: u16) -> Self {
         self.answers(status, ResponseContent::Json(describe::<T>))
+    }
+
+    fn keyed(self) -> Self {
+        Self {
+            has_key: true,
+            ..self
+        }
     }
 
     fn answers(mut self, status: u16, content: ResponseContent) -> Self {

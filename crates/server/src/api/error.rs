@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
@@ -22,6 +22,8 @@ pub(crate) struct ApiError {
     status: StatusCode,
     error: String,
     hint: Option<&'static str>,
+    /// Whether another try may soon succeed.
+    is_passing: bool,
 }
 
 impl ApiError {
@@ -30,6 +32,7 @@ impl ApiError {
             status,
             error: error.into(),
             hint: None,
+            is_passing: false,
         }
     }
 
@@ -58,9 +61,28 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "the job is over")
     }
 
-    /// Returns the error after the controller has stopped.
+    /// Returns the error after the controller has stopped. A client may ask the next service again.
     pub(crate) fn stopping() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
+        Self {
+            is_passing: true,
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
+        }
+    }
+
+    /// Returns the error for a user that has the maximum number of connections.
+    pub(crate) fn connection_limit(max: u32, what: &str) -> Self {
+        let error = format!("connection limit reached: a user may have {max} {what}");
+        let hint = "each command that waits for a job holds one; the settings `limits.connections` and \
+                    `limits.workers` allow more";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, error).hint(hint)
+    }
+
+    /// Returns the error for a request without a user.
+    pub(super) fn unauthenticated() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "expected a token or a certificate",
+        )
     }
 
     pub(super) fn status(&self) -> StatusCode {
@@ -107,6 +129,7 @@ impl From<RequestError> for ApiError {
                 | CommandError::RunningUnalterable
                 | CommandError::NotWaitlisted,
             )
+            | RequestError::AnsweredBefore
             | RequestError::DependencyFailed(_) => StatusCode::CONFLICT,
             RequestError::DeadlinePassed(now) => {
                 let now = format_iso(*now);
@@ -128,9 +151,8 @@ impl From<RequestError> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         Self {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
             hint: error.hint(),
-            error: error.to_string(),
+            ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
         }
     }
 }
@@ -154,7 +176,12 @@ impl IntoResponse for ApiError {
             error: self.error,
             hint: self.hint.map(str::to_owned),
         };
-        (self.status, Json(problem)).into_response()
+        let mut response = (self.status, Json(problem)).into_response();
+        if self.is_passing {
+            let soon = HeaderValue::from_static("1");
+            response.headers_mut().insert(RETRY_AFTER, soon);
+        }
+        response
     }
 }
 

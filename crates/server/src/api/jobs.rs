@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::sync::oneshot;
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::{JobDetails, JobExplanation, JobList, JobRef, JobState};
 use tollgate_model::TaskId;
@@ -16,7 +17,9 @@ use super::convert;
 use super::error::ApiError;
 use super::explain::{explanation_sentences, failed_predecessor, grant_sentence};
 use super::job_selector::{JobSelector, MAX_ID};
+use super::repeat::{KeyedPeer, receive};
 use super::state::{ApiState, JsonResult, ask_controller, query_store, visible_user};
+use super::submission::done;
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 
@@ -174,10 +177,10 @@ pub(super) async fn cancel(
     service: State<ApiState>,
     peer: Extension<Peer>,
     id: Path<String>,
+    keyed: KeyedPeer,
 ) -> JsonResult<JobRef> {
-    run_command(service, peer, id, |job, tasks| ServiceCommand::Cancel {
-        job,
-        tasks,
+    run_command(service, peer, id, keyed, |job, tasks| {
+        ServiceCommand::Cancel { job, tasks }
     })
     .await
 }
@@ -186,10 +189,10 @@ pub(super) async fn hold(
     service: State<ApiState>,
     peer: Extension<Peer>,
     id: Path<String>,
+    keyed: KeyedPeer,
 ) -> JsonResult<JobRef> {
-    run_command(service, peer, id, |job, tasks| ServiceCommand::Hold {
-        job,
-        tasks,
+    run_command(service, peer, id, keyed, |job, tasks| {
+        ServiceCommand::Hold { job, tasks }
     })
     .await
 }
@@ -198,10 +201,10 @@ pub(super) async fn release(
     service: State<ApiState>,
     peer: Extension<Peer>,
     id: Path<String>,
+    keyed: KeyedPeer,
 ) -> JsonResult<JobRef> {
-    run_command(service, peer, id, |job, tasks| ServiceCommand::Release {
-        job,
-        tasks,
+    run_command(service, peer, id, keyed, |job, tasks| {
+        ServiceCommand::Release { job, tasks }
     })
     .await
 }
@@ -210,16 +213,21 @@ async fn run_command(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
+    keyed: KeyedPeer,
     command: fn(u64, Option<TaskRanges>) -> ServiceCommand,
 ) -> JsonResult<JobRef> {
     let JobSelector { job, tasks } = JobSelector::parse(&id)?;
-    let carried_out = ask_controller(&service, |reply| ControllerRequest::Command {
+    let (reply, carried_out) = oneshot::channel();
+    let request = ControllerRequest::Command {
         user: visible_user(&peer),
         command: command(job, tasks),
         reply,
-    });
-    match carried_out.await {
-        Ok(()) => Ok(Json(JobRef { id: job })),
+    };
+    let request = keyed.wrap(request, move |results| done(results, job));
+    service.controller_handle.send(request);
+    match receive(carried_out).await {
+        Ok(Some(())) => Ok(Json(JobRef { id: job })),
+        Ok(None) => Ok(keyed.stored(&service).await?.1),
         Err(error) if error.status() == StatusCode::NOT_FOUND => {
             // The controller knows no job that is over; the store does.
             let whole = JobSelector { job, tasks: None };

@@ -8,6 +8,8 @@ use axum::response::IntoResponse;
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
+use tollgate_client::KEY_HEADER;
+use tollgate_client::limits::MAX_KEY;
 use tollgate_client::types::ErrorResponse;
 
 use super::endpoints::{self, ApiOperation, ResponseContent, SchemaFn};
@@ -101,6 +103,14 @@ fn describe(
             "name": "last-event-id", "in": "header", "required": false,
             "schema": {"type": "string"},
             "description": "The last event that was seen: go on behind it",
+        }));
+    }
+    if operation.has_key {
+        parameters.push(json!({
+            "name": KEY_HEADER, "in": "header", "required": false,
+            "schema": {"type": "string", "pattern": "^[!-~]+$", "minLength": 1, "maxLength": MAX_KEY},
+            "description": "A key of the client's own for this request: the same request with the same \
+                            key within a day gets the same answer, and changes nothing",
         }));
     }
     if !parameters.is_empty() {

@@ -11,6 +11,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::endpoints;
 use super::error::ApiError;
+use super::repeat::RequestKey;
 use super::state::ApiState;
 use crate::access::ServiceLimits;
 
@@ -34,7 +35,7 @@ async fn buffer_body(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let time = Duration::from_secs_f64(limits.request_s);
     let whole = Limited::new(body, limits.body_bytes).collect();
     let body = match tokio::time::timeout(time, whole).await {
@@ -52,6 +53,9 @@ async fn buffer_body(
             return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, error));
         }
     };
+    if let Some(key) = RequestKey::of(&head, &body)? {
+        head.extensions.insert(key);
+    }
     Ok(next.run(Request::from_parts(head, body.into())).await)
 }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::header::CONNECTION;
 use axum::http::{Request, Response};
 use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
 use axum::{Extension, Router};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -31,6 +33,10 @@ use crate::permits::KeyedSemaphore;
 pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a failed accept: the process may be out of file descriptors.
 pub(crate) const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// Maximum number of connections of a user beyond its limit that get a refusal. Others are closed at once.
+const MAX_REFUSALS: u32 = 16;
+/// Maximum time for such a client to send its request.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Serves clients of a Unix socket until `stop` is set. `seats` limits the connections of each
 /// user. `hosts` holds the names and web pages that requests may name besides this host's own.
@@ -47,6 +53,7 @@ pub async fn serve_unix(
         authenticate::check_socket_request,
     ));
     let (gone, here) = watch::channel(());
+    let refusals = KeyedSemaphore::new(MAX_REFUSALS);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -61,6 +68,13 @@ pub async fn serve_unix(
         };
         let Some(seat) = seats.try_acquire(user) else {
             tracing::warn!(user, "connection refused: this user has too many");
+            if let Some(place) = refusals.try_acquire(user) {
+                let (stop, max) = (stop.clone(), access.limits.connections);
+                tokio::spawn(async move {
+                    serve_connection(stream, refuse_all(max), REFUSAL_PATIENCE, stop).await;
+                    drop(place);
+                });
+            }
             continue;
         };
         let (router, access) = (router.clone(), access.clone());
@@ -78,6 +92,14 @@ pub async fn serve_unix(
     }
     drop(here);
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, gone.closed()).await;
+}
+
+/// Returns a router that refuses every request, because its user has `max` other connections.
+fn refuse_all(max: u32) -> Router {
+    Router::new().fallback(move || async move {
+        let refused = error::ApiError::connection_limit(max, "connections").into_response();
+        ([(CONNECTION, "close")], refused)
+    })
 }
 
 /// Serves one connection; at shutdown, requests in progress are completed. `patience` limits the

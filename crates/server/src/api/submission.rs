@@ -11,13 +11,14 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 use tollgate_client::limits::MAX_CLAIM_KEY;
 use tollgate_client::types::{JobDecision, JobRef, JobRequest, SubmitResponse};
-use tollgate_service::Submission;
+use tollgate_service::{CommandResult, Submission, SubmitOutcome};
 use tollgate_store::JobProgram;
 
 use super::batch::new_job;
 use super::convert;
 use super::error::ApiError;
 use super::job_selector::MAX_ID;
+use super::repeat::{Answer, KeyedPeer, receive};
 use super::state::{ApiState, JsonResult, ask_controller};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
@@ -25,18 +26,24 @@ use crate::controller::ControllerRequest;
 pub(super) async fn submit(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
+    keyed: KeyedPeer,
     request: Result<Json<JobRequest>, JsonRejection>,
-) -> Result<(StatusCode, Json<SubmitResponse>), ApiError> {
+) -> Result<Answer<SubmitResponse>, ApiError> {
     let Json(request) = request?;
     may_submit(&peer)?;
     let time_limit_s = service.enforced_time_limit(&request);
     let (reply, verdict) = oneshot::channel();
     let job = new_job(&service, request, peer.user, reply)?;
-    service
-        .controller_handle
-        .send(ControllerRequest::submit(job));
-    let verdict = verdict.await.map_err(|_| ApiError::stopping())??;
-    let answer = service.submit_response(Some(verdict.job), &verdict.answer, time_limit_s);
+    let service_of_answer = service.clone();
+    let request = keyed.wrap(ControllerRequest::submit(job), move |results| {
+        let (job, outcome) = submitted(results.first()?)?;
+        Some(submit_answer(&service_of_answer, job, outcome, time_limit_s))
+    });
+    service.controller_handle.send(request);
+    let Some(SubmittedJob { job, answer }) = receive(verdict).await? else {
+        return keyed.stored(&service).await;
+    };
+    let (status, answer) = submit_answer(&service, job, &answer, time_limit_s);
     service.metrics.record_decision(answer.decision);
     let status = match answer.decision {
         JobDecision::Accepted
@@ -46,7 +53,7 @@ pub(super) async fn submit(
         | JobDecision::Deferred => StatusCode::CREATED,
         JobDecision::Rejected => StatusCode::OK,
     };
-    Ok((status, Json(answer)))
+    (status, Json(answer))
 }
 
 /// Rejects an oversized array before it is expanded, and a job that the batch system would end early.
@@ -73,6 +80,7 @@ pub(super) fn check_size(service: &ApiState, submission: &Submission) -> Result<
 pub(super) async fn quote(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
+    keyed: KeyedPeer,
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> JsonResult<SubmitResponse> {
     let Json(request) = request?;
@@ -97,13 +105,24 @@ pub(super) async fn quote(
         return Ok(Json(service.submit_response(None, &answer, time_limit_s)));
     }
     may_submit(&peer)?;
-    let (id, answer) = ask_controller(&service, |reply| ControllerRequest::Reserve {
+    let (reply, reserved) = oneshot::channel();
+    let request = ControllerRequest::Reserve {
         submission,
         due,
         reply,
-    })
-    .await?;
-    Ok(Json(service.submit_response(id, &answer, time_limit_s)))
+    };
+    let service_of_answer = service.clone();
+    let request = keyed.wrap(request, move |results| {
+        let (job, outcome) = submitted(results.first()?)?;
+        let id = outcome.reserved_until.map(|_| job);
+        let answer = service_of_answer.submit_response(id, outcome, time_limit_s);
+        Some((StatusCode::OK, Json(answer)))
+    });
+    service.controller_handle.send(request);
+    match receive(reserved).await? {
+        Some((id, answer)) => Ok(Json(service.submit_response(id, &answer, time_limit_s))),
+        None => Ok(keyed.stored(&service).await?.1),
+    }
 }
 
 /// How a quote is claimed.
@@ -121,6 +140,7 @@ pub(super) async fn claim(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
+    keyed: KeyedPeer,
     wanted: Result<Query<ClaimQuery>, QueryRejection>,
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> JsonResult<JobRef> {
@@ -136,15 +156,25 @@ pub(super) async fn claim(
         claim_key: key,
         ..convert::program(request)?
     });
-    let user = peer.user;
-    ask_controller(&service, |reply| ControllerRequest::Claim {
-        user,
+    let (reply, claimed) = oneshot::channel();
+    let request = ControllerRequest::Claim {
+        user: peer.user,
         job,
         program,
         reply,
-    })
-    .await?;
-    Ok(Json(JobRef { id: job }))
+    };
+    let request = keyed.wrap(request, move |results| done(results, job));
+    service.controller_handle.send(request);
+    match receive(claimed).await? {
+        Some(()) => Ok(Json(JobRef { id: job })),
+        None => Ok(keyed.stored(&service).await?.1),
+    }
+}
+
+/// Returns the answer to a command on a job that was carried out. None if it was not.
+pub(super) fn done(results: &[CommandResult], job: u64) -> Option<Answer<JobRef>> {
+    let is_done = matches!(results, [CommandResult::Done]);
+    is_done.then_some((StatusCode::OK, Json(JobRef { id: job })))
 }
 
 pub(super) fn may_submit(peer: &Peer) -> Result<(), ApiError> {

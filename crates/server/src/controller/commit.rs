@@ -7,12 +7,20 @@ use tollgate_model::Instant;
 use tollgate_service::{CommandResult as Said, RowChange, ServiceCommand, StepOutput};
 use tollgate_store::{CommandBatch, JobProgram, StoreError};
 
+use super::keys::KeyedCommands;
 use super::response::PendingResponse;
 use super::state::Controller;
 use crate::failpoint::ServiceFailpoint;
 
 /// Programs, by the index of the command that each belongs to.
 pub(super) type CommandPrograms = BTreeMap<usize, JobProgram>;
+
+/// What is stored with commands and decides nothing.
+#[derive(Default)]
+pub(super) struct CommandData {
+    pub(super) programs: CommandPrograms,
+    pub(super) keyed: KeyedCommands,
+}
 
 impl<E: Engine> Controller<E> {
     /// Saves the state, so that the next start need not replay the commands before it. A failure
@@ -30,10 +38,10 @@ impl<E: Engine> Controller<E> {
         &mut self,
         at: Instant,
         commands: &[ServiceCommand],
-        programs: CommandPrograms,
+        data: CommandData,
         askers: Vec<PendingResponse>,
     ) {
-        match self.commit(at, commands, programs) {
+        match self.commit(at, commands, data) {
             Ok(step) => {
                 self.failpoint(ServiceFailpoint::Committed);
                 self.respond(&step, askers);
@@ -58,10 +66,11 @@ impl<E: Engine> Controller<E> {
         &mut self,
         at: Instant,
         commands: &[ServiceCommand],
-        programs: CommandPrograms,
+        data: CommandData,
     ) -> Result<StepOutput, StoreError> {
         let step = self.core.step(at, commands);
-        let programs = programs_by_job(commands, &step.results, programs);
+        let programs = programs_by_job(commands, &step.results, data.programs);
+        let answers = data.keyed.answers(&step.results);
         let hosts = self.hosts_of(&step.actions);
         let batch = CommandBatch {
             at,
@@ -69,6 +78,7 @@ impl<E: Engine> Controller<E> {
             changes: &step.changes,
             programs: &programs,
             hosts: &hosts,
+            answers: &answers,
         };
         let room = self.fallible_failpoint(ServiceFailpoint::Decided);
         if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {
@@ -110,7 +120,7 @@ impl<E: Engine> Controller<E> {
             return;
         }
         let at = self.now();
-        match self.commit(at, &reports, CommandPrograms::new()) {
+        match self.commit(at, &reports, CommandData::default()) {
             Ok(step) => {
                 self.notify_waiters();
                 self.pending_actions.extend(step.actions);

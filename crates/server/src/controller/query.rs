@@ -60,6 +60,7 @@ impl<E: Engine> Controller<E> {
                 let _ = reply.send(removed);
             }
             ControllerRequest::Submit { .. }
+            | ControllerRequest::Keyed(_)
             | ControllerRequest::Reserve { .. }
             | ControllerRequest::Claim { .. }
             | ControllerRequest::Command { .. }

@@ -111,6 +111,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         ControllerRequest::Submit { jobs } => {
             RequestOwner::User(jobs.first().map(|job| job.submission.user))
         }
+        ControllerRequest::Keyed(keyed) => owner_of(&keyed.request),
         ControllerRequest::Claim { user, .. } => RequestOwner::User(Some(*user)),
         ControllerRequest::Command { user, .. } | ControllerRequest::Alter { user, .. } => {
             RequestOwner::User(*user)
@@ -151,6 +152,7 @@ fn is_large(ask: &ControllerRequest) -> bool {
 
 fn request_weight(ask: &ControllerRequest) -> u64 {
     let stored = match ask {
+        ControllerRequest::Keyed(keyed) => return request_weight(&keyed.request),
         ControllerRequest::Claim { program, .. } => program.bytes(),
         ControllerRequest::Submit { jobs } => {
             let others = (jobs.len() as u64).saturating_sub(1) * REQUEST_WEIGHT;

@@ -13,6 +13,7 @@ use tollgate_service::{
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::{ConnectionEvent, PartCall};
 
+use super::keys::KeyedRequest;
 use super::outputs::OutputLookup;
 
 /// The channel for a response. The receiver may be gone already.
@@ -26,6 +27,8 @@ pub enum ControllerRequest {
         /// The jobs, in the order of their numbers. At least one.
         jobs: Vec<NewJob>,
     },
+    /// Carries out a request that its client may send again.
+    Keyed(Box<KeyedRequest>),
     /// Claims a reserved quote.
     Claim {
         /// The user that the quote must belong to.
@@ -183,6 +186,7 @@ impl ControllerRequest {
         match self {
             Self::Reserve { submission, .. } => submission.n_tasks(),
             Self::Submit { jobs } => jobs.iter().map(|job| job.submission.n_tasks()).sum(),
+            Self::Keyed(keyed) => keyed.request.n_tasks(),
             Self::Claim { .. }
             | Self::Quote { .. }
             | Self::Command { .. }
@@ -210,11 +214,17 @@ impl ControllerRequest {
         match self {
             Self::Reserve { reply, .. } => drop(reply.send(Err(failed))),
             Self::Learn { reply, .. } => drop(reply.send(Err(failed))),
-            Self::Submit { .. }
-            | Self::Claim { .. }
-            | Self::Quote { .. }
-            | Self::Command { .. }
-            | Self::Alter { .. }
+            Self::Submit { jobs } => {
+                for job in jobs {
+                    let _ = job.reply.send(Err(failed.clone()));
+                }
+            }
+            Self::Keyed(keyed) => keyed.request.fail(failed),
+            Self::Claim { reply, .. } | Self::Command { reply, .. } => {
+                drop(reply.send(Err(failed)));
+            }
+            Self::Alter { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Quote { .. }
             | Self::Drain { .. }
             | Self::Maintain { .. }
             | Self::SetLicences { .. }
@@ -357,6 +367,9 @@ pub enum RequestError {
     /// The command changes nothing.
     #[error(transparent)]
     Ignored(#[from] CommandError),
+    /// The same request was carried out before. Its answer is in the store.
+    #[error("this request was carried out before")]
+    AnsweredBefore,
     /// The disk is full.
     #[error("the disk of the service is full: no new jobs until there is room")]
     DiskFull,

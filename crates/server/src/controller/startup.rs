@@ -10,7 +10,7 @@ use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, NodeId, NodeRange};
 use tollgate_service::{EngineAction, HostOffer, LOCAL_WORKER, ServiceCommand};
 use tollgate_store::StoreError;
 
-use super::commit::CommandPrograms;
+use super::commit::CommandData;
 use super::state::Controller;
 
 /// Width up to which jobs wait for workers, where the service never offered a node of its own.
@@ -46,7 +46,7 @@ impl<E: Engine> Controller<E> {
         };
         if !commands.is_empty() {
             let at = self.now();
-            let step = self.commit(at, &commands, CommandPrograms::new())?;
+            let step = self.commit(at, &commands, CommandData::default())?;
             self.pending_actions.extend(step.actions);
         }
         self.disk_full = !self.store.keep_reserve();
@@ -195,7 +195,7 @@ impl<E: Engine> Controller<E> {
             .collect();
         if !lost.is_empty() {
             // `begin` starts the next attempts, together with all others that have to run.
-            self.commit(at, &lost, CommandPrograms::new())?;
+            self.commit(at, &lost, CommandData::default())?;
         }
         Ok(lost.len())
     }

@@ -6,8 +6,9 @@ use tollgate_policy::JobPhase;
 use tollgate_service::{Core, DependencyCondition, LOCAL_WORKER, ServiceCommand, Submission};
 use tollgate_store::JobProgram;
 
-use super::commit::CommandPrograms;
+use super::commit::{CommandData, CommandPrograms};
 use super::deadline;
+use super::keys::{KeyedCommands, KeyedRequest};
 use super::quota::UserQuota;
 use super::request::{ControllerRequest, NewJob, RequestError};
 use super::response::{PendingClaim, PendingResponse};
@@ -18,11 +19,15 @@ use crate::failpoint::ServiceFailpoint;
 const MAX_BATCHES_PER_SNAPSHOT: u32 = 2_000;
 
 /// The input of a tick.
-struct TickInput {
-    commands: Vec<ServiceCommand>,
+pub(super) struct TickInput {
+    pub(super) commands: Vec<ServiceCommand>,
     /// One response for each command.
     responses: Vec<PendingResponse>,
     programs: CommandPrograms,
+    /// The commands of requests that their clients may send again.
+    pub(super) keyed: KeyedCommands,
+    /// Requests that came twice, answered after all commands.
+    pub(super) repeats: Vec<KeyedRequest>,
     /// Queries, answered after all commands.
     queries: Vec<ControllerRequest>,
     quota: UserQuota,
@@ -44,6 +49,8 @@ impl<E: Engine> Controller<E> {
             commands: Vec::new(),
             responses: Vec::new(),
             programs: CommandPrograms::new(),
+            keyed: KeyedCommands::default(),
+            repeats: Vec::new(),
             queries: Vec::new(),
             quota: self.user_quota(&requests),
         };
@@ -67,7 +74,14 @@ impl<E: Engine> Controller<E> {
             intake.add_reports(&self.reports);
         }
         if !intake.commands.is_empty() {
-            self.execute(at, &intake.commands, intake.programs, intake.responses);
+            let data = CommandData {
+                programs: intake.programs,
+                keyed: intake.keyed,
+            };
+            self.execute(at, &intake.commands, data, intake.responses);
+        }
+        for repeat in intake.repeats {
+            self.answer_repeat(repeat);
         }
         for (worker, running) in self.workers.sync_with_gate(self.core.gate()) {
             self.resync_worker(worker, &running);
@@ -109,8 +123,9 @@ impl<E: Engine> Controller<E> {
         others
     }
 
-    fn accept(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
+    pub(super) fn accept(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
         match ask {
+            ControllerRequest::Keyed(keyed) => self.accept_keyed(*keyed, at, to),
             ControllerRequest::Submit { jobs } => self.accept_jobs(jobs, at, to),
             ControllerRequest::Claim {
                 user,
@@ -388,6 +403,7 @@ impl TickInput {
         self.commands.splice(..0, commands);
         let responses = (0..n_reports).map(|_| PendingResponse::Internal);
         self.responses.splice(..0, responses);
+        self.keyed.shift(n_reports);
         let programs = std::mem::take(&mut self.programs).into_iter();
         self.programs = programs
             .map(|(index, program)| (index + n_reports, program))

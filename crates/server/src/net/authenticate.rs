@@ -75,9 +75,7 @@ pub(super) async fn authenticate(
     let peer = match authenticated.await {
         Ok(peer) => peer,
         Err(AuthError::TooMany) => {
-            let error = format!("connection limit reached: a user may have {max} {what}");
-            let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error);
-            return with_close(refused.into_response());
+            return with_close(ApiError::connection_limit(max, what).into_response());
         }
         Err(error @ AuthError::Account(_)) => {
             return with_close(reject_credential(&format!("invalid credential: {error}")));

@@ -83,7 +83,7 @@ fn slow_client_is_disconnected() {
 }
 
 #[test]
-fn connections_beyond_the_limit_are_closed_and_permits_released() {
+fn connections_beyond_the_limit_are_refused_with_the_limit_and_permits_released() {
     let open = TestService::new(ServiceLimits {
         connections: 3,
         ..ServiceLimits::default()
@@ -96,7 +96,13 @@ fn connections_beyond_the_limit_are_closed_and_permits_released() {
         })
         .collect();
     assert_eq!(read_to_close(open.connect()), "");
-    drop(taken);
+    let mut waiting = ApiClient::connect(&open.socket()).unwrap();
+    let refused = waiting.get::<ServiceStatus>("/v1/status").unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "connection limit reached: a user may have 3 connections"
+    );
+    drop((taken, waiting));
     let answered = |_| {
         let client = ApiClient::connect(&open.socket());
         client.and_then(|mut client| client.get::<ServiceStatus>("/v1/status"))

@@ -18,6 +18,7 @@ mod events;
 mod faults;
 mod followers;
 mod grants;
+mod keys;
 mod labels;
 mod learning;
 mod limits;

@@ -281,6 +281,7 @@ impl RecoveryService {
                 changes: &step.changes,
                 programs: &(0..100).map(|job| (job, program.clone())).collect(),
                 hosts: &BTreeMap::new(),
+                answers: &[],
             })
             .unwrap();
         self.core.check_invariants().unwrap();

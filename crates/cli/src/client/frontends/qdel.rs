@@ -26,7 +26,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
             unknown.push(word);
             continue;
         };
-        match client.post::<JobRef>(&format!("/v1/jobs/{id}/cancel"), &()) {
+        match client.post_with_key::<JobRef>(&format!("/v1/jobs/{id}/cancel"), &()) {
             Ok(_) if style == FrontendDialect::GridEngine => {
                 writeln!(
                     io::stdout().lock(),

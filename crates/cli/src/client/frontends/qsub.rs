@@ -74,6 +74,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
         format_submitted(id, name, tasks, &wishes, style)
     )?;
     if wishes.wait {
+        client.set_reconnect(address.reconnect_policy(ClientPurpose::JobEnd));
         let job: JobDetails = client.get(&format!("/v1/jobs/{id}/wait"))?;
         let code = job.wait_code();
         if code != 0 {

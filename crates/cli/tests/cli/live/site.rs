@@ -1,12 +1,12 @@
 //! A service in a directory of its own, and its users.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 /// The timeout of every wait. Waits are far shorter if nothing is wrong.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -53,15 +53,7 @@ impl ClientTestSite {
         fs::create_dir(&data).expect("a folder");
         fs::write(data.join("config.toml"), config).expect("settings");
         let log = File::create(folder.path().join("log")).expect("a log");
-        let service = Command::new(env!("CARGO_BIN_EXE_tollgate"))
-            .arg("serve")
-            .args(flags)
-            .env("TOLLGATE_DATA", &data)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("the service starts");
+        let service = start_service(&data, flags, &[], log);
         let site = Self { folder, service };
         site.until("it answers", || site.tollgate(&["status"]).code == Some(0));
         site
@@ -122,22 +114,21 @@ impl ClientTestSite {
     }
 
     fn run(&self, command: &mut Command) -> ClientOutput {
+        let output = self.environment(command).output();
+        output_of(output.expect("the program runs"))
+    }
+
+    /// Lets a command run as a user of the service.
+    fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_tollgate"));
         let place = program.parent().expect("a folder").display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
-        let output = command
+        command
             .current_dir(self.folder())
             .env("TOLLGATE_DATA", self.folder().join("data"))
             .env("PATH", format!("{place}:{path}"))
             .env("TZ", "UTC")
             .stdin(Stdio::null())
-            .output()
-            .expect("the program runs");
-        ClientOutput {
-            stdout: String::from_utf8(output.stdout).expect("text"),
-            stderr: String::from_utf8(output.stderr).expect("text"),
-            code: output.status.code(),
-        }
     }
 
     /// Returns whether the log of the service contains these words.
@@ -162,6 +153,39 @@ impl Drop for ClientTestSite {
     fn drop(&mut self) {
         end(&mut self.service);
     }
+}
+
+/// Returns whether a process of this test has ended.
+pub(crate) fn has_ended(child: &Child) -> bool {
+    let pid = Pid::from_raw(child.id() as i32).expect("a process");
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(pid), options).map_or(true, |status| status.is_some())
+}
+
+/// Waits for the end of a command.
+pub(crate) fn finish(client: Child) -> ClientOutput {
+    output_of(client.wait_with_output().expect("the command ends"))
+}
+
+fn output_of(output: Output) -> ClientOutput {
+    ClientOutput {
+        stdout: String::from_utf8(output.stdout).expect("text"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
+        code: output.status.code(),
+    }
+}
+
+fn start_service(data: &Path, flags: &[&str], environment: &[(&str, &str)], log: File) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .arg("serve")
+        .args(flags)
+        .env("TOLLGATE_DATA", data)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .expect("the service starts")
 }
 
 /// A second service that ends when the value is dropped.
