@@ -33,11 +33,13 @@ pub struct LaunchSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The working directory; absolute.
     pub dir: PathBuf,
-    /// The file for standard output and standard error, created or truncated at the start; relative
-    /// to `dir`. It is opened as the user, and a symbolic link is rejected. If its directory is
-    /// missing, the directory is created as the user; directories above it are not. None if the
-    /// output is discarded.
+    /// The file for standard output and standard error, created at the start; relative to `dir`. It is
+    /// opened as the user, and a symbolic link is rejected. If its directory is missing, the directory is
+    /// created as the user; directories above it are not. Each write goes to its end. None if the output is
+    /// discarded.
     pub output: Option<PathBuf>,
+    /// Whether the output begins behind what the file holds; otherwise the file is emptied at the start.
+    pub append: bool,
     /// The user that the attempt runs as; None for the engine's own user.
     pub user: Option<LaunchUser>,
     /// Permission bits that the attempt's new files do not get.
@@ -114,6 +116,7 @@ impl LaunchSpec {
             env: Vec::new(),
             dir: dir.as_ref().to_owned(),
             output: None,
+            append: false,
             user: None,
             umask: 0o022,
             limits: LaunchLimits::default(),

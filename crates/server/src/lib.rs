@@ -40,6 +40,7 @@ mod kept_outputs;
 pub mod net;
 pub mod notices;
 pub mod os_users;
+mod output_name;
 pub mod part_socket;
 pub mod permits;
 pub mod privileges;

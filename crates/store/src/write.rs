@@ -29,6 +29,9 @@ pub struct JobProgram {
     pub dir: String,
     /// Output file, relative to `dir`; None discards the output.
     pub output: Option<String>,
+    /// Whether the first attempt, too, keeps what the output file holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub append: bool,
     /// Permission bits that new files of the job do not get.
     pub umask: u32,
     /// Maximum memory, in bytes.

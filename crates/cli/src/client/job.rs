@@ -123,9 +123,14 @@ pub(crate) struct JobArgs {
 
     /// Output file; `none` discards the output [default: tollgate-%j.out, tollgate-%j/%a.out]
     ///
-    /// %j stands for the number of the job, %a for the number of the task of an array.
+    /// %j stands for the number of the job, %a for the number of the task of an array, %x for the name of the
+    /// job, %u for the user, %N for the host, %r for the number of restarts, %% for a percent sign.
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<String>,
+
+    /// Append to the output file; a restarted job always does
+    #[arg(long)]
+    pub(super) append: bool,
 
     /// Run the job again from its start if it is lost
     #[arg(long)]
@@ -200,6 +205,7 @@ impl JobArgs {
             env,
             dir: self.dir.or(below.dir),
             output: self.output.or(below.output),
+            append: self.append || below.append,
             requeue: self.requeue || below.requeue,
             notify: match self.notify.is_empty() {
                 true => below.notify,
@@ -261,6 +267,7 @@ impl JobArgs {
             env: self.environment()?,
             dir: self.working_dir()?,
             output: (output != "none").then(|| output.to_owned()),
+            append: self.append,
             otherwise: self.otherwise.unwrap_or_default(),
             partial: self.partial,
             umask: umask(),

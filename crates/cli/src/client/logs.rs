@@ -200,6 +200,8 @@ struct ServiceLog {
     attempt: u32,
     position: u64,
     is_begun: bool,
+    /// The file that was printed, if it is known.
+    inode: Option<u64>,
 }
 
 impl ServiceLog {
@@ -219,8 +221,11 @@ impl ServiceLog {
             output = read_service(client, job, "from=0")?;
         }
         loop {
-            if output.attempt != self.attempt || output.size_bytes < self.position {
-                // Another attempt has begun the file anew.
+            let goes_on = self.goes_on(&output);
+            if goes_on {
+                self.attempt = output.attempt;
+            } else if output.attempt != self.attempt || output.size_bytes < self.position {
+                // Another attempt has begun another file.
                 let was_begun = self.is_begun;
                 *self = Self {
                     attempt: output.attempt,
@@ -238,6 +243,12 @@ impl ServiceLog {
         }
     }
 
+    /// Returns whether a later attempt appends to the file that was printed before.
+    fn goes_on(&self, output: &JobOutput) -> bool {
+        let is_same = self.is_begun && output.inode.is_some() && output.inode == self.inode;
+        is_same && output.size_bytes >= self.position
+    }
+
     fn print_piece(&mut self, job: &JobDetails, output: &JobOutput) -> Result<(), CliFailure> {
         let bytes = output.content();
         if bytes.is_empty() {
@@ -251,6 +262,7 @@ impl ServiceLog {
             ));
         }
         self.is_begun = true;
+        self.inode = output.inode;
         self.position = output.start + bytes.len() as u64;
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;

@@ -89,7 +89,7 @@ impl SubmitCommonArgs {
 /// and runs nothing.
 fn hide_unless_quoted(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "array" | "after" | "notify" | "env" | "dir" | "output" => arg.hide(true),
+        "array" | "after" | "notify" | "env" | "dir" | "output" | "append" => arg.hide(true),
         _ => arg,
     }
 }

@@ -15,6 +15,7 @@
 //! | [`cluster_faults`] | the same, with services that hang or lose answers and clients that are killed |
 //! | [`batch`] | many jobs at once |
 //! | [`notices`] | notices to users |
+//! | [`outputs`] | output files, and what a restarted job finds in them |
 //! | [`arrays`] | arrays and dependent jobs |
 //! | [`frontends`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`backup`] | backups, and services whose data is missing |
@@ -44,6 +45,8 @@ mod log;
 mod network;
 mod no_service;
 mod notices;
+mod outputs;
+mod reconnect;
 mod records;
 mod schemas;
 mod scripts;

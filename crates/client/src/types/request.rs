@@ -136,11 +136,16 @@ pub struct JobRequest {
     #[schemars(regex(pattern = ABSOLUTE_PATH))]
     pub dir: String,
     /// Output file, relative to `dir`; `%j` stands for the number of the job, `%a` for that of the task
-    /// (required for arrays). Without it the output is discarded.
+    /// (required for arrays), `%x` and `%u` for the names of the job and its user, `%N` for the host, `%r`
+    /// for the number of restarts, `%%` for a percent sign. Without it the output is discarded.
     /// A missing directory of the file is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), regex(pattern = NO_NUL))]
     pub output: Option<String>,
+    /// Whether the output begins behind what the file holds; otherwise the first start empties the file.
+    /// A restarted job always appends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub append: bool,
     /// What becomes of the job if its deadline cannot be promised at once.
     #[serde(default)]
     pub otherwise: JobOtherwise,

@@ -21,6 +21,8 @@ pub(crate) struct LaunchOnWire {
     env: Vec<(WireString, WireString)>,
     dir: WireString,
     output: Option<WireString>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    append: bool,
     user: Option<LaunchUser>,
     umask: u32,
     limits: LaunchLimits,
@@ -73,6 +75,7 @@ impl From<LaunchSpec> for LaunchOnWire {
             env: launch.env.iter().map(pair).collect(),
             dir: launch.dir.as_os_str().into(),
             output: launch.output.as_ref().map(|path| path.as_os_str().into()),
+            append: launch.append,
             user: launch.user,
             umask: launch.umask,
             limits: launch.limits,
@@ -97,6 +100,7 @@ impl From<LaunchOnWire> for LaunchSpec {
                 .collect(),
             dir: OsString::from(wire.dir).into(),
             output: wire.output.map(|path| OsString::from(path).into()),
+            append: wire.append,
             user: wire.user,
             umask: wire.umask,
             limits: wire.limits,
@@ -121,6 +125,7 @@ mod tests {
         let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], [odd.clone()], "/ö");
         launch.env = vec![("A".into(), odd.clone())];
         launch.output = Some(odd.into());
+        launch.append = true;
         let line = serde_json::to_vec(&launch).unwrap();
         assert_eq!(serde_json::from_slice::<LaunchSpec>(&line).unwrap(), launch);
     }

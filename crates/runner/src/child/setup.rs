@@ -161,12 +161,17 @@ fn become_user(plan: &SpawnSpec) -> Result<(), Errno> {
 
 /// Opens the output as the user, so that no user can write through the runner to files without
 /// permission. A symbolic link is rejected, since in a directory that others may write to it may
-/// lead to any file of the user. The open does not wait for a reader if the file is a named pipe.
+/// lead to any file of the user. The open does not wait for a reader if the file is a named pipe. Each write
+/// goes to the end of the file, so that processes that share it do not overwrite each other.
 fn open_output(plan: &SpawnSpec) -> Result<(), Errno> {
     let null = open_file(c"/dev/null", OFlags::RDONLY)?;
     rustix::stdio::dup2_stdin(&null)?;
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NOCTTY;
-    let flags = flags | OFlags::NONBLOCK;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let begin = match plan.append {
+        true => OFlags::empty(),
+        false => OFlags::TRUNC,
+    };
+    let flags = flags | begin | OFlags::APPEND | OFlags::NONBLOCK;
     let output = match (open_file(&plan.output, flags), &plan.output_dir) {
         (Err(Errno::NOENT), Some(dir)) => {
             make_dir(dir)?;
@@ -174,7 +179,7 @@ fn open_output(plan: &SpawnSpec) -> Result<(), Errno> {
         }
         (opened, _) => opened?,
     };
-    rustix::fs::fcntl_setfl(&output, OFlags::empty())?;
+    rustix::fs::fcntl_setfl(&output, OFlags::APPEND)?;
     plan.output_id.set(&rustix::fs::fstat(&output)?);
     rustix::stdio::dup2_stdout(&output)?;
     rustix::stdio::dup2_stderr(&output)

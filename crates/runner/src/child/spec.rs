@@ -39,6 +39,8 @@ pub(crate) struct SpawnSpec {
     pub(crate) user: Option<ProcessCredentials>,
     pub(crate) dir: CString,
     pub(crate) output: CString,
+    /// Whether the output begins behind what its file holds.
+    pub(crate) append: bool,
     /// The file that the child has opened for its output.
     pub(crate) output_id: FileId,
     /// The directory of the output, relative to `dir`; None if it is `dir` itself.
@@ -92,6 +94,7 @@ impl SpawnSpec {
             }),
             dir: c_string(launch.dir.as_os_str().as_bytes().to_owned()),
             output: c_string(output.as_bytes().to_owned()),
+            append: launch.append,
             output_id: FileId::default(),
             output_dir: Path::new(output)
                 .parent()

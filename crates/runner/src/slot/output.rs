@@ -35,6 +35,7 @@ struct MonitoredOutput {
     live: Weak<ProcessHandle>,
     /// A handle through which the file cannot be read.
     file: OwnedFd,
+    /// Maximum size of the file, with what it held before.
     most: u64,
 }
 
@@ -44,6 +45,8 @@ struct MonitoredOutput {
 pub(crate) struct FileId {
     device: AtomicU64,
     inode: AtomicU64,
+    /// The bytes that the file held when it was opened, without holes.
+    held_bytes: AtomicU64,
 }
 
 impl FileId {
@@ -51,6 +54,9 @@ impl FileId {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return;
         }
+        let allocated = (stat.st_blocks as u64).saturating_mul(BLOCK_BYTES);
+        let held = allocated.min(stat.st_size as u64);
+        self.held_bytes.store(held, Ordering::Release);
         self.device.store(stat.st_dev, Ordering::Release);
         self.inode.store(stat.st_ino, Ordering::Release);
     }
@@ -82,7 +88,7 @@ impl OutputMonitor {
     }
 
     /// Monitors the output of an attempt that has just started: the file that the child opened, if
-    /// the program still writes to it and it is a regular file.
+    /// the program still writes to it and it is a regular file. What the file held before does not count.
     pub(crate) fn watch(
         &self,
         attempt: AttemptId,
@@ -103,7 +109,7 @@ impl OutputMonitor {
                 attempt,
                 live: Arc::downgrade(live),
                 file,
-                most,
+                most: most.saturating_add(output.held_bytes.load(Ordering::Acquire)),
             });
         }
     }

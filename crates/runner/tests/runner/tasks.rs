@@ -86,6 +86,33 @@ fn output_includes_stderr_and_is_truncated_at_start() {
 }
 
 #[test]
+fn output_is_appended_if_asked_and_each_write_goes_to_its_end() {
+    let home = EngineTestDir::new();
+    let mut engine = home.open();
+    let file = home.path().join("out");
+    let end = |job, text, append| {
+        let mut launch = script(job, text);
+        launch.output = Some(file.clone());
+        launch.append = append;
+        launch.dir = home.path().to_owned();
+        launch
+    };
+    run(&mut engine, &end(1, "echo one", true));
+    run(&mut engine, &end(2, "echo two", true));
+    assert_eq!(
+        fs::read_to_string(&file).expect("it is there"),
+        "one\ntwo\n"
+    );
+    // Another process writes to the end of the file meanwhile.
+    let both = "echo three; echo other >> out; echo four";
+    run(&mut engine, &end(3, both, false));
+    assert_eq!(
+        fs::read_to_string(&file).expect("it is there"),
+        "three\nother\nfour\n"
+    );
+}
+
+#[test]
 fn reason_of_a_failed_start_is_reported() {
     let home = EngineTestDir::new();
     let mut engine = home.open();

@@ -172,6 +172,7 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         memory: None,
         time_limit: None,
         notify: Vec::new(),
+        append: false,
         claim_key: None,
     });
     answer(door, |reply| {

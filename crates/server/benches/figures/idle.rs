@@ -178,6 +178,7 @@ fn program() -> JobProgram {
         memory: None,
         time_limit: None,
         notify: Vec::new(),
+        append: false,
         claim_key: None,
     }
 }

@@ -369,7 +369,7 @@ fn one_output_per_task() -> Schema {
     json_schema!({"anyOf": [
         {"properties": {"array": {"type": "null"}}},
         {"properties": {"output": {"type": "null"}}},
-        {"properties": {"output": {"pattern": "%a|^/dev/"}}},
+        {"properties": {"output": {"pattern": "(^|[^%])(%%)*%[0-9]*a|^/dev/"}}},
     ]})
 }
 

@@ -21,7 +21,8 @@ use super::job_selector::MAX_ID;
 use super::repeat::{Answer, KeyedPeer, receive};
 use super::state::{ApiState, JsonResult, ask_controller};
 use crate::access::Peer;
-use crate::controller::ControllerRequest;
+use crate::controller::{ControllerRequest, SubmittedJob};
+use crate::output_name;
 
 pub(super) async fn submit(
     State(service): State<ApiState>,
@@ -31,6 +32,7 @@ pub(super) async fn submit(
 ) -> Result<Answer<SubmitResponse>, ApiError> {
     let Json(request) = request?;
     may_submit(&peer)?;
+    let request = with_output_name(&service, request, peer.user).await?;
     let time_limit_s = service.enforced_time_limit(&request);
     let (reply, verdict) = oneshot::channel();
     let job = new_job(&service, request, peer.user, reply)?;
@@ -45,6 +47,49 @@ pub(super) async fn submit(
     };
     let (status, answer) = submit_answer(&service, job, &answer, time_limit_s);
     service.metrics.record_decision(answer.decision);
+    Ok((status, answer))
+}
+
+/// Returns the request with the names of the job and of its user in the name of its output file. The system's
+/// name service may take its time.
+pub(super) async fn with_output_name(
+    service: &ApiState,
+    request: JobRequest,
+    user: u32,
+) -> Result<JobRequest, ApiError> {
+    let output = request.output.as_deref();
+    let Some(output) = output.filter(|name| output_name::names_submission(name)) else {
+        return Ok(request);
+    };
+    let names = service.names.clone();
+    let user = tokio::task::spawn_blocking(move || names.name(user)).await;
+    let user = user.map_err(|_| ApiError::stopping())?;
+    let output = output_name::of_submission(output, &convert::name(&request)?, &user);
+    Ok(JobRequest {
+        output: Some(output),
+        ..request
+    })
+}
+
+/// Returns the job of a result, and its outcome. None if no job was submitted.
+pub(super) fn submitted(result: &CommandResult) -> Option<(u64, &SubmitOutcome)> {
+    match result {
+        CommandResult::Submitted { job, answer } => Some((*job, answer)),
+        CommandResult::NotReserved { .. }
+        | CommandResult::Altered { .. }
+        | CommandResult::Unaltered { .. }
+        | CommandResult::Learned { .. }
+        | CommandResult::Done
+        | CommandResult::Ignored(_) => None,
+    }
+}
+
+fn submit_answer(
+    job: u64,
+    outcome: &SubmitOutcome,
+    time_limit_s: Option<f64>,
+) -> Answer<SubmitResponse> {
+    let answer = convert::submit_response(Some(job), outcome, time_limit_s);
     let status = match answer.decision {
         JobDecision::Accepted
         | JobDecision::Queued
@@ -146,6 +191,7 @@ pub(super) async fn claim(
 ) -> JsonResult<JobRef> {
     let Json(request) = request?;
     may_submit(&peer)?;
+    let request = with_output_name(&service, request, peer.user).await?;
     let job = parse_job_number(&id)?;
     let key = wanted?.0.key;
     let length = key.as_ref().map(|key| key.chars().count());

@@ -12,9 +12,12 @@ use tollgate_store::{JobProgram, StoreError};
 use tollgate_workers::pool::LaunchRequest;
 
 use super::state::Controller;
+use crate::output_name::{self, AttemptFacts};
 
 /// Maximum number of array programs kept in the cache.
 const MAX_CACHED_PROGRAMS: usize = 100;
+/// The number of the first attempt of a task.
+const FIRST_ATTEMPT: u32 = 1;
 /// Maximum number of ends left unacknowledged while more reports come in.
 const MAX_UNACKNOWLEDGED: usize = 64;
 /// Maximum delay of an acknowledgement.
@@ -221,6 +224,9 @@ impl<E: Engine> Controller<E> {
         }
         let enforced = self.core.rules().enforces_time_limits();
         let hosts = self.launch_hosts(nodes);
+        let host = hosts.first().map(|host| host.name.as_str());
+        let output = program.output.as_deref();
+        let output = output.map(|name| output_path(name, attempt, host).into());
         let mut placement = placement_variables(nodes, &hosts).to_vec();
         placement.extend(self.device_variables(attempt, nodes));
         let launch = LaunchSpec {
@@ -235,7 +241,9 @@ impl<E: Engine> Controller<E> {
                 .collect(),
             hosts,
             dir: PathBuf::from(program.dir),
-            output: program.output.map(|name| output_path(&name, attempt)),
+            output,
+            // What an attempt has written before it was lost stays.
+            append: program.append || attempt.attempt > FIRST_ATTEMPT,
             user,
             umask: program.umask,
             limits: LaunchLimits {
@@ -290,23 +298,12 @@ fn os_env(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-/// Expands the name of an output file: `%j` is the job's number, `%a` the task's index in it.
-fn output_path(name: &str, attempt: AttemptId) -> PathBuf {
-    let name = name.replace("%j", &attempt.job.to_string());
-    PathBuf::from(name.replace("%a", &attempt.task.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn output_path_expands_job_and_task_numbers() {
-        let attempt = AttemptId {
-            job: 12,
-            task: 7,
-            attempt: 2,
-        };
-        assert_eq!(output_path("out-%j-%a", attempt), PathBuf::from("out-12-7"));
-    }
+fn output_path(name: &str, attempt: AttemptId, host: Option<&str>) -> String {
+    let facts = AttemptFacts {
+        job: attempt.job,
+        task: Some(attempt.task),
+        restarts: Some(attempt.attempt.saturating_sub(FIRST_ATTEMPT)),
+        host,
+    };
+    output_name::of_attempt(name, &facts)
 }

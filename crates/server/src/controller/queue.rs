@@ -225,6 +225,7 @@ mod tests {
             memory: None,
             time_limit: None,
             notify: Vec::new(),
+            append: false,
             claim_key: None,
         };
         ControllerRequest::submit(NewJob {

@@ -332,6 +332,7 @@ fn claim_with(site: &mut TestCluster, job: u64, key: &str) -> Result<(), Request
 
 fn keyed_claim(job: u64, key: &str, reply: Responder<()>) -> ControllerRequest {
     let program = Box::new(JobProgram {
+        append: false,
         claim_key: Some(key.to_owned()),
         ..program(&["sleep", "5"])
     });

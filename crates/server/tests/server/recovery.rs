@@ -272,6 +272,7 @@ impl RecoveryService {
             memory: None,
             time_limit: None,
             notify: Vec::new(),
+            append: false,
             claim_key: None,
         };
         self.store

@@ -39,7 +39,9 @@ impl ScriptPrelude<'_> {
         let errors = self.stderr_path.map_or_else(String::new, |file| {
             let file = file.replace('\'', "'\\''");
             let file = file.replace("%j", "'$TOLLGATE_JOB'");
-            format!("; exec 2>'{}'", file.replace("%a", "'$TOLLGATE_TASK'"))
+            let file = file.replace("%a", "'$TOLLGATE_TASK'");
+            // A restarted job appends, as it does to its output.
+            format!("; [ $TOLLGATE_TRY -gt 1 ] || : >'{file}'; exec 2>>'{file}'")
         });
         format!("{id} {procs}{errors}")
     }
@@ -83,7 +85,8 @@ mod tests {
         assert_eq!(
             PBS.prepend_to("#!/bin/bash\necho\n", None).unwrap(),
             "#!/bin/bash\nexport PBS_JOBID=$TOLLGATE_JOB.tollgate PBS_NP=$TOLLGATE_PROCS \
-             NCPUS=$TOLLGATE_PROCS; exec 2>'it'\\''s.e'$TOLLGATE_JOB''\necho\n"
+             NCPUS=$TOLLGATE_PROCS; [ $TOLLGATE_TRY -gt 1 ] || : >'it'\\''s.e'$TOLLGATE_JOB''; \
+             exec 2>>'it'\\''s.e'$TOLLGATE_JOB''\necho\n"
         );
         let bare = PBS.prepend_to("echo\n", None).unwrap();
         assert!(bare.starts_with("#!/bin/sh\nexport ") && bare.ends_with("\necho\n"));

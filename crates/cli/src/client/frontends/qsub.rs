@@ -261,6 +261,7 @@ fn request(
         env: given,
         dir: Some(dir),
         output: Some(output.unwrap_or_else(|| "none".to_owned())),
+        append: false,
         requeue: wishes.requeue,
         notify: Vec::new(),
         array: array_spec(wishes),

@@ -59,6 +59,43 @@ impl ClientTestSite {
         site
     }
 
+    /// Kills the service.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.service.kill();
+        let _ = self.service.wait();
+    }
+
+    /// Starts the next service, with these variables in its environment. Returns false if it ends before it
+    /// answers.
+    pub(crate) fn serve_again(&mut self, environment: &[(&str, &str)]) -> bool {
+        let log = OpenOptions::new()
+            .append(true)
+            .open(self.folder().join("log"));
+        let data = self.folder().join("data");
+        self.service = start_service(&data, &[], environment, log.expect("a log"));
+        // The service may end while it answers, and is not started again.
+        let status = ["status", "--reconnect", "0.001s"];
+        self.until("it answers or has ended", || {
+            self.has_ended() || self.tollgate(&status).code == Some(0)
+        });
+        !self.has_ended()
+    }
+
+    /// Returns whether the service has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        has_ended(&self.service)
+    }
+
+    /// Starts a shell line like [`Self::shell`], and returns at once.
+    pub(crate) fn begin(&self, line: &str) -> Child {
+        let mut command = Command::new("/bin/sh");
+        self.environment(command.args(["-c", line]))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the shell runs")
+    }
+
     /// Stops the service.
     pub(crate) fn stop(&mut self) {
         end(&mut self.service);

@@ -20,6 +20,7 @@ use tollgate_store::JobProgram;
 
 use crate::api::error::ApiError;
 use crate::notices::NoticeKind;
+use crate::output_name;
 
 /// Returns the submission of `user`: the part of a request that decisions depend on. A deadline
 /// given as an instant is left out.
@@ -63,7 +64,8 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         ));
     }
     let named = request.output.as_deref();
-    let named = named.filter(|name| !name.contains("%a") && !name.starts_with("/dev/"));
+    let named =
+        named.filter(|name| !output_name::tells_tasks_apart(name) && !name.starts_with("/dev/"));
     if array.is_some() && named.is_some() {
         let expected = "a name with %a: otherwise the tasks overwrite each other's output";
         return Err(ApiError::field("output", expected));
@@ -184,7 +186,7 @@ fn reservation_span(request: &JobRequest) -> Result<Option<Span>, ApiError> {
 }
 
 /// Returns the given name; without one, the program's file name, cut to the maximum length.
-fn name(request: &JobRequest) -> Result<String, ApiError> {
+pub(in crate::api) fn name(request: &JobRequest) -> Result<String, ApiError> {
     let given = label("name", &request.name)?;
     Ok(given.or_else(|| executable(request)).unwrap_or_default())
 }
@@ -275,6 +277,7 @@ pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiErro
         env: request.env.into_iter().collect(),
         dir: request.dir,
         output: request.output,
+        append: request.append,
         umask: request.umask,
         memory: request.memory_bytes,
         time_limit,

@@ -12,6 +12,8 @@ use tollgate_model::{Credits, Instant, Span};
 use tollgate_service::{AdmissionState, JobPrediction};
 use tollgate_store::JobRow;
 
+use crate::output_name::{self, AttemptFacts};
+
 /// Returns the response to a submission. `time_limit_s` is the enforced time limit.
 pub(in crate::api) fn submit_response(
     id: Option<u64>,
@@ -122,10 +124,13 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
     let id = row.id;
     let program = row.program;
     let output = program.as_ref().and_then(|program| {
-        let mut name = program.output.as_ref()?.replace("%j", &id.to_string());
-        if row.array.is_none() {
-            name = name.replace("%a", &row.task.unwrap_or(0).to_string());
-        }
+        let facts = AttemptFacts {
+            job: id,
+            task: (row.array.is_none()).then(|| row.task.unwrap_or(0)),
+            restarts: row.attempts.checked_sub(1),
+            host: row.host.as_deref(),
+        };
+        let name = output_name::of_attempt(program.output.as_ref()?, &facts);
         let path = Path::new(&program.dir).join(name);
         Some(path.to_string_lossy().into_owned())
     });

@@ -219,6 +219,7 @@ pub(crate) fn program(words: &[&str]) -> JobProgram {
         memory: None,
         time_limit: None,
         notify: Vec::new(),
+        append: false,
         claim_key: None,
     }
 }
