@@ -116,7 +116,7 @@ impl ApiClient {
     }
 
     /// Sends a POST request with a key of its own, again if the connection is lost: the service carries it
-    /// out once. Only for paths that know such keys.
+    /// out once. Only for paths that know such keys, or where a repetition does no harm.
     ///
     /// # Errors
     /// If there is no response, or the service returns an error.

@@ -37,6 +37,10 @@ pub struct RemoteService {
     port: u16,
     tls: Arc<ClientConfig>,
     token: Option<SecretToken>,
+    /// Fingerprint that the service's key must have.
+    fingerprint: Option<Fingerprint>,
+    /// File with the certificate authorities, if there is no fingerprint.
+    authorities: Option<PathBuf>,
 }
 
 /// The connection settings of a user.
@@ -192,6 +196,11 @@ impl RemoteService {
             host: bare.to_owned(),
             port: authority.port_u16().unwrap_or(DEFAULT_PORT),
             tls: tls::client_config(trust, presented.transpose()?)?,
+            fingerprint: directions.fingerprint,
+            authorities: directions
+                .authorities
+                .clone()
+                .filter(|_| directions.fingerprint.is_none()),
             token: directions
                 .token
                 .as_deref()
@@ -208,6 +217,16 @@ impl RemoteService {
     /// Returns the token for the header `authorization`; None without a token.
     pub fn token(&self) -> Option<&SecretToken> {
         self.token.as_ref()
+    }
+
+    /// Returns the fingerprint that the service's key must have; None if certificate authorities vouch for it.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
+    }
+
+    /// Returns the file with the certificate authorities; None if a fingerprint is given.
+    pub fn authorities(&self) -> Option<&Path> {
+        self.authorities.as_deref()
     }
 
     /// Connects to the service.

@@ -5,6 +5,7 @@
 //! | [`traits`] | [`Engine`]: the trait, with the guarantees of every engine |
 //! | [`launch`] | [`LaunchSpec`]: the specification of one attempt, with its limits |
 //! | [`part`] | [`AttemptPart`]: an attempt's processes on another of its hosts |
+//! | [`service_location`] | [`ServiceLocation`]: where attempts find the service that runs them |
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
 //! | [`output`] | [`OutputRead`]: the output of an attempt, piece by piece |
 //! | [`running`] | [`RunningAttempt`]: an attempt that has not ended |
@@ -24,6 +25,7 @@ pub mod output;
 pub mod part;
 pub mod running;
 pub mod script;
+pub mod service_location;
 pub mod sim_engine;
 pub mod traits;
 mod wire;
@@ -36,5 +38,6 @@ pub use output::{OutputAnswer, OutputRead};
 pub use part::{AttemptPart, PartEvent, PartRequest, SpreadAccess};
 pub use running::RunningAttempt;
 pub use script::{LaunchScript, MAX_SCRIPT_BYTES};
+pub use service_location::ServiceLocation;
 pub use sim_engine::{SimEngine, SimHost};
 pub use traits::{Engine, WakeCallback};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tollgate_model::AttemptId;
 
-use crate::LaunchSpec;
+use crate::{LaunchSpec, ServiceLocation};
 
 /// The hidden argument with which the program of this workspace runs the copies of a part.
 pub const PART_ARG: &str = "__part";
@@ -110,13 +110,15 @@ impl PartEvent {
     }
 }
 
-/// How the attempts of a host reach the other hosts of theirs.
+/// How the attempts of a host reach the other hosts of theirs, and their service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpreadAccess {
     /// The program of this workspace, as the host's users can run it.
     pub program: PathBuf,
     /// The socket on which the host accepts a [`PartRequest`].
     pub socket: PathBuf,
+    /// Where the service is, seen from the host; None if that is not known.
+    pub service: Option<ServiceLocation>,
 }
 
 /// Parameters of Open MPI (4 and older) and PRRTE (Open MPI 5), by which `mpirun` starts its daemons on
@@ -131,9 +133,12 @@ const FIXED_PARAMETERS: [(&str, &str); 4] = [
 ];
 
 impl SpreadAccess {
-    /// Adds to a launch what its processes need to reach the other hosts of their attempt. A part gets
-    /// the program of this host; an attempt gets parameters for `mpirun`, unless its job sets them.
+    /// Adds to a launch what its processes need to reach their service and the other hosts of their attempt. A
+    /// part gets the program of this host; an attempt gets parameters for `mpirun`, unless its job sets them.
     pub fn add_to(&self, launch: &mut LaunchSpec) {
+        if let Some(service) = &self.service {
+            service.add_to(launch);
+        }
         set(launch, SOCKET_VARIABLE, self.socket.clone().into());
         if AttemptPart::of(launch.attempt).is_some() {
             launch.argv = vec![self.program.clone().into(), PART_ARG.into()];
@@ -198,6 +203,7 @@ mod tests {
         let access = SpreadAccess {
             program: "/opt/tollgate".into(),
             socket: "/run/spread".into(),
+            service: None,
         };
         let mut launch = LaunchSpec::new(WHOLE, vec![NodeId(0)], ["true"], "/");
         launch.hosts = vec![LaunchHost {
@@ -225,6 +231,7 @@ mod tests {
         let access = SpreadAccess {
             program: "/opt/tollgate".into(),
             socket: "/run/spread".into(),
+            service: None,
         };
         let part = AttemptPart::new(WHOLE, 1).unwrap();
         let mut launch = LaunchSpec::new(part.id(), vec![NodeId(0)], ["elsewhere"], "/");

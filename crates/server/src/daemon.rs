@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Mode;
-use tollgate_engine::{BootTime, Engine, SpreadAccess};
+use tollgate_engine::{BootTime, Engine, ServiceLocation, SpreadAccess};
 use tollgate_model::{Instant, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_service::{AdmissionRules, ClockReading};
@@ -131,6 +131,9 @@ pub fn serve<E: Engine + 'static>(
     let spread_access = SpreadAccess {
         program: controller_program()?,
         socket: dir.part_socket(),
+        service: std::path::absolute(dir.path())
+            .ok()
+            .map(ServiceLocation::Here),
     };
     controller.set_spread_access(spread_access.clone());
     let log = controller.log();
@@ -146,7 +149,11 @@ pub fn serve<E: Engine + 'static>(
             controller: controller_handle.clone(),
             acceptor: worker_acceptor.clone(),
             user: own_user_name(),
-            access: spread_access,
+            // The nodes do not reach the socket of this host.
+            access: SpreadAccess {
+                service: None,
+                ..spread_access
+            },
             dir: dir.path().join("nodes"),
         };
         nodes.start().map_err(StartError::Thread)?;

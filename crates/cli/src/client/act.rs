@@ -66,8 +66,9 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
                         action,
                         ids: ids.to_vec(),
                     };
-                    // Some may have ended, or be held already, since the list was made.
-                    client.post::<JobsActionResult>("/v1/actions", &request)?;
+                    // Some may have ended, or be held already, since the list was made. So a repetition does
+                    // no harm.
+                    client.post_with_key::<JobsActionResult>("/v1/actions", &request)?;
                 }
             }
         }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use tollgate_client::Fingerprint;
 use tollgate_client::endpoint::ConnectOptions;
-use tollgate_client::{ApiClient, RemoteService};
+use tollgate_client::types::JobRequest;
+use tollgate_client::{ApiClient, ReconnectPolicy, RemoteService, ServiceTarget};
 use tollgate_sites::{PilotBody, ServiceAddress};
 use tollgate_store::data_dir;
 
@@ -22,10 +23,12 @@ pub(crate) const CONNECTION_HEADING: &str = "Connection";
 
 /// The variable with the data directory of the service.
 pub(super) const DATA_VARIABLE: &str = "TOLLGATE_DATA";
+/// The variable with the file of the user's token.
+const TOKEN_VARIABLE: &str = "TOLLGATE_TOKEN_FILE";
 /// The variables that name a service on another host, and what it is shown.
 pub(super) const REMOTE_VARIABLES: [&str; 5] = [
     "TOLLGATE_URL",
-    "TOLLGATE_TOKEN_FILE",
+    TOKEN_VARIABLE,
     "TOLLGATE_CERTIFICATE",
     "TOLLGATE_CA",
     "TOLLGATE_FINGERPRINT",
@@ -242,6 +245,23 @@ impl ServiceAddressArgs {
         })
     }
 
+    /// Adds to a job the path of the file with the user's token, unless the job has one: jobs of the job may
+    /// need it. The token itself does not leave its file.
+    pub(super) fn add_token_file(&self, job: &mut JobRequest) -> Result<(), CliFailure> {
+        let ServiceEndpoint::Remote(ConnectOptions {
+            token: Some(file), ..
+        }) = self.endpoint()?
+        else {
+            return Ok(());
+        };
+        let file = std::path::absolute(&file).unwrap_or(file);
+        if let Ok(file) = file.into_os_string().into_string() {
+            let name = TOKEN_VARIABLE.to_owned();
+            job.env.entry(name).or_insert(file);
+        }
+        Ok(())
+    }
+
     /// Returns whether the service may be on another host.
     pub(super) fn is_remote(&self) -> Result<bool, CliFailure> {
         match &self.cluster {
@@ -286,7 +306,7 @@ impl CredentialArgs {
         let fingerprint = self.fingerprint()?;
         Ok(ConnectOptions {
             url,
-            token: file(&self.token_file, "TOLLGATE_TOKEN_FILE"),
+            token: file(&self.token_file, TOKEN_VARIABLE),
             certificate: file(&self.certificate, "TOLLGATE_CERTIFICATE"),
             authorities: file(&self.ca, "TOLLGATE_CA"),
             fingerprint,

@@ -132,9 +132,14 @@ impl CliError for ClientCommandError {
             | Self::ClustersSilent { .. }
             | Self::ClaimUnknown { .. }
             | Self::OutputOnAnotherHost { .. } => ExitKind::Failed,
-            Self::SomeSubmitted { error, .. } => match **error {
-                ClientError::GaveUp { .. } => ExitKind::ServiceLost,
-                _ => ExitKind::Failed,
+            Self::SomeSubmitted { error, .. } => match error.exit() {
+                ExitKind::ServiceLost => ExitKind::ServiceLost,
+                ExitKind::Failed
+                | ExitKind::Usage
+                | ExitKind::Done
+                | ExitKind::Rejected
+                | ExitKind::Job(_)
+                | ExitKind::External(_) => ExitKind::Failed,
             },
             Self::Rejected | Self::Unaltered => ExitKind::Rejected,
             Self::JobStatus(code) => ExitKind::Job(*code),

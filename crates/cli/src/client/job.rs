@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 use tollgate_client::types::{JobOtherwise, JobRequest};
+use tollgate_engine::service_location::{DATA_VARIABLE, FINGERPRINT_VARIABLE, URL_VARIABLE};
 
 use super::parse::{self, TypedSpan};
 use super::script::JobScript;
@@ -17,6 +18,10 @@ use crate::exit::CliFailure;
 const DEFAULT_ENV: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ",
 ];
+
+/// The variables that say where the service is. Another host may see it elsewhere, so that `all` leaves them
+/// out: each job gets those of its host.
+const LOCATION: [&str; 3] = [DATA_VARIABLE, URL_VARIABLE, FINGERPRINT_VARIABLE];
 
 /// The default output file of a job.
 const DEFAULT_OUTPUT: &str = "tollgate-%j.out";
@@ -288,7 +293,8 @@ impl JobArgs {
                     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
                         Some((name.into_string().ok()?, value.into_string().ok()?))
                     };
-                    given.extend(env::vars_os().filter_map(text));
+                    let all = env::vars_os().filter_map(text);
+                    given.extend(all.filter(|(name, _)| !LOCATION.contains(&name.as_str())));
                 }
                 None => {
                     let value = env::var(word).map_err(|_| {

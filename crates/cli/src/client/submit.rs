@@ -108,6 +108,9 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
         held: args.hold,
         ..args.common.request()?
     };
+    if args.to.to.is_empty() {
+        args.common.address.add_token_file(&mut common)?;
+    }
     match args.batch.jobs(&common)? {
         Some(_) if !args.to.to.is_empty() => Err(ClientCommandError::NotReservable.into()),
         Some(jobs) => batch::submit(&args.common, &common, jobs),
@@ -141,7 +144,8 @@ pub(crate) fn parse_preference(word: &str) -> Result<QuotePreference, &'static s
 }
 
 fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
-    let request = args.request()?;
+    let mut request = args.request()?;
+    args.address.add_token_file(&mut request)?;
     let path = format!("/v1/quotes/{quote}/claim");
     let done: JobRef = args.address.connect()?.post_with_key(&path, &request)?;
     let mut out = io::stdout().lock();

@@ -5,6 +5,7 @@ mod outputs;
 mod privileges;
 mod rights;
 mod scripts;
+mod service_location;
 mod site;
 
 use std::fs;

@@ -6,6 +6,7 @@
 //! | [`site_keep`] | `tollgate site keep` and the engine `local` |
 //! | [`scripts`] | submitted scripts |
 //! | [`jobs`] | jobs that are held, cancelled or waited for |
+//! | [`job_in_job`] | jobs that submit jobs |
 //! | [`answers`] | the JSON output of each command |
 //! | [`session_shell`] | jobs on a terminal, and terminals over the network |
 //! | [`shadow`] | a shadow policy beside the deciding policy |
@@ -39,6 +40,7 @@ mod detach;
 mod ends;
 mod frontends;
 mod generate;
+mod job_in_job;
 mod jobs;
 mod learn;
 mod log;

@@ -164,6 +164,7 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
             error,
         })?,
         socket: dir.part_socket(),
+        service: settings.transport.location(),
     };
     let parts = listen_for_parts(&access.socket, all_users);
     let kit = AgentConfig {

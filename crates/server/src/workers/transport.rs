@@ -16,6 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tollgate_client::types::ErrorResponse;
 use tollgate_client::{RemoteError, RemoteService, SecretToken};
+use tollgate_engine::ServiceLocation;
+use tollgate_store::data_dir;
 
 use super::key::WorkerKey;
 
@@ -42,6 +44,27 @@ pub enum WorkerTransport {
     Remote(Box<RemoteService>),
     /// A remote service, for a worker that may get a key of its own.
     Keyed(Box<RemoteService>, Arc<WorkerKey>),
+}
+
+impl WorkerTransport {
+    /// Returns where clients on this host find the service. None if a socket does not tell, because it is not
+    /// in the service's data directory.
+    pub(super) fn location(&self) -> Option<ServiceLocation> {
+        match self {
+            Self::Socket(socket) => {
+                let data = std::path::absolute(socket.parent()?).ok()?;
+                let is_own = socket.file_name() == data_dir::socket(&data).file_name();
+                is_own.then_some(ServiceLocation::Here(data))
+            }
+            Self::Remote(remote) | Self::Keyed(remote, _) => Some(ServiceLocation::Elsewhere {
+                url: format!("https://{}", remote.authority()),
+                fingerprint: remote.fingerprint().map(|print| print.to_string()),
+                authorities: remote
+                    .authorities()
+                    .and_then(|path| std::path::absolute(path).ok()),
+            }),
+        }
+    }
 }
 
 /// An error of a connection to the service.

@@ -57,7 +57,8 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
         let more = script::split_words(more).unwrap_or_else(|| vec![more.clone()]);
         arguments.extend(more);
     }
-    let request = request(&wishes, &body, &arguments, style)?;
+    let mut request = request(&wishes, &body, &arguments, style)?;
+    address.add_token_file(&mut request)?;
     let mut client = address.connect()?;
     let answer = post_request(&mut client, "/v1/jobs", &request)?;
     let Some(id) = answer

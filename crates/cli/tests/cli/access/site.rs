@@ -140,12 +140,40 @@ impl AccessTestSite {
 
     /// Starts a worker of root with one node. Returns once the worker is connected.
     pub(crate) fn start_worker(&mut self) {
-        let log = fs::File::create(self.folder.path().join("worker-log")).expect("a log");
         let route = format!("unix:{}", self.data().join("socket").display());
+        self.start_worker_with(&["--connect", &route]);
+    }
+
+    /// Starts a worker like [`Self::start_worker`], which connects over TCP with this token.
+    pub(crate) fn start_worker_over_tcp(&mut self, token: &str) {
+        let file = self.worker_token();
+        fs::write(&file, token).expect("it is ours");
+        set_mode(&file, 0o600);
+        let [_, url, _, key] = self.remote_args().try_into().expect("four words");
+        let file = file.to_string_lossy();
+        let way = [
+            "--connect",
+            &url,
+            "--fingerprint",
+            &key,
+            "--token-file",
+            &file,
+        ];
+        self.start_worker_with(&way);
+    }
+
+    /// Returns the file with the token of the worker.
+    pub(crate) fn worker_token(&self) -> PathBuf {
+        self.folder.path().join("worker-token")
+    }
+
+    fn start_worker_with(&mut self, way: &[&str]) {
+        let log = fs::File::create(self.folder.path().join("worker-log")).expect("a log");
         let child = Command::new(self.program())
             .args(["worker", "--nodes", "1", "--account", &Self::account()])
             .args(["--min-uid", "0"])
-            .args(["--connect", &route, "--data"])
+            .args(way)
+            .arg("--data")
             .arg(self.worker_data())
             .stdin(Stdio::null())
             .stderr(log)
@@ -240,7 +268,7 @@ impl AccessTestSite {
         words.map(str::to_owned).to_vec()
     }
 
-    fn program(&self) -> PathBuf {
+    pub(crate) fn program(&self) -> PathBuf {
         self.folder.path().join("tollgate")
     }
 

@@ -105,6 +105,7 @@ impl WorkerHost {
             access: tollgate_engine::SpreadAccess {
                 program: "/opt/tollgate".into(),
                 socket: "/run/spread".into(),
+                service: None,
             },
             write_state: Box::new(move |memory| {
                 disk.lock().unwrap().clone_from(memory);
