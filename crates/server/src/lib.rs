@@ -20,6 +20,7 @@
 //! | [`part_socket`] | the socket where jobs ask for processes on their other hosts |
 //! | `kept_outputs` | the outputs that are kept of tasks on other hosts |
 //! | [`permits`] | semaphores that count per key |
+//! | `output_name` | names of output files with placeholders |
 //!
 //! The path of a request: `api` sends a [`controller::ControllerRequest`] to the controller. The
 //! controller handles all pending requests in one [`tollgate_service::Core::step`] and commits the resulting
