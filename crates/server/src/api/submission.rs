@@ -39,7 +39,12 @@ pub(super) async fn submit(
     let service_of_answer = service.clone();
     let request = keyed.wrap(ControllerRequest::submit(job), move |results| {
         let (job, outcome) = submitted(results.first()?)?;
-        Some(submit_answer(&service_of_answer, job, outcome, time_limit_s))
+        Some(submit_answer(
+            &service_of_answer,
+            job,
+            outcome,
+            time_limit_s,
+        ))
     });
     service.controller_handle.send(request);
     let Some(SubmittedJob { job, answer }) = receive(verdict).await? else {
@@ -85,11 +90,12 @@ pub(super) fn submitted(result: &CommandResult) -> Option<(u64, &SubmitOutcome)>
 }
 
 fn submit_answer(
+    service: &ApiState,
     job: u64,
     outcome: &SubmitOutcome,
     time_limit_s: Option<f64>,
 ) -> Answer<SubmitResponse> {
-    let answer = convert::submit_response(Some(job), outcome, time_limit_s);
+    let answer = service.submit_response(Some(job), outcome, time_limit_s);
     let status = match answer.decision {
         JobDecision::Accepted
         | JobDecision::Queued
