@@ -373,6 +373,7 @@ mod tests {
                 sla: Sla::default(),
             },
             runtime: Span::from_secs(runtime),
+            is_requested: true,
         }
     }
 

@@ -47,6 +47,7 @@ fn synthetic() -> Trace {
         submit: Instant::from_secs(1_969 * i64::from(number)),
         runtime: Span::from_secs(i64::from(number * 7_919 % 64_800)),
         estimate: Span::from_secs(i64::from(1 + number % 18) * 3_600),
+        is_estimated: true,
         procs: 1 << (number % 8),
     };
     let mut trace = Trace::empty("synthetic");

@@ -108,7 +108,6 @@ impl TraceAnonymiser {
             queue: self.labels("queue", &metadata.queue),
             usage: metadata.usage.clone(),
             attempts: metadata.attempts.clone(),
-            estimated: metadata.estimated.clone(),
         }
     }
 

@@ -5,9 +5,9 @@ use std::io::BufRead;
 use memchr::memchr;
 
 use crate::error::{BinaryKind, NonJobRecords, ReadError, excerpt};
+use crate::foreign_format::ForeignFormat;
 use crate::format::TraceFormat;
 use crate::options::ReadOptions;
-use crate::parse_field::unquoted;
 use crate::trace::Trace;
 use crate::trace_sink::TraceSink;
 use crate::{condor, gwf, job_table, logins, lsf, pbs, rrd, sge, slurm, swf};
@@ -20,13 +20,21 @@ impl TraceFormat {
             return Err(ReadError::NotJobs { found });
         }
         let found = BinaryKind::of(prefix);
-        if found != BinaryKind::Unknown || memchr(0, prefix).is_some() {
+        if found != BinaryKind::Unknown {
             return Err(ReadError::Binary { found });
         }
-        let mut lines = (1..).zip(prefix.split(|&byte| byte == b'\n'));
+        if let Some(found) = ForeignFormat::of(prefix) {
+            return Err(ReadError::Foreign { found });
+        }
+        // A crash leaves zero bytes in text; what stands behind them is a line.
+        let has_zeros = memchr(0, prefix).is_some();
+        let mut lines = (1..).zip(prefix.split(|&byte| byte == b'\n' || byte == 0));
         let (line, first) = lines
             .find(|(_, line)| !line.trim_ascii().is_empty())
-            .ok_or(ReadError::Empty)?;
+            .ok_or(match has_zeros {
+                true => ReadError::Binary { found },
+                false => ReadError::Empty,
+            })?;
         if let Some(format) = Self::of_start(first, prefix) {
             return Ok(format);
         }
@@ -34,19 +42,37 @@ impl TraceFormat {
             let found = NonJobRecords::Logins;
             return Err(ReadError::NotJobs { found });
         }
-        if let Some(format) = prefix
-            .split(|&byte| byte == b'\n')
+        let others = lines.map(|(_, line)| line);
+        if let Some(format) = [first]
+            .into_iter()
+            .chain(others.clone())
             .find_map(Self::of_record)
         {
             return Ok(format);
         }
-        if swf::matches_format(first) || lines.any(|(_, line)| swf::is_record(line)) {
+        if has_zeros {
+            let is_swf = swf::is_whole_record(first) || others.clone().any(swf::is_whole_record);
+            return is_swf
+                .then_some(Self::Swf)
+                .ok_or(ReadError::Binary { found });
+        }
+        if Self::is_swf(first, others) {
             return Ok(Self::Swf);
         }
         Err(ReadError::UnknownFormat {
             line,
             found: excerpt(first),
         })
+    }
+
+    /// Returns whether a file with these lines is SWF: by its first line; or, behind a line of text, by its
+    /// first record, unless the text names the columns of another format.
+    fn is_swf<'a>(first: &[u8], mut others: impl Iterator<Item = &'a [u8]>) -> bool {
+        if swf::matches_format(first) {
+            return true;
+        }
+        let record = others.find(|line| swf::is_record(line));
+        record.is_some_and(|record| !swf::is_header_of(first, record))
     }
 
     /// Returns the format that the beginning of a file indicates by itself, without a record.
@@ -56,7 +82,7 @@ impl TraceFormat {
             Some(b';') => Some(Self::Swf),
             Some(b'[' | b'{') if condor::json::matches_format(prefix) => Some(Self::CondorJson),
             Some(b'{') if slurm::json::matches_format(prefix) => Some(Self::SlurmJson),
-            _ if looks_like_table(first) => Some(Self::Table),
+            _ if job_table::separator(first).is_some() => Some(Self::Table),
             _ => None,
         }
     }
@@ -107,10 +133,4 @@ impl TraceFormat {
             trace
         })
     }
-}
-
-/// Returns whether `line` names at least one of the required columns of a job table.
-fn looks_like_table(line: &[u8]) -> bool {
-    line.split(|&byte| byte == b',')
-        .any(|cell| job_table::is_required(unquoted(cell)))
 }

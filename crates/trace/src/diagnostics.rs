@@ -160,8 +160,18 @@ pub enum Finding {
     NotSubmitted,
     /// A file of a directory that has no known format or no job: skipped.
     UnusableFile,
-    /// A step of a job, or a task of a parallel one: folded into the job's own record.
+    /// A line that continues no record and begins none: skipped.
+    StrayLine,
+    /// Zero bytes, as a file system leaves them after a crash: skipped, with the text that they cut
+    /// off.
+    ZeroBytes,
+    /// A step or a task of a job that is not in the file, or has not ended: skipped.
+    PartWithoutJob,
+    /// A step of a job, a task of a parallel one or one of its partial executions: folded into the
+    /// job's own record.
     PartOfJob,
+    /// A job that another file of the directory has as well: counted once.
+    SameRecord,
     /// A submit time before that of an earlier line: the job takes its place by submit time
     /// when the workload is run.
     OutOfOrder,
@@ -177,6 +187,8 @@ pub enum Finding {
     OneProc,
     /// The estimate is missing; the run time is used instead.
     RunTimeAsEstimate,
+    /// The start is missing; the processor time is used as the run time.
+    CpuTimeAsRunTime,
     /// A task of an array without a number of its own: it shares the number of the array.
     SharedNumber,
     /// Columns without a header: a known order that fits was assumed.
@@ -219,14 +231,18 @@ impl Finding {
             | Self::UnknownState
             | Self::Malformed
             | Self::NotSubmitted
-            | Self::UnusableFile => FindingAction::Skipped,
-            Self::PartOfJob => FindingAction::Folded,
+            | Self::UnusableFile
+            | Self::StrayLine
+            | Self::ZeroBytes
+            | Self::PartWithoutJob => FindingAction::Skipped,
+            Self::PartOfJob | Self::SameRecord => FindingAction::Folded,
             Self::OutOfOrder | Self::NegativeRunTime | Self::TimeWentBack | Self::NameNotUtf8 => {
                 FindingAction::Repaired
             }
             Self::RequestedProcs
             | Self::OneProc
             | Self::RunTimeAsEstimate
+            | Self::CpuTimeAsRunTime
             | Self::SharedNumber
             | Self::AssumedOrder
             | Self::AssumedUtc
@@ -241,9 +257,50 @@ impl Finding {
 }
 
 impl Finding {
-    /// Returns whether genuine records have such lines: steps of jobs, and jobs that have not ended.
-    pub const fn is_expected(self) -> bool {
-        matches!(self, Self::PartOfJob | Self::NotEnded)
+    /// Returns whether the finding is about a fault of the record. Sound records have other findings as
+    /// well: steps, jobs that have not ended, values that the format does not have.
+    pub const fn is_fault(self) -> bool {
+        match self {
+            Self::NotEnded
+            | Self::PartWithoutJob
+            | Self::RepeatedHeader
+            | Self::PartOfJob
+            | Self::SameRecord
+            | Self::OutOfOrder
+            | Self::RequestedProcs
+            | Self::OneProc
+            | Self::RunTimeAsEstimate
+            | Self::SharedNumber
+            | Self::AssumedOrder
+            | Self::AssumedUtc
+            | Self::Expression(_)
+            | Self::AssumedYear
+            | Self::AssumedNumber => false,
+            Self::TooFewFields
+            | Self::FieldCount
+            | Self::OpenQuote
+            | Self::LineTooLong
+            | Self::NotANumber(_)
+            | Self::NotWhole(_)
+            | Self::OutOfRange(_)
+            | Self::ShortRecord
+            | Self::Missing(_)
+            | Self::NotATime(_)
+            | Self::UnknownState
+            | Self::Malformed
+            | Self::NotSubmitted
+            | Self::UnusableFile
+            | Self::StrayLine
+            | Self::ZeroBytes
+            | Self::NegativeRunTime
+            | Self::TimeWentBack
+            | Self::NameNotUtf8
+            | Self::CpuTimeAsRunTime
+            | Self::NoRunTime
+            | Self::Unusable(_)
+            | Self::DirectiveNotANumber
+            | Self::ConflictingDirective => true,
+        }
     }
 
     /// Returns the field that the finding is about, if there is one.
@@ -257,7 +314,9 @@ impl Finding {
             | Self::Unusable(field)
             | Self::Expression(field) => Some(field),
             Self::OutOfOrder => Some(RecordField::Submit),
-            Self::NegativeRunTime | Self::NoRunTime => Some(RecordField::RunTime),
+            Self::NegativeRunTime | Self::NoRunTime | Self::CpuTimeAsRunTime => {
+                Some(RecordField::RunTime)
+            }
             Self::RequestedProcs | Self::OneProc => Some(RecordField::Procs),
             Self::RunTimeAsEstimate => Some(RecordField::Estimate),
             Self::SharedNumber | Self::AssumedNumber => Some(RecordField::JobNumber),
@@ -274,7 +333,11 @@ impl Finding {
             | Self::UnusableFile
             | Self::TimeWentBack
             | Self::AssumedYear
+            | Self::StrayLine
+            | Self::ZeroBytes
+            | Self::PartWithoutJob
             | Self::PartOfJob
+            | Self::SameRecord
             | Self::NameNotUtf8
             | Self::AssumedOrder
             | Self::AssumedUtc
@@ -313,7 +376,13 @@ impl fmt::Display for Finding {
             Self::Malformed => f.write_str("not in the notation of the format"),
             Self::NotSubmitted => f.write_str("an event of a job that was not submitted before"),
             Self::UnusableFile => f.write_str("a file of no known format, or without a job"),
+            Self::StrayLine => f.write_str("belongs to no record"),
+            Self::ZeroBytes => f.write_str("zero bytes, as a crash leaves them"),
+            Self::PartWithoutJob => {
+                f.write_str("a part of a job that is not in the file or has not ended")
+            }
             Self::PartOfJob => f.write_str("a part of a job with a record of its own"),
+            Self::SameRecord => f.write_str("a job that another file has as well"),
             Self::OutOfOrder => f.write_str("submit times out of order, jobs sorted by them"),
             Self::NegativeRunTime => f.write_str("negative run time, taken as never run"),
             Self::TimeWentBack => f.write_str("an event dated before the one it follows"),
@@ -321,6 +390,7 @@ impl fmt::Display for Finding {
             Self::RequestedProcs => f.write_str("requested processors for lack of allocated ones"),
             Self::OneProc => f.write_str("1 processor for lack of any number of them"),
             Self::RunTimeAsEstimate => f.write_str("the run time for lack of an estimate"),
+            Self::CpuTimeAsRunTime => f.write_str("the processor time for lack of a start"),
             Self::SharedNumber => f.write_str("the array's number for lack of one of its own"),
             Self::AssumedOrder => f.write_str("a known order of columns for lack of a header"),
             Self::AssumedUtc => f.write_str("UTC for lack of a zone"),

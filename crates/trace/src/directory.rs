@@ -1,16 +1,18 @@
 //! Reader for the files of a directory as one trace.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use tollgate_model::{Instant, Span};
 
 use crate::attempts::TraceAttempt;
-use crate::diagnostics::Finding;
+use crate::diagnostics::{Diagnostics, Finding};
 use crate::error::{OpenError, ReadError};
 use crate::name_column::NameColumn;
 use crate::open::open;
-use crate::options::ReadOptions;
+use crate::options::{ColumnSelection, ReadOptions};
 use crate::passthrough_columns::PassthroughColumns;
 use crate::trace::{RecordNames, Trace, TraceMetadata};
 
@@ -30,7 +32,9 @@ pub(crate) fn read(path: &Path, options: ReadOptions) -> Result<Trace, OpenError
     let files = files_in(path)?;
     let (mut traces, mut useless): (Vec<Trace>, Vec<OpenError>) = (Vec::new(), Vec::new());
     for file in files {
-        match open(&file, options) {
+        // The waits and the users tell whether two records are of the same job.
+        let columns = ColumnSelection::All;
+        match open(&file, ReadOptions { columns }) {
             Ok(trace) => traces.push(trace),
             Err(error) if error.cause.is_content_error() => useless.push(error),
             Err(error) => return Err(error),
@@ -48,6 +52,9 @@ pub(crate) fn read(path: &Path, options: ReadOptions) -> Result<Trace, OpenError
         return Err(first.unwrap_or_else(|| error(ReadError::Empty)));
     }
     let mut trace = Trace::merged(&source, traces);
+    if options.columns == ColumnSelection::Core {
+        trace.metadata = None;
+    }
     for error in useless {
         let finding = Finding::UnusableFile;
         trace.diagnostics.record_in(finding, 1, &error.file);
@@ -102,6 +109,7 @@ impl Trace {
                 .merge_file(&trace.diagnostics, &trace.source);
         }
         let order = order(&traces);
+        let order = without_duplicates(order, &traces, &mut merged.diagnostics);
         merged.jobs = order
             .iter()
             .map(|&(at, row)| traces[at].jobs[row])
@@ -146,6 +154,51 @@ fn align(traces: &mut [Trace]) -> Option<Instant> {
     Some(earliest)
 }
 
+/// Removes the jobs that another trace has as well, since exports of periods overlap: each lists what
+/// ran in its period. Without a calendar, equal numbers and times mean nothing. Jobs that share all of these within one trace are tasks of an array, and stay.
+fn without_duplicates(
+    order: Vec<(usize, usize)>,
+    traces: &[Trace],
+    notes: &mut Diagnostics,
+) -> Vec<(usize, usize)> {
+    if traces.iter().any(|trace| trace.unix_start.is_none()) {
+        return order;
+    }
+    let key = |&(at, row): &(usize, usize)| {
+        let trace = &traces[at];
+        let job = trace.jobs[row];
+        let user = trace
+            .metadata
+            .as_ref()
+            .and_then(|names| names.user.get(row));
+        (
+            job.submit,
+            job.number,
+            trace.usage(row).wait,
+            job.runtime,
+            job.procs,
+            user,
+        )
+    };
+    let mut sorted = order.clone();
+    sorted.sort_by_key(key);
+    let mut kept = BTreeSet::new();
+    for same in sorted.chunk_by(|a, b| key(a) == key(b)) {
+        // Of the traces, that with the most of these jobs has them all.
+        let of_traces = same.chunk_by(|a, b| a.0 == b.0);
+        let most = of_traces.max_by_key(|rows| (rows.len(), Reverse(rows[0].0)));
+        kept.extend(most.unwrap_or_default().iter().copied());
+        let copies = same.iter().filter(|place| !kept.contains(place));
+        for &(at, _) in copies {
+            notes.record_in(Finding::SameRecord, 0, &traces[at].source);
+        }
+    }
+    order
+        .into_iter()
+        .filter(|place| kept.contains(place))
+        .collect()
+}
+
 /// Returns the trace and row of each job of the merged trace, in order.
 fn order(traces: &[Trace]) -> Vec<(usize, usize)> {
     let rows = |(at, trace): (usize, &Trace)| (0..trace.jobs.len()).map(move |row| (at, row));
@@ -167,11 +220,11 @@ fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<TraceMetadata>
             user: name(&part.user),
             group: name(&part.group),
             account: name(&part.account),
-            executable: name(&part.executable),
+            executable: name(&part.executable).into(),
             queue: name(&part.queue),
         };
         let usage = part.usage.get(row).unwrap_or_default();
-        merged.push(names, usage, part.estimated[row]);
+        merged.push(names, usage);
         if tells_attempts {
             let attempts: &[TraceAttempt] = part.attempts.as_ref().map_or(&[], |all| all.of(row));
             merged.push_attempts(attempts);

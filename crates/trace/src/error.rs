@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::diagnostics::Diagnostics;
+use crate::foreign_format::ForeignFormat;
 
 /// Maximum number of characters of an unknown line in a message.
 const MAX_EXCERPT_CHARS: usize = 40;
@@ -80,6 +81,12 @@ pub enum ReadError {
     NotJobs {
         /// The kind of records.
         found: NonJobRecords,
+    },
+    /// A known format that is not read.
+    #[error("expected a format that is read, found {found}")]
+    Foreign {
+        /// The format.
+        found: ForeignFormat,
     },
     /// A directory with files of different formats.
     #[error("expected files of one format, found {first} and {second}")]
@@ -161,6 +168,7 @@ impl ReadError {
             Self::BadLimit { .. } => Some("unset it: 4G is the default"),
             Self::Binary { found } => found.hint(),
             Self::NotJobs { found } => Some(found.hint()),
+            Self::Foreign { found } => Some(found.hint()),
             Self::MixedFormats { .. } => {
                 Some("name one file at a time, or keep the files of each format in a directory")
             }
@@ -201,6 +209,7 @@ impl ReadError {
             | Self::DuplicateColumn { .. } => false,
             Self::Binary { .. }
             | Self::NotJobs { .. }
+            | Self::Foreign { .. }
             | Self::Empty
             | Self::UnknownFormat { .. }
             | Self::UnknownLogins { .. }

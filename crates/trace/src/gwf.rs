@@ -14,7 +14,7 @@ use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
-use crate::record_reader::{self, ParsedRecord, RecordFormat};
+use crate::record_reader::{self, ParsedRecord, RecordContent, RecordFormat};
 use crate::swf::{BlankSeparatedFields, SwfRecord};
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
@@ -74,22 +74,18 @@ struct GwfFormat {
 impl RecordFormat for GwfFormat {
     const ORIGIN: Option<Instant> = None;
 
-    fn begins_record(&self, _line: &[u8]) -> bool {
-        true
-    }
-
     fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
-    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
+    ) -> Result<RecordContent<'a>, Finding> {
         if text.trim_ascii_start().starts_with(b"#") {
-            return Ok(None);
+            return Ok(RecordContent::Nothing);
         }
         if let Some(header) = GwfHeader::of(text) {
             return match self.header.replace(header) {
                 Some(_) => Err(Finding::RepeatedHeader),
-                None => Ok(None),
+                None => Ok(RecordContent::Nothing),
             };
         }
         let (record, project) = match &self.header {
@@ -99,7 +95,7 @@ impl RecordFormat for GwfFormat {
                 BlankSeparatedFields(text).nth(FIELDS - 1),
             ),
         };
-        parse_record(&record, project, keep).map(Some)
+        parse_record(&record, project, keep).map(RecordContent::Job)
     }
 }
 
@@ -109,20 +105,22 @@ fn parse_record<'a>(
     keep: ColumnSelection,
 ) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
-    let allocated = parse_field::procs(record.allocated)?;
-    let requested = record
-        .requested
-        .map(parse_field::procs)
-        .transpose()?
-        .flatten();
+    let [allocated, requested] = [Some(record.allocated), record.requested].map(|text| {
+        let count = text
+            .filter(|text| !text.is_empty())
+            .map_or(Ok(None), parse_field::procs);
+        parse_field::usable(count, RecordField::Procs, &mut notes)
+    });
     let procs = allocated.or(requested).unwrap_or(1);
     let estimate = record.estimate;
     let estimate = estimate.map(|text| parse_field::span(text, RecordField::Estimate));
+    let estimate = parse_field::usable(estimate.transpose(), RecordField::Estimate, &mut notes);
     Ok(ParsedRecord {
         number: parse_field::job_number(record.number)?,
         submit: parse_field::submit(record.submit)?,
         runtime: parse_field::span(record.runtime, RecordField::RunTime)?,
-        estimate: estimate.transpose()?.filter(|&span| span > Span::ZERO),
+        key: None,
+        estimate: estimate.filter(|&span| span > Span::ZERO),
         allocated,
         requested,
         names: RecordNames {

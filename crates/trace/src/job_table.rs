@@ -21,5 +21,5 @@ pub use parquet_rows::{ParquetColumnType, ParquetRowWriter};
 pub use read::read;
 pub use write::{JobTableWriter, write};
 
-pub(crate) use header::is_required;
+pub(crate) use header::separator;
 pub(crate) use read::{io_error, read_to};

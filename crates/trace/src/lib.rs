@@ -16,6 +16,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`mod@format`] | the formats; `detection` tells them by content |
+//! | [`foreign_format`] | formats that are known and not read |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive: reader and writer |
 //! | [`gwf`] | the Grid Workloads Format of the Grid Workloads Archive |
 //! | [`sge`] | Grid Engine's `accounting` file (SGE, OGE, Univa) |
@@ -52,8 +53,10 @@
 //! | module | contents |
 //! |---|---|
 //! | `detection` | the format of a file, by content |
+//! | `gzip` | decompression |
 //! | `line_reader`, `record_reader`, `json` | lines, accounting records and JSON records |
 //! | `parse_field`, `parse_number`, `parse_time`, `memory_size` | the values of fields |
+//! | `parts` | the parts of jobs that have records of their own |
 //! | `peak_use` | the most processors that ran jobs at once |
 //! | `trace_sink` | the destination of the jobs: the trace, or a visitor of batches |
 //!
@@ -70,10 +73,12 @@ mod detection;
 pub mod diagnostics;
 pub mod directory;
 pub mod error;
+pub mod foreign_format;
 pub mod format;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod gwf;
+mod gzip;
 pub mod job_table;
 mod json;
 mod line_reader;
@@ -87,6 +92,7 @@ pub mod options;
 mod parse_field;
 mod parse_number;
 mod parse_time;
+mod parts;
 pub mod passthrough_columns;
 pub mod pbs;
 mod peak_use;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
 /// Maximum length of a line, in bytes. Node lists at the end of real records reach tens of
 /// thousands of bytes; a longer line is not a record and must not be held in memory.
@@ -15,6 +15,9 @@ pub(crate) enum TextLine<'a> {
     Text(&'a [u8]),
     /// A line longer than any record, without its bytes.
     TooLong,
+    /// The text behind the zero bytes of a line, which a file system leaves where a machine crashed.
+    /// What stood before them was cut off, and the beginning of this text may be as well.
+    BehindZeros(&'a [u8]),
 }
 
 /// Calls `visit` with the number (from 1) and the bytes of every line of `reader`.
@@ -68,15 +71,22 @@ impl PartialLine {
     /// Passes on the whole line that ends with `tail`, and starts the next.
     fn with_tail(&mut self, tail: &[u8], visit: impl FnOnce(TextLine<'_>)) {
         if self.bytes.is_empty() && tail.len() <= MAX_LINE {
-            return visit(TextLine::Text(tail));
+            return visit_text(tail, visit);
         }
         self.push(tail);
         if self.bytes.len() > MAX_LINE {
             visit(TextLine::TooLong);
         } else {
-            visit(TextLine::Text(&self.bytes));
+            visit_text(&self.bytes, visit);
         }
         self.bytes.clear();
+    }
+}
+
+fn visit_text(text: &[u8], visit: impl FnOnce(TextLine<'_>)) {
+    match memrchr(0, text) {
+        None => visit(TextLine::Text(text)),
+        Some(last) => visit(TextLine::BehindZeros(&text[last + 1..])),
     }
 }
 
@@ -92,6 +102,7 @@ mod tests {
             seen.push(match line {
                 TextLine::Text(text) => (number, Some(text.to_vec())),
                 TextLine::TooLong => (number, None),
+                TextLine::BehindZeros(text) => (number, Some([b"behind ", text].concat())),
             });
         })
         .unwrap();
@@ -107,6 +118,18 @@ mod tests {
         assert_eq!(whole[3], (4, Some(b"four".to_vec())));
         for buffer in 1..8 {
             assert_eq!(lines(text, buffer), whole);
+        }
+    }
+
+    #[test]
+    fn text_behind_zero_bytes_is_told_from_a_line() {
+        let expected = [
+            (1, Some(b"one".to_vec())),
+            (2, Some(b"behind two".to_vec())),
+            (3, Some(b"behind ".to_vec())),
+        ];
+        for buffer in [1, 2, 5, 64] {
+            assert_eq!(lines(b"one\nto\0\0x\0two\n\0", buffer), expected);
         }
     }
 

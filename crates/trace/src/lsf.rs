@@ -18,23 +18,26 @@
 
 mod record;
 
+use std::borrow::Cow;
 use std::io::BufRead;
 
 use tollgate_model::{Bytes, Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::memory_size;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
-use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordFormat};
+use crate::record_reader::{
+    self, JoinedLines, NEVER_RAN, ParsedRecord, RecordContent, RecordFormat,
+};
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
 use record::LsfRecord;
 
 const KIBI: u64 = 1 << 10;
-const MEBI: u64 = 1 << 20;
 
 /// `jStatus` of a job that ended with success (`JOB_STAT_DONE` of `lsbatch.h`).
 const DONE: u64 = 0x40;
@@ -84,27 +87,41 @@ pub(crate) fn begins_record(line: &[u8]) -> bool {
 struct LsfFormat;
 
 impl RecordFormat for LsfFormat {
-    fn begins_record(&self, line: &[u8]) -> bool {
+    fn begins_record(&self, _first: &[u8], line: &[u8]) -> bool {
         begins_record(line)
     }
 
-    fn join(&self, record: &mut Vec<u8>, line: &[u8]) {
-        record.push(b'\n');
-        record.extend_from_slice(line);
+    fn is_whole_record(&self, line: &[u8]) -> bool {
+        begins_record(line)
+    }
+
+    /// Joins lines as long as a quoted text is open, if it is closed in one of them.
+    fn join(&mut self, lines: &[&[u8]]) -> JoinedLines {
+        let quotes = |line: &&[u8]| memchr::memchr_iter(b'"', line).count();
+        let mut total = 0;
+        let closed = lines.iter().position(|line| {
+            total += quotes(line);
+            total % 2 == 0
+        });
+        let count = closed.map_or(1, |at| at + 1);
+        JoinedLines {
+            text: lines[..count].join(&b'\n'),
+            count,
+        }
     }
 
     fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
-    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
+    ) -> Result<RecordContent<'a>, Finding> {
         if !text.starts_with(b"\"JOB_FINISH\" ") {
             return match begins_record(text) {
-                true => Ok(None),
-                false => Err(Finding::Malformed),
+                true => Ok(RecordContent::Nothing),
+                false => Err(Finding::StrayLine),
             };
         }
-        parse_record(&LsfRecord::split(text)?, keep).map(Some)
+        parse_record(&LsfRecord::split(text)?, keep).map(RecordContent::Job)
     }
 }
 
@@ -121,16 +138,17 @@ fn parse_record<'a>(
     let start = parse_time::unix_seconds(record.start, RecordField::Start)?;
     let end = parse_time::unix_seconds(record.end, RecordField::End)?;
     let start = (start > Instant::ZERO).then_some(start);
-    let requested = parse_field::procs(record.procs)?;
+    let requested = parse_field::procs(record.procs);
     Ok(ParsedRecord {
         number,
+        key: None,
         submit,
         runtime: start.map_or(NEVER_RAN, |start| {
             record_reader::run_time(start, end, &mut notes)
         }),
-        estimate: estimate(record)?,
+        estimate: parse_field::usable(estimate(record), RecordField::Estimate, &mut notes),
         allocated: record.slots,
-        requested,
+        requested: parse_field::usable(requested, RecordField::Procs, &mut notes),
         names: RecordNames {
             user: record.user,
             group: &[],
@@ -175,19 +193,20 @@ fn usage(record: &LsfRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
         parse_field::usable(read, RecordField::CpuTime, notes)
     };
     let (user, system) = (time(record.user_time), time(record.system_time));
-    let mut memory = |text: &[u8], unit, field| {
-        let read = match text {
-            b"" => Ok(None),
-            text => parse_field::bytes(text, unit, field),
-        };
-        parse_field::usable(read, field, notes).filter(|&bytes| bytes > Bytes::ZERO)
+    let peak_memory = match record.max_memory {
+        b"" => Ok(None),
+        text => parse_field::bytes(text, KIBI, RecordField::PeakMemory),
     };
-    let peak_memory = memory(record.max_memory, KIBI, RecordField::PeakMemory);
-    let requested = memory(
-        reserved_memory(record.requirement),
-        MEBI,
+    let peak_memory = parse_field::usable(peak_memory, RecordField::PeakMemory, notes);
+    let peak_memory = peak_memory.filter(|&bytes| bytes > Bytes::ZERO);
+    let requested = reserved_memory(record.requirement)
+        .map(|size| memory_size::lsf(size, RecordField::RequestedMemory));
+    let requested = parse_field::usable(
+        requested.unwrap_or(Ok(None)),
         RecordField::RequestedMemory,
+        notes,
     );
+    let requested = requested.filter(|&bytes| bytes > Bytes::ZERO);
     TraceUsage {
         wait: None,
         cpu_time: user.zip(system).map(|(user, system)| user + system),
@@ -211,20 +230,43 @@ fn status(record: &LsfRecord<'_>) -> TraceStatus {
     }
 }
 
-/// Returns the memory in `select[..] rusage[mem=1000.00,swp=100]`.
-fn reserved_memory(requirement: &[u8]) -> &[u8] {
-    let at = memchr::memmem::find(requirement, b"rusage[");
-    let inner = at.map_or(&[][..], |at| &requirement[at + b"rusage[".len()..]);
-    let inner = inner.split(|&byte| byte == b']').next().unwrap_or_default();
-    let mut parts = inner.split(|byte| b",:".contains(byte));
-    let memory = parts.find_map(|part| part.trim_ascii().strip_prefix(b"mem="));
-    memory.unwrap_or_default()
+/// Returns the memory in `select[..] rusage[mem=1000.00,swp=100]`; the first of several usages that has
+/// one counts.
+fn reserved_memory(requirement: &[u8]) -> Option<&[u8]> {
+    memchr::memmem::find_iter(requirement, b"rusage[").find_map(|at| {
+        let inner = &requirement[at + b"rusage[".len()..];
+        let inner = inner.split(|&byte| byte == b']').next()?;
+        let mut parts = inner.split(|byte| b",:|".contains(byte));
+        parts.find_map(|part| Some(part.trim_ascii().strip_prefix(b"mem=")?.trim_ascii()))
+    })
 }
 
 /// Returns the name of the job without the index of an array; of a job without a name, which LSF calls
 /// by its command, the first word of the command. A script that was read from standard input is the
 /// command itself, and its interpreter says nothing about the job.
-fn executable<'a>(record: &LsfRecord<'a>) -> &'a [u8] {
+fn executable<'a>(record: &LsfRecord<'a>) -> Cow<'a, [u8]> {
+    unescaped(quoted_executable(record))
+}
+
+/// Returns the text without the doubling of its quotation marks.
+fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
+    const DOUBLED: &[u8] = b"\"\"";
+    let Some(first) = memchr::memmem::find(text, DOUBLED) else {
+        return Cow::Borrowed(text);
+    };
+    let (mut whole, mut rest) = (text[..first].to_vec(), &text[first..]);
+    while let Some((&byte, behind)) = rest.split_first() {
+        whole.push(byte);
+        rest = if rest.starts_with(DOUBLED) {
+            &rest[2..]
+        } else {
+            behind
+        };
+    }
+    Cow::Owned(whole)
+}
+
+fn quoted_executable<'a>(record: &LsfRecord<'a>) -> &'a [u8] {
     let name = record.name.trim_ascii();
     let name = name.split(|&byte| byte == b'[').next().unwrap_or_default();
     if !name.is_empty() && name != record.command.trim_ascii() && !name.starts_with(b"#!") {

@@ -61,6 +61,20 @@ pub(crate) fn pbs(text: &[u8], field: RecordField) -> Result<Option<Bytes>, Find
     })
 }
 
+/// Parses an amount in the notation of LSF: `1000.00`, in MB, or with a unit as in `4GB` and `500M`.
+///
+/// # Errors
+/// If `text` is not in this notation.
+pub(crate) fn lsf(text: &[u8], field: RecordField) -> Result<Option<Bytes>, Finding> {
+    amount(text, field, |unit| {
+        let unit = unit.to_ascii_uppercase();
+        match unit.strip_suffix(b"B").unwrap_or(&unit) {
+            b"" if unit.is_empty() => Some(1 << 20),
+            scale => binary(scale),
+        }
+    })
+}
+
 fn amount(
     text: &[u8],
     field: RecordField,

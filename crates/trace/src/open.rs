@@ -8,11 +8,11 @@ use std::path::Path;
 use crate::directory;
 use crate::error::{OpenError, ReadError};
 use crate::format::TraceFormat;
+use crate::gzip::{self, GzipReader};
 use crate::memory_size;
 use crate::options::ReadOptions;
 use crate::trace::Trace;
 use crate::trace_sink::TraceSink;
-use flate2::read::MultiGzDecoder;
 
 /// The name of standard input in messages.
 pub(crate) const STANDARD_INPUT: &str = "standard input";
@@ -95,11 +95,11 @@ pub(crate) fn read_with<T>(
     let outcome = match bytes.by_ref().take(2).read_to_end(&mut magic) {
         Err(error) => Err(ReadError::Io { line: 1, error }),
         Ok(_) => {
-            let gzip = magic == [0x1f, 0x8b];
+            let is_gzip = magic == gzip::MAGIC;
             let whole = Cursor::new(magic).chain(bytes);
-            if gzip {
+            if is_gzip {
                 max_decompressed().and_then(|most| {
-                    let text = LimitedReader::new(MultiGzDecoder::new(whole), most);
+                    let text = LimitedReader::new(GzipReader::new(BufReader::new(whole)), most);
                     read(name, Box::new(text)).map_err(gzip_error)
                 })
             } else {

@@ -75,12 +75,6 @@ pub(crate) fn in_range(micros: i64, field: RecordField) -> Result<Span, Finding>
     Ok(Span::from_micros(micros))
 }
 
-/// Returns whether there is a positive span, which [`resolve_times`] keeps as an estimate.
-pub(crate) fn is_positive_span(text: Option<&[u8]>, field: RecordField) -> bool {
-    let read = text.map(|text| span(text, field));
-    matches!(read, Some(Ok(span)) if span > Span::ZERO)
-}
-
 /// Returns a legal run time and estimate from the values that were read, and notes what had to be
 /// assumed. A missing estimate becomes the run time; a negative run time becomes the unknown one.
 pub(crate) fn resolve_times(

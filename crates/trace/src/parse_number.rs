@@ -32,15 +32,6 @@ pub(crate) fn millionths(text: &[u8]) -> Result<i64, NumberError> {
     Ok(if negative { -magnitude } else { magnitude })
 }
 
-/// Parses the digits after a decimal point as millionths, rounded to the nearest. Nothing but digits is
-/// allowed: an exponent would make a part of a second longer than a second.
-pub(crate) fn decimals(digits: &[u8]) -> Result<i64, NumberError> {
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(NumberError::NotANumber);
-    }
-    millionths(&[b"0.", digits].concat())
-}
-
 /// Parses a whole number: `64`, or `64.00` as some traces write it. Negative numbers give `None`.
 pub(crate) fn whole(text: &[u8]) -> Result<Option<u64>, NumberError> {
     if !text.is_empty() && text.iter().all(u8::is_ascii_digit) {
@@ -113,15 +104,6 @@ fn through_float(text: &[u8]) -> Result<i64, NumberError> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn decimals_are_digits_alone() {
-        assert_eq!(decimals(b"5"), Ok(500_000));
-        assert_eq!(decimals(b"0000014"), Ok(1));
-        for text in [&b""[..], b"1e9995", b"-1", b"1.2", b"x"] {
-            assert_eq!(decimals(text), Err(NumberError::NotANumber));
-        }
-    }
 
     #[test]
     fn numbers_are_read_to_the_millionth() {

@@ -1,58 +1,54 @@
-//! Times of day and spans as accounting tools print them.
+//! Instants and spans as accounting tools print them.
 
+use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::TimeZone;
 use tollgate_model::{Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_field;
-use crate::parse_number::{decimals, millionths};
+use crate::parse_number::millionths;
 
-const SECONDS_PER_DAY: i64 = 86_400;
-
-/// Parses an instant as `YYYY-MM-DDTHH:MM:SS`, taken as UTC, or as Unix seconds.
-///
-/// # Errors
-/// If `text` is neither, or is before 1970.
-pub(crate) fn instant(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
-    if text.iter().all(u8::is_ascii_digit) {
-        return unix_seconds(text, field);
-    }
-    let seconds = civil_seconds(text).ok_or(Finding::NotATime(field))?;
-    since_epoch(Span::from_secs(seconds), field)
-}
+/// A parser for instants with an offset, and for dates and times without one.
+static PARSER: DateTimeParser = DateTimeParser::new();
 
 /// Whether the time zone was stated or assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ZoneOrigin {
-    /// The text states UTC.
+    /// The text states the zone, or counts from the Unix epoch.
     Explicit,
     /// The text states no zone; UTC is assumed.
     Assumed,
 }
 
-/// Parses an instant as `YYYY-MM-DD HH:MM:SS`, optionally with a `T` instead of the blank, a
-/// fraction, and a trailing `Z` for UTC; or as Unix seconds.
+impl ZoneOrigin {
+    /// Returns the finding about an instant of this origin, if there is one.
+    pub(crate) fn finding(self) -> Option<Finding> {
+        (self == Self::Assumed).then_some(Finding::AssumedUtc)
+    }
+}
+
+/// Parses an instant as a record of any format writes it: Unix seconds; or a date and a time of
+/// day with a blank or a `T` between them, perhaps a fraction, and perhaps `Z` or an offset
+/// (`+01:00`, `+0100`, `+01`). A time without an offset is taken as UTC.
 ///
 /// # Errors
 /// If `text` is neither, or is before 1970.
-pub(crate) fn timestamp(text: &[u8], field: RecordField) -> Result<(Instant, ZoneOrigin), Finding> {
-    if let Ok(instant) = unix_seconds(text, field) {
-        return Ok((instant, ZoneOrigin::Explicit));
-    }
-    let (text, zone) = match text.strip_suffix(b"Z") {
-        Some(text) => (text, ZoneOrigin::Explicit),
-        None => (text, ZoneOrigin::Assumed),
+pub(crate) fn instant(text: &[u8], field: RecordField) -> Result<(Instant, ZoneOrigin), Finding> {
+    // A number of seconds is not taken for a year, nor a date for the beginning of its day.
+    let Some(colon) = memchr::memchr(b':', text) else {
+        let micros = millionths(text).map_err(|_| Finding::NotATime(field))?;
+        return Ok((since_epoch(micros, field)?, ZoneOrigin::Explicit));
     };
-    let point = memchr::memchr(b'.', text).unwrap_or(text.len());
-    let (whole, fraction) = text.split_at(point);
-    let fraction = match fraction {
-        [b'.', digits @ ..] => decimals(digits).map_err(|_| Finding::NotATime(field))?,
-        _ => 0,
+    let is_stated = text[colon..].iter().any(|byte| b"Zz+-".contains(byte));
+    let (timestamp, zone) = if is_stated {
+        (PARSER.parse_timestamp(text), ZoneOrigin::Explicit)
+    } else {
+        let civil = PARSER.parse_datetime(text);
+        let utc = civil.and_then(|civil| TimeZone::UTC.to_timestamp(civil));
+        (utc, ZoneOrigin::Assumed)
     };
-    let whole: Vec<u8> = whole
-        .iter()
-        .map(|&byte| if byte == b' ' { b'T' } else { byte })
-        .collect();
-    Ok((instant(&whole, field)? + Span::from_micros(fraction), zone))
+    let timestamp = timestamp.map_err(|_| Finding::NotATime(field))?;
+    Ok((since_epoch(timestamp.as_microsecond(), field)?, zone))
 }
 
 /// Parses an instant in Unix seconds.
@@ -60,18 +56,19 @@ pub(crate) fn timestamp(text: &[u8], field: RecordField) -> Result<(Instant, Zon
 /// # Errors
 /// If `text` is not a number, or is negative.
 pub(crate) fn unix_seconds(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
-    since_epoch(parse_field::span(text, field)?, field)
+    since_epoch(parse_field::span(text, field)?.as_micros(), field)
 }
 
-fn since_epoch(span: Span, field: RecordField) -> Result<Instant, Finding> {
-    if span < Span::ZERO {
+fn since_epoch(micros: i64, field: RecordField) -> Result<Instant, Finding> {
+    if micros < 0 {
         return Err(Finding::OutOfRange(field));
     }
-    Ok(Instant::ZERO + parse_field::in_range(span.as_micros(), field)?)
+    Ok(Instant::ZERO + parse_field::in_range(micros, field)?)
 }
 
-/// Parses a span as `[days-]hours:minutes:seconds`, `minutes:seconds` or `seconds`. After days, the
-/// first field is hours and trailing fields may be missing. The last field may have a fraction.
+/// Parses a span as `[days-]hours:minutes:seconds`, `days:hours:minutes:seconds`, `minutes:seconds`
+/// or `seconds`. After a dash, the first field is hours and trailing fields may be missing. The last
+/// field may have a fraction.
 ///
 /// # Errors
 /// If `text` has none of these forms, or is too long for a job.
@@ -80,22 +77,20 @@ pub(crate) fn span(text: &[u8], field: RecordField) -> Result<Span, Finding> {
         Some(dash) => (Some(&text[..dash]), &text[dash + 1..]),
         None => (None, text),
     };
-    let mut micros = days
-        .map_or(Ok(0), |days| part(days, field))?
-        .saturating_mul(24);
-    let mut parts = 0;
-    for text in clock.split(|&byte| byte == b':') {
-        let scale = if parts == 0 { 1 } else { 60 };
-        micros = micros
-            .saturating_mul(scale)
-            .saturating_add(part(text, field)?);
-        parts += 1;
+    let n_parts = 1 + memchr::memchr_iter(b':', clock).count();
+    let scales: &[i64] = match (n_parts, days) {
+        (1..=3, Some(_)) => &[24, 60, 60],
+        (4, None) => &[1, 24, 60, 60],
+        (1..=3, None) => &[1, 60, 60][..n_parts],
+        _ => return Err(Finding::NotATime(field)),
+    };
+    let mut micros = days.map_or(Ok(0), |days| part(days, field))?;
+    let mut parts = clock.split(|&byte| byte == b':');
+    for scale in scales {
+        let value = parts.next().map_or(Ok(0), |text| part(text, field))?;
+        micros = micros.saturating_mul(*scale).saturating_add(value);
     }
-    if parts > 3 {
-        return Err(Finding::NotATime(field));
-    }
-    let left_out = if days.is_some() { 3 - parts } else { 0 };
-    parse_field::in_range(micros.saturating_mul(60_i64.pow(left_out)), field)
+    parse_field::in_range(micros, field)
 }
 
 fn part(text: &[u8], field: RecordField) -> Result<i64, Finding> {
@@ -105,56 +100,34 @@ fn part(text: &[u8], field: RecordField) -> Result<i64, Finding> {
     }
 }
 
-fn civil_seconds(text: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let (date, time) = text.split_once('T')?;
-    let [year, month, day] = numbers(date, '-')?;
-    let [hour, minute, second] = numbers(time, ':')?;
-    let sound = (1..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second <= 60;
-    sound.then(|| days(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second)
-}
-
-fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
-    let mut pieces = text.split(between).map(|piece| {
-        let digits = piece.len() <= 4 && piece.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| piece.parse().ok()).flatten()
-    });
-    let found = [pieces.next()??, pieces.next()??, pieces.next()??];
-    pieces.next().is_none().then_some(found)
-}
-
-/// Returns days since the Unix epoch. Years begin in March, so that the leap day comes last
-/// (Richards, "Calendars", in: Explanatory Supplement to the Astronomical Almanac, 2013).
-const fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month <= 2 {
-        (year - 1, month + 9)
-    } else {
-        (year, month - 3)
-    };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use jiff::tz::Offset;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
-    fn instants_are_read_as_utc() {
-        for (text, seconds) in [
-            ("1970-01-01T00:00:00", 0),
-            ("2000-02-29T12:00:00", 951_825_600),
-            ("2016-12-22T07:15:12", 1_482_390_912),
-            ("2100-03-01T00:00:00", 4_107_542_400),
-            ("1482390912", 1_482_390_912),
+    fn instants_are_read_in_every_notation() {
+        use ZoneOrigin::{Assumed, Explicit};
+        for (text, seconds, zone) in [
+            ("1970-01-01T00:00:00", 0.0, Assumed),
+            ("2000-02-29 12:00:00", 951_825_600.0, Assumed),
+            ("2016-12-22T07:15:12.25", 1_482_390_912.25, Assumed),
+            ("2016-12-22T07:15:12Z", 1_482_390_912.0, Explicit),
+            ("2016-12-22 07:15:12.5Z", 1_482_390_912.5, Explicit),
+            ("2016-12-22T08:15:12+0100", 1_482_390_912.0, Explicit),
+            ("2016-12-22T08:15:12+01:00", 1_482_390_912.0, Explicit),
+            ("2016-12-22T02:45:12-0430", 1_482_390_912.0, Explicit),
+            ("2016-12-31T23:59:60", 1_483_228_799.0, Assumed),
+            ("2100-03-01T00:00", 4_107_542_400.0, Assumed),
+            ("1482390912", 1_482_390_912.0, Explicit),
+            ("1482390912.5", 1_482_390_912.5, Explicit),
         ] {
             let read = instant(text.as_bytes(), RecordField::Submit);
-            assert_eq!(read, Ok(Instant::from_secs(seconds)), "{text}");
+            let expected = Instant::ZERO + Span::from_secs_f64(seconds);
+            assert_eq!(read, Ok((expected, zone)), "{text}");
         }
     }
 
@@ -163,16 +136,47 @@ mod tests {
         for text in [
             "Unknown",
             "2016-13-01T00:00:00",
+            "2016-02-30T00:00:00",
             "2016-12-22",
             "2016-12-22T7",
+            "2016-12-22T07:00:00+0100x",
+            "10:00:00",
+            "1 Mar 10:00",
             "T",
+            "",
         ] {
             let read = instant(text.as_bytes(), RecordField::Start);
             assert_eq!(read, Err(Finding::NotATime(RecordField::Start)), "{text}");
         }
-        for text in ["1969-12-31T23:59:59", "9999-01-01T00:00:00"] {
+        for text in [
+            "1969-12-31T23:59:59",
+            "1970-01-01T00:30:00+0100",
+            "9999-01-01T00:00:00",
+            "-5",
+        ] {
             let read = instant(text.as_bytes(), RecordField::Start);
             assert_eq!(read, Err(Finding::OutOfRange(RecordField::Start)), "{text}");
+        }
+    }
+
+    proptest! {
+        /// An instant is the same in whichever zone and notation it is written.
+        #[test]
+        fn notation_of_an_instant_does_not_change_it(
+            seconds in 100_000_i64..4_000_000_000,
+            quarters in -48_i32..=48,
+            separator in prop::sample::select(vec!["T", " "]),
+            colon in prop::sample::select(vec![":", ""]),
+        ) {
+            let offset = Offset::from_seconds(quarters * 900).unwrap();
+            let there = offset.to_datetime(Timestamp::from_second(seconds).unwrap());
+            let (sign, minutes) = (if quarters < 0 { '-' } else { '+' }, quarters.abs() * 15);
+            let text = format!(
+                "{}{separator}{}{sign}{:02}{colon}{:02}",
+                there.date(), there.time(), minutes / 60, minutes % 60,
+            );
+            let read = instant(text.as_bytes(), RecordField::Submit);
+            prop_assert_eq!(read, Ok((Instant::from_secs(seconds), ZoneOrigin::Explicit)));
         }
     }
 
@@ -186,11 +190,21 @@ mod tests {
             ("10-13:27:06", 912_426.0),
             ("1-12", 129_600.0),
             ("1-12:30", 131_400.0),
+            ("1:00:00:00", 86_400.0),
         ] {
             let read = span(text.as_bytes(), RecordField::Estimate);
             assert_eq!(read, Ok(Span::from_secs_f64(seconds)), "{text}");
         }
-        for text in ["", "UNLIMITED", "1:2:3:4", "-5", "1:-2", "1-", ":"] {
+        for text in [
+            "",
+            "UNLIMITED",
+            "1:2:3:4:5",
+            "1-1:2:3:4",
+            "-5",
+            "1:-2",
+            "1-",
+            ":",
+        ] {
             let read = span(text.as_bytes(), RecordField::Estimate);
             assert_eq!(
                 read,

@@ -51,7 +51,7 @@ impl FromStr for RecordTime {
         } else {
             word.to_owned()
         };
-        let read = parse_time::timestamp(whole.as_bytes(), RecordField::Submit);
+        let read = parse_time::instant(whole.as_bytes(), RecordField::Submit);
         read.map(|(at, _)| Self::Date(at))
             .map_err(|_| RecordTimeError)
     }

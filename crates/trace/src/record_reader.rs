@@ -10,6 +10,7 @@ use crate::error::ReadError;
 use crate::line_reader::{MAX_LINE, TextLine, for_each_line};
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
+use crate::parts::{JobKey, JobPart, JobParts};
 use crate::trace::{RecordNames, Trace, TraceJob};
 use crate::trace_sink::TraceSink;
 use crate::usage::TraceUsage;
@@ -22,6 +23,8 @@ pub(crate) const NEVER_RAN: Span = Span::from_secs(-1);
 pub(crate) struct ParsedRecord<'a> {
     /// Public number.
     pub(crate) number: u64,
+    /// The identity by which parts of the job are found, if the format has parts.
+    pub(crate) key: Option<JobKey>,
     /// Submission time, since the Unix epoch.
     pub(crate) submit: Instant,
     /// Run time; [`NEVER_RAN`] if the job did not run.
@@ -42,21 +45,51 @@ pub(crate) struct ParsedRecord<'a> {
     pub(crate) notes: Vec<Finding>,
 }
 
+/// What a record is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RecordContent<'a> {
+    /// A job.
+    Job(ParsedRecord<'a>),
+    /// A part of a job that has a record of its own.
+    Part(JobPart),
+    /// No job, such as a comment or the record of another event.
+    Nothing,
+}
+
+/// The lines of one record, joined.
+pub(crate) struct JoinedLines {
+    /// The record without line breaks that do not belong to it.
+    pub(crate) text: Vec<u8>,
+    /// Number of lines that belong to the record, at least 1. The others are stray.
+    pub(crate) count: usize,
+}
+
 /// A format of consecutive records, each beginning on a new line.
 pub(crate) trait RecordFormat {
     /// Origin of the records' clock, if all records have the same.
     const ORIGIN: Option<Instant> = Some(Instant::ZERO);
 
-    /// Returns whether `line` begins a record; any other line belongs to the record before it.
-    fn begins_record(&self, line: &[u8]) -> bool;
-
-    /// Appends a further line to a record.
-    fn join(&self, record: &mut Vec<u8>, line: &[u8]) {
-        record.extend_from_slice(line);
+    /// Returns whether `line` begins a record, behind a record that has begun with `first`. Any
+    /// other line may continue that record, or is stray.
+    fn begins_record(&self, _first: &[u8], _line: &[u8]) -> bool {
+        true
     }
 
-    /// Parses the job in the record `text`, with the columns that are to be kept; None if the
-    /// record is not a job, such as a comment.
+    /// Returns whether `line`, of which the beginning may be lost, is a whole record.
+    fn is_whole_record(&self, _line: &[u8]) -> bool {
+        false
+    }
+
+    /// Joins the `lines` from the beginning of a record to that of the next, two or more. A line
+    /// belongs to the record only if the text before it proves that.
+    fn join(&mut self, lines: &[&[u8]]) -> JoinedLines {
+        JoinedLines {
+            text: lines[0].to_vec(),
+            count: 1,
+        }
+    }
+
+    /// Parses the record `text`, with the columns that are to be kept.
     ///
     /// # Errors
     /// If the record is unusable.
@@ -64,12 +97,7 @@ pub(crate) trait RecordFormat {
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
-    ) -> Result<Option<ParsedRecord<'a>>, Finding>;
-
-    /// Returns the usage in `text`, a part of the job whose draft came last.
-    fn parse_part(&self, _text: &[u8]) -> Option<TraceUsage> {
-        None
-    }
+    ) -> Result<RecordContent<'a>, Finding>;
 }
 
 /// Reads every record of `reader`; records that are not jobs are counted and skipped.
@@ -85,19 +113,21 @@ pub(crate) fn read<F: RecordFormat>(
 ) -> Result<Trace, ReadError> {
     let mut trace = outlet.new_trace(source, options);
     trace.unix_start = F::ORIGIN;
-    let mut log = RecordReader {
+    let mut records = RecordReader {
         format,
         keep: options.columns,
         trace,
         outlet,
         latest: Instant::ZERO,
         pending: Vec::new(),
-        begun: 1,
+        lines: Vec::new(),
+        parts: JobParts::default(),
     };
-    for_each_line(reader, |number, line| log.line(number, line))
+    for_each_line(reader, |number, line| records.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
-    log.finish_record();
-    log.outlet.finish(log.trace)
+    records.finish_record();
+    records.parts.finish(&mut records.trace.diagnostics);
+    records.outlet.finish(records.trace)
 }
 
 struct RecordReader<'a, 'v, F> {
@@ -106,67 +136,107 @@ struct RecordReader<'a, 'v, F> {
     trace: Trace,
     outlet: &'a mut TraceSink<'v>,
     latest: Instant,
-    /// The record whose last line may not have been read yet, and its first line number.
+    /// The lines since the beginning of the current record.
     pending: Vec<u8>,
-    begun: u64,
+    /// The end of each of these lines, and its number.
+    lines: Vec<(usize, u64)>,
+    parts: JobParts,
 }
 
 impl<F: RecordFormat> RecordReader<'_, '_, F> {
     fn line(&mut self, number: u64, line: TextLine<'_>) {
         let text = match line {
             TextLine::Text(text) => text.strip_suffix(b"\r").unwrap_or(text),
-            TextLine::TooLong => {
-                self.finish_record();
-                return self.trace.diagnostics.record(Finding::LineTooLong, number);
+            TextLine::TooLong => return self.unusable_line(Finding::LineTooLong, number),
+            TextLine::BehindZeros(text) => {
+                self.unusable_line(Finding::ZeroBytes, number);
+                if !self.format.is_whole_record(text) {
+                    return;
+                }
+                text
             }
         };
-        if !self.pending.is_empty() && !self.format.begins_record(text) {
+        let first = self.lines.first().map(|&(end, _)| &self.pending[..end]);
+        if first.is_some_and(|first| !self.format.begins_record(first, text)) {
             // A record that never ends must not be held in memory: it is too long already.
             if self.pending.len() <= MAX_LINE {
-                self.format.join(&mut self.pending, text);
+                self.push_line(text, number);
+            } else {
+                self.stray_line(text.trim_ascii().is_empty(), number);
             }
             return;
         }
         self.finish_record();
-        self.pending.extend_from_slice(text);
-        self.begun = number;
+        if !text.trim_ascii().is_empty() {
+            self.push_line(text, number);
+        }
     }
 
-    fn finish_record(&mut self) {
-        let record = std::mem::take(&mut self.pending);
-        if let Err(finding) = self.record(&record) {
-            self.trace.diagnostics.record(finding, self.begun);
+    fn unusable_line(&mut self, finding: Finding, number: u64) {
+        self.finish_record();
+        self.trace.diagnostics.record(finding, number);
+    }
+
+    fn push_line(&mut self, text: &[u8], number: u64) {
+        self.pending.extend_from_slice(text);
+        self.lines.push((self.pending.len(), number));
+    }
+
+    fn stray_line(&mut self, is_blank: bool, number: u64) {
+        if !is_blank {
+            self.trace.diagnostics.record(Finding::StrayLine, number);
         }
-        self.pending = record;
-        self.pending.clear();
         self.outlet.after_line(&mut self.trace);
     }
 
-    fn record(&mut self, text: &[u8]) -> Result<(), Finding> {
-        if text.len() > MAX_LINE {
-            return Err(Finding::LineTooLong);
+    fn finish_record(&mut self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut lines = std::mem::take(&mut self.lines);
+        match lines[..] {
+            [] => {}
+            [(_, begun)] => self.record(&pending, begun),
+            [(_, begun), ..] => {
+                let joined = self.format.join(&split_lines(&pending, &lines));
+                self.record(&joined.text, begun);
+                let mut start = lines[joined.count - 1].0;
+                for &(end, number) in &lines[joined.count..] {
+                    self.stray_line(pending[start..end].trim_ascii().is_empty(), number);
+                    start = end;
+                }
+            }
         }
-        if text.trim_ascii().is_empty() {
-            return Ok(());
-        }
-        let draft = self.format.parse(text, self.keep);
-        if draft == Err(Finding::PartOfJob) {
-            self.merge_part(text);
-        }
-        if let Some(draft) = draft? {
-            // This must not happen earlier: the parts of a job come after it.
-            self.outlet.before_job(&mut self.trace);
-            push(&mut self.trace, draft, self.begun, &mut self.latest);
-        }
-        Ok(())
+        pending.clear();
+        lines.clear();
+        (self.pending, self.lines) = (pending, lines);
     }
 
-    fn merge_part(&mut self, text: &[u8]) {
-        let metadata = self.trace.metadata.as_mut();
-        if let Some((metadata, part)) = metadata.zip(self.format.parse_part(text)) {
-            metadata.usage.merge_into_last(part);
+    fn record(&mut self, text: &[u8], begun: u64) {
+        let content = match text.len() <= MAX_LINE {
+            true => self.format.parse(text, self.keep),
+            false => Err(Finding::LineTooLong),
+        };
+        match content {
+            Ok(RecordContent::Job(draft)) => {
+                // This must not happen earlier: the parts of a job come after it.
+                self.outlet.before_job(&mut self.trace);
+                let key = draft.key;
+                push(&mut self.trace, draft, begun, &mut self.latest);
+                if let Some(key) = key {
+                    self.parts.add_job(key, &mut self.trace);
+                }
+            }
+            Ok(RecordContent::Part(part)) => self.parts.add_part(part, begun, &mut self.trace),
+            Ok(RecordContent::Nothing) => {}
+            Err(finding) => self.trace.diagnostics.record(finding, begun),
         }
+        self.outlet.after_line(&mut self.trace);
     }
+}
+
+fn split_lines<'t>(text: &'t [u8], lines: &[(usize, u64)]) -> Vec<&'t [u8]> {
+    let mut start = 0;
+    let cut = |&(end, _): &(usize, u64)| &text[std::mem::replace(&mut start, end)..end];
+    lines.iter().map(cut).collect()
 }
 
 /// Appends the job of `draft`, which began on `line`, and notes the assumptions.
@@ -179,8 +249,7 @@ pub(crate) fn push(
     let job = job(trace, &draft, line);
     if let Some(metadata) = &mut trace.metadata {
         let usage = parse_field::resolve_usage(draft.usage, job.procs, &mut draft.notes);
-        let estimated = draft.estimate.is_some_and(|estimate| estimate > Span::ZERO);
-        if metadata.push(draft.names, usage, estimated) {
+        if metadata.push(draft.names, usage) {
             draft.notes.push(Finding::NameNotUtf8);
         }
         if let Some(attempts) = &draft.attempts {
@@ -210,6 +279,7 @@ fn job(trace: &mut Trace, draft: &ParsedRecord<'_>, line: u64) -> TraceJob {
         submit: draft.submit,
         runtime,
         estimate,
+        is_estimated: draft.estimate.is_some_and(|estimate| estimate > Span::ZERO),
         procs,
     }
 }

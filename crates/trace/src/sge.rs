@@ -3,13 +3,16 @@
 //! Every version has the first 42 fields. SGE and OGE end at 45; Univa ends at 54 and counts
 //! milliseconds instead of seconds, which each instant shows by its size. The limit is `h_rt`, else
 //! `s_rt`, of the category. Records of the tasks of a parallel job (`pe_taskid`) are folded into
-//! that of the job. The tasks of an array share the number of the array.
+//! that of the job, which has none of their usage: processor time and peak memory add up. The tasks
+//! of an array share the number of the array.
 //!
 //! - Account: `account`, unless it is the default `sge`; then the project.
 //! - Processor time: `cpu`. Peak memory: Univa's `maxrss`, else `maxvmem`, which counts address
 //!   space.
 //! - Requested memory: `h_vmem`, else `mem_free`, of the category, times the slots.
 //! - Status: `failed` and `exit_status`; `failed` is 37 where the limit was enforced.
+
+mod record;
 
 use std::io::BufRead;
 
@@ -21,13 +24,12 @@ use crate::memory_size;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
-use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordFormat};
-use crate::trace::{RecordNames, Trace};
+use crate::parts::{JobKey, JobPart, PartUsage};
+use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordContent, RecordFormat};
+use crate::trace::Trace;
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
-
-/// Fields that every version has: up to `pe_taskid`.
-const FIELDS: usize = 42;
+use record::{GridEngineRecord, is_number};
 
 /// Minimum of an instant in milliseconds: as seconds it would be in the year 5138, as milliseconds
 /// it is in 1973.
@@ -62,33 +64,44 @@ pub(crate) fn is_record(line: &[u8]) -> bool {
 struct GridEngineFormat;
 
 impl RecordFormat for GridEngineFormat {
-    fn begins_record(&self, _line: &[u8]) -> bool {
-        true
+    fn is_whole_record(&self, line: &[u8]) -> bool {
+        record::is_whole(line)
     }
 
     fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
-    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
+    ) -> Result<RecordContent<'a>, Finding> {
         if text.starts_with(b"#") {
-            return Ok(None);
+            return Ok(RecordContent::Nothing);
         }
         let record = GridEngineRecord::split(text)?;
         let number = parse_field::job_number(record.number)?;
-        if record.pe_task != b"NONE" {
-            return Err(Finding::PartOfJob);
-        }
+        let key = JobKey {
+            number,
+            component: parse_field::job_number(record.task).unwrap_or(0),
+        };
         let mut notes = Vec::new();
-        let allocated = parse_field::procs(record.slots)?;
+        if record.pe_task != b"NONE" {
+            return Ok(RecordContent::Part(JobPart {
+                key,
+                usage: measured(&record, &mut notes),
+                relation: PartUsage::Added,
+            }));
+        }
+        let allocated = parse_field::procs(record.slots);
+        let allocated = parse_field::usable(allocated, RecordField::Procs, &mut notes);
         let submit = instant(record.submit, RecordField::Submit)?;
         let runtime = runtime(&record, &mut notes)?;
         let usage = keep.usage(|| usage(&record, submit, allocated, &mut notes));
-        Ok(Some(ParsedRecord {
+        let limit = limit(record.category);
+        Ok(RecordContent::Job(ParsedRecord {
             number,
+            key: Some(key),
             submit,
             runtime,
-            estimate: limit(record.category)?,
+            estimate: parse_field::usable(limit, RecordField::Estimate, &mut notes),
             allocated,
             requested: None,
             names: record.names,
@@ -117,9 +130,6 @@ fn usage(
 ) -> TraceUsage {
     let start = instant(record.start, RecordField::Start).unwrap_or(Instant::ZERO);
     let wait = (start > Instant::ZERO).then(|| record_reader::wait_time(submit, start, notes));
-    let cpu_time = parse_field::known_span(record.cpu, RecordField::CpuTime);
-    let peak = record.max_rss.unwrap_or(record.max_vmem);
-    let peak = parse_field::bytes(peak, 1, RecordField::PeakMemory);
     let requested = [&b"h_vmem="[..], b"mem_free="].map(|name| request(record.category, name));
     let requested = requested.into_iter().flatten().next();
     let requested = requested.map_or(Ok(None), |size| {
@@ -128,11 +138,22 @@ fn usage(
     let requested = parse_field::usable(requested, RecordField::RequestedMemory, notes);
     TraceUsage {
         wait: wait.flatten(),
+        requested_memory: requested.map(|size| size.times(u64::from(slots.unwrap_or(1)))),
+        status: status(record, start),
+        ..measured(record, notes)
+    }
+}
+
+/// Parses the processor time and the peak memory, which tasks of parallel jobs have as well.
+fn measured(record: &GridEngineRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
+    let cpu_time = parse_field::known_span(record.cpu, RecordField::CpuTime);
+    let peak = record.max_rss.unwrap_or(record.max_vmem);
+    let peak = parse_field::bytes(peak, 1, RecordField::PeakMemory);
+    TraceUsage {
         cpu_time: parse_field::usable(cpu_time, RecordField::CpuTime, notes),
         peak_memory: parse_field::usable(peak, RecordField::PeakMemory, notes)
             .filter(|&peak| peak > Bytes::ZERO),
-        requested_memory: requested.map(|size| size.times(u64::from(slots.unwrap_or(1)))),
-        status: status(record, start),
+        ..TraceUsage::default()
     }
 }
 
@@ -146,10 +167,6 @@ fn status(record: &GridEngineRecord<'_>, start: Instant) -> TraceStatus {
         (failed, exit) if [failed, exit].iter().all(|text| is_number(text)) => TraceStatus::Failed,
         _ => TraceStatus::Unknown,
     }
-}
-
-fn is_number(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
 fn instant(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
@@ -179,64 +196,6 @@ fn request<'a>(category: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     requests.find_map(|request| request.strip_prefix(name))
 }
 
-/// The fields of a record that are used, as text.
-struct GridEngineRecord<'a> {
-    names: RecordNames<'a>,
-    number: &'a [u8],
-    submit: &'a [u8],
-    start: &'a [u8],
-    end: &'a [u8],
-    failed: &'a [u8],
-    exit_status: &'a [u8],
-    slots: &'a [u8],
-    cpu: &'a [u8],
-    category: &'a [u8],
-    pe_task: &'a [u8],
-    /// Peak virtual memory, in bytes.
-    max_vmem: &'a [u8],
-    /// Peak resident memory, in bytes; only Univa has it.
-    max_rss: Option<&'a [u8]>,
-}
-
-impl<'a> GridEngineRecord<'a> {
-    fn split(text: &'a [u8]) -> Result<Self, Finding> {
-        let mut fields = [&[][..]; FIELDS];
-        let mut pieces = text.split(|&byte| byte == b':');
-        for field in &mut fields {
-            *field = pieces.next().ok_or(Finding::ShortRecord)?;
-        }
-        let account = match (fields[6], fields[31]) {
-            (b"sge" | b"", b"NONE") => &[],
-            (b"sge" | b"", project) => project,
-            (account, _) => account,
-        };
-        let max_vmem = pieces.next().unwrap_or(b"-1");
-        // Two fields of advance reservations and two fields that only Univa has come before it.
-        let max_rss = pieces.nth(4);
-        Ok(Self {
-            names: RecordNames {
-                queue: fields[0],
-                group: fields[2],
-                user: fields[3],
-                account,
-                executable: fields[4],
-            },
-            number: fields[5],
-            submit: fields[8],
-            start: fields[9],
-            end: fields[10],
-            failed: fields[11],
-            exit_status: fields[12],
-            slots: fields[34],
-            cpu: fields[36],
-            category: fields[39],
-            pe_task: fields[41],
-            max_vmem,
-            max_rss,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,8 +208,15 @@ mod tests {
         )
     }
 
-    fn draft(text: &str) -> Result<Option<ParsedRecord<'_>>, Finding> {
+    fn content(text: &str) -> Result<RecordContent<'_>, Finding> {
         GridEngineFormat.parse(text.as_bytes(), ColumnSelection::All)
+    }
+
+    fn draft(text: &str) -> ParsedRecord<'_> {
+        match content(text) {
+            Ok(RecordContent::Job(job)) => job,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -263,43 +229,47 @@ mod tests {
             category,
             "NONE",
         );
-        let job = draft(&sge).unwrap().unwrap();
+        let job = draft(&sge);
         assert_eq!(job.submit, Instant::from_secs(1_310_761_621));
         assert_eq!(job.runtime, Span::from_secs(60));
         assert_eq!(job.estimate, Some(Span::from_secs(3600)));
         assert_eq!((job.number, job.allocated), (77, Some(4)));
         assert_eq!(job.names.user, b"ann");
-        assert_eq!(draft(&univa).unwrap().unwrap(), job);
+        assert_eq!(draft(&univa), job);
         assert!(is_record(sge.as_bytes()) && is_record(univa.as_bytes()));
     }
 
     #[test]
     fn job_that_never_started_has_no_run_time() {
         let text = record("1310761621:0:0", "1", "NONE", "NONE");
-        let job = draft(&text).unwrap().unwrap();
+        let job = draft(&text);
         assert_eq!((job.runtime, job.estimate), (NEVER_RAN, None));
     }
 
     #[test]
     fn non_job_records_are_distinguished() {
         let times = "1310761621:1311095354:1311095414";
-        assert_eq!(draft("# Version: 6.2u5"), Ok(None));
-        assert_eq!(draft("a:b:c"), Err(Finding::ShortRecord));
+        assert_eq!(content("# Version: 6.2u5"), Ok(RecordContent::Nothing));
+        assert_eq!(content("a:b:c"), Err(Finding::ShortRecord));
+        let part = record(times, "1", "NONE", "1.node7");
+        assert!(matches!(content(&part), Ok(RecordContent::Part(_))));
         assert_eq!(
-            draft(&record(times, "1", "NONE", "1.node7")),
-            Err(Finding::PartOfJob)
-        );
-        assert_eq!(
-            draft(&record(times, "many", "NONE", "NONE")),
-            Err(Finding::NotANumber(RecordField::Procs))
-        );
-        assert_eq!(
-            draft(&record("now:1:2", "1", "NONE", "NONE")),
+            content(&record("now:1:2", "1", "NONE", "NONE")),
             Err(Finding::NotANumber(RecordField::Submit))
         );
-        assert_eq!(
-            draft(&record(times, "1", "-l h_rt=soon", "NONE")),
-            Err(Finding::NotATime(RecordField::Estimate))
+    }
+
+    #[test]
+    fn unreadable_optional_fields_do_not_lose_the_job() {
+        let text = record(
+            "1310761621:1311095354:1311095414",
+            "many",
+            "-l h_rt=soon",
+            "NONE",
         );
+        let job = draft(&text);
+        assert_eq!((job.allocated, job.estimate), (None, None));
+        let unusable = [RecordField::Procs, RecordField::Estimate].map(Finding::Unusable);
+        assert_eq!(job.notes, unusable);
     }
 }

@@ -30,12 +30,15 @@ use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::options::{ColumnSelection as Keep, ReadOptions};
 use crate::parse_field;
-use crate::parse_time;
-use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordFormat};
+use crate::parse_time::{self, ZoneOrigin};
+use crate::parts::{JobKey, JobPart, PartUsage};
+use crate::record_reader::{
+    self, JoinedLines, NEVER_RAN, ParsedRecord, RecordContent, RecordFormat,
+};
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
-use crate::usage::TraceUsage;
-use columns::{SacctColumn, SacctHeader};
+use crate::usage::{TraceStatus, TraceUsage};
+use columns::{SacctColumn, SacctHeader, SacctRecord};
 
 /// Reads every record of `reader`; records that are not jobs are counted and skipped.
 ///
@@ -66,27 +69,35 @@ pub(crate) fn matches_format(line: &[u8]) -> bool {
 #[derive(Default)]
 struct SlurmFormat {
     columns: Option<SacctHeader>,
-    /// The identifier of the last job.
-    last: Vec<u8>,
     /// Findings about the whole file, to be reported with its first job.
     pending_notes: Vec<Finding>,
     zone_noted: bool,
 }
 
 impl RecordFormat for SlurmFormat {
-    fn begins_record(&self, _line: &[u8]) -> bool {
-        true
+    fn begins_record(&self, first: &[u8], line: &[u8]) -> bool {
+        let columns = self.columns.as_ref();
+        !columns.is_some_and(|columns| columns.continues(first, line))
     }
 
-    fn parse<'a>(
-        &mut self,
-        text: &'a [u8],
-        keep: Keep,
-    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
+    fn is_whole_record(&self, line: &[u8]) -> bool {
+        let columns = self.columns.as_ref();
+        columns.is_some_and(|columns| columns.fits(line))
+    }
+
+    fn join(&mut self, lines: &[&[u8]]) -> JoinedLines {
+        // Lines were taken only as long as the record is short.
+        JoinedLines {
+            text: lines.join(&b' '),
+            count: lines.len(),
+        }
+    }
+
+    fn parse<'a>(&mut self, text: &'a [u8], keep: Keep) -> Result<RecordContent<'a>, Finding> {
         if let Some(header) = SacctHeader::of_header(text) {
             return match self.columns.replace(header) {
                 Some(_) => Err(Finding::RepeatedHeader),
-                None => Ok(None),
+                None => Ok(RecordContent::Nothing),
             };
         }
         if self.columns.is_none() {
@@ -95,55 +106,91 @@ impl RecordFormat for SlurmFormat {
         }
         let columns = self.columns.as_ref().ok_or(Finding::FieldCount)?;
         let record = columns.split(text)?;
-        let mut draft = parse_record(&record, keep)?;
-        self.last.clear();
-        self.last
-            .extend(record.get(SacctColumn::JobId).unwrap_or_default());
-        if !self.zone_noted {
+        if let Some(part) = step(&record) {
+            return Ok(RecordContent::Part(part));
+        }
+        let (mut draft, zone) = parse_record(&record, keep)?;
+        if let Some(finding) = zone.finding().filter(|_| !self.zone_noted) {
             self.zone_noted = true;
-            draft.notes.push(Finding::AssumedUtc);
+            draft.notes.push(finding);
         }
         draft.notes.append(&mut self.pending_notes);
-        Ok(Some(draft))
-    }
-
-    fn parse_part(&self, text: &[u8]) -> Option<TraceUsage> {
-        let step = self.columns.as_ref()?.split(text).ok()?;
-        let id = step.get(SacctColumn::JobId)?;
-        let of_last = id.strip_prefix(self.last.as_slice())?.starts_with(b".");
-        of_last.then(|| usage::of_step(&step))
+        Ok(RecordContent::Job(draft))
     }
 }
 
+/// Parses a step, whose identifier is that of its job, a point and its name.
+fn step(record: &SacctRecord<'_>) -> Option<JobPart> {
+    let id = record
+        .get(SacctColumn::JobId)
+        .or(record.get(SacctColumn::JobIdRaw))?;
+    let point = memchr(b'.', id)?;
+    Some(JobPart {
+        key: job_key(&id[..point])?,
+        usage: usage::of_step(record),
+        relation: PartUsage::Covered,
+    })
+}
+
+/// Parses the identity of a job: `123`, `123_4` of an array, or `123+1` of a heterogeneous job.
+fn job_key(id: &[u8]) -> Option<JobKey> {
+    const HETEROGENEOUS: u64 = 1 << 62;
+    let number = |digits| parse_field::job_number(digits).ok();
+    let at = id.iter().position(|byte| !byte.is_ascii_digit());
+    let (job, rest) = id.split_at(at.unwrap_or(id.len()));
+    let component = match rest {
+        [] => 0,
+        [b'_', task @ ..] => number(task)?.checked_add(1)?,
+        [b'+', offset @ ..] => HETEROGENEOUS.checked_add(number(offset)?)?,
+        _ => return None,
+    };
+    Some(JobKey {
+        number: number(job)?,
+        component,
+    })
+}
+
 fn parse_record<'a>(
-    record: &columns::SacctRecord<'a>,
+    record: &SacctRecord<'a>,
     keep: Keep,
-) -> Result<ParsedRecord<'a>, Finding> {
+) -> Result<(ParsedRecord<'a>, ZoneOrigin), Finding> {
     let mut notes = Vec::new();
-    let number = number(record, &mut notes)?;
+    let (number, key) = number(record, &mut notes)?;
+    let end = instant(record, SacctColumn::End, RecordField::End)
+        .ok()
+        .flatten();
     let status = record
         .get(SacctColumn::State)
-        .map(state::end_status)
+        .map(|state| state::status_of_ended(state, end.is_some(), &mut notes))
         .transpose()?;
     let submit = record_reader::required(record.get(SacctColumn::Submit), RecordField::Submit)?;
-    let submit = parse_time::instant(submit, RecordField::Submit)?;
-    let start = instant(record, SacctColumn::Start, RecordField::Start)?;
-    let procs = |column| record.get(column).map(parse_field::procs).transpose();
-    let allocated = procs(SacctColumn::AllocCpus)?.flatten();
-    let allocated = allocated.or(procs(SacctColumn::NCpus)?.flatten());
+    let (submit, zone) = parse_time::instant(submit, RecordField::Submit)?;
+    let allocated = procs(record, &ALLOCATED, SacctColumn::AllocTres, &mut notes);
+    let (runtime, start) = match is_cancelled_while_pending(record, status) {
+        true => (NEVER_RAN, None),
+        false => times(record, end, &mut notes)?,
+    };
     let name = |column| record.get(column).unwrap_or_default();
-    Ok(ParsedRecord {
+    let draft = ParsedRecord {
         number,
+        key,
         submit,
-        runtime: runtime(record, start, &mut notes)?,
-        estimate: limit(record)?,
+        runtime,
+        estimate: parse_field::usable(limit(record), RecordField::Estimate, &mut notes),
         allocated,
-        requested: procs(SacctColumn::ReqCpus)?.flatten(),
+        requested: procs(
+            record,
+            &[SacctColumn::ReqCpus],
+            SacctColumn::ReqTres,
+            &mut notes,
+        ),
         names: RecordNames {
-            user: name(SacctColumn::User),
+            user: record
+                .get(SacctColumn::User)
+                .unwrap_or(name(SacctColumn::UserId)),
             group: name(SacctColumn::Group),
             account: name(SacctColumn::Account),
-            executable: name(SacctColumn::JobName),
+            executable: name(SacctColumn::JobName).into(),
             queue: name(SacctColumn::Partition),
         },
         usage: keep.usage(|| TraceUsage {
@@ -153,58 +200,114 @@ fn parse_record<'a>(
         }),
         attempts: None,
         notes,
-    })
+    };
+    Ok((draft, zone))
 }
 
-fn number(record: &columns::SacctRecord<'_>, notes: &mut Vec<Finding>) -> Result<u64, Finding> {
+fn number(
+    record: &SacctRecord<'_>,
+    notes: &mut Vec<Finding>,
+) -> Result<(u64, Option<JobKey>), Finding> {
     let raw = record.get(SacctColumn::JobIdRaw);
     let id = record.get(SacctColumn::JobId).or(raw);
     let id = record_reader::required(id, RecordField::JobNumber)?;
-    if id.contains(&b'.') {
-        return Err(Finding::PartOfJob);
-    }
-    match raw {
-        Some(raw) => record_reader::leading_number(raw, notes),
-        None => record_reader::leading_number(id, notes),
-    }
+    let number = record_reader::leading_number(raw.unwrap_or(id), notes)?;
+    Ok((number, job_key(id)))
+}
+
+/// The columns of the allocated processors, the first of which counts.
+const ALLOCATED: [SacctColumn; 2] = [SacctColumn::AllocCpus, SacctColumn::NCpus];
+
+/// Parses the processors in the first of `columns` that has some, else in the trackable resources.
+fn procs(
+    record: &SacctRecord<'_>,
+    columns: &[SacctColumn],
+    resources: SacctColumn,
+    notes: &mut Vec<Finding>,
+) -> Option<u32> {
+    let counts = columns.iter().filter_map(|&column| record.get(column));
+    let listed = record.get(resources).and_then(usage::cpu_of);
+    counts.chain(listed).find_map(|text| {
+        let count = parse_field::procs(text);
+        parse_field::usable(count, RecordField::Procs, notes)
+    })
 }
 
 fn instant(
-    record: &columns::SacctRecord<'_>,
+    record: &SacctRecord<'_>,
     column: SacctColumn,
     field: RecordField,
 ) -> Result<Option<Instant>, Finding> {
     let text = record.get(column).filter(|text| !is_unknown(text));
-    text.map(|text| parse_time::instant(text, field))
-        .transpose()
+    let read = text
+        .map(|text| parse_time::instant(text, field))
+        .transpose()?;
+    Ok(read.map(|(instant, _)| instant))
 }
 
-fn runtime(
-    record: &columns::SacctRecord<'_>,
-    start: Option<Instant>,
+/// Returns whether the job never started: older versions of `sacct` then write the time at which it
+/// was cancelled as its start.
+fn is_cancelled_while_pending(record: &SacctRecord<'_>, status: Option<TraceStatus>) -> bool {
+    let at = |column| record.get(column);
+    let has_no_host = at(SacctColumn::NodeList) == Some(b"None assigned")
+        || ALLOCATED.iter().any(|&column| at(column) == Some(b"0"));
+    status == Some(TraceStatus::Cancelled)
+        && has_no_host
+        && at(SacctColumn::Start) == at(SacctColumn::End)
+}
+
+/// Returns the run time and the start. A start that cannot be read is needed only where nothing else
+/// has the run time.
+fn times(
+    record: &SacctRecord<'_>,
+    end: Option<Instant>,
     notes: &mut Vec<Finding>,
-) -> Result<Span, Finding> {
-    let Some(start) = start else {
-        return Ok(NEVER_RAN);
-    };
-    if let Some(elapsed) = record.get(SacctColumn::Elapsed) {
-        return parse_time::span(elapsed, RecordField::RunTime);
+) -> Result<(Span, Option<Instant>), Finding> {
+    let start = instant(record, SacctColumn::Start, RecordField::Start);
+    if start == Ok(None) {
+        return Ok((NEVER_RAN, None));
     }
-    let end = instant(record, SacctColumn::End, RecordField::End)?.ok_or(Finding::NotEnded)?;
-    Ok(record_reader::run_time(start, end, notes))
+    if let Some(elapsed) = elapsed(record) {
+        let start = parse_field::usable(start, RecordField::Start, notes);
+        return Ok((elapsed, start));
+    }
+    let start = start?.ok_or(Finding::Missing(RecordField::Start))?;
+    if end.is_none() {
+        instant(record, SacctColumn::End, RecordField::End)?;
+    }
+    let end = end.ok_or(Finding::NotEnded)?;
+    Ok((record_reader::run_time(start, end, notes), Some(start)))
+}
+
+fn elapsed(record: &SacctRecord<'_>) -> Option<Span> {
+    let clock = record
+        .get(SacctColumn::Elapsed)
+        .map(|text| parse_time::span(text, RecordField::RunTime));
+    let raw = record
+        .get(SacctColumn::ElapsedRaw)
+        .map(|text| parse_field::span(text, RecordField::RunTime));
+    let known = [clock, raw].into_iter().flatten().filter_map(Result::ok);
+    known.into_iter().find(|&elapsed| elapsed >= Span::ZERO)
 }
 
 fn is_unknown(time: &[u8]) -> bool {
     [&b"Unknown"[..], b"None", b"N/A"].contains(&time)
 }
 
-fn limit(record: &columns::SacctRecord<'_>) -> Result<Option<Span>, Finding> {
+/// Parses the limit, which `TimelimitRaw` has in minutes.
+fn limit(record: &SacctRecord<'_>) -> Result<Option<Span>, Finding> {
+    let field = RecordField::Estimate;
     let bounded =
         |limit: &&[u8]| ![&b"UNLIMITED"[..], b"Partition_Limit", b"INVALID"].contains(limit);
-    let limit = record.get(SacctColumn::Timelimit).filter(bounded);
-    limit
-        .map(|limit| parse_time::span(limit, RecordField::Estimate))
-        .transpose()
+    let clock = record.get(SacctColumn::Timelimit).filter(bounded);
+    if let Some(limit) = clock {
+        return parse_time::span(limit, field).map(Some);
+    }
+    let raw = record.get(SacctColumn::TimelimitRaw).filter(bounded);
+    let Some(minutes) = raw.map(|text| parse_field::span(text, field)).transpose()? else {
+        return Ok(None);
+    };
+    parse_field::in_range(minutes.as_micros().saturating_mul(60), field).map(Some)
 }
 
 #[cfg(test)]
@@ -257,7 +360,8 @@ mod tests {
             + &line("COMPLETED", "30:00", "7.batch", &start)
             + &line("RUNNING", "30:00", "8", &start)
             + &line("FOO", "30:00", "9", &start)
-            + &line("FAILED", "soon", "10", &start)
+                .replace("07:02:00", "Unknown")
+                .replace(&format!("{DAY}Unknown"), "Unknown")
             + &line("FAILED", "30:00", "x", &start)
             + &line("FAILED", "30:00", "11", "then")
             + HEADER
@@ -268,7 +372,6 @@ mod tests {
             Finding::PartOfJob,
             Finding::NotEnded,
             Finding::UnknownState,
-            Finding::NotATime(RecordField::Estimate),
             Finding::NotANumber(RecordField::JobNumber),
             Finding::NotATime(RecordField::Start),
             Finding::RepeatedHeader,

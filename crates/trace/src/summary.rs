@@ -84,7 +84,7 @@ impl TraceSummary {
             runtimes_s: QuantileSummary::of(ran().map(|job| job.runtime.as_secs_f64())),
             mean_procs: mean(jobs.iter().map(|job| f64::from(job.procs))),
             procs: QuantileSummary::of(jobs.iter().map(|job| f64::from(job.procs))),
-            never_ran: jobs.len() - ran().count(),
+            never_ran: jobs.iter().filter(|job| job.runtime < Span::ZERO).count(),
             over_estimated: jobs.iter().filter(over).count(),
             under_estimated: ran().filter(under).count(),
             over_ratios: QuantileSummary::of(ran().filter(over).map(|job| 1.0 / overrun(job))),
@@ -169,6 +169,7 @@ mod tests {
             submit: Instant::from_secs(submit),
             runtime: Span::from_secs(runtime),
             estimate: Span::from_secs(estimate),
+            is_estimated: true,
             procs,
         }
     }

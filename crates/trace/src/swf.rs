@@ -7,6 +7,7 @@
 //! fields that tollgate does not use are ignored, except MetaCentrum's list of nodes.
 
 mod name_numbers;
+mod number_set;
 mod record;
 mod write;
 
@@ -25,6 +26,7 @@ use crate::parse_number::millionths;
 use crate::trace::{Trace, TraceJob};
 use crate::trace_sink::TraceSink;
 
+use number_set::NumberSet;
 pub(crate) use record::{BlankSeparatedFields, SwfRecord};
 
 /// Reads every record of `reader`; lines that are not records are counted and skipped.
@@ -53,17 +55,22 @@ pub(crate) fn read_to(
         outlet,
         latest: Instant::ZERO,
         comments: MAX_LINE,
+        jobs: NumberSet::default(),
     };
     for_each_line(reader, |number, line| swf.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
     swf.outlet.finish(swf.trace)
 }
 
-/// Returns whether `line` may be the first of an SWF file: a comment, or a number, perhaps with
-/// more text. The reader reports any other problem of the line.
+/// Returns whether `line` may be the first of an SWF file: a comment, or a number, perhaps with more
+/// text. The reader reports any other problem of the line. Words between tabs are the cells of another
+/// format.
 pub(crate) fn matches_format(line: &[u8]) -> bool {
-    let first = BlankSeparatedFields(line).next().unwrap_or_default();
-    first.starts_with(b";") || millionths(first).is_ok()
+    let is_number = |field| millionths(field).is_ok();
+    let mut fields = BlankSeparatedFields(line).take(NUMBERS);
+    let first = fields.next().unwrap_or_default();
+    let mut is_table = || line.contains(&b'\t') && !fields.all(is_number);
+    first.starts_with(b";") || (is_number(first) && !is_table())
 }
 
 /// Returns whether `line` has the required numbers of a record.
@@ -72,18 +79,40 @@ pub(crate) fn is_record(line: &[u8]) -> bool {
     numbers.take(5).count() == 5
 }
 
+/// Returns whether `line` has all fields of a record, which no other text has.
+pub(crate) fn is_whole_record(line: &[u8]) -> bool {
+    is_record(line) && BlankSeparatedFields(line).count() >= FIELDS
+}
+
+/// Returns whether `line` is the header of a table whose other lines have the shape of `record`: words,
+/// as many as the record has fields.
+pub(crate) fn is_header_of(line: &[u8], record: &[u8]) -> bool {
+    let is_tabbed = line.contains(&b'\t') && record.contains(&b'\t');
+    let count = |line| BlankSeparatedFields(line).count();
+    is_tabbed || (count(line) > 2 && count(line) == count(record))
+}
+
+/// Number of fields of the format.
+const FIELDS: usize = 18;
+
+/// Number of fields before those of users and programs, which are names in some files.
+const NUMBERS: usize = 11;
+
 struct SwfReader<'a, 'v> {
     outlet: &'a mut TraceSink<'v>,
     trace: Trace,
     latest: Instant,
     /// Number of bytes of comments that may still be kept; 0 after the first job.
     comments: usize,
+    /// The numbers of the jobs so far, which their partial executions share.
+    jobs: NumberSet,
 }
 
 impl SwfReader<'_, '_> {
     fn line(&mut self, number: u64, line: TextLine<'_>) {
         let found = match line {
             TextLine::TooLong => Err(Finding::LineTooLong),
+            TextLine::BehindZeros(_) => Err(Finding::ZeroBytes),
             TextLine::Text(text) => match text.trim_ascii_start() {
                 [] => Ok(()),
                 [b';', comment @ ..] => {
@@ -134,31 +163,41 @@ impl SwfReader<'_, '_> {
         let record = SwfRecord::split(text)?;
         self.comments = 0;
         self.outlet.before_job(&mut self.trace);
-        let (job, estimated) = self.job(&record, line)?;
-        self.metadata(&record, job.procs, estimated, line);
+        let number = parse_field::job_number(record.number)?;
+        if record.is_partial() && self.jobs.contains(number) {
+            return Err(Finding::PartOfJob);
+        }
+        let job = self.job(&record, line)?;
+        self.jobs.insert(number);
+        self.metadata(&record, job.procs, line);
         self.trace.push_job(job, line, &mut self.latest);
         Ok(())
     }
 
-    /// Returns the job of a record, and whether the user estimated its run time.
-    fn job(&mut self, record: &SwfRecord<'_>, line: u64) -> Result<(TraceJob, bool), Finding> {
+    /// Returns the job of a record.
+    fn job(&mut self, record: &SwfRecord<'_>, line: u64) -> Result<TraceJob, Finding> {
         let number = parse_field::job_number(record.number)?;
         let submit = parse_field::submit(record.submit)?;
         let runtime = parse_field::span(record.runtime, RecordField::RunTime)?;
-        let allocated = parse_field::procs(record.allocated)?;
-        let requested = match (allocated, record.requested) {
-            (None, Some(text)) => parse_field::procs(text)?,
-            (Some(_), _) | (None, None) => None,
-        };
-        let estimate = record
-            .estimate
-            .map(|text| parse_field::span(text, RecordField::Estimate))
-            .transpose()?
-            .filter(|&estimate| estimate > Span::ZERO);
 
         // The line is a job, so the assumptions can be noted from here on.
+        let mut found = Vec::new();
+        let mut procs =
+            |text| parse_field::usable(parse_field::procs(text), RecordField::Procs, &mut found);
+        let allocated = procs(record.allocated);
+        let requested = match (allocated, record.requested) {
+            (None, Some(text)) => procs(text),
+            (Some(_), _) | (None, None) => None,
+        };
+        let estimate = record.estimate;
+        let estimate = estimate.map(|text| parse_field::span(text, RecordField::Estimate));
+        let estimate = parse_field::usable(estimate.transpose(), RecordField::Estimate, &mut found)
+            .filter(|&estimate| estimate > Span::ZERO);
         let notes = &mut self.trace.diagnostics;
-        let estimated = estimate.is_some();
+        for finding in found {
+            notes.record(finding, line);
+        }
+        let is_estimated = estimate.is_some();
         let (runtime, estimate) = parse_field::resolve_times(Some(runtime), estimate, line, notes);
         let procs = allocated.unwrap_or_else(|| {
             let assumed = match requested {
@@ -168,23 +207,23 @@ impl SwfReader<'_, '_> {
             notes.record(assumed, line);
             requested.unwrap_or(1)
         });
-        let job = TraceJob {
+        Ok(TraceJob {
             number,
             submit,
             runtime,
             estimate,
+            is_estimated,
             procs,
-        };
-        Ok((job, estimated))
+        })
     }
 
-    fn metadata(&mut self, record: &SwfRecord<'_>, procs: u32, estimated: bool, line: u64) {
+    fn metadata(&mut self, record: &SwfRecord<'_>, procs: u32, line: u64) {
         let Some(metadata) = &mut self.trace.metadata else {
             return;
         };
         let mut notes = Vec::new();
         let usage = record.usage(procs, &mut notes);
-        if metadata.push(record.names(), usage, estimated) {
+        if metadata.push(record.names(), usage) {
             notes.push(Finding::NameNotUtf8);
         }
         for note in notes {

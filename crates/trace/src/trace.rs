@@ -1,5 +1,6 @@
 //! The result of a reader: the jobs of a file, in file order.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
@@ -22,11 +23,15 @@ pub struct TraceJob {
     pub number: u64,
     /// Submission time, on the trace's own clock. Not negative.
     pub submit: Instant,
-    /// Run time on each of its processors; zero or negative if the job never ran.
+    /// Run time on each of its processors; zero if it was shorter than the unit of the record, negative
+    /// if the job never ran.
     pub runtime: Span,
     /// Run time that the user estimated; the run time (so perhaps not positive) if the trace has no
     /// estimate.
     pub estimate: Span,
+    /// Whether the user estimated the run time. Otherwise the estimate is the run time, which was
+    /// unknown at submission.
+    pub is_estimated: bool,
     /// Used or requested processors. At least 1.
     pub procs: u32,
 }
@@ -59,27 +64,23 @@ pub struct TraceMetadata {
     pub usage: UsageColumns,
     /// Attempts at running the job, if the format records them.
     pub attempts: Option<AttemptColumn>,
-    /// Whether the user estimated the run time. Otherwise the estimate of the job is its run time,
-    /// which was unknown at submission.
-    pub estimated: Vec<bool>,
 }
 
 impl TraceMetadata {
     /// Appends the row of the next job. An empty name is unknown. Returns whether a name was not
     /// UTF-8.
-    pub fn push(&mut self, names: RecordNames<'_>, usage: TraceUsage, estimated: bool) -> bool {
+    pub fn push(&mut self, names: RecordNames<'_>, usage: TraceUsage) -> bool {
         let mut lossy = false;
         for (column, text) in [
             (&mut self.user, names.user),
             (&mut self.group, names.group),
             (&mut self.account, names.account),
-            (&mut self.executable, names.executable),
+            (&mut self.executable, names.executable.as_ref()),
             (&mut self.queue, names.queue),
         ] {
             lossy |= column.push_text(text);
         }
         self.usage.push(usage);
-        self.estimated.push(estimated);
         lossy
     }
 
@@ -97,13 +98,11 @@ impl TraceMetadata {
             queue,
             usage,
             attempts,
-            estimated,
         } = self;
         for column in [user, group, account, executable, queue] {
             column.retain(keeps);
         }
         usage.retain(keeps);
-        retain_rows(estimated, keeps);
         if let Some(attempts) = attempts {
             attempts.retain(keeps);
         }
@@ -118,13 +117,11 @@ impl TraceMetadata {
             queue,
             usage,
             attempts,
-            estimated,
         } = self;
         for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
         usage.drop_first(n);
-        estimated.drain(..n);
         if let Some(attempts) = attempts {
             attempts.drop_first(n);
         }
@@ -132,7 +129,7 @@ impl TraceMetadata {
 }
 
 /// The names in a record, as bytes that need not be UTF-8; empty where it has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordNames<'a> {
     /// User.
     pub user: &'a [u8],
@@ -141,7 +138,7 @@ pub struct RecordNames<'a> {
     /// Account or project that is charged for the job.
     pub account: &'a [u8],
     /// Program, or the name of the job.
-    pub executable: &'a [u8],
+    pub executable: Cow<'a, [u8]>,
     /// Queue of the submission.
     pub queue: &'a [u8],
 }
@@ -271,11 +268,9 @@ impl Trace {
     }
 
     /// Returns whether the record has an estimate of the job in `row`. Otherwise the run time
-    /// replaces the estimate; this is known only if names were requested.
+    /// replaces the estimate.
     pub fn has_estimate(&self, row: usize) -> bool {
-        let metadata = self.metadata.as_ref();
-        let estimated = metadata.and_then(|metadata| metadata.estimated.get(row));
-        estimated.is_none_or(|&estimated| estimated)
+        self.jobs.get(row).is_some_and(|job| job.is_estimated)
     }
 
     /// Returns the known usage of the job in `row`.
@@ -400,13 +395,14 @@ mod tests {
                 submit: Instant::from_secs(submit),
                 runtime: Span::from_secs(runtime),
                 estimate: Span::from_secs(1),
+                is_estimated: true,
                 procs,
             });
             let usage = TraceUsage {
                 wait: Some(Span::from_secs(wait)),
                 ..TraceUsage::default()
             };
-            metadata.push(RecordNames::default(), usage, true);
+            metadata.push(RecordNames::default(), usage);
         }
         trace.metadata = Some(metadata);
         assert_eq!(trace.peak_procs(), Some(6));
@@ -424,6 +420,7 @@ mod tests {
                 submit: Instant::from_secs(number as i64),
                 runtime: Span::from_secs(1),
                 estimate: Span::from_secs(1),
+                is_estimated: number % 2 == 0,
                 procs: 1,
             });
             let name = number.to_string();
@@ -432,14 +429,14 @@ mod tests {
                 user,
                 group,
                 account,
-                executable,
+                executable: executable.into(),
                 queue,
             };
             let usage = TraceUsage {
                 wait: Some(Span::from_secs(number as i64)),
                 ..TraceUsage::default()
             };
-            metadata.push(names, usage, number % 2 == 0);
+            metadata.push(names, usage);
             extra.push(&name);
             slas.push(TraceSla {
                 deadline: Some(Span::from_secs(number as i64 + 1)),

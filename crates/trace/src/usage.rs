@@ -20,15 +20,6 @@ pub struct TraceUsage {
     pub status: TraceStatus,
 }
 
-impl TraceUsage {
-    /// Adds the usage of a part of the job: the job's own record takes precedence, and the peak of
-    /// the job is at least that of each part.
-    pub(crate) fn merge_part(&mut self, part: Self) {
-        self.cpu_time = self.cpu_time.or(part.cpu_time);
-        self.peak_memory = self.peak_memory.max(part.peak_memory);
-    }
-}
-
 /// The final status of a job, as its batch system reports it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
@@ -71,6 +62,24 @@ impl TraceStatus {
     }
 }
 
+impl TraceStatus {
+    /// Returns the status that a person or another program means by `words`: upper or lower case, with
+    /// blanks or dashes, or the name of Slurm.
+    pub(crate) fn of_words(words: &[u8]) -> Option<Self> {
+        let key = words.to_ascii_lowercase();
+        let key: Vec<u8> = key
+            .into_iter()
+            .map(|byte| if b" -".contains(&byte) { b'_' } else { byte })
+            .collect();
+        match key.as_slice() {
+            b"timeout" => Some(Self::TimedOut),
+            b"canceled" => Some(Self::Cancelled),
+            b"node_fail" => Some(Self::NodeFailed),
+            key => Self::from_key(key),
+        }
+    }
+}
+
 impl fmt::Display for TraceStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.key())
@@ -87,6 +96,14 @@ mod tests {
             assert_eq!(TraceStatus::from_key(status.key().as_bytes()), Some(status));
         }
         assert_eq!(TraceStatus::from_key(b"finished"), None);
+        for words in ["OUT_OF_MEMORY", "Out of memory", "out-of-memory"] {
+            let status = TraceStatus::of_words(words.as_bytes());
+            assert_eq!(status, Some(TraceStatus::OutOfMemory));
+        }
+        assert_eq!(
+            TraceStatus::of_words(b"TIMEOUT"),
+            Some(TraceStatus::TimedOut)
+        );
     }
 
     #[test]

@@ -51,15 +51,10 @@ impl UsageColumns {
         self.status.push(usage.status);
     }
 
-    /// Adds the usage of a part of the last job; see [`TraceUsage::merge_part`].
-    pub(crate) fn merge_into_last(&mut self, part: TraceUsage) {
-        let Some(row) = self.len().checked_sub(1) else {
-            return;
-        };
-        let mut whole = self.get(row).unwrap_or_default();
-        whole.merge_part(part);
-        self.cpu_time.set(row, whole.cpu_time);
-        self.peak_memory.set(row, whole.peak_memory);
+    /// Replaces the processor time and the peak memory of the job in `row`.
+    pub(crate) fn set_measured(&mut self, row: usize, usage: TraceUsage) {
+        self.cpu_time.set(row, usage.cpu_time);
+        self.peak_memory.set(row, usage.peak_memory);
     }
 
     /// Removes the first `n` rows.

@@ -231,6 +231,7 @@ mod tests {
             submit: Instant::ZERO,
             runtime: Span::ZERO,
             estimate: Span::ZERO,
+            is_estimated: false,
             procs: 1,
         }
     }

@@ -110,6 +110,7 @@ fn record(number: u64, draft: &GeneratedJob) -> TraceJob {
         submit: Instant::from_secs(draft.submit_s),
         runtime: Span::from_secs(draft.runtime_s),
         estimate: Span::from_secs(draft.request.estimate_s),
+        is_estimated: true,
         procs: draft.request.procs,
     }
 }
@@ -123,10 +124,10 @@ fn names(drafts: &[GeneratedJob]) -> TraceMetadata {
         let names = RecordNames {
             user: user.as_bytes(),
             group: group.as_bytes(),
-            executable: executable.as_bytes(),
+            executable: executable.as_bytes().into(),
             ..RecordNames::default()
         };
-        metadata.push(names, TraceUsage::default(), true);
+        metadata.push(names, TraceUsage::default());
     }
     metadata
 }

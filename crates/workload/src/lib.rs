@@ -7,6 +7,7 @@
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
 //! | [`deadline`] | deadlines by what users could know at submission |
 //! | [`generate`] | the embedded default workload, and jobs like it for a machine of any size |
+//! | `requests` | what jobs without a request are taken to have asked for |
 //! | `row_selection` | the rows of a trace that take part in a run, and their order |
 //! | `normal` | the normal distribution and its inverse |
 //! | [`rng`] | pinned random streams, one per seed, job and purpose |
@@ -14,6 +15,7 @@
 pub mod deadline;
 pub mod generate;
 mod normal;
+mod requests;
 pub mod rng;
 mod row_selection;
 pub mod settings;
@@ -23,4 +25,4 @@ pub mod workload;
 pub use deadline::DeadlineModel;
 pub use generate::{GeneratedMachine, WorkloadGenerator};
 pub use settings::{NeverRanHandling, SlaFactor, WorkloadConfig, WorkloadConfigError};
-pub use workload::{DeadlineCounts, JobArrival, SynthesisedSlas, Workload};
+pub use workload::{DeadlineCounts, JobArrival, MissingRequests, SynthesisedSlas, Workload};

@@ -87,6 +87,7 @@ mod tests {
             submit: Instant::from_secs(submit),
             runtime: Span::from_secs(runtime),
             estimate: Span::from_secs(1),
+            is_estimated: true,
             procs: 1,
         };
         RowSelection::of(&jobs.iter().map(job).collect::<Vec<_>>(), never_ran)

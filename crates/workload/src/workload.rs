@@ -7,6 +7,7 @@ use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 
 use crate::deadline::clock::SiteClock;
 use crate::deadline::{CausalDeadlines, SubmittedJob};
+use crate::requests::RequestSubstitutes;
 use crate::row_selection::{RowSelection, ran, user_of};
 use crate::settings::{WorkloadConfig, WorkloadConfigError};
 use crate::sla::SlaModel;
@@ -31,6 +32,7 @@ pub struct Workload {
     clock: Option<SiteClock>,
     counts: DeadlineCounts,
     drawn: SynthesisedSlas,
+    substitutes: RequestSubstitutes,
 }
 
 /// A job as it arrives in a world: its specification, and the truth.
@@ -40,6 +42,20 @@ pub struct JobArrival {
     pub spec: JobSpec,
     /// True run time on each of its processors. Positive.
     pub runtime: Span,
+    /// Whether the job has a request of its own, which is also the limit on its run time. The estimate
+    /// of any other job is that of the policy, and kills nothing.
+    pub is_requested: bool,
+}
+
+/// The jobs of a run whose record has no request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MissingRequests {
+    /// All of them. The estimate of a job is the median of the requests before it: of its user and
+    /// program, else of the site.
+    pub jobs: usize,
+    /// Those before which no request is known: their estimate is their run time, which nobody knew at
+    /// submission.
+    pub leaking: usize,
 }
 
 /// The number of SLA parts that were drawn at random because the trace does not have them.
@@ -113,6 +129,7 @@ impl Workload {
             clock: None,
             counts: DeadlineCounts::default(),
             drawn: SynthesisedSlas::default(),
+            substitutes: RequestSubstitutes::of(&trace, &rows),
             mean_runtime,
             trace,
             settings,
@@ -166,7 +183,7 @@ impl Workload {
         JobArrival {
             spec: JobSpec {
                 submit: self.submit(job),
-                estimate: self.estimate(job, runtime),
+                estimate: self.estimate(self.row(i), runtime),
                 procs: job.procs,
                 memory: 0,
                 needs: Default::default(),
@@ -174,6 +191,7 @@ impl Workload {
                 sla: Sla::default(),
             },
             runtime,
+            is_requested: job.is_estimated,
         }
     }
 
@@ -223,6 +241,14 @@ impl Workload {
         self.drawn
     }
 
+    /// Returns the numbers of jobs without a request.
+    pub const fn missing_requests(&self) -> MissingRequests {
+        MissingRequests {
+            jobs: self.substitutes.missing,
+            leaking: self.substitutes.without_substitute,
+        }
+    }
+
     /// Returns the numbers of possible, impossible and missing deadlines.
     pub const fn deadline_counts(&self) -> DeadlineCounts {
         self.counts
@@ -247,13 +273,16 @@ impl Workload {
         Instant::ZERO + scaled(job.submit.since(self.origin), self.settings.arrival_factor)
     }
 
-    /// Returns run time + inaccuracy x (trace estimate - run time), at least the smallest step of
-    /// time.
-    fn estimate(&self, job: &TraceJob, runtime: Span) -> Span {
-        if job.estimate <= Span::ZERO {
+    /// Returns run time + inaccuracy x (request - run time), at least the smallest step of time.
+    fn estimate(&self, row: usize, runtime: Span) -> Span {
+        let request = match self.substitutes.get(row) {
+            Some(substitute) => substitute,
+            None => self.trace.jobs[row].estimate,
+        };
+        if request <= Span::ZERO {
             return runtime;
         }
-        let error = scaled(job.estimate - runtime, self.settings.inaccuracy);
+        let error = scaled(request - runtime, self.settings.inaccuracy);
         (runtime + error).max(Span::TICK)
     }
 

@@ -106,12 +106,15 @@ macro_rules! record {
 /// Readers of accounting records, which the tests of `workload` also drive for a moment.
 pub const RECORDS: &[MutationTarget] = &[
     record!(swf, &[traces::SWF]),
-    record!(table, &[traces::TABLE]),
+    record!(table, &[traces::TABLE, traces::TABLE_TABS]),
     record!(sge, &[traces::SGE]),
-    record!(slurm, &[traces::SLURM, traces::SLURM_BARE]),
+    record!(
+        slurm,
+        &[traces::SLURM, traces::SLURM_BARE, traces::SLURM_NAMES]
+    ),
     record!(slurm_json, &[traces::SLURM_JSON]),
     record!(slurm_events, &[traces::SLURM_EVENTS]),
-    record!(pbs, &[traces::PBS]),
+    record!(pbs, &[traces::PBS, traces::PBS_QUOTES]),
     record!(gwf, &[traces::GWF, traces::GWF_COMMAS]),
     record!(lsf, &[traces::LSF]),
     record!(condor_history, &[traces::CONDOR_HISTORY]),

@@ -135,6 +135,7 @@ pub(crate) fn input_exit(cause: &ReadError) -> ExitKind {
         | ReadError::Empty
         | ReadError::UnknownFormat { .. }
         | ReadError::NotJobs { .. }
+        | ReadError::Foreign { .. }
         | ReadError::MixedFormats { .. }
         | ReadError::UnknownLogins { .. }
         | ReadError::NoLogins { .. }

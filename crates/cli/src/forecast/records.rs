@@ -145,7 +145,7 @@ impl ForecastJobs {
             self.tally.no_wait += usize::from(wait.is_none());
             let missing = naming.class(class).iter().any(Option::is_none);
             self.tally.no_class += usize::from(missing);
-            let request = columns.estimate(row, job);
+            let request = request(job);
             let record = CompletedJob {
                 job: ForecastJob {
                     class,
@@ -215,6 +215,11 @@ struct TraceColumns<'a> {
     users: Vec<Option<ClassId>>,
 }
 
+/// Returns the user's estimate of the run time. None without an estimate.
+fn request(job: &TraceJob) -> Option<Span> {
+    job.is_estimated.then_some(job.estimate)
+}
+
 impl<'a> TraceColumns<'a> {
     fn new(names: &'a TraceMetadata) -> Self {
         Self {
@@ -246,7 +251,7 @@ impl<'a> TraceColumns<'a> {
             ClassKey::Executable => text(&names.executable),
             ClassKey::Queue => text(&names.queue),
             ClassKey::Procs => Some(job.procs.to_string()),
-            ClassKey::Estimate => self.estimate(row, job).map(|estimate| estimate.to_string()),
+            ClassKey::Estimate => request(job).map(|estimate| estimate.to_string()),
         });
         let values = values.collect();
         let class = ClassId(naming.classes.id_for(values));
@@ -264,12 +269,6 @@ impl<'a> TraceColumns<'a> {
             queue: number(&names.queue, row, queues, &mut naming.queues),
             account: number(&names.account, row, accounts, &mut naming.accounts),
         }
-    }
-
-    /// Returns the user's estimate of the run time. None without an estimate.
-    fn estimate(&self, row: usize, job: &TraceJob) -> Option<Span> {
-        let known = self.names.estimated.get(row).copied().unwrap_or(false);
-        known.then_some(job.estimate)
     }
 
     fn entry(&self, row: usize, record: CompletedJob) -> JobUsageRecord {

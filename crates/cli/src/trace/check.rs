@@ -16,7 +16,7 @@ use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
 
-/// List every error in records by line; fail if there is any
+/// List every fault in records by line; fail if there is any
 #[derive(Debug, clap::Args)]
 pub(super) struct TraceCheckArgs {
     /// Records of any known format
@@ -24,6 +24,13 @@ pub(super) struct TraceCheckArgs {
     /// `-` is standard input; every file of a directory is a record.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    /// List also the findings that sound records have
+    ///
+    /// These are steps, jobs that have not ended, and values that the format does not have. They do not
+    /// change the exit code.
+    #[arg(long, short)]
+    all: bool,
 
     /// List only findings with these actions
     #[arg(long, value_enum, value_name = "ACTION,..", value_delimiter = ',')]
@@ -91,35 +98,33 @@ fn check_file(
     list: &mut FindingList,
     voice: Verbosity,
 ) -> Result<(), BatchReadError<CliFailure>> {
-    let (before, expected, mut jobs) = (list.count, list.expected, 0);
+    let (before, mut jobs) = ((list.faults, list.others), 0);
     let header = each_batch(path, |batch| {
         jobs += batch.jobs.len();
         let mut each = batch.diagnostics.occurrences().iter();
         Ok(each.try_for_each(|&occurrence| list.add(&batch.source, occurrence))?)
     })?;
     voice.note(format_args!(
-        "{}: {}, {}",
+        "{}: {}, {}, {}",
         header.source,
         pluralise(jobs, "job"),
-        pluralise(list.count - before, "finding"),
+        pluralise(list.faults - before.0, "fault"),
+        pluralise(list.others - before.1, "other finding"),
     ));
-    let expected = list.expected - expected;
-    if expected > 0 {
-        voice.note(format_args!(
-            "{} not listed: steps of jobs, and jobs that have not ended (--only lists them)",
-            pluralise(expected, "line"),
-        ));
-    }
     Ok(())
 }
 
 /// A writer of the findings.
 struct FindingList {
     only: Vec<FindingAction>,
+    all: bool,
     out: FindingWriter,
-    count: usize,
-    /// The number of lines that every genuine record may have, and that are not listed.
-    expected: usize,
+    /// Number of findings that were written.
+    written: usize,
+    /// Number of faults with one of the actions.
+    faults: usize,
+    /// Number of other findings with one of the actions.
+    others: usize,
 }
 
 enum FindingWriter {
@@ -135,6 +140,7 @@ struct FindingRow<'a> {
     file: &'a str,
     line: u64,
     action: &'static str,
+    fault: bool,
     field: Option<&'static str>,
     finding: String,
 }
@@ -143,9 +149,11 @@ impl FindingList {
     fn begin(args: &TraceCheckArgs) -> io::Result<Self> {
         Ok(Self {
             only: args.only.iter().map(|action| action.action()).collect(),
+            all: args.all,
             out: FindingWriter::begin(args)?,
-            count: 0,
-            expected: 0,
+            written: 0,
+            faults: 0,
+            others: 0,
         })
     }
 
@@ -155,29 +163,35 @@ impl FindingList {
         FindingOccurrence { line, finding }: FindingOccurrence,
     ) -> io::Result<()> {
         let action = finding.action();
-        if self.only.is_empty() && finding.is_expected() {
-            self.expected += 1;
+        if !self.only.is_empty() && !self.only.contains(&action) {
             return Ok(());
         }
-        if !self.only.is_empty() && !self.only.contains(&action) {
+        let fault = finding.is_fault();
+        *if fault {
+            &mut self.faults
+        } else {
+            &mut self.others
+        } += 1;
+        if !fault && !self.all {
             return Ok(());
         }
         let keys = FindingRow {
             file,
             line,
             action: action.key(),
+            fault,
             field: finding.field().map(RecordField::name),
             finding: finding.to_string(),
         };
-        self.out.write(&keys, self.count == 0)?;
-        self.count += 1;
+        self.out.write(&keys, self.written == 0)?;
+        self.written += 1;
         Ok(())
     }
 
-    /// Ends the output, and returns the number of findings.
+    /// Ends the output, and returns the number of faults.
     fn end(self) -> io::Result<usize> {
         self.out.end()?;
-        Ok(self.count)
+        Ok(self.faults)
     }
 }
 
@@ -198,7 +212,7 @@ impl FindingWriter {
                 let mut rows = csv::WriterBuilder::new()
                     .has_headers(false)
                     .from_writer(out);
-                rows.write_record(["file", "line", "action", "field", "finding"])?;
+                rows.write_record(["file", "line", "action", "fault", "field", "finding"])?;
                 Ok(Self::Csv(Box::new(rows)))
             }
         }

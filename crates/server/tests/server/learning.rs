@@ -129,6 +129,7 @@ fn check_same_learning(policy: &str, mut provider: EstimateProvider<'_>) {
             sla: Sla::default(),
         },
         runtime: Span::from_secs(runtime),
+        is_requested: true,
     };
     // Without a belief the simulator tells the forecast as it is.
     let told = |site: &mut TestCluster, job: u64| {

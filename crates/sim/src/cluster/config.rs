@@ -74,9 +74,9 @@ impl ParameterEnum for OverrunRule {
 }
 
 impl OverrunRule {
-    /// Returns whether a job is killed at its limit.
+    /// Returns whether a job is killed at its limit, which is its own request.
     pub fn kills(self, arrival: &JobArrival) -> bool {
-        self == Self::Kill && arrival.runtime > arrival.spec.estimate
+        self == Self::Kill && arrival.is_requested && arrival.runtime > arrival.spec.estimate
     }
 }
 

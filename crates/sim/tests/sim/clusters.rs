@@ -149,6 +149,7 @@ fn arrivals(jobs: &[OracleJob]) -> Vec<JobArrival> {
     let arrivals = jobs.iter().map(|job| JobArrival {
         spec: job.spec,
         runtime: job.runtime,
+        is_requested: true,
     });
     arrivals.collect()
 }

@@ -26,6 +26,7 @@ fn arrival(submit: i64, budget: f64, penalty: f64) -> JobArrival {
             },
         },
         runtime,
+        is_requested: true,
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn arrival((submit, procs, runtime, deadline): StepJob) -> JobArrival
             },
         },
         runtime,
+        is_requested: true,
     }
 }
 

@@ -94,6 +94,15 @@ impl EventLogReader {
             TextLine::TooLong => {
                 return self.trace.diagnostics.record(Finding::LineTooLong, number);
             }
+            TextLine::BehindZeros(text) => {
+                // The event before them was cut off.
+                self.pending.clear();
+                self.trace.diagnostics.record(Finding::ZeroBytes, number);
+                if !begins_event(text) {
+                    return;
+                }
+                text
+            }
         };
         if text == END {
             return self.finish_event();
@@ -140,8 +149,8 @@ impl EventLogReader {
             && let Some(job) = self.open.remove(&event.id)
         {
             let line = job.line;
-            self.ended
-                .push((line, job.into_record(event.id, status, self.keep)));
+            let record = job.into_record(event.id, status, self.keep)?;
+            self.ended.push((line, record));
         }
         Ok(())
     }

@@ -75,6 +75,9 @@ impl CondorHistoryReader<'_, '_> {
             TextLine::TooLong => {
                 return self.trace.diagnostics.record(Finding::LineTooLong, number);
             }
+            TextLine::BehindZeros(_) => {
+                return self.trace.diagnostics.record(Finding::ZeroBytes, number);
+            }
         };
         if text.is_empty() || text.starts_with(b"***") {
             return self.finish_ad();

@@ -111,13 +111,15 @@ impl<'a> JobAd<'a> {
         let submit = parse_time::unix_seconds(submit, RecordField::Submit)?;
         let status = self.status()?;
         let runtime = self.runtime()?;
+        let requested = self.requested(&mut notes);
         Ok(ParsedRecord {
             number,
+            key: None,
             submit,
             runtime,
             estimate: self.limit(&mut notes),
             allocated: self.procs("CpusProvisioned", &mut notes),
-            requested: self.requested(&mut notes)?,
+            requested: parse_field::usable(requested, RecordField::Procs, &mut notes),
             names: self.names(),
             usage: keep.usage(|| self.usage(submit, status, &mut notes)),
             attempts: Some(self.attempts(status)),
@@ -232,7 +234,7 @@ impl<'a> JobAd<'a> {
             user: first(["Owner", "User"]),
             group: first(["AcctGroup", "x509UserProxyVOName"]),
             account: first(["ProjectName", "AccountingGroup"]),
-            executable: self.get("Cmd").unwrap_or_default(),
+            executable: self.get("Cmd").unwrap_or_default().into(),
             queue: &[],
         }
     }

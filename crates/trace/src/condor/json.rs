@@ -11,7 +11,6 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::Instant;
 
 use super::job_ad::JobAd;
-use crate::diagnostics::Finding;
 use crate::error::ReadError;
 use crate::json::{self, LenientTexts};
 use crate::options::ReadOptions;
@@ -40,8 +39,10 @@ pub(crate) fn read_to(
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, None, |line, record| {
         if let Err(finding) = record.and_then(|record| {
-            let JsonJobAd(ad) = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
-            let draft = ad.to_record(options.columns)?;
+            let mut notes = Vec::new();
+            let JsonJobAd(ad) = json::parse_record(record, &mut notes)?;
+            let mut draft = ad.to_record(options.columns)?;
+            draft.notes.append(&mut notes);
             outlet.before_job(&mut trace);
             record_reader::push(&mut trace, draft, line, &mut latest);
             Ok(())
@@ -97,7 +98,7 @@ impl<'de> Visitor<'de> for JobAdVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::RecordField;
+    use crate::diagnostics::{Finding, RecordField};
     use crate::options::ColumnSelection;
 
     const AD: &str = r#"{"ClusterId": 7, "ProcId": 0, "QDate": 100, "JobStatus": 4, "Owner": "ann",

@@ -40,6 +40,21 @@ pub const PBS: &str = "12/21/2009 15:27:00;S;6[3].edge;user=ann\n\
     12/21/2009 15:29:00;E;7;user=bob ctime=100 resources_used.ncpus=3\r\n";
 
 /// A sample.
+pub const SLURM_NAMES: &str = "JobID|JobName|State|Submit|Start|End|ElapsedRaw|AllocTRES|TimelimitRaw|SubmitLine\n\
+    7|a | b|COMPLETED|2016-12-22 07:15:12|2016-12-22T07:16:12+0100|2016-12-22T07:20:12Z|240|cpu=4|90|run &&\n\
+    on\n7.0|x|COMPLETED|2016-12-22T07:16:12|2016-12-22T07:16:12|||||\n";
+
+/// A sample.
+pub const PBS_QUOTES: &str = "12/21/2009 15:28:00;E;6[1].edge;user=ann account=\"my group\" ctime=100 start=160 \
+    end=220 Resource_List.select=2:ncpus=3 Resource_List.walltime=1:00:00:00\nserver restarted\n\
+    12/21/2009 15:28:01;E;6[].edge;user=ann ctime=100 start=0 end=220\n\0\0\
+    12/21/2009 15:29:00;E;7;user=bob ctime=100 start=1 resources_used.walltime=00:01:00\n";
+
+/// A sample.
+pub const TABLE_TABS: &str = "job_id\tsubmit_s\truntime_s\tprocs\testimate_s\tstatus\n\
+    1\t0\t10.5\t4\tNA\tCompleted\n2\t5\t\"1,234\"\t1\tnull\tTIMEOUT\n";
+
+/// A sample.
 pub const GWF: &str = "# Version: 1.0\n1 1136073600 5 40 4 35 1000 4 900 2000 1 U7 G2 X11 Q3 -1 -1 -1 \
     UNITARY -1 -1 -1 -1 -1 -1 -1 -1 -1 P9\n2 1136073601 -1 -1 4 -1 -1 4 -1 -1 0 U7 G2 X11 Q3 -1 -1 -1 \
     BOT -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n";
@@ -142,13 +157,16 @@ pub fn rrd_binary() -> Vec<u8> {
 }
 
 /// All samples that are text.
-pub const SAMPLES: [&str; 17] = [
+pub const SAMPLES: [&str; 20] = [
     SWF,
     TABLE,
     SGE,
     SLURM,
     SLURM_BARE,
     PBS,
+    SLURM_NAMES,
+    PBS_QUOTES,
+    TABLE_TABS,
     GWF,
     GWF_COMMAS,
     LSF,

@@ -1,13 +1,15 @@
 //! Reader for a job table.
 
-use std::io::{self, Read};
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use csv::{ByteRecord, ReaderBuilder};
 use tollgate_model::{Instant, Span};
 
-use super::header::{JobTableColumn, JobTableHeader};
+use super::header::{JobTableColumn, JobTableHeader, separator};
 use crate::diagnostics::{Diagnostics, Finding, RecordField};
 use crate::error::ReadError;
+use crate::line_reader::MAX_LINE;
 use crate::options::ReadOptions;
 use crate::parse_field;
 use crate::passthrough_columns::PassthroughColumns;
@@ -33,10 +35,14 @@ pub(crate) fn read_to(
     reader: impl Read,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
+    let mut reader = BufReader::new(reader);
+    let first = first_lines(&mut reader)?;
+    let separator = first.split(|&byte| byte == b'\n').find_map(separator);
     let mut csv = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
-        .from_reader(reader);
+        .delimiter(separator.unwrap_or(b','))
+        .from_reader(Cursor::new(first).chain(reader));
     let mut record = ByteRecord::new();
     let mut next = |record: &mut ByteRecord| {
         let line = csv.position().line();
@@ -55,6 +61,21 @@ pub(crate) fn read_to(
         outlet.after_line(&mut table.trace);
     }
     outlet.finish(table.trace)
+}
+
+/// Returns the lines up to the first that is not blank.
+fn first_lines(reader: &mut impl BufRead) -> Result<Vec<u8>, ReadError> {
+    let mut lines = Vec::new();
+    loop {
+        let read = reader
+            .by_ref()
+            .take(MAX_LINE as u64)
+            .read_until(b'\n', &mut lines);
+        let n = read.map_err(|error| ReadError::Io { line: 1, error })?;
+        if n == 0 || !lines.trim_ascii().is_empty() {
+            return Ok(lines);
+        }
+    }
 }
 
 /// Unwraps the reader's own error: its kind identifies damaged compression.
@@ -139,23 +160,28 @@ impl JobTableReader {
     }
 
     fn job(&mut self, record: &ByteRecord, line: u64) -> Result<TraceJob, Finding> {
-        let cell = |column| self.header.cell(record, column);
-        let number = parse_field::job_number(cell(JobTableColumn::JobId).unwrap_or_default())?;
-        let submit = parse_field::submit(cell(JobTableColumn::Submit).unwrap_or_default())?;
+        let cell = |column| self.header.number(record, column);
+        let number = parse_field::job_number(&cell(JobTableColumn::JobId).unwrap_or_default())?;
+        let submit = parse_field::submit(&cell(JobTableColumn::Submit).unwrap_or_default())?;
         let span = |column, field| -> Result<Option<Span>, Finding> {
             cell(column)
-                .map(|text| parse_field::span(text, field))
+                .map(|text| parse_field::span(&text, field))
                 .transpose()
         };
         let runtime = span(JobTableColumn::Runtime, RecordField::RunTime)?;
-        let estimate = span(JobTableColumn::Estimate, RecordField::Estimate)?;
-        let procs = cell(JobTableColumn::Procs)
-            .map(parse_field::procs)
-            .transpose()?
-            .flatten();
 
         // The line is a job, so the assumptions can be noted from here on.
+        let mut found = Vec::new();
+        let estimate = span(JobTableColumn::Estimate, RecordField::Estimate);
+        let estimate = parse_field::usable(estimate, RecordField::Estimate, &mut found)
+            .filter(|&estimate| estimate > Span::ZERO);
+        let is_estimated = estimate.is_some();
+        let procs = cell(JobTableColumn::Procs).map_or(Ok(None), |text| parse_field::procs(&text));
+        let procs = parse_field::usable(procs, RecordField::Procs, &mut found);
         let notes = &mut self.trace.diagnostics;
+        for finding in found {
+            notes.record(finding, line);
+        }
         let (runtime, estimate) = parse_field::resolve_times(runtime, estimate, line, notes);
         if procs.is_none() {
             notes.record(Finding::OneProc, line);
@@ -165,6 +191,7 @@ impl JobTableReader {
             submit,
             runtime,
             estimate,
+            is_estimated,
             procs: procs.unwrap_or(1),
         })
     }
@@ -217,14 +244,10 @@ impl JobTableReader {
             user: name(JobTableColumn::User),
             group: name(JobTableColumn::Group),
             account: name(JobTableColumn::Account),
-            executable: name(JobTableColumn::Executable),
+            executable: name(JobTableColumn::Executable).into(),
             queue: name(JobTableColumn::Queue),
         };
-        let estimated = parse_field::is_positive_span(
-            header.cell(record, JobTableColumn::Estimate),
-            RecordField::Estimate,
-        );
-        *lossy |= metadata.push(names, usage, estimated);
+        *lossy |= metadata.push(names, usage);
     }
 
     fn extra(&mut self, record: &ByteRecord, lossy: &mut bool) {
@@ -238,15 +261,15 @@ impl JobTableReader {
 }
 
 fn usage(header: &JobTableHeader, record: &ByteRecord, notes: &mut Vec<Finding>) -> TraceUsage {
-    let cell = |column| header.cell(record, column);
+    let cell = |column| -> Option<Cow<'_, [u8]>> { header.number(record, column) };
     let mut span = |column, field| {
-        let read = cell(column).map_or(Ok(None), |text| parse_field::known_span(text, field));
+        let read = cell(column).map_or(Ok(None), |text| parse_field::known_span(&text, field));
         parse_field::usable(read, field, notes)
     };
     let wait = span(JobTableColumn::Wait, RecordField::Wait);
     let cpu_time = span(JobTableColumn::CpuTime, RecordField::CpuTime);
     let mut memory = |column, field| {
-        let read = cell(column).map_or(Ok(None), |text| parse_field::bytes(text, 1, field));
+        let read = cell(column).map_or(Ok(None), |text| parse_field::bytes(&text, 1, field));
         parse_field::usable(read, field, notes)
     };
     let peak_memory = memory(JobTableColumn::PeakMemory, RecordField::PeakMemory);
@@ -255,7 +278,7 @@ fn usage(header: &JobTableHeader, record: &ByteRecord, notes: &mut Vec<Finding>)
         RecordField::RequestedMemory,
     );
     let status = cell(JobTableColumn::Status).map_or(Ok(None), |word| {
-        let status = TraceStatus::from_key(word);
+        let status = TraceStatus::of_words(&word);
         status
             .ok_or(Finding::Unusable(RecordField::Status))
             .map(Some)

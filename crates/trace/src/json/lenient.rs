@@ -2,8 +2,12 @@
 //! missing.
 
 use std::fmt;
+use std::ops::Deref;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::value::RawValue;
 
 /// A number, alone, as text, or as `{"set": true, "infinite": false, "number": 5}`; None if it is
 /// not set, infinite, or something else.
@@ -86,6 +90,34 @@ impl<'de> Visitor<'de> for LenientNumberVisitor {
             LenientNumber(None)
         })
     }
+}
+
+/// A value whose shape may be any: one that does not fit counts as missing.
+#[derive(Default)]
+pub(crate) struct Lenient<T>(pub(crate) T);
+
+impl<'de, T: DeserializeOwned + Default> Deserialize<'de> for Lenient<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <&RawValue>::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_str(text.get()).unwrap_or_default()))
+    }
+}
+
+impl<T> Deref for Lenient<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Reads a value, or the default for `null`.
+pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// A truth value; None if the value is something else.

@@ -48,6 +48,7 @@ pub(super) fn read(reader: impl BufRead) -> Result<LoginTrace, ReadError> {
     for_each_line(reader, |number, line| {
         let found = match line {
             TextLine::TooLong => Err(Finding::LineTooLong),
+            TextLine::BehindZeros(_) => Err(Finding::ZeroBytes),
             TextLine::Text(text) if text.trim_ascii().is_empty() || text.starts_with(b"#") => {
                 Ok(())
             }

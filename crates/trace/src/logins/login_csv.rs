@@ -97,10 +97,10 @@ fn session(
     if place.is_empty() {
         return Err(Finding::Missing(RecordField::Computer));
     }
-    let (from, mut zone) = parse_time::timestamp(cell(header.login), RecordField::Login)?;
+    let (from, mut zone) = parse_time::instant(cell(header.login), RecordField::Login)?;
     let mut to = None;
     if let Some(text) = header.logout.map(cell).filter(|text| !text.is_empty()) {
-        let (logout, logout_zone) = parse_time::timestamp(text, RecordField::Logout)?;
+        let (logout, logout_zone) = parse_time::instant(text, RecordField::Logout)?;
         if logout < from {
             return Err(Finding::OutOfRange(RecordField::Logout));
         }

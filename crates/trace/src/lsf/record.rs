@@ -129,7 +129,8 @@ impl<'a> LsfFields<'a> {
                 Some(at) => (&text[..at], &text[at + 1..]),
                 None => (&b"1"[..], text),
             };
-            slots = slots.saturating_add(parse_field::procs(count)?.unwrap_or(0));
+            let count = parse_field::procs(count).ok().flatten();
+            slots = slots.saturating_add(count.unwrap_or(0));
             hosts += u64::from(host != last);
             last = host;
         }

@@ -2,6 +2,7 @@
 
 use std::array;
 
+use memchr::memchr_iter;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::diagnostics::{Finding, RecordField};
@@ -24,7 +25,9 @@ pub(super) enum SacctColumn {
     Start,
     End,
     Elapsed,
+    ElapsedRaw,
     Timelimit,
+    TimelimitRaw,
     #[strum(serialize = "AllocCPUS")]
     AllocCpus,
     #[strum(serialize = "NCPUS")]
@@ -34,6 +37,8 @@ pub(super) enum SacctColumn {
     ReqMem,
     #[strum(serialize = "ReqTRES")]
     ReqTres,
+    #[strum(serialize = "AllocTRES")]
+    AllocTres,
     #[strum(serialize = "MaxRSS")]
     MaxRss,
     #[strum(serialize = "TotalCPU")]
@@ -42,6 +47,9 @@ pub(super) enum SacctColumn {
     UsageInTot,
     NTasks,
     NNodes,
+    NodeList,
+    #[strum(serialize = "UID")]
+    UserId,
 }
 
 impl SacctColumn {
@@ -60,12 +68,30 @@ const COST_SIMULATOR: &[u8] = b"State|JobID|ReqCPUS|ReqMem|ReqNodes|Constraints|
     Start|Elapsed|Suspended|End|ExitCode|DerivedExitCode|AllocNodes|NCPUS|MaxDiskRead|\
     MaxDiskWrite|MaxPages|MaxRSS|MaxVMSize|MinCPU|SystemCPU|UserCPU|TotalCPU|Partition";
 
+/// Columns whose text may contain bars: people choose it.
+const FREE_TEXT: [&str; 12] = [
+    "JobName",
+    "SubmitLine",
+    "Comment",
+    "AdminComment",
+    "SystemComment",
+    "WorkDir",
+    "Extra",
+    "StdIn",
+    "StdOut",
+    "StdErr",
+    "Constraints",
+    "Container",
+];
+
 /// The position of each column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SacctHeader {
     /// The positions by `SacctColumn as usize`.
     places: [Option<usize>; SacctColumn::VARIANTS.len()],
     width: usize,
+    /// The positions of columns whose text may contain bars.
+    free_text: Vec<usize>,
     /// Number of trailing columns that a line may leave out.
     optional: usize,
 }
@@ -82,11 +108,25 @@ impl SacctHeader {
             && [SacctColumn::JobId, SacctColumn::JobIdRaw]
                 .into_iter()
                 .any(|id| place(id).is_some());
+        let is_free = |name: &[u8]| {
+            let mut known = FREE_TEXT.iter();
+            known.any(|free| name.eq_ignore_ascii_case(free.as_bytes()))
+        };
+        let free_text = || (0..).zip(names()).filter(|(_, name)| is_free(name));
         is_header.then(|| Self {
             places: array::from_fn(|at| place(SacctColumn::VARIANTS[at])),
             width,
+            free_text: free_text().map(|(place, _)| place).collect(),
             optional: 0,
         })
+    }
+
+    /// Returns whether `line` is the rest of a record that has begun with `first`: neither is whole,
+    /// and together they have at most as many cells as the header.
+    pub(super) fn continues(&self, first: &[u8], line: &[u8]) -> bool {
+        let [first, line] = [first, line].map(|part| cells(part).count());
+        let least = self.width - self.optional;
+        first < least && line < least && first + line - 1 <= self.width
     }
 
     /// Returns the first known order that `line` fits.
@@ -103,7 +143,9 @@ impl SacctHeader {
             .find(|columns| columns.fits(line))
     }
 
-    fn fits(&self, line: &[u8]) -> bool {
+    /// Returns whether `line` is a whole record of a job with the identifier, the state and the
+    /// submission in their columns.
+    pub(super) fn fits(&self, line: &[u8]) -> bool {
         let Ok(record) = self.split(line) else {
             return false;
         };
@@ -111,31 +153,51 @@ impl SacctHeader {
             let cell: Option<&[u8]> = record.get(column);
             cell.and_then(<[u8]>::first).is_some_and(is)
         };
-        let submit = record.get(SacctColumn::Submit).unwrap_or_default();
         starts(SacctColumn::JobId, u8::is_ascii_digit)
             && starts(SacctColumn::State, u8::is_ascii_uppercase)
-            && parse_time::instant(submit, RecordField::Submit).is_ok()
+            && record.get(SacctColumn::Submit).is_some()
+            && record.is_plausible()
     }
 
-    /// Splits `line` into cells. A bar in a name is recognised only if the name comes last.
+    /// Splits `line` into cells. Bars beyond those of the header belong to a name, wherever the name
+    /// stands: the cells before and behind it tell which.
     pub(super) fn split<'a>(&self, line: &'a [u8]) -> Result<SacctRecord<'a>, Finding> {
-        let mut cells = [None; SacctColumn::VARIANTS.len()];
-        let name_last = self.places[SacctColumn::JobName as usize] == Some(self.width - 1);
-        let mut width = 0;
-        for (place, cell) in cells_up_to(line, self.width).enumerate() {
-            width += 1;
-            let bars = place + 1 == self.width && cell.contains(&b'|');
-            if bars && !name_last {
-                return Err(Finding::FieldCount);
-            }
-            if let Some(at) = self.places.iter().position(|&at| at == Some(place)) {
-                cells[at] = Some(cell.trim_ascii()).filter(|cell| !cell.is_empty());
-            }
-        }
-        if width + self.optional < self.width {
+        let n_cells = cells(line).count();
+        if n_cells + self.optional < self.width {
             return Err(Finding::FieldCount);
         }
-        Ok(SacctRecord { cells })
+        let Some(extra) = n_cells.checked_sub(self.width).filter(|&extra| extra > 0) else {
+            return Ok(self.assign(line, None));
+        };
+        if let [place] = self.free_text[..] {
+            return Ok(self.assign(line, Some((place, extra))));
+        }
+        let ways = self.free_text.iter();
+        let mut ways = ways
+            .map(|&place| self.assign(line, Some((place, extra))))
+            .filter(SacctRecord::is_plausible);
+        match (ways.next(), ways.next()) {
+            (Some(record), None) => Ok(record),
+            _ => Err(Finding::FieldCount),
+        }
+    }
+
+    /// Assigns the cells of `line` to the columns; the cell at a place may have further bars.
+    fn assign<'a>(&self, line: &'a [u8], wide: Option<(usize, usize)>) -> SacctRecord<'a> {
+        let mut found = [None; SacctColumn::VARIANTS.len()];
+        let mut rest = Some(line);
+        for place in 0..self.width {
+            let Some(text) = rest else { break };
+            let bars = wide.map_or(0, |(at, extra)| if at == place { extra } else { 0 });
+            let end = memchr_iter(b'|', text).nth(bars);
+            let (cell, behind) =
+                end.map_or((text, None), |end| (&text[..end], Some(&text[end + 1..])));
+            rest = behind;
+            if let Some(at) = self.places.iter().position(|&at| at == Some(place)) {
+                found[at] = Some(cell.trim_ascii()).filter(|cell| !cell.is_empty());
+            }
+        }
+        SacctRecord { cells: found }
     }
 }
 
@@ -151,12 +213,24 @@ impl<'a> SacctRecord<'a> {
     pub(super) const fn get(&self, column: SacctColumn) -> Option<&'a [u8]> {
         self.cells[column as usize]
     }
+
+    /// Returns whether the cells have the shape of their columns, as far as they have one: what shifts
+    /// by a cell does not.
+    fn is_plausible(&self) -> bool {
+        let all = |column, is: fn(&[u8]) -> bool| self.get(column).is_none_or(is);
+        let is_count = |cell: &[u8]| cell.iter().all(u8::is_ascii_digit);
+        all(SacctColumn::JobId, |cell| cell[0].is_ascii_digit())
+            && all(SacctColumn::State, |cell| cell[0].is_ascii_uppercase())
+            && all(SacctColumn::Submit, |cell| {
+                parse_time::instant(cell, RecordField::Submit).is_ok()
+            })
+            && all(SacctColumn::Elapsed, |cell| cell[0].is_ascii_digit())
+            && all(SacctColumn::AllocCpus, is_count)
+            && all(SacctColumn::NCpus, is_count)
+            && all(SacctColumn::NNodes, |cell| cell[0].is_ascii_digit())
+    }
 }
 
 fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&byte| byte == b'|')
-}
-
-fn cells_up_to(line: &[u8], width: usize) -> impl Iterator<Item = &[u8]> {
-    line.splitn(width, |&byte| byte == b'|')
 }

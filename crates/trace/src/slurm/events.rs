@@ -20,7 +20,7 @@ use crate::memory_size;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
-use crate::record_reader::{self, ParsedRecord, RecordFormat};
+use crate::record_reader::{self, ParsedRecord, RecordContent, RecordFormat};
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
 use crate::usage::TraceUsage;
@@ -67,17 +67,13 @@ struct SlurmEventsFormat {
 impl RecordFormat for SlurmEventsFormat {
     const ORIGIN: Option<Instant> = None;
 
-    fn begins_record(&self, _line: &[u8]) -> bool {
-        true
-    }
-
     fn parse<'a>(
         &mut self,
         text: &'a [u8],
         keep: ColumnSelection,
-    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
+    ) -> Result<RecordContent<'a>, Finding> {
         if text.starts_with(b"#") {
-            return Ok(None);
+            return Ok(RecordContent::Nothing);
         }
         if !is_event(text) {
             return Err(Finding::Malformed);
@@ -85,10 +81,10 @@ impl RecordFormat for SlurmEventsFormat {
         let words: Vec<&[u8]> = crate::swf::BlankSeparatedFields(text).collect();
         let options = SlurmEventOptions(&words);
         if options.get(b"-e", b"") != Some(b"submit_batch_job") {
-            return Ok(None);
+            return Ok(RecordContent::Nothing);
         }
         self.jobs += 1;
-        parse_record(options, self.jobs, keep).map(Some)
+        parse_record(options, self.jobs, keep).map(RecordContent::Job)
     }
 }
 
@@ -102,10 +98,8 @@ fn parse_record<'a>(
     let runtime =
         record_reader::required(options.get(b"-sim-walltime", b""), RecordField::RunTime)?;
     let limit = options.get(b"-t", b"--time");
-    let tasks = options.procs(b"-n", b"--ntasks")?;
-    let each = options.procs(b"-c", b"--cpus-per-task")?.unwrap_or(1);
-    let procs = tasks.map(|tasks| u64::from(tasks) * u64::from(each));
-    let requested = procs.map(|procs| parse_field::procs(procs.to_string().as_bytes()));
+    let limit = limit.map(|limit| parse_time::span(limit, RecordField::Estimate));
+    let procs = parse_field::usable(procs(options), RecordField::Procs, &mut notes);
     let name = |short, long| options.get(short, long).unwrap_or_default();
     Ok(ParsedRecord {
         number: number(name(b"-J", b"--job-name")).unwrap_or_else(|| {
@@ -114,16 +108,15 @@ fn parse_record<'a>(
         }),
         submit: parse_field::submit(submit)?,
         runtime: parse_field::span(runtime, RecordField::RunTime)?,
-        estimate: limit
-            .map(|limit| parse_time::span(limit, RecordField::Estimate))
-            .transpose()?,
-        allocated: requested.transpose()?.flatten(),
+        key: None,
+        estimate: parse_field::usable(limit.transpose(), RecordField::Estimate, &mut notes),
+        allocated: procs,
         requested: None,
         names: RecordNames {
             user: name(b"", b"--uid"),
             group: name(b"", b"--gid"),
             account: name(b"-A", b"--account"),
-            executable: options.script(),
+            executable: options.script().into(),
             queue: name(b"-p", b"--partition"),
         },
         usage: keep.usage(|| TraceUsage {
@@ -133,6 +126,15 @@ fn parse_record<'a>(
         attempts: None,
         notes,
     })
+}
+
+/// Returns the tasks times the processors of each; None if there is no number of tasks.
+fn procs(options: SlurmEventOptions<'_, '_>) -> Result<Option<u32>, Finding> {
+    let tasks = options.procs(b"-n", b"--ntasks")?;
+    let each = options.procs(b"-c", b"--cpus-per-task")?.unwrap_or(1);
+    let procs = tasks.map(|tasks| u64::from(tasks) * u64::from(each));
+    let procs = procs.map(|procs| parse_field::procs(procs.to_string().as_bytes()));
+    Ok(procs.transpose()?.flatten())
 }
 
 fn number(name: &[u8]) -> Option<u64> {

@@ -16,14 +16,14 @@ use tollgate_model::{Bytes, Instant, Span};
 use super::state;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::json::{self, LenientNumber, LenientTexts};
+use crate::json::{self, Lenient, LenientNumber, LenientTexts, null_as_default};
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
 use crate::record_reader::{self, NEVER_RAN, ParsedRecord};
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
-use crate::usage::TraceUsage;
+use crate::usage::{TraceStatus, TraceUsage};
 use memchr::memmem;
 
 /// The key of the list of jobs.
@@ -52,8 +52,9 @@ pub(crate) fn read_to(
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, Some(JOBS), |line, record| {
         if let Err(finding) = record.and_then(|record| {
-            let job: SacctJob = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
-            let draft = job.to_record(options.columns)?;
+            let mut notes = Vec::new();
+            let job: SacctJob = json::parse_record(record, &mut notes)?;
+            let draft = job.to_record(options.columns, notes)?;
             outlet.before_job(&mut trace);
             record_reader::push(&mut trace, draft, line, &mut latest);
             Ok(())
@@ -82,12 +83,13 @@ struct SacctJob {
     group: LenientTexts,
     account: LenientTexts,
     partition: LenientTexts,
-    association: SacctAssociation,
-    state: SacctState,
-    time: SacctTime,
-    required: SacctRequired,
-    tres: SacctTres,
-    steps: Vec<SacctStep>,
+    association: Lenient<SacctAssociation>,
+    state: Lenient<SacctState>,
+    time: Lenient<SacctTime>,
+    required: Lenient<SacctRequired>,
+    nodes: LenientTexts,
+    tres: Lenient<SacctTres>,
+    steps: Lenient<Vec<SacctStep>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -110,6 +112,7 @@ struct SacctTime {
     end: LenientNumber,
     elapsed: LenientNumber,
     limit: LenientNumber,
+    #[serde(deserialize_with = "null_as_default")]
     total: SacctSpan,
 }
 
@@ -119,6 +122,13 @@ struct SacctTime {
 struct SacctSpan {
     seconds: LenientNumber,
     microseconds: LenientNumber,
+}
+
+impl SacctSpan {
+    fn span(&self) -> Option<Span> {
+        let micros = self.microseconds.0.unwrap_or(0.0);
+        Some(Span::from_secs_f64(self.seconds.0? + micros / 1e6))
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -132,8 +142,10 @@ struct SacctRequired {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SacctTres {
+    #[serde(deserialize_with = "null_as_default")]
     allocated: Vec<SacctResource>,
     requested: SacctResources,
+    #[serde(deserialize_with = "null_as_default")]
     consumed: SacctConsumed,
 }
 
@@ -151,6 +163,7 @@ impl<'de> Deserialize<'de> for SacctResources {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SacctConsumed {
+    #[serde(deserialize_with = "null_as_default")]
     total: Vec<SacctResource>,
 }
 
@@ -165,50 +178,65 @@ struct SacctResource {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SacctStep {
+    #[serde(deserialize_with = "null_as_default")]
     tres: SacctTres,
+    #[serde(deserialize_with = "null_as_default")]
+    time: SacctTime,
 }
 
 impl SacctJob {
-    fn to_record(&self, keep: ColumnSelection) -> Result<ParsedRecord<'_>, Finding> {
-        let mut notes = Vec::new();
+    fn to_record(
+        &self,
+        keep: ColumnSelection,
+        mut notes: Vec<Finding>,
+    ) -> Result<ParsedRecord<'_>, Finding> {
         let number = self
             .job_id
             .text()
             .ok_or(Finding::Missing(RecordField::JobNumber))?;
+        let has_end = self.time.end.positive().is_some();
         let status = match self.state.current.first() {
             "" => None,
-            state => Some(state::end_status(state.as_bytes())?),
+            state => Some(state::status_of_ended(
+                state.as_bytes(),
+                has_end,
+                &mut notes,
+            )?),
         };
         let submit = self.time.submission.positive();
         let submit = submit.ok_or(Finding::Missing(RecordField::Submit))?;
         let submit = instant(submit, RecordField::Submit)?;
-        let start = self.time.start.positive();
-        let start = start
-            .map(|start| instant(start, RecordField::Start))
-            .transpose()?;
+        let (runtime, start) = match self.is_cancelled_while_pending(status) {
+            true => (NEVER_RAN, None),
+            false => self.times(&mut notes)?,
+        };
         let user = match self.user.first() {
             "" => self.association.user.first(),
             user => user,
         };
+        let mut count = |count| parse_field::usable(procs(count), RecordField::Procs, &mut notes);
+        let allocated = count(count_of(&self.tres.allocated, "cpu"));
+        let requested = count(self.required.cpus);
         Ok(ParsedRecord {
             number: parse_field::job_number(number.as_bytes())?,
+            key: None,
             submit,
-            runtime: self.runtime(start, &mut notes)?,
-            estimate: self.limit()?,
-            allocated: procs(count(&self.tres.allocated, "cpu"))?,
-            requested: procs(self.required.cpus)?,
+            runtime,
+            estimate: parse_field::usable(self.limit(), RecordField::Estimate, &mut notes),
+            allocated,
+            requested,
             names: RecordNames {
                 user: user.as_bytes(),
                 group: self.group.first().as_bytes(),
                 account: self.account.first().as_bytes(),
-                executable: self.name.first().as_bytes(),
+                executable: self.name.first().as_bytes().into(),
                 queue: self.partition.first().as_bytes(),
             },
             usage: keep.usage(|| TraceUsage {
                 wait: start.and_then(|start| record_reader::wait_time(submit, start, &mut notes)),
                 cpu_time: self.cpu_time(),
                 peak_memory: self.peak_memory(),
-                requested_memory: bytes(count(&self.tres.requested.0, "mem"), MEBI),
+                requested_memory: bytes(count_of(&self.tres.requested.0, "mem"), MEBI),
                 status: status.unwrap_or_default(),
             }),
             attempts: None,
@@ -216,19 +244,31 @@ impl SacctJob {
         })
     }
 
-    fn runtime(&self, start: Option<Instant>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
-        let Some(start) = start else {
-            return Ok(NEVER_RAN);
+    /// Returns whether the job never started: some versions then write the time at which it was
+    /// cancelled as its start.
+    fn is_cancelled_while_pending(&self, status: Option<TraceStatus>) -> bool {
+        status == Some(TraceStatus::Cancelled)
+            && self.nodes.first() == "None assigned"
+            && self.time.start == self.time.end
+    }
+
+    /// Returns the run time and the start. A start that is out of range is needed only where nothing
+    /// else has the run time.
+    fn times(&self, notes: &mut Vec<Finding>) -> Result<(Span, Option<Instant>), Finding> {
+        let Some(start) = self.time.start.positive() else {
+            return Ok((NEVER_RAN, None));
         };
-        if let Some(elapsed) = self.time.elapsed.text() {
-            return parse_field::span(elapsed.as_bytes(), RecordField::RunTime);
+        let start = instant(start, RecordField::Start);
+        let elapsed = self.time.elapsed.0.filter(|&elapsed| elapsed >= 0.0);
+        if let Some(elapsed) = elapsed {
+            let elapsed = parse_field::span(elapsed.to_string().as_bytes(), RecordField::RunTime)?;
+            let start = parse_field::usable(start.map(Some), RecordField::Start, notes);
+            return Ok((elapsed, start));
         }
+        let start = start?;
         let end = self.time.end.positive().ok_or(Finding::NotEnded)?;
-        Ok(record_reader::run_time(
-            start,
-            instant(end, RecordField::End)?,
-            notes,
-        ))
+        let end = instant(end, RecordField::End)?;
+        Ok((record_reader::run_time(start, end, notes), Some(start)))
     }
 
     fn limit(&self) -> Result<Option<Span>, Finding> {
@@ -239,19 +279,22 @@ impl SacctJob {
         parse_field::in_range(limit.as_micros(), RecordField::Estimate).map(Some)
     }
 
+    /// Returns the processor time of the job, else that of its steps: some versions of Slurm write 0 for
+    /// the job.
     fn cpu_time(&self) -> Option<Span> {
-        let SacctSpan {
-            seconds,
-            microseconds,
-        } = &self.time.total;
-        let micros = microseconds.0.unwrap_or(0.0);
-        Some(Span::from_secs_f64(seconds.0? + micros / 1e6))
+        let own = self.time.total.span();
+        if own.is_some_and(|time| time > Span::ZERO) {
+            return own;
+        }
+        let of_steps = self.steps.iter().filter_map(|step| step.time.total.span());
+        let of_steps = of_steps.fold(Span::ZERO, |sum, time| sum + time);
+        (of_steps > Span::ZERO).then_some(of_steps).or(own)
     }
 
     /// Returns the peak memory of the largest step.
     fn peak_memory(&self) -> Option<Bytes> {
         let steps = self.steps.iter();
-        let used = steps.filter_map(|step| bytes(count(&step.tres.consumed.total, "mem"), 1));
+        let used = steps.filter_map(|step| bytes(count_of(&step.tres.consumed.total, "mem"), 1));
         used.max()
     }
 }
@@ -260,7 +303,7 @@ fn instant(seconds: f64, field: RecordField) -> Result<Instant, Finding> {
     parse_time::unix_seconds(seconds.to_string().as_bytes(), field)
 }
 
-fn count(resources: &[SacctResource], kind: &str) -> LenientNumber {
+fn count_of(resources: &[SacctResource], kind: &str) -> LenientNumber {
     let found = resources
         .iter()
         .find(|resource| resource.kind.first() == kind);
@@ -281,7 +324,6 @@ fn bytes(count: LenientNumber, unit: u64) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usage::TraceStatus;
 
     /// One job in the shape of data parsers up to 0.0.39, and the same job in the later shape.
     const OLD: &str = r#"{"meta": {"Slurm": {}}, "errors": [], "jobs": [
@@ -349,7 +391,7 @@ mod tests {
         for finding in [
             Finding::NotEnded,
             Finding::Missing(RecordField::JobNumber),
-            Finding::Malformed,
+            Finding::Missing(RecordField::Submit),
         ] {
             assert_eq!(trace.diagnostics.count(finding), 1, "{}", trace.diagnostics);
         }

@@ -28,9 +28,17 @@ pub(super) fn of_job(record: &SacctRecord<'_>, notes: &mut Vec<Finding>) -> Trac
     }
 }
 
-/// Parses the usage in the record of a step. The job's own record has the time of all steps.
+/// Parses the usage in the record of a step: its processor time too, because some versions of Slurm
+/// write that of the job as 0.
 pub(super) fn of_step(record: &SacctRecord<'_>) -> TraceUsage {
+    let times = [
+        record.get(SacctColumn::TotalCpu),
+        record.get(SacctColumn::UsageInTot).and_then(cpu_of),
+    ];
+    let times = times.into_iter().flatten();
+    let times = times.filter_map(|text| parse_time::span(text, RecordField::CpuTime).ok());
     TraceUsage {
+        cpu_time: times.max(),
         peak_memory: peak_memory(record).ok().flatten(),
         ..TraceUsage::default()
     }
@@ -54,8 +62,13 @@ fn peak_memory(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
 }
 
 /// Parses the requested memory: the memory in the trackable resources; else `ReqMem`, by processor
-/// (`c`), by node (`n`) or, in newer versions, for the whole job.
+/// (`c`), by node (`n`) or, in newer versions, for the whole job. An amount of 0 is no request.
 fn requested(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
+    let requested = requested_amount(record)?;
+    Ok(requested.filter(|&amount| amount > Bytes::ZERO))
+}
+
+fn requested_amount(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
     let field = RecordField::RequestedMemory;
     if let Some(total) = record.get(SacctColumn::ReqTres).and_then(memory_of) {
         return memory_size::slurm(total, MEBI, field);
@@ -73,7 +86,9 @@ fn requested(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
     let (text, times) = match text {
         [text @ .., b'c'] => (
             text,
-            count(SacctColumn::ReqCpus).or_else(|_| count(SacctColumn::NCpus))?,
+            count(SacctColumn::ReqCpus)
+                .or_else(|_| count(SacctColumn::NCpus))
+                .or_else(|_| count(SacctColumn::AllocCpus))?,
         ),
         [text @ .., b'n'] => (text, count(SacctColumn::NNodes)?),
         text => (text, 1),
@@ -82,7 +97,16 @@ fn requested(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
 }
 
 /// Returns the memory in `cpu=8,mem=24000M,node=1`.
-fn memory_of(resources: &[u8]) -> Option<&[u8]> {
+pub(super) fn memory_of(resources: &[u8]) -> Option<&[u8]> {
+    resource(resources, b"mem=")
+}
+
+/// Returns the processors, or the processor time, in such a list.
+pub(super) fn cpu_of(resources: &[u8]) -> Option<&[u8]> {
+    resource(resources, b"cpu=")
+}
+
+fn resource<'a>(resources: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let mut resources = resources.split(|&byte| byte == b',');
-    resources.find_map(|resource| resource.strip_prefix(b"mem="))
+    resources.find_map(|resource| resource.strip_prefix(name))
 }

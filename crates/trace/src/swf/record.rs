@@ -87,13 +87,19 @@ impl<'a> SwfRecord<'a> {
         }
     }
 
+    /// Returns whether the line is a partial execution of a job that was checkpointed, which has a
+    /// line of its own.
+    pub(crate) fn is_partial(&self) -> bool {
+        matches!(self.status, Some(b"2" | b"3" | b"4"))
+    }
+
     /// Returns the names, where they are known.
     pub(crate) fn names(&self) -> RecordNames<'a> {
         RecordNames {
             user: self.user.unwrap_or_default(),
             group: self.group.unwrap_or_default(),
             account: &[],
-            executable: self.executable.unwrap_or_default(),
+            executable: self.executable.unwrap_or_default().into(),
             queue: self.queue.unwrap_or_default(),
         }
     }

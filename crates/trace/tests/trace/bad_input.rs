@@ -180,10 +180,14 @@ fn trace_without_jobs_is_an_error_with_reasons() {
 #[test]
 fn endless_record_is_not_buffered() {
     let record = "12/21/2009 15:28:00;E;6;user=ann ctime=100 start=160 end=220\n";
-    let text = format!("{record}{record}{}{record}", "and so on\n".repeat(300_000));
-    let trace = outcome(text).unwrap();
+    let junk = "and so on\n".repeat(300_000);
+    let trace = outcome(format!("{record}{record}{junk}{record}")).unwrap();
+    assert_eq!(trace.jobs.len(), 3);
+    assert_eq!(trace.diagnostics.count(Finding::StrayLine), 300_000);
+
+    let quoted = record.replace("user=ann", &format!("user=ann account=\"{junk}\""));
+    let trace = outcome(format!("{record}{quoted}{record}")).unwrap();
     assert_eq!(trace.jobs.len(), 2);
-    assert_eq!(trace.diagnostics.count(Finding::LineTooLong), 1);
 }
 
 #[test]
@@ -209,9 +213,10 @@ fn text_in_a_number_field_is_reported_with_the_field() {
         findings(swf),
         "1 line skipped: job number is not a number (line 5)\n\
          1 line skipped: run time is not a number (line 2)\n\
-         2 lines skipped: processors is not a number (lines 3, 4)\n\
-         1 line skipped: estimate is not a number (line 7)\n\
-         1 line skipped: processors is not a whole number (line 6)"
+         3 lines defaulted: 1 processor for lack of any number of them (lines 3, 4, 6)\n\
+         4 lines defaulted: the run time for lack of an estimate (lines 3, 4, 6, ..)\n\
+         3 lines defaulted: processors taken as missing, expected 1 to 10 million (lines 3, 4, 6)\n\
+         1 line defaulted: estimate taken as missing, expected at most 1e11 seconds (line 7)"
     );
     let table = format!("{HEADER}1,0,10,4,20,,,\n2,now,10,4,20,,,\n,5,10,4,20,,,\n");
     assert_eq!(
@@ -231,11 +236,13 @@ fn impossible_values_are_skipped_or_repaired() {
         "1 line skipped: job number out of range, expected a whole number, 0 or more (line 7)\n\
          1 line skipped: submit time out of range, expected 0 to 1e11 seconds (line 2)\n\
          1 line skipped: run time out of range, expected at most 1e11 seconds (line 3)\n\
-         1 line skipped: processors out of range, expected 1 to 10 million (line 4)\n\
-         1 line skipped: estimate out of range, expected at most 1e11 seconds (line 5)\n\
-         1 line repaired: negative run time, taken as never run (line 6)"
+         1 line repaired: negative run time, taken as never run (line 6)\n\
+         1 line defaulted: 1 processor for lack of any number of them (line 4)\n\
+         2 lines defaulted: the run time for lack of an estimate (lines 4, 5)\n\
+         1 line defaulted: processors taken as missing, expected 1 to 10 million (line 4)\n\
+         1 line defaulted: estimate taken as missing, expected at most 1e11 seconds (line 5)"
     );
-    assert_eq!(trace.jobs[1].runtime, Span::from_secs(-1));
+    assert_eq!(trace.jobs[3].runtime, Span::from_secs(-1));
 }
 
 #[test]
@@ -256,7 +263,7 @@ fn missing_values_are_defaulted_and_counted() {
 
 #[test]
 fn skipped_line_has_no_other_finding() {
-    let trace = outcome("1 0 -1 10 4 -1 -1 4 20\n2 1 -1 -60 -1 -1 -1 -1 soon\n").unwrap();
+    let trace = outcome("1 0 -1 10 4 -1 -1 4 20\n2 1 -1 soon -1 -1 -1 -1 -1\n").unwrap();
     assert_eq!(trace.diagnostics.iter().count(), 1);
 }
 

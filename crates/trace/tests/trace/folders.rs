@@ -157,3 +157,34 @@ fn single_file_reports_its_format() {
     let trace = read("here", b"1 10 0 5 1 -1 -1 1 9\n".as_slice(), ALL).unwrap();
     assert_eq!(trace.format, Some(TraceFormat::Swf));
 }
+
+#[test]
+fn job_in_overlapping_exports_counts_once() {
+    let header = "JobID|User|State|Submit|Start|End|Elapsed|AllocCPUS\n";
+    let record = |id: &str, hour: u32| {
+        format!(
+            "{id}|ann|COMPLETED|2024-05-01T0{hour}:00:00|2024-05-01T0{hour}:00:05|2024-05-01T09:00:00|00:10:00|2\n"
+        )
+    };
+    let first = format!(
+        "{header}{}{}{}",
+        record("1", 1),
+        record("2_1", 2),
+        record("2_2", 2)
+    );
+    let second = format!(
+        "{header}{}{}{}",
+        record("2_1", 2),
+        record("2_2", 2),
+        record("3", 3)
+    );
+    let folder = TraceDir::new("overlap", &[("w1", &first), ("w2", &second)]);
+    for columns in [ColumnSelection::All, ColumnSelection::Core] {
+        let trace = open(folder.path(), ReadOptions { columns }).unwrap();
+        let numbers: Vec<u64> = trace.jobs.iter().map(|job| job.number).collect();
+        // Tasks of an array that differ in nothing are still two.
+        assert_eq!(numbers, [1, 2, 2, 3]);
+        assert_eq!(trace.diagnostics.count(Finding::SameRecord), 2);
+        assert_eq!(trace.metadata.is_some(), columns == ColumnSelection::All);
+    }
+}

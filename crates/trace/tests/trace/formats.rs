@@ -21,6 +21,7 @@ fn job(number: u64, submit: i64, runtime: i64, estimate: i64, procs: u32) -> Tra
         submit: Instant::from_micros(submit),
         runtime: Span::from_micros(runtime),
         estimate: Span::from_micros(estimate),
+        is_estimated: estimate != runtime,
         procs,
     }
 }
@@ -194,7 +195,7 @@ proptest! {
 #[test]
 fn a_trace_made_by_hand_can_be_written() {
     let mut trace = Trace::empty("by hand");
-    trace.jobs.push(job(1, 0, 1, 1, 1));
+    trace.jobs.push(job(1, 0, 1, 2, 1));
     trace.extra = Some(PassthroughColumns::new(Vec::new()));
     trace.metadata = Some(TraceMetadata::default());
     let mut written = Vec::new();
@@ -202,6 +203,6 @@ fn a_trace_made_by_hand_can_be_written() {
     assert!(
         std::str::from_utf8(&written)
             .unwrap()
-            .ends_with("1,0,0.000001,1,0.000001,,,,\n")
+            .ends_with("1,0,0.000001,1,0.000002,,,,\n")
     );
 }

@@ -3,7 +3,9 @@
 mod any_bytes;
 mod bad_input;
 mod batches;
+mod damage;
 mod databases;
+mod dialects;
 mod folders;
 mod formats;
 #[cfg(feature = "parquet")]

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use tollgate_model::{Instant, Span};
-use tollgate_trace::{ColumnSelection, Finding, FindingAction, ReadOptions, Trace, open};
+use tollgate_trace::{
+    ColumnSelection, Finding, FindingAction, ReadOptions, RecordField, Trace, open,
+};
 
 /// Reads the records in this file, if there is a directory of traces.
 fn records(name: &str) -> Option<Trace> {
@@ -90,17 +92,17 @@ fn slurm_arrays_and_states_are_distinguished() {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         return;
     };
-    for (name, why) in [
-        (
-            "xdmod-fixture-non-ended-job-state.sacct.gz",
-            "the job has not ended",
-        ),
-        ("xdmod-fixture-unknown-job-state.sacct.gz", "unknown state"),
-    ] {
-        let path = Path::new(&folder).join("slurm").join(name);
-        let error = open(&path, ReadOptions::default()).unwrap_err().to_string();
-        assert!(error.contains(why), "{error}");
-    }
+    let path = Path::new(&folder).join("slurm/xdmod-fixture-non-ended-job-state.sacct.gz");
+    let error = open(&path, ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("the job has not ended"), "{error}");
+
+    // States that Slurm does not have, of jobs that have an end.
+    let unknown = records("slurm/xdmod-fixture-unknown-job-state.sacct.gz").unwrap();
+    let runtimes = unknown.jobs.iter().map(|job| job.runtime);
+    let expected = [Span::from_secs(81_142), Span::from_secs(-1)];
+    assert_eq!(runtimes.collect::<Vec<_>>(), expected);
+    let unusable = Finding::Unusable(RecordField::Status);
+    assert_eq!(unknown.diagnostics.count(unusable), 2);
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn the_memory_of_a_slurm_job_is_that_of_its_largest_step() {
         [
             TraceUsage {
                 cpu_time: Some(Span::from_micros(130_500_000)),
-                ..usage(60, 0, 400 << 10, 24_000 << 20, TraceStatus::OutOfMemory)
+                ..usage(60, 0, 36 << 30, 24_000 << 20, TraceStatus::OutOfMemory)
             },
             TraceUsage {
                 peak_memory: None,

@@ -189,18 +189,19 @@ mod tests {
                 submit: Instant::from_secs(submit),
                 runtime: Span::from_secs(runtime),
                 estimate: Span::from_secs(1000),
+                is_estimated: true,
                 procs: 1,
             });
             let names = RecordNames {
                 user: user.as_bytes(),
-                executable: executable.as_bytes(),
+                executable: executable.as_bytes().into(),
                 ..RecordNames::default()
             };
             let usage = TraceUsage {
                 wait: wait.map(Span::from_secs),
                 ..TraceUsage::default()
             };
-            metadata.push(names, usage, true);
+            metadata.push(names, usage);
         }
         trace.metadata = Some(metadata);
         trace

@@ -17,6 +17,7 @@ fn job(number: u64, submit: i64, runtime: i64, estimate: i64) -> TraceJob {
         submit: Instant::from_secs(submit),
         runtime: Span::from_secs(runtime),
         estimate: Span::from_secs(estimate),
+        is_estimated: true,
         procs: number as u32,
     }
 }
@@ -175,12 +176,17 @@ fn traced_slas_are_used_and_missing_parts_drawn() {
 fn four_of_users() -> Trace {
     let mut trace = four();
     let mut metadata = TraceMetadata::default();
-    for (user, estimated) in [("ann", true), ("ann", true), ("bob", false), ("bob", false)] {
+    for (row, (user, is_estimated)) in
+        [("ann", true), ("ann", true), ("bob", false), ("bob", false)]
+            .into_iter()
+            .enumerate()
+    {
+        trace.jobs[row].is_estimated = is_estimated;
         let names = RecordNames {
             user: user.as_bytes(),
             ..RecordNames::default()
         };
-        metadata.push(names, TraceUsage::default(), estimated);
+        metadata.push(names, TraceUsage::default());
     }
     trace.metadata = Some(metadata);
     trace

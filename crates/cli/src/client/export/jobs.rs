@@ -132,9 +132,10 @@ impl RecordClock {
                     true => Span::from_secs_f64(job.estimate_s),
                     false => runtime,
                 },
+                is_estimated,
                 procs: job.procs.max(1),
             });
-            metadata.push(names(job), usage(job, submit), is_estimated);
+            metadata.push(names(job), usage(job, submit));
             slas.push(sla(job, submit));
             for cell in cells(job) {
                 extra.push(&cell);
@@ -189,7 +190,7 @@ fn names(job: &JobDetails) -> RecordNames<'_> {
         user: job.user.as_bytes(),
         group: b"",
         account: job.account.as_deref().unwrap_or_default().as_bytes(),
-        executable: job.name.as_bytes(),
+        executable: job.name.as_bytes().into(),
         queue: job.queue.as_deref().unwrap_or_default().as_bytes(),
     }
 }

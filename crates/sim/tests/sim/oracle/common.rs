@@ -79,6 +79,7 @@ pub(crate) fn replay_at_speeds(
     let arrivals = jobs.iter().map(|job| JobArrival {
         spec: job.spec,
         runtime: job.runtime,
+        is_requested: true,
     });
     let run = |record_level| {
         let settings = ReplayConfig {

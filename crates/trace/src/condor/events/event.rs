@@ -1,10 +1,9 @@
 //! One event of a job event log.
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::Instant;
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_field;
-use crate::parse_number;
 use crate::parse_time;
 
 /// The numbers of the events that are read (`ULogEventNumber` of HTCondor).
@@ -52,13 +51,11 @@ impl<'a> CondorEvent<'a> {
         let code = code.and_then(|code| code.parse().ok());
         let close = memchr::memchr(b')', rest).ok_or(Finding::Malformed)?;
         let id = id(&rest[2..close])?;
-        let rest = rest[close + 1..].trim_ascii_start();
-        let (date, rest) = word(rest);
-        let (time, body) = word(rest);
+        let (time, body) = calendar.instant(rest[close + 1..].trim_ascii_start())?;
         Ok(Self {
             code: code.ok_or(Finding::Malformed)?,
             id,
-            time: calendar.instant(date, time)?,
+            time,
             body,
         })
     }
@@ -99,32 +96,38 @@ impl EventCalendar {
         std::mem::take(&mut self.notes)
     }
 
-    fn instant(&mut self, date: &[u8], time: &[u8]) -> Result<Instant, Finding> {
+    /// Parses the time at the beginning of `text`: `03/20 21:04:58`, `2024-03-20 21:04:58`, perhaps with a
+    /// fraction and a zone, or both in one word with a `T`. Returns it and the text behind it.
+    fn instant<'a>(&mut self, text: &'a [u8]) -> Result<(Instant, &'a [u8]), Finding> {
         let wrong = Finding::NotATime(RecordField::Event);
-        let (date, time) = (
-            std::str::from_utf8(date).map_err(|_| wrong)?,
-            std::str::from_utf8(time).map_err(|_| wrong)?,
-        );
-        let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
-        let short = date.split_once('/');
-        let whole = match short {
-            Some((month, day)) => {
-                let month = month.parse().map_err(|_| wrong)?;
-                let year = self.year(month);
-                format!("{year}-{month}-{day}T{clock}")
-            }
-            None => format!("{date}T{clock}"),
+        let (date, behind) = word(text);
+        let (clock, body) = match date.contains(&b'T') {
+            true => (&[][..], behind),
+            false => word(behind),
         };
-        let instant = parse_time::instant(whole.as_bytes(), RecordField::Event)?;
-        let fraction = parse_number::decimals(fraction.as_bytes()).map_err(|_| wrong)?;
-        if !self.noted {
+        let short = memchr::memchr(b'/', date);
+        let whole = match short {
+            Some(slash) => {
+                let number = |digits: &[u8]| -> Option<i64> {
+                    std::str::from_utf8(digits).ok()?.parse().ok()
+                };
+                let month = number(&date[..slash]).ok_or(wrong)?;
+                let day = number(&date[slash + 1..]).ok_or(wrong)?;
+                let year = self.year(month);
+                [format!("{year}-{month:02}-{day:02} ").as_bytes(), clock].concat()
+            }
+            None if clock.is_empty() => date.to_vec(),
+            None => [date, clock].join(&b' '),
+        };
+        let (instant, zone) = parse_time::instant(&whole, RecordField::Event)?;
+        if let Some(finding) = zone.finding().filter(|_| !self.noted) {
             self.noted = true;
-            self.notes.push(Finding::AssumedUtc);
+            self.notes.push(finding);
             if short.is_some() {
                 self.notes.push(Finding::AssumedYear);
             }
         }
-        Ok(instant + Span::from_micros(fraction))
+        Ok((instant, body))
     }
 
     fn year(&mut self, month: i64) -> i64 {

@@ -54,6 +54,8 @@ impl CondorEventJob {
         let now = self.monotonic_time(event.time);
         self.measure(event);
         match event.code {
+            // HTCondor may write an event twice.
+            event::EXECUTES if self.running == Some(now) => {}
             event::EXECUTES => {
                 self.stop(now, TraceAttemptEnd::Lost);
                 self.running = Some(now);
@@ -83,17 +85,21 @@ impl CondorEventJob {
     }
 
     /// Returns the record of the job.
+    ///
+    /// # Errors
+    /// If the job terminated, and nothing tells how long it ran.
     pub(super) fn into_record(
         mut self,
         id: CondorJobId,
         status: TraceStatus,
         keep: ColumnSelection,
-    ) -> ParsedRecord<'static> {
+    ) -> Result<ParsedRecord<'static>, Finding> {
         let (number, process) = id;
         if process > 0 {
             self.notes.push(Finding::SharedNumber);
         }
         let mut notes = std::mem::take(&mut self.notes);
+        let runtime = self.runtime(status, &mut notes)?;
         let usage = keep.usage(|| TraceUsage {
             wait: self
                 .attempts
@@ -104,10 +110,11 @@ impl CondorEventJob {
             requested_memory: self.requested_memory,
             status,
         });
-        ParsedRecord {
+        Ok(ParsedRecord {
             number,
+            key: None,
             submit: self.submit,
-            runtime: self.runtime(),
+            runtime,
             estimate: None,
             allocated: self.procs,
             requested: None,
@@ -115,16 +122,24 @@ impl CondorEventJob {
             usage,
             attempts: Some(self.attempts),
             notes,
-        }
+        })
     }
 
-    /// Returns how long the job ran since it last lost its work.
-    fn runtime(&self) -> Span {
-        let Some((last, before)) = self.attempts.split_last() else {
-            return NEVER_RAN;
-        };
-        let kept = before.iter().rev().take_while(|one| one.ended.keeps_work());
-        kept.fold(last.span(), |sum, attempt| sum + attempt.span())
+    /// Returns how long the job ran since it last lost its work. The execution of a job that terminated
+    /// may be missing in the log, because HTCondor does not guarantee that event: then its processor
+    /// time tells.
+    fn runtime(&self, status: TraceStatus, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
+        if let Some((last, before)) = self.attempts.split_last() {
+            let kept = before.iter().rev().take_while(|one| one.ended.keeps_work());
+            return Ok(kept.fold(last.span(), |sum, attempt| sum + attempt.span()));
+        }
+        if status == TraceStatus::Cancelled {
+            return Ok(NEVER_RAN);
+        }
+        let used = self.cpu_time.ok_or(Finding::Missing(RecordField::Start))?;
+        notes.push(Finding::CpuTimeAsRunTime);
+        let each = used.as_micros() / i64::from(self.procs.unwrap_or(1));
+        Ok(Span::from_micros(each).min(self.latest.since(self.submit)))
     }
 
     /// Returns the time of an event, which is not before the previous event.
