@@ -4,9 +4,11 @@
 //! | module | contents |
 //! |---|---|
 //! | [`options`] | options of both styles, on a command line or in a script |
+//! | [`directives`] | the lines of a script that have options |
 //! | [`resources`] | resources requested with `-l` |
 //! | [`variables`] | environment variables named with `-v` |
 //! | [`job_options`] | the job that the options describe |
+//! | [`output_names`] | the variables in the names of output files |
 //! | [`prelude`] | its script, with variables known only at its start |
 //! | [`qsub`], [`qstat`], [`qdel`] | the three tools |
 //! | [`job_id`] | job numbers in both styles |
@@ -18,11 +20,13 @@
 //! error says that the option is ignored. Notes come before the answer, so that callers that read
 //! both streams together find the job number last.
 
+mod directives;
 mod error;
 mod help;
 mod job_id;
 mod job_options;
 mod options;
+mod output_names;
 mod prelude;
 mod qdel;
 mod qstat;

@@ -60,6 +60,22 @@ impl JobOptions {
             .try_for_each(|given| self.add_one(given, style))
     }
 
+    /// Adds options of the command line, which override those of the script that were added before.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub(super) fn add_overriding(
+        &mut self,
+        options: &[ParsedOption],
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        let script = std::mem::take(&mut self.resources);
+        self.add(options, style)?;
+        let command_line = std::mem::take(&mut self.resources);
+        self.resources = command_line.over(script);
+        Ok(())
+    }
+
     fn add_one(
         &mut self,
         given: &ParsedOption,
@@ -138,12 +154,22 @@ impl JobOptions {
         given: &ParsedOption,
         style: FrontendDialect,
     ) -> Result<(), FrontendError> {
+        let mut is_ignored = false;
         for attribute in given.value.split(',') {
+            // A list of groups goes on behind its commas.
+            if is_ignored && !attribute.contains('=') {
+                continue;
+            }
+            is_ignored = false;
             let (name, value) = attribute.split_once('=').unwrap_or((attribute, "true"));
             let depends = name == "depend" || name.starts_with("after");
             match (name, value) {
                 ("block", "true") => self.wait = true,
                 ("block", "false") => {}
+                ("group_list" | "umask" | "sandbox" | "x", _) => {
+                    is_ignored = true;
+                    self.ignored.push(format!("-W {name}={value}"));
+                }
                 // The second part of `depend=afterok:7,afterany:8` has no `depend=`.
                 _ if depends => {
                     let words = if name == "depend" { value } else { name };
@@ -235,6 +261,16 @@ mod tests {
         ] {
             assert!(wishes(words, FrontendDialect::Pbs).is_err(), "{words}");
         }
+    }
+
+    #[test]
+    fn attributes_of_sites_are_ignored_with_a_note() {
+        let words = "-W group_list=physics@a,chem@b,umask=0022,block=true";
+        let kept = wishes(words, FrontendDialect::Pbs).unwrap();
+        assert_eq!(kept.ignored, ["-W group_list=physics@a", "-W umask=0022"]);
+        assert!(kept.wait);
+        let refused = wishes("-W stagein=a", FrontendDialect::Pbs).unwrap_err();
+        assert_eq!(refused, "qsub: -W: unknown attribute `stagein`");
     }
 
     #[test]

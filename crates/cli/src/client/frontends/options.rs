@@ -143,6 +143,11 @@ fn parse_one<'a>(
         _ => {
             let (letter, value) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
             if VALUED.contains(&letter) {
+                // Workflow systems write `-l=walltime=..`; no resource begins with `=`.
+                let value = match letter {
+                    "l" => value.strip_prefix('=').unwrap_or(value),
+                    _ => value,
+                };
                 return Ok((letter, vec![value], behind));
             }
             return Err(FrontendError::Unknown {
@@ -180,6 +185,7 @@ mod tests {
         assert_eq!(read("-terse job.sh -N x"), said("terse=", "job.sh -N x"));
         assert_eq!(read("-N a -joe -- -x"), said("N=a;j=oe", "-x"));
         assert_eq!(read("-pe smp 4 job.sh"), said("pe=smp 4", "job.sh"));
+        assert_eq!(read("-l=nodes=1 x"), said("l=nodes=1", "x"));
         assert_eq!(read("-"), said("", "-"));
     }
 

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use tollgate_client::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
 
-use super::error::FrontendError;
 use super::job_options::JobOptions;
 use super::options::{self, ParsedOption};
+use super::output_names;
 use super::prelude::ScriptPrelude;
-use super::{FrontendDialect, job_id};
+use super::{FrontendDialect, directives, job_id};
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::error::ClientCommandError;
 use crate::client::job::JobArgs;
@@ -49,9 +49,9 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     let style = detect_dialect(&typed, text);
     let mut wishes = JobOptions::default();
     if let JobBody::Script { name, text } = &body {
-        wishes.add(&directives(name, text, style)?, style)?;
+        wishes.add(&directives::parse(name, text, style)?, style)?;
     }
-    wishes.add(&typed, style)?;
+    wishes.add_overriding(&typed, style)?;
     let mut arguments = arguments.to_vec();
     if let Some(more) = &wishes.arguments {
         let more = script::split_words(more).unwrap_or_else(|| vec![more.clone()]);
@@ -87,7 +87,10 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
 
 /// Returns the style: from the environment, or else guessed from the options and the script.
 fn detect_dialect(typed: &[ParsedOption], text: &str) -> FrontendDialect {
-    let marked = |mark| text.lines().any(|line: &str| line.starts_with(mark));
+    let marked = |mark| {
+        text.lines()
+            .any(|line: &str| line.trim_start().starts_with(mark))
+    };
     let has = typed
         .iter()
         .any(|one| GRID_ENGINE_OPTIONS.contains(&&*one.name));
@@ -138,53 +141,12 @@ fn read_stdin() -> Result<Vec<u8>, CliFailure> {
     Ok(text)
 }
 
-/// Parses the options in a script: `#PBS` lines up to its first command, or `#$` lines anywhere.
-fn directives(
-    name: &str,
-    text: &str,
-    style: FrontendDialect,
-) -> Result<Vec<ParsedOption>, FrontendError> {
-    let mut all = Vec::new();
-    for (line, number) in text.lines().zip(1_usize..) {
-        let mark = match style {
-            FrontendDialect::Pbs if !line.trim().is_empty() && !line.starts_with(['#', ':']) => {
-                break;
-            }
-            FrontendDialect::Pbs => "#PBS",
-            FrontendDialect::GridEngine => "#$",
-        };
-        let Some(rest) = line.strip_prefix(mark) else {
-            continue;
-        };
-        // `#$variable` in a comment is not an option.
-        if !rest.starts_with(char::is_whitespace) {
-            continue;
-        }
-        let place = format!("{name}:{number}");
-        let words = script::split_list_words(rest).ok_or_else(|| FrontendError::Value {
-            place: place.clone(),
-            option: mark.to_owned(),
-            message: "a quote is not closed".to_owned(),
-        })?;
-        let (given, rest) = options::parse(&place, &words)?;
-        if let Some(word) = rest.first() {
-            return Err(FrontendError::Value {
-                place,
-                option: mark.to_owned(),
-                message: format!("expected options, got `{word}`"),
-            });
-        }
-        all.extend(given);
-    }
-    Ok(all)
-}
-
 /// Parses the options in a script in both styles, for the fuzz target. Returns false if they are
 /// invalid in both.
 pub(super) fn check_script(text: &str) -> bool {
     let styles = [FrontendDialect::Pbs, FrontendDialect::GridEngine];
     let understood = styles.map(|style| {
-        let read = directives("script", text, style);
+        let read = directives::parse("script", text, style);
         let added = read.and_then(|given| JobOptions::default().add(&given, style));
         if let Err(error) = &added {
             assert!(error.to_string().starts_with("script:"), "{error}");
@@ -342,20 +304,7 @@ fn output_path(
     if wish == "/dev/null" {
         return None;
     }
-    let mut path = wish.to_owned();
-    for (variable, value) in [
-        ("$PBS_JOBID", "%j"),
-        ("$PBS_ARRAYID", "%a"),
-        ("$PBS_ARRAY_INDEX", "%a"),
-        ("^array_index^", "%a"),
-        ("$JOB_ID", "%j"),
-        ("$TASK_ID", "%a"),
-        ("$JOB_NAME", name),
-        ("$PBS_JOBNAME", name),
-    ] {
-        path = path.replace(variable, value);
-    }
-    let path = base.join(path);
+    let path = base.join(output_names::expand(wish, name));
     let path = if wish.ends_with('/') || path.is_dir() {
         path.join(usual)
     } else {

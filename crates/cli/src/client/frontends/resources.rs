@@ -18,6 +18,8 @@ pub(super) struct ResourceOptions {
     pub(super) memory_per_proc: Option<u64>,
     /// The total number of GPUs.
     pub(super) gpus: Option<u8>,
+    /// Whether a `select` set processors, memory and devices.
+    has_selection: bool,
     /// The name of the host on which the job is to run.
     pub(super) host: Option<String>,
     /// The time limit in seconds.
@@ -48,6 +50,43 @@ impl ResourceOptions {
         Ok(())
     }
 
+    /// Returns these resources, and those of `script` where nothing here takes their place: the command
+    /// line overrides each resource of the script, whether that is more or less.
+    pub(super) fn over(self, script: Self) -> Self {
+        // A selection sets processors, memory and devices together.
+        let script = match self.has_selection {
+            true => Self {
+                procs: None,
+                memory: None,
+                memory_per_proc: None,
+                gpus: None,
+                host: None,
+                ..script
+            },
+            false => script,
+        };
+        // Memory in all and memory a processor are two ways to ask for the same.
+        let (memory, memory_per_proc) = match (self.memory, self.memory_per_proc) {
+            (None, None) => (script.memory, script.memory_per_proc),
+            own => own,
+        };
+        Self {
+            procs: self.procs.or(script.procs),
+            memory,
+            memory_per_proc,
+            gpus: self.gpus.or(script.gpus),
+            has_selection: self.has_selection || script.has_selection,
+            host: self.host.or(script.host),
+            time_limit: self.time_limit.or(script.time_limit),
+            soft_limit: self.soft_limit.or(script.soft_limit),
+            deadline: self.deadline.or(script.deadline),
+            budget: self.budget.or(script.budget),
+            penalty: self.penalty.or(script.penalty),
+            confidence: self.confidence.or(script.confidence),
+            ignored: script.ignored.into_iter().chain(self.ignored).collect(),
+        }
+    }
+
     /// Returns the total memory in bytes for `procs` processors.
     pub(super) fn memory_for(&self, procs: u32) -> Option<u64> {
         let each = self
@@ -75,9 +114,9 @@ impl ResourceOptions {
         let expected = |what: &str| wrong(format!("expected {what}, got `{value}`"));
         match name {
             "walltime" | "h_rt" => {
-                self.time_limit = Some(parse::parse_span(value).map_err(wrong)?);
+                self.time_limit = Some(span(value).map_err(wrong)?);
             }
-            "s_rt" => self.soft_limit = Some(parse::parse_span(value).map_err(wrong)?),
+            "s_rt" => self.soft_limit = Some(span(value).map_err(wrong)?),
             "mem" | "vmem" | "mem_free" | "h_rss" | "virtual_free" | "vf" => {
                 let bytes = memory(value).map_err(wrong)?;
                 self.memory = self.memory.max(Some(bytes));
@@ -195,6 +234,7 @@ impl ResourceOptions {
             return Err(given.invalid_value(message));
         }
         self.procs = Some(procs);
+        self.has_selection |= name == "select";
         self.memory = self.memory.max(memory_all);
         if gpus > 0 {
             let gpus = u8::try_from(gpus);
@@ -202,6 +242,16 @@ impl ResourceOptions {
             self.gpus = Some(gpus.map_err(too_many)?);
         }
         Ok(())
+    }
+}
+
+/// Parses a time, which Torque also writes with days as `days:hours:minutes:seconds`.
+fn span(text: &str) -> Result<f64, String> {
+    match text.split_once(':') {
+        Some((days, clock)) if clock.matches(':').count() == 2 => {
+            parse::parse_span(&format!("{days}-{clock}"))
+        }
+        _ => parse::parse_span(text),
     }
 }
 
@@ -264,6 +314,43 @@ mod tests {
                 "{lists:?}"
             );
         }
+    }
+
+    #[test]
+    fn command_line_overrides_each_resource_of_the_script() {
+        for (script, command_line, procs, memory, gpus) in [
+            ("mem=900mb,ncpus=4", "mem=200mb", 4, Some(200 << 20), None),
+            ("pmem=900mb,ncpus=4", "mem=200mb", 4, Some(200 << 20), None),
+            ("mem=900mb,ncpus=4", "h_vmem=100M", 4, Some(400 << 20), None),
+            ("mem=900mb,ncpus=4", "ncpus=2", 2, Some(900 << 20), None),
+            (
+                "select=2:ncpus=4:mem=1gb:ngpus=1",
+                "select=1:ncpus=2:mem=1gb",
+                2,
+                Some(1 << 30),
+                None,
+            ),
+            ("select=2:ncpus=4:mem=1gb", "select=ncpus=1", 1, None, None),
+            ("nodes=1:ppn=4:gpus=2", "walltime=60", 4, None, Some(2)),
+        ] {
+            let whole = asked(&[command_line])
+                .unwrap()
+                .over(asked(&[script]).unwrap());
+            let asked = (whole.procs.unwrap_or(1), whole.gpus);
+            assert_eq!(asked, (procs, gpus), "{script} {command_line}");
+            assert_eq!(whole.memory_for(procs), memory, "{script} {command_line}");
+        }
+    }
+
+    #[test]
+    fn days_are_a_part_of_times() {
+        for (list, seconds) in [
+            ("walltime=1:00:00:00", 86_400.0),
+            ("h_rt=2:0:0:5", 172_805.0),
+        ] {
+            assert_eq!(asked(&[list]).unwrap().time_limit, Some(seconds));
+        }
+        assert!(asked(&["walltime=1:1:00:00:00"]).is_err());
     }
 
     #[test]
