@@ -341,7 +341,7 @@ mod tests {
                 "tollgate session attach" => (vec!["--url"], vec![]),
                 // The name is given to what has none yet.
                 "tollgate cluster add" => (vec!["--data", "--url"], vec![]),
-                _ => (vec!["--data", "--url"], vec!["--cluster"]),
+                _ => (vec!["--data", "--url"], vec!["--cluster", "--reconnect"]),
             };
             let expected = [first, shared.to_vec(), last].concat();
             assert_eq!(options, expected, "{path} --help");

@@ -55,7 +55,9 @@ pub(crate) struct ServeArgs {
     /// Partition or queue whose nodes the service owns
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
-    /// Take the host's clock if it was set back; only while no job is unfinished
+    /// Take the host's clock after it was set back
+    ///
+    /// Only while no job is unfinished.
     #[arg(long)]
     accept_clock: bool,
     /// Return once the service answers; it outlives the terminal

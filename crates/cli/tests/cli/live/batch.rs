@@ -142,6 +142,9 @@ fn many_jobs_are_cancelled_at_once() {
     site.tollgate(&["release", "1-8"]).answer();
     assert_eq!(states(&site)[8], "held");
     site.tollgate(&["cancel", "--all"]).answer();
+    // Those that ran are cancelled once their processes are gone.
+    let over = site.tollgate(&["wait", "2", "6", "7", "8"]);
+    assert_eq!(over.code, Some(1));
     assert!(states(&site).iter().all(|state| state == "cancelled"));
     assert_eq!(site.tollgate(&["cancel"]).code, Some(2), "none is named");
 }
