@@ -24,6 +24,7 @@ use CratePurity::{Edge, Pure};
 /// Every crate, including crates that are not built yet. A crate stands below all crates that it
 /// may use.
 pub(crate) const CRATE_RULES: &[CrateRule] = &[
+    rule("host", &[], Edge),
     rule("model", &[], Pure),
     rule("policy", &["model"], Pure),
     rule("policies", &["model", "policy"], Pure),
@@ -35,7 +36,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("trace", &["model"], Edge),
     rule("workload", &["model", "trace"], Edge),
     rule("engine", &["model"], Edge),
-    rule("runner", &["model", "engine"], Edge),
+    rule("runner", &["host", "model", "engine"], Edge),
     rule(
         "sim",
         &[
@@ -51,10 +52,14 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("exec-policy", &["model", "policy"], Edge),
     rule("report", &["model", "risk", "forecast", "study"], Edge),
     rule("service", &["model", "policy", "forecast", "gate"], Pure),
-    rule("store", &["model", "gate", "engine", "service"], Edge),
+    rule(
+        "store",
+        &["host", "model", "gate", "engine", "service"],
+        Edge,
+    ),
     rule(
         "workers",
-        &["model", "gate", "engine", "service", "store"],
+        &["host", "model", "gate", "engine", "service", "store"],
         Edge,
     ),
     rule("client", &["model"], Edge),
@@ -80,10 +85,11 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("inside", &["model", "batch", "sites"], Edge),
     rule("sealed", &[], Edge),
     rule("spread", &["model", "engine", "listen", "sealed"], Edge),
-    rule("terminal", &["listen", "sealed"], Edge),
+    rule("terminal", &["host", "listen", "sealed"], Edge),
     rule(
         "server",
         &[
+            "host",
             "model",
             "policy",
             "risk",
@@ -103,6 +109,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule(
         "cli",
         &[
+            "host",
             "model",
             "policy",
             "policies",

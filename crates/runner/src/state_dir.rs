@@ -11,8 +11,12 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use tollgate_engine::EngineError;
+use tollgate_host::FileIdentity;
 
 use crate::started_files::StartedFiles;
+
+/// Name of the file whose lock holds the directory.
+const LOCK: &str = "lock";
 
 /// The maximum time that a new runner waits for the last children of the runner before it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,7 +35,7 @@ impl RunnerStateDir {
     pub(crate) fn acquire(path: &Path) -> Result<Option<Self>, EngineError> {
         let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
         make_private(path).map_err(failed(path.to_owned(), "making it"))?;
-        let lock_path = path.join("lock");
+        let lock_path = path.join(LOCK);
         let mut options = OpenOptions::new();
         let lock = options
             .create(true)
@@ -84,9 +88,13 @@ impl RunnerStateDir {
         Ok(listener)
     }
 
-    /// Removes the socket.
+    /// Removes the socket, unless the directory was replaced: then it is the socket of another runner.
     pub(crate) fn remove_socket(&self) {
-        let _ = fs::remove_file(socket_path(&self.path));
+        let own = FileIdentity::of_open(&self.lock);
+        let there = FileIdentity::of(&self.path.join(LOCK));
+        if own.is_ok_and(|own| there.is_ok_and(|there| own == there)) {
+            let _ = fs::remove_file(socket_path(&self.path));
+        }
     }
 }
 

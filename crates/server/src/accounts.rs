@@ -5,13 +5,12 @@
 //! service has, and finds neither the jobs nor the tokens of the earlier account.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
-use tollgate_store::private_file;
+use tollgate_host::{guarded, replace_private};
 
 use crate::os_users::{self, UserLookupError};
 
@@ -220,10 +219,10 @@ fn first_names(
 }
 
 fn read(file: &Path) -> io::Result<Option<BTreeMap<u32, Account>>> {
-    let text = match fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+    let text = match guarded::read(file) {
+        Ok(text) => String::from_utf8(text).map_err(io::Error::other)?,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error.into()),
     };
     let read: AccountFile = toml::from_str(&text).map_err(io::Error::other)?;
     let accounts = read.accounts.into_iter();
@@ -237,7 +236,7 @@ fn write(file: &Path, accounts: &BTreeMap<u32, Account>) -> io::Result<()> {
         accounts: accounts.values().cloned().collect(),
     };
     let text = toml::to_string(&body).map_err(io::Error::other)?;
-    private_file::replace(file, text.as_bytes())
+    replace_private(file, text.as_bytes())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod commit;
 mod deadline;
 mod dispatch;
 mod hosts;
+mod isolation;
 mod keys;
 mod logging;
 mod outputs;

@@ -13,8 +13,8 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use tollgate_engine::output::{OutputFile, OutputPiece};
+use tollgate_host::replace_private;
 use tollgate_model::{Instant, TaskId};
-use tollgate_store::private_file;
 use tollgate_workers::CollectedOutput;
 
 use self::index::KeptIndex;
@@ -225,7 +225,7 @@ impl KeptOutputs {
     fn note_removal(&self, micros: i64) -> io::Result<()> {
         let before = removed_until(&self.dir).as_micros();
         let text = before.max(micros).to_string();
-        private_file::replace(&self.dir.join(REMOVED), text.as_bytes())
+        replace_private(&self.dir.join(REMOVED), text.as_bytes())
     }
 
     fn forget(&mut self, task: TaskId) -> io::Result<()> {

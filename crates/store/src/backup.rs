@@ -4,15 +4,18 @@
 //! certificate and list of workers, and its settings. A backup does not record the outcome of jobs
 //! that run when it is created: a restored service reports these jobs as lost.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tollgate_host::{guarded, replace_private};
 
-use crate::data_dir::{self, DataDir};
-use crate::{CheckedRows, StoreError, VERSION, copy, private_file};
+use crate::copy::{self, OpenStore};
+use crate::data_dir::{self, DataDir, DataDirError};
+use crate::rights::with_writer_rights;
+use crate::{CheckedRows, StoreError, VERSION};
 
 /// The file that marks a complete backup. It is written last.
 const MANIFEST: &str = "backup.json";
@@ -48,6 +51,17 @@ pub enum BackupError {
     /// The store cannot be read, or is damaged.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Dir(#[from] DataDirError),
+    /// The directory for the backup belongs to another user, who could replace its files.
+    #[error("{}: belongs to user {owner}: expected a directory of this user", path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+    },
     /// The directory for the backup is not empty.
     #[error("{}: expected a directory that is empty or does not exist yet", .0.display())]
     NotEmpty(PathBuf),
@@ -77,7 +91,10 @@ impl BackupError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) => error.hint(),
-            Self::NotEmpty(_) => Some("name a new directory for each backup"),
+            Self::Dir(error) => error.hint(),
+            Self::NotEmpty(_) | Self::Foreign { .. } => {
+                Some("name a new directory for each backup")
+            }
             Self::NoStore(_) => Some("name the service's data directory with `--data`"),
             Self::NoBackup(_) => Some("name a directory that `tollgate backup` has created"),
             Self::Occupied(_) => {
@@ -98,7 +115,7 @@ fn failed(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Backup
 }
 
 /// Creates a backup of the data directory `data` in `to`; a service may be using `data`. `made_at`
-/// is the current time.
+/// is the current time. Root reads the store with the rights of the account that writes to `data`.
 ///
 /// # Errors
 /// If the data directory cannot be read, the backup cannot be written, or the store is damaged.
@@ -108,7 +125,9 @@ pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, B
         return Err(BackupError::NoStore(data.to_owned()));
     }
     create_empty_dir(to)?;
-    let checked = copy::copy(&store, &data_dir::store(to))?;
+    let opened = with_writer_rights(data, || OpenStore::open(&store));
+    let opened = opened.map_err(failed(data, "cannot be read"))??;
+    let checked = opened.copy(&data_dir::store(to))?;
     for name in COPIED_FILES {
         copy_file(&data.join(name), &to.join(name))?;
     }
@@ -119,7 +138,7 @@ pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, B
     };
     let path = to.join(MANIFEST);
     let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from);
-    text.and_then(|text| private_file::replace(&path, &text))
+    text.and_then(|text| replace_private(&path, &text))
         .map_err(failed(&path, "cannot be written"))?;
     Ok(checked)
 }
@@ -130,11 +149,10 @@ pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, B
 /// # Errors
 /// If `from` is not a backup or is damaged, or the data directory has a store or cannot be written.
 pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows), BackupError> {
-    let manifest = fs::read(from.join(MANIFEST)).ok();
-    let manifest: Option<BackupManifest> =
-        manifest.and_then(|text| serde_json::from_slice(&text).ok());
-    let manifest = manifest.ok_or_else(|| BackupError::NoBackup(from.to_owned()))?;
-    let checked = copy::check(&data_dir::store(from))?;
+    let manifest = read_manifest(from).ok_or_else(|| BackupError::NoBackup(from.to_owned()))?;
+    let opened = with_writer_rights(from, || OpenStore::open(&data_dir::store(from)));
+    let opened = opened.map_err(failed(from, "cannot be read"))??;
+    let checked = opened.check()?;
     if has_bytes(&to.store()) {
         return Err(BackupError::Occupied(to.path().to_owned()));
     }
@@ -157,26 +175,37 @@ pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows
     }
     let marker = to.restored_marker();
     let text = format!("{}\n", manifest.made_at);
-    private_file::replace(&marker, text.as_bytes())
-        .map_err(failed(&marker, "cannot be written"))?;
+    replace_private(&marker, text.as_bytes()).map_err(failed(&marker, "cannot be written"))?;
     // The store comes last: no service starts in a directory that has an identity but no store.
     let new = to.path().join("tollgate.db.new");
     remove(&new)?;
-    copy::copy(&data_dir::store(from), &new)?;
+    opened.copy(&new)?;
     let synced = fs::rename(&new, to.store()).and_then(|()| File::open(to.path())?.sync_all());
     synced.map_err(failed(&to.store(), "cannot be put in place"))?;
     Ok((manifest, checked))
 }
 
-/// Verifies the store of a data directory that no service uses.
+/// Reads the description of a backup; None if there is none that can be read.
+fn read_manifest(from: &Path) -> Option<BackupManifest> {
+    let text = guarded::read(&from.join(MANIFEST)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Verifies the store of a data directory that no service uses. Root acts with the rights of the account
+/// that writes to the directory.
 ///
 /// # Errors
-/// If the store is missing, cannot be read or is damaged.
-pub fn check(data: &DataDir) -> Result<CheckedRows, BackupError> {
-    if !has_bytes(&data.store()) {
-        return Err(BackupError::NoStore(data.path().to_owned()));
+/// If a service uses the directory, or the store is missing, cannot be read or is damaged.
+pub fn check(data: &Path) -> Result<CheckedRows, BackupError> {
+    // A lock would create the directory.
+    if !has_bytes(&data_dir::store(data)) {
+        return Err(BackupError::NoStore(data.to_owned()));
     }
-    Ok(copy::check(&data.store())?)
+    let checked = with_writer_rights(data, || {
+        let data = DataDir::lock(data)?;
+        Ok(copy::check(&data.store())?)
+    });
+    checked.map_err(failed(data, "cannot be read"))?
 }
 
 /// Returns whether a file exists and is not empty.
@@ -190,6 +219,11 @@ fn create_empty_dir(path: &Path) -> Result<(), BackupError> {
         .mode(0o700)
         .create(path)
         .map_err(failed(path, "cannot be created"))?;
+    let found = fs::metadata(path).map_err(failed(path, "cannot be looked at"))?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        let (path, owner) = (path.to_owned(), found.uid());
+        return Err(BackupError::Foreign { path, owner });
+    }
     let mut entries = fs::read_dir(path).map_err(failed(path, "cannot be read"))?;
     match entries.next() {
         None => Ok(()),
@@ -213,16 +247,24 @@ fn remove(path: &Path) -> Result<(), BackupError> {
 
 /// Copies a file with permissions and owner. A missing file is not an error.
 fn copy_file(from: &Path, to: &Path) -> Result<(), BackupError> {
-    let owner = match fs::symlink_metadata(from) {
-        Ok(found) => (found.uid(), found.gid()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed(from, "cannot be looked at")(error)),
+    let mut source = match guarded::open(from) {
+        Ok(source) => source,
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(failed(from, "cannot be copied")(error.into())),
     };
-    fs::copy(from, to)
-        .and_then(|_| match rustix::process::geteuid().is_root() {
-            true => chown(to, Some(owner.0), Some(owner.1)),
-            false => Ok(()),
-        })
-        .and_then(|()| File::open(to)?.sync_all())
-        .map_err(failed(to, "cannot be copied"))
+    copy_open(&mut source, to).map_err(failed(to, "cannot be copied"))
+}
+
+fn copy_open(source: &mut File, to: &Path) -> io::Result<()> {
+    let found = source.metadata()?;
+    let mut target = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(found.mode() & 0o777)
+        .open(to)?;
+    io::copy(source, &mut target)?;
+    if rustix::process::geteuid().is_root() {
+        fchown(&target, Some(found.uid()), Some(found.gid()))?;
+    }
+    target.sync_all()
 }

@@ -1,13 +1,15 @@
 //! The data directory of a service.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ring::rand::{SecureRandom, SystemRandom};
+use tollgate_host::{FileIdentity, guarded, replace_private};
 
-use crate::private_file;
+/// Name of the file whose lock holds the directory.
+const LOCK: &str = "lock";
 
 /// Name of the file with the boot of the host.
 const BOOT: &str = "boot";
@@ -147,13 +149,8 @@ impl DataDir {
         if socket(path).as_os_str().len() > MAX_SOCKET_PATH_LEN {
             return Err(DataDirError::TooLong(socket(path)));
         }
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(path.join("lock"))
-            .map_err(failed("the lock cannot be opened"))?;
+        let lock = guarded::open_or_create(&path.join(LOCK)).map_err(io::Error::from);
+        let lock = lock.map_err(failed("the lock cannot be opened"))?;
         match lock.try_lock() {
             Ok(()) => {
                 let dir = Self {
@@ -229,7 +226,7 @@ impl DataDir {
 
     /// Returns the boot of the host during which a service last ran here; None if no service recorded it.
     pub fn last_boot(&self) -> Option<String> {
-        let id = fs::read_to_string(self.path.join(BOOT)).ok()?;
+        let id = String::from_utf8(guarded::read(&self.path.join(BOOT)).ok()?).ok()?;
         Some(id.trim().to_owned())
     }
 
@@ -238,7 +235,7 @@ impl DataDir {
     /// # Errors
     /// If the file cannot be written.
     pub fn record_boot(&self, id: &str) -> io::Result<()> {
-        private_file::replace(&self.path.join(BOOT), id.as_bytes())
+        replace_private(&self.path.join(BOOT), id.as_bytes())
     }
 
     /// Returns whether a service has run in this directory before: then it has an identity.
@@ -248,11 +245,10 @@ impl DataDir {
 
     /// Returns whether the directory was deleted or replaced: then no client finds the service.
     pub fn is_gone(&self) -> bool {
-        let ours = self.lock.metadata();
-        let there = fs::metadata(self.path.join("lock"));
-        let name = |file: fs::Metadata| (file.dev(), file.ino());
+        let ours = FileIdentity::of_open(&self.lock);
+        let there = FileIdentity::of(&self.path.join(LOCK));
         match (ours, there) {
-            (Ok(ours), Ok(there)) => name(ours) != name(there),
+            (Ok(ours), Ok(there)) => ours != there,
             (_, Err(error)) => error.kind() == io::ErrorKind::NotFound,
             (Err(_), Ok(_)) => false,
         }
@@ -289,13 +285,13 @@ impl DataDir {
     /// If the identifier cannot be read or stored.
     pub fn identity(&self) -> io::Result<String> {
         let path = self.path.join("identity");
-        match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        match guarded::read(&path) {
+            Err(error) if error.is_not_found() => {
                 let random = random_identity()?;
-                private_file::replace(&path, random.as_bytes())?;
+                replace_private(&path, random.as_bytes())?;
                 Ok(random)
             }
-            read => read,
+            read => String::from_utf8(read?).map_err(io::Error::other),
         }
     }
 

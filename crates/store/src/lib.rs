@@ -14,8 +14,8 @@
 //! | `schema` | the tables, and their migrations |
 //! | [`integrity`] | checksums of rows, and the check of a whole store |
 //! | `copy`, [`backup`] | consistent copies of a store, and backups of a data directory |
+//! | `rights` | the rights with which root reads a data directory |
 //! | `disk_reserve` | space that a full disk leaves to the last transactions |
-//! | [`private_file`] | files that only their owner can read |
 //!
 //! | table | contents |
 //! |---|---|
@@ -46,16 +46,16 @@ pub mod data_dir;
 mod disk_reserve;
 pub mod integrity;
 mod objectives;
-pub mod private_file;
 mod prune;
 mod read;
 mod recover;
+mod rights;
 mod schema;
 mod tasks;
 mod usage;
 mod write;
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tollgate_service::TakeoverObstacle;
 
 pub use answers::{KeyedAnswer, StoredAnswer};
-pub use copy::{check, copy};
+pub use copy::check;
 pub use data_dir::{DataDir, DataDirError};
 pub use integrity::CheckedRows;
 pub use objectives::{EstimateCoverage, ObjectiveSums, PromiseBin};
@@ -189,6 +189,18 @@ impl StoreError {
         }
     }
 
+    /// Returns whether a row broke a constraint of its table: trying the same again cannot help.
+    pub fn is_constraint(&self) -> bool {
+        let Self::Sqlite { source, .. } = self else {
+            return false;
+        };
+        let is_violated = matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
+        );
+        is_violated || matches!(source, rusqlite::Error::ToSqlConversionFailure(_))
+    }
+
     /// Returns what an operator can do about the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -234,6 +246,13 @@ impl Store {
     /// As [`Store::open`].
     pub fn open_unchecked(path: &Path) -> Result<Self, StoreError> {
         let failed = |action| sqlite(path, action);
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(StoreError::File {
+                path: path.to_owned(),
+                error: io::Error::other("expected a regular file"),
+            });
+        }
+        copy::check_other_files(path)?;
         // SQLite creates its other files with the permissions of this one.
         OpenOptions::new()
             .create(true)

@@ -70,7 +70,7 @@ pub struct CommandBatch<'a> {
     /// The resulting changes.
     pub changes: &'a [RowChange],
     /// The programs of the jobs submitted in the step, by job number.
-    pub programs: &'a BTreeMap<u64, JobProgram>,
+    pub programs: &'a BTreeMap<u64, &'a JobProgram>,
     /// The hosts of the attempts started in the step, by name.
     pub hosts: &'a BTreeMap<AttemptId, String>,
     /// The answers to those requests of the step that their clients may send again.
@@ -171,7 +171,7 @@ fn write(
             if let Some(plan) = &submission.options.array {
                 arrays::insert(to, *job, plan)?;
             }
-            let program = batch.programs.get(job);
+            let program = batch.programs.get(job).copied();
             insert_job(to, *job, at, submission, answer, program)?;
             insert_script(to, *job, program)
         }
@@ -212,9 +212,9 @@ fn write(
         RowChange::Claimed { job } => run(
             to,
             "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
-            params![job, program_json(batch.programs.get(job))?],
+            params![job, program_json(batch.programs.get(job).copied())?],
         )
-        .and_then(|()| insert_script(to, *job, batch.programs.get(job))),
+        .and_then(|()| insert_script(to, *job, batch.programs.get(job).copied())),
         RowChange::Expired { job } => run(
             to,
             "UPDATE job SET state = 'expired', finish = ?2 WHERE id = ?1",

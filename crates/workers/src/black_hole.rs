@@ -9,6 +9,7 @@ use tollgate_service::ServiceCommand;
 
 use crate::pool::WorkerPool;
 use crate::protocol::ServerMessage;
+use crate::report_bounds::plain_text;
 
 /// Number of jobs in a row that could not be started on a worker, after which it is retired. One job
 /// may be at fault itself, all of its tasks alike.
@@ -35,7 +36,7 @@ impl FailedStarts {
                     && (ended.status.is_fault_of_host() || is_of_one_user && step == "dir")
                 {
                     self.jobs.insert(report.attempt.job);
-                    self.reason = format!("{step}: {reason}");
+                    self.reason = plain_text(&format!("{step}: {reason}"));
                 }
             }
             AttemptEvent::Lost { .. } => {}

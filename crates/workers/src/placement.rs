@@ -32,6 +32,8 @@ impl<E: Engine> WorkerPool<E> {
             }
             self.assign(request.launch.attempt, worker);
             if let Some(location) = self.locations.get_mut(&request.launch.attempt) {
+                // Another worker may have claimed to run it before it was ordered.
+                location.worker = worker;
                 location.is_unconfirmed = false;
                 location.has_output = has_output(&request.launch);
             }

@@ -1,13 +1,12 @@
 //! The registry of all workers that ever registered: `workers.json` in the data directory.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::WorkerId;
-use tollgate_store::private_file;
+use tollgate_host::{guarded, replace_private};
 
 use crate::protocol::WorkerHello;
 
@@ -50,10 +49,10 @@ pub(crate) struct WorkerRegistry {
 impl WorkerRegistry {
     /// Reads the file, which does not exist before the first worker has registered.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        let entries: Vec<RegistryEntry> = match fs::read(path) {
+        let entries: Vec<RegistryEntry> = match guarded::read(path) {
             Ok(text) => serde_json::from_slice(&text)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error.into()),
         };
         Ok(Self {
             path: Some(path.to_owned()),
@@ -133,7 +132,7 @@ impl WorkerRegistry {
             return Ok(());
         };
         let entries: Vec<&RegistryEntry> = self.entries.values().collect();
-        private_file::replace(path, &serde_json::to_vec_pretty(&entries)?)
+        replace_private(path, &serde_json::to_vec_pretty(&entries)?)
     }
 }
 

@@ -240,10 +240,8 @@ impl<E: Engine> WorkerPool<E> {
                 "protocol version mismatch: the worker has {theirs}, the service {VERSION}"
             ));
         }
-        let is_plain = |text: &str| {
-            (1..=MAX_NAME_LEN).contains(&text.len()) && !text.contains(char::is_control)
-        };
-        if !is_plain(&hello.name) || !is_plain(&hello.identity) {
+        let is_plain_site = hello.site.as_ref().is_none_or(|site| is_plain(site));
+        if !is_plain(&hello.name) || !is_plain(&hello.identity) || !is_plain_site {
             return Err(format!(
                 "expected a name of 1 to {MAX_NAME_LEN} bytes without control characters"
             ));
@@ -288,6 +286,12 @@ impl<E: Engine> WorkerPool<E> {
             .is_some_and(|live| live.nodes.len == nodes);
         if !(1..=MAX_NODES).contains(&nodes) {
             let why = format!("expected a worker with 1 to {MAX_NODES} nodes, found {nodes}");
+            return self.reply(line, epoch, ServerMessage::Refused(why));
+        }
+        if !capacity.devices.keys().all(|name| is_plain(name)) {
+            let why = format!(
+                "expected names of devices of 1 to {MAX_NAME_LEN} bytes without control characters"
+            );
             return self.reply(line, epoch, ServerMessage::Refused(why));
         }
         if (goes_on && !fits) || (!goes_on && !running.is_empty()) {
@@ -339,6 +343,11 @@ impl<E: Engine> WorkerPool<E> {
             self.send(worker, ServerMessage::Acknowledge(done));
         }
     }
+}
+
+/// Returns whether a name is short, and shown as it is on a terminal.
+fn is_plain(name: &str) -> bool {
+    (1..=MAX_NAME_LEN).contains(&name.len()) && !name.contains(char::is_control)
 }
 
 /// Turns an eviction into a loss: a task that was ended because its worker lost contact or left, or

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use tollgate_store::CheckedRows;
 use tollgate_store::DataDir;
 use tollgate_store::backup;
-use tollgate_store::backup::BackupError;
 
 use super::endpoint::DataDirArgs;
 use crate::exit::CliFailure;
@@ -59,12 +58,8 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliFailure> {
 
 /// `tollgate check`.
 pub(crate) fn check(args: &StoreCheckArgs) -> Result<(), CliFailure> {
-    let path = args.data_dir.data_dir()?;
-    // A lock would create the directory.
-    if !path.is_dir() {
-        return Err(BackupError::NoStore(path).into());
-    }
-    print_checked("nothing is damaged", backup::check(&DataDir::lock(&path)?)?)
+    let checked = backup::check(&args.data_dir.data_dir()?)?;
+    print_checked("nothing is damaged", checked)
 }
 
 fn print_checked(done: &str, checked: CheckedRows) -> Result<(), CliFailure> {

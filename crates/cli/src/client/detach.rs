@@ -1,9 +1,9 @@
 //! `--detach`: a service, or another command, that outlives its terminal.
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,6 +14,7 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, setsid};
 use tollgate_client::ApiClient;
 use tollgate_client::types::ServiceStatus;
+use tollgate_host::guarded;
 use tollgate_store::data_dir;
 
 use crate::exit::{CliError, CliFailure, ExitKind};
@@ -114,23 +115,19 @@ impl DetachedCommand {
             .mode(0o700)
             .create(log.parent().unwrap_or(Path::new(".")))
             .map_err(failed)?;
-        let (child, length) = self.spawn().map_err(failed)?;
+        // Another account may write to the directory of the log, so the file is opened once.
+        let file = guarded::open_append(log).map_err(|error| failed(error.into()))?;
+        let file = LogFile::new(file, log.to_owned()).map_err(failed)?;
+        let child = self.spawn(&file).map_err(failed)?;
         let pid = child.id();
-        wait_until_ready(child, self.what, log, length, is_ready)?;
-        for line in log_since(log, length).map_err(failed)?.lines() {
+        wait_until_ready(child, self.what, &file, is_ready)?;
+        for line in file.added().map_err(failed)?.lines() {
             Verbosity::Notes.note(line);
         }
         Ok(pid)
     }
 
-    /// Starts the process. Returns it, and the length of the log before the start.
-    fn spawn(&self) -> io::Result<(Child, u64)> {
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&self.log)?;
-        let length = file.metadata()?.len();
+    fn spawn(&self, log: &LogFile) -> io::Result<Child> {
         let mut command = Command::new(env::current_exe()?);
         command.args(&self.arguments);
         for (name, value) in &self.environment {
@@ -139,20 +136,41 @@ impl DetachedCommand {
                 None => command.env_remove(name),
             };
         }
-        let child = command
+        command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(file)
-            .spawn()?;
-        Ok((child, length))
+            .stderr(log.file.try_clone()?)
+            .spawn()
+    }
+}
+
+/// The log of a detached process.
+struct LogFile {
+    file: File,
+    path: PathBuf,
+    /// Its length before the start of the process.
+    begin: u64,
+}
+
+impl LogFile {
+    fn new(file: File, path: PathBuf) -> io::Result<Self> {
+        let begin = file.metadata()?.len();
+        Ok(Self { file, path, begin })
+    }
+
+    /// Returns the text that was added since the start.
+    fn added(&self) -> io::Result<String> {
+        let length = self.file.metadata()?.len().saturating_sub(self.begin);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        self.file.read_exact_at(&mut bytes, self.begin)?;
+        Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 }
 
 fn wait_until_ready(
     mut child: Child,
     what: &'static str,
-    log: &Path,
-    length: u64,
+    log: &LogFile,
     is_ready: &dyn Fn(Pid) -> bool,
 ) -> Result<(), CliFailure> {
     let began = Instant::now();
@@ -161,7 +179,7 @@ fn wait_until_ready(
         if let Some(status) =
             ended.map_err(|error| CliFailure::read_failed(what.to_owned(), error))?
         {
-            let messages = log_since(log, length).unwrap_or_default();
+            let messages = log.added().unwrap_or_default();
             let ended = DetachError::Ended {
                 what,
                 status,
@@ -173,7 +191,7 @@ fn wait_until_ready(
             return Ok(());
         }
         if began.elapsed() > MAX_STARTUP {
-            let log = log.to_owned();
+            let log = log.path.clone();
             return Err(DetachError::Silent {
                 pid: child.id(),
                 log,
@@ -192,13 +210,4 @@ fn is_ready(data: &Path, own: Pid) -> bool {
     let is_ours = listener.is_ok_and(|listener| listener.pid == own);
     let status = || ApiClient::connect(&socket)?.get::<ServiceStatus>("/v1/status");
     is_ours && status().is_ok()
-}
-
-/// Returns the text in the log after its first `length` bytes.
-fn log_since(log: &Path, length: u64) -> io::Result<String> {
-    let mut file = File::open(log)?;
-    file.seek(SeekFrom::Start(length))?;
-    let mut said = String::new();
-    file.read_to_string(&mut said)?;
-    Ok(said.trim_end().to_owned())
 }

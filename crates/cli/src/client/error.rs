@@ -253,7 +253,11 @@ impl CliError for BackupError {
     fn exit(&self) -> ExitKind {
         match self {
             Self::NotEmpty(_) | Self::NoStore(_) | Self::NoBackup(_) => ExitKind::Usage,
-            Self::Store(_) | Self::Occupied(_) | Self::File { .. } => ExitKind::Failed,
+            Self::Store(_)
+            | Self::Dir(_)
+            | Self::Foreign { .. }
+            | Self::Occupied(_)
+            | Self::File { .. } => ExitKind::Failed,
         }
     }
 

@@ -7,6 +7,7 @@ mod rights;
 mod scripts;
 mod service_location;
 mod site;
+mod swapped;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};

@@ -77,8 +77,9 @@ fn fill(folder: &Path, jobs: u64) {
     let mut at = Instant::from_secs(1_700_000_000);
     let mut step = |at, commands: &[ServiceCommand], first: u64| {
         let step = core.step(at, commands);
-        let programs: BTreeMap<u64, JobProgram> =
-            (first..first + BATCH).map(|job| (job, program())).collect();
+        let program = program();
+        let programs: BTreeMap<u64, &JobProgram> =
+            (first..first + BATCH).map(|job| (job, &program)).collect();
         store
             .commit(&CommandBatch {
                 at,

@@ -41,14 +41,16 @@ impl<E: Engine> Controller<E> {
         data: CommandData,
         askers: Vec<PendingResponse>,
     ) {
-        match self.commit(at, commands, data) {
+        match self.commit(at, commands, &data) {
             Ok(step) => {
                 self.failpoint(ServiceFailpoint::Committed);
                 self.respond(&step, askers);
                 self.failpoint(ServiceFailpoint::Responded);
-                self.notify_waiters();
-                self.pending_actions.extend(step.actions);
+                self.carry_out(step);
                 self.mark_reports_stored();
+            }
+            Err(error) if error.is_constraint() => {
+                self.execute_one_by_one(at, commands, data, askers);
             }
             Err(error) => {
                 self.log_error(&error);
@@ -60,16 +62,22 @@ impl<E: Engine> Controller<E> {
         }
     }
 
+    /// Notifies those who wait for a committed step, and takes up its actions.
+    pub(super) fn carry_out(&mut self, step: StepOutput) {
+        self.notify_waiters();
+        self.pending_actions.extend(step.actions);
+    }
+
     /// Decides at `at`, which is not before the last handled instant. A decision that is not stored
     /// does not hold: on failure the state is recovered from the store.
     pub(super) fn commit(
         &mut self,
         at: Instant,
         commands: &[ServiceCommand],
-        data: CommandData,
+        data: &CommandData,
     ) -> Result<StepOutput, StoreError> {
         let step = self.core.step(at, commands);
-        let programs = programs_by_job(commands, &step.results, data.programs);
+        let programs = programs_by_job(commands, &step.results, &data.programs);
         let answers = data.keyed.answers(&step.results);
         let hosts = self.hosts_of(&step.actions);
         let batch = CommandBatch {
@@ -93,7 +101,7 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Counts the stored bytes of a step's unfinished jobs.
-    fn count_bytes(&mut self, step: &StepOutput, programs: &BTreeMap<u64, JobProgram>) {
+    fn count_bytes(&mut self, step: &StepOutput, programs: &BTreeMap<u64, &JobProgram>) {
         for (&job, program) in programs {
             if let Some(user) = self.core.user_of(job) {
                 self.stored.add(job, user, program.bytes());
@@ -120,10 +128,9 @@ impl<E: Engine> Controller<E> {
             return;
         }
         let at = self.now();
-        match self.commit(at, &reports, CommandData::default()) {
+        match self.commit(at, &reports, &CommandData::default()) {
             Ok(step) => {
-                self.notify_waiters();
-                self.pending_actions.extend(step.actions);
+                self.carry_out(step);
                 self.mark_reports_stored();
             }
             Err(error) => self.log_error(&error),
@@ -132,11 +139,11 @@ impl<E: Engine> Controller<E> {
 }
 
 /// Returns the programs by the numbers of their jobs.
-fn programs_by_job(
+fn programs_by_job<'a>(
     commands: &[ServiceCommand],
     replies: &[Said],
-    mut programs: CommandPrograms,
-) -> BTreeMap<u64, JobProgram> {
+    programs: &'a CommandPrograms,
+) -> BTreeMap<u64, &'a JobProgram> {
     let answered = commands.iter().zip(replies).enumerate();
     let taken = answered.filter_map(|(place, (command, reply))| {
         let job = match (command, reply) {
@@ -144,7 +151,7 @@ fn programs_by_job(
             (ServiceCommand::Claim { job }, Said::Done) => *job,
             (_, _) => return None,
         };
-        Some((job, programs.remove(&place)?))
+        Some((job, programs.get(&place)?))
     });
     taken.collect()
 }

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use tollgate_engine::part::{HOST_VARIABLE, HOSTS_VARIABLE};
 use tollgate_engine::{Engine, EngineError, LaunchHost, LaunchLimits, LaunchScript, LaunchSpec};
-use tollgate_model::{AttemptId, AttemptReport, KillReason, NodeId, Span};
+use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, NodeId, Span};
 use tollgate_service::EngineAction;
 use tollgate_store::{JobProgram, StoreError};
 use tollgate_workers::pool::LaunchRequest;
+use tollgate_workers::{BoundedReport, ReportBounds};
 
 use super::state::Controller;
 use crate::output_name::{self, AttemptFacts};
@@ -40,13 +41,38 @@ impl<E: Engine> Controller<E> {
     pub(super) fn poll(&mut self) {
         let now = self.now();
         let (reports, failed) = self.workers.poll(now);
-        let reports = reports.into_iter().map(|report| self.clock.date(report));
-        self.reports.extend(reports);
+        for report in reports {
+            let report = self.clock.date(report);
+            let report = self.bounded(report, now);
+            self.reports.push(report);
+        }
         if let Some(error) = failed {
             self.log_error(&error);
         }
         // Last, so that the engine's own report on an attempt takes precedence.
         self.reports.append(&mut self.failed_launches);
+    }
+
+    /// Returns the report with each value in the range in which it can be true.
+    fn bounded(&self, report: AttemptReport, now: Instant) -> AttemptReport {
+        let attempt = report.attempt;
+        let live = self.core.job(attempt.task());
+        let ordered = live.map(|live| live.started.unwrap_or(live.spec.submit));
+        let bounds = ReportBounds {
+            earliest: ordered.unwrap_or(Instant::ZERO),
+            now,
+        };
+        let BoundedReport { report, replaced } = bounds.apply(report);
+        if !replaced.is_empty() {
+            let worker = self.workers.worker_of(attempt);
+            tracing::warn!(
+                %attempt,
+                worker = worker.map(|worker| self.workers.name_of(worker)),
+                values = replaced.join(", "),
+                "the report has values that cannot be true, the nearest possible are stored"
+            );
+        }
+        report
     }
 
     /// Moves the ends of stored reports to the list for acknowledgement.

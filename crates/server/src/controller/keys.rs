@@ -54,6 +54,17 @@ impl KeyedCommands {
         }
     }
 
+    /// Separates the requests, by the index of the first command of each. The commands of each are then
+    /// counted from 0.
+    pub(super) fn into_requests(self) -> BTreeMap<usize, (usize, Self)> {
+        let requests = self.by_key.into_iter();
+        let separate = requests.map(|(key, (commands, render))| {
+            let by_key = BTreeMap::from([(key, (0..commands.len(), render))]);
+            (commands.start, (commands.len(), Self { by_key }))
+        });
+        separate.collect()
+    }
+
     /// Returns the answers that are stored, given the results of all commands of the tick.
     pub(super) fn answers(&self, results: &[CommandResult]) -> Vec<KeyedAnswer> {
         let answers = self

@@ -46,7 +46,7 @@ impl<E: Engine> Controller<E> {
         };
         if !commands.is_empty() {
             let at = self.now();
-            let step = self.commit(at, &commands, CommandData::default())?;
+            let step = self.commit(at, &commands, &CommandData::default())?;
             self.pending_actions.extend(step.actions);
         }
         self.disk_full = !self.store.keep_reserve();
@@ -195,7 +195,7 @@ impl<E: Engine> Controller<E> {
             .collect();
         if !lost.is_empty() {
             // `begin` starts the next attempts, together with all others that have to run.
-            self.commit(at, &lost, CommandData::default())?;
+            self.commit(at, &lost, &CommandData::default())?;
         }
         Ok(lost.len())
     }

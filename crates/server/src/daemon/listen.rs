@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateFiles, TlsCertificate};
+use tollgate_host::FileIdentity;
 use tollgate_store::StoreError;
 use tollgate_store::data_dir::DataDir;
 use tollgate_workers::PartCall;
@@ -49,7 +50,7 @@ pub(super) async fn listen(
         hosts: tcp.hosts.with_own_name(),
         ..tcp
     });
-    let listener = listen_unix(dir, service.access.scope)?;
+    let (listener, own_socket) = listen_unix(dir, service.access.scope)?;
     let network = match &tcp {
         Some(tcp) => Some(listen_tcp(dir, tcp, certificate, &service.credentials).await?),
         None => None,
@@ -95,11 +96,15 @@ pub(super) async fn listen(
     for task in serving {
         let _ = task.await;
     }
-    let _ = fs::remove_file(&socket);
+    // The directory may have been replaced, and the name may stand for the socket of another service.
+    let _ = own_socket.remove(&socket);
     asked
 }
 
-fn listen_unix(dir: &DataDir, users: UserScope) -> Result<UnixListener, ServeError> {
+fn listen_unix(
+    dir: &DataDir,
+    users: UserScope,
+) -> Result<(UnixListener, FileIdentity), ServeError> {
     let socket = dir.socket();
     // The directory is locked, so the service that left this socket behind is gone.
     let _ = fs::remove_file(&socket);
@@ -113,7 +118,8 @@ fn listen_unix(dir: &DataDir, users: UserScope) -> Result<UnixListener, ServeErr
         UserScope::All => 0o666,
     };
     fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
-    Ok(listener)
+    let identity = FileIdentity::of(&socket).map_err(failed)?;
+    Ok((listener, identity))
 }
 
 pub(super) fn listen_for_parts(

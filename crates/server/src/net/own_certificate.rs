@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rcgen::{CertificateParams, DnType, KeyPair};
 use tollgate_client::certificate::{CertificateError, CertificateFiles, TlsCertificate};
-use tollgate_store::private_file;
+use tollgate_host::replace_private;
 
 /// An error of the service's own certificate.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ fn create(
 }
 
 fn write(path: &Path, text: &str) -> Result<(), OwnCertificateError> {
-    private_file::replace(path, text.as_bytes()).map_err(|error| {
+    replace_private(path, text.as_bytes()).map_err(|error| {
         OwnCertificateError::Read(CertificateError::File {
             path: path.to_owned(),
             what: format!("cannot be written: {error}"),

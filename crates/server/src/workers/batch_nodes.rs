@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tollgate_batch_engine::{BatchEngine, BatchSystem, BatchSystemError};
 use tollgate_engine::{BootTime, Engine, SpreadAccess};
+use tollgate_host::replace_private;
 use tollgate_model::AttemptId;
 use tollgate_store::data_dir::random_identity;
-use tollgate_store::private_file;
 use tollgate_workers::agent::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 use tollgate_workers::protocol::{ServerMessage, WorkerFrame, WorkerMessage};
 use tollgate_workers::{ConnectionEvent, ConnectionEventKind, FrameSink};
@@ -434,5 +434,5 @@ fn read_file(path: &Path) -> io::Result<BatchNodeFile> {
 }
 
 fn write_file(path: &Path, file: &BatchNodeFile) -> io::Result<()> {
-    private_file::replace(path, &serde_json::to_vec_pretty(file)?)
+    replace_private(path, &serde_json::to_vec_pretty(file)?)
 }

@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tollgate_client::timestamp::format_iso;
 use tollgate_engine::{BootTime, Engine, EngineError, LaunchUser, SpreadAccess};
+use tollgate_host::replace_private;
 use tollgate_model::Instant;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_store::data_dir::random_identity;
-use tollgate_store::{DataDir, DataDirError, private_file};
+use tollgate_store::{DataDir, DataDirError};
 use tollgate_workers::LeaseTimings;
 use tollgate_workers::agent::{AgentConfig, AgentPersistentState, EngineProbe, WorkerAgent};
 use tollgate_workers::departure::WorkerEnd;
@@ -307,7 +308,7 @@ fn write_state(path: &Path, identity: &str, memory: &AgentPersistentState) -> io
         identity: identity.to_owned(),
         state: memory.clone(),
     };
-    private_file::replace(path, &serde_json::to_vec_pretty(&disk)?)
+    replace_private(path, &serde_json::to_vec_pretty(&disk)?)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use tollgate_client::{Fingerprint, SecretToken};
-use tollgate_store::{DataDir, private_file};
+use tollgate_host::replace_private;
+use tollgate_store::DataDir;
 
 /// The key of a worker, in its data directory: a draft until the service has accepted it.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ impl WorkerKey {
             (Some(secret), _) | (None, Some(secret)) => secret,
             (None, None) => {
                 let secret = SecretToken::generate()?;
-                private_file::replace(&dir.join(DRAFT), secret.reveal().as_bytes())?;
+                replace_private(&dir.join(DRAFT), secret.reveal().as_bytes())?;
                 secret
             }
         };

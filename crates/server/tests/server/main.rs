@@ -9,6 +9,7 @@ mod arrays;
 mod books;
 mod calibration;
 mod clocks;
+mod constraints;
 mod controller;
 mod damage;
 mod dependencies;

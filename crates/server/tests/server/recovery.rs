@@ -280,7 +280,7 @@ impl RecoveryService {
                 at: self.now,
                 commands: &commands,
                 changes: &step.changes,
-                programs: &(0..100).map(|job| (job, program.clone())).collect(),
+                programs: &(0..100).map(|job| (job, &program)).collect(),
                 hosts: &BTreeMap::new(),
                 answers: &[],
             })

@@ -9,6 +9,7 @@
 
 mod checks;
 mod host;
+mod lies;
 mod network;
 mod run;
 

@@ -2,19 +2,20 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
+use tollgate_host::FileIdentity;
 
 /// A bound socket. Its file is removed with it.
 pub(super) struct HolderSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and inode of the file: another holder may have bound the path since.
-    file: (u64, u64),
+    /// The file: another holder may have bound the path since.
+    file: FileIdentity,
 }
 
 impl HolderSocket {
@@ -32,7 +33,7 @@ impl HolderSocket {
         Ok(Self {
             listener,
             path: path.to_owned(),
-            file: identity(path)?,
+            file: FileIdentity::of(path)?,
         })
     }
 
@@ -43,10 +44,8 @@ impl HolderSocket {
 
 impl Drop for HolderSocket {
     fn drop(&mut self) {
-        if identity(&self.path).is_ok_and(|file| file == self.file) {
-            // A socket that stays is replaced by the next holder.
-            let _ = fs::remove_file(&self.path);
-        }
+        // A socket that stays is replaced by the next holder.
+        let _ = self.file.remove(&self.path);
     }
 }
 
@@ -59,9 +58,4 @@ pub(super) fn is_allowed(stream: &UnixStream) -> bool {
 fn is_left(path: &Path) -> bool {
     let refused = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
     UnixStream::connect(path).is_err_and(refused)
-}
-
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    let file = fs::symlink_metadata(path)?;
-    Ok((file.dev(), file.ino()))
 }

@@ -26,10 +26,11 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_batch::shell::quote;
+use tollgate_host::replace_private;
 use tollgate_inside::{InsideError, PersonalScheduler, SchedulerKind};
 use tollgate_model::Instant;
 use tollgate_sites::{CONFIG_VARIABLES, ENGINE_PATH_VARIABLE, SITES_VARIABLE, SitesFile, user_dir};
-use tollgate_store::{data_dir, private_file};
+use tollgate_store::data_dir;
 
 use super::error::SessionError;
 use crate::client::endpoint::{DATA_VARIABLE, REMOTE_VARIABLES, ServiceAddressArgs};
@@ -262,7 +263,7 @@ impl SessionFolder {
             }
         });
         let (path, lines) = (self.path.join("env"), lines.collect::<String>());
-        private_file::replace(&path, lines.as_bytes()).map_err(|error| file_error(&path, error))
+        replace_private(&path, lines.as_bytes()).map_err(|error| file_error(&path, error))
     }
 
     /// Locks the session for a command that starts or ends it.
@@ -310,7 +311,7 @@ impl SessionFolder {
     pub(super) fn write_record(&self, record: &SessionRecord) -> Result<(), CliFailure> {
         let path = self.record_file();
         let bytes = serde_json::to_vec(record).expect("an own type is representable in JSON");
-        private_file::replace(&path, &bytes).map_err(|error| file_error(&path, error))
+        replace_private(&path, &bytes).map_err(|error| file_error(&path, error))
     }
 
     /// Reads the sites of the session.

@@ -15,12 +15,13 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, geteuid};
 use serde::Serialize;
 use tollgate_batch::EngineKind;
+use tollgate_host::replace_private;
 use tollgate_inside::{NodeGroup, PersonalScheduler, SchedulerKind};
 use tollgate_model::Instant;
 use tollgate_policies::migrate::{MigrationError, MigrationSpec};
 use tollgate_server::ServiceConfig;
 use tollgate_sites::{KeepLock, SiteControl, SiteError, SitesFile};
-use tollgate_store::{data_dir, private_file};
+use tollgate_store::data_dir;
 use tollgate_terminal::{HolderOptions, TerminalAccess, hold as hold_terminal};
 
 use super::attach::attach_terminal;
@@ -405,7 +406,7 @@ impl SessionFolder {
         let file = self.data().join(data_dir::SETTINGS);
         let text = toml::to_string(settings);
         let text = text.map_err(io::Error::other);
-        let written = text.and_then(|text| private_file::replace(&file, text.as_bytes()));
+        let written = text.and_then(|text| replace_private(&file, text.as_bytes()));
         written.map_err(|error| CliFailure::write_failed(file.display().to_string(), error))
     }
 }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getsid, kill_process};
+use rustix::process::{Pid, Signal, getsid, kill_process, test_kill_process};
 
 fn tollgate(data: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tollgate"))
@@ -45,4 +47,28 @@ fn detached_service_answers_when_the_command_returns() {
     kill_process(service, Signal::TERM).unwrap();
     let log = fs::read_to_string(data.join("service.log")).unwrap();
     assert!(log.contains("the service answers"), "{log}");
+}
+
+#[test]
+fn service_of_a_replaced_directory_leaves_the_socket_of_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let start = || {
+        let started = tollgate(&data, &["serve", "--detach", "--policy", "fcfs"]);
+        process(&String::from_utf8(started.stderr).unwrap())
+    };
+    let first = start();
+    fs::remove_dir_all(&data).unwrap();
+    let second = start();
+    let _ = kill_process(first, Signal::TERM);
+    while test_kill_process(first).is_ok() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let status = tollgate(&data, &["status"]);
+    assert!(status.status.success(), "{status:?}");
+    // Its runner is reached as well.
+    let ran = tollgate(&data, &["submit", "--output", "none", "--", "true"]);
+    assert!(ran.status.success(), "{ran:?}");
+    assert_eq!(tollgate(&data, &["wait", "1"]).status.code(), Some(0));
+    kill_process(second, Signal::TERM).unwrap();
 }

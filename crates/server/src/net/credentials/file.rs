@@ -1,14 +1,13 @@
 //! The file of tokens, in the format of the configuration.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::AccessRole;
+use tollgate_host::{guarded, replace_private};
 
 use super::{Credential, ProofType};
 
@@ -134,13 +133,14 @@ impl From<&Credential> for CredentialConfig {
 
 /// Returns the tokens in the file; none if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            let path = path.to_owned();
-            return Err(CredentialFileError::Read { path, error });
-        }
+    let unreadable = |error| CredentialFileError::Read {
+        path: path.to_owned(),
+        error,
+    };
+    let text = match guarded::read(path) {
+        Ok(text) => String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?,
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(error.into())),
     };
     let body: TokenFile = toml::from_str(&text).map_err(|error| CredentialFileError::Parse {
         path: path.to_owned(),
@@ -183,18 +183,5 @@ pub(super) fn write(path: &Path, keys: &[Credential]) -> io::Result<()> {
         issued: issued.collect(),
     };
     let text = toml::to_string(&body).map_err(io::Error::other)?;
-    let fresh = path.with_extension("toml.new");
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&fresh)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&fresh, path)?;
-    match path.parent() {
-        Some(dir) => File::open(dir)?.sync_all(),
-        None => Ok(()),
-    }
+    replace_private(path, text.as_bytes())
 }
