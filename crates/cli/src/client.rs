@@ -10,6 +10,7 @@
 //! | [`job_notes`] | notes about a job that may not be what its user means |
 //! | [`script`] | the `#TOLLGATE` lines of scripts |
 //! | [`script_text`] | line ends of DOS, and lines with options of other commands |
+//! | [`signal`] | the signal before a time limit, as it is typed |
 //! | [`startable`] | what cannot be started, told before it is submitted |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`cluster`] | `tollgate cluster`, and jobs that go to one of several clusters |
@@ -79,6 +80,7 @@ pub(crate) mod script;
 mod script_text;
 pub(crate) mod serve;
 pub(crate) mod session;
+mod signal;
 pub(crate) mod site;
 pub(crate) mod spread;
 mod startable;

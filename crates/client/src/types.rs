@@ -33,7 +33,7 @@ pub use learning::{LearnRequest, LearnResult, LearnedJob};
 pub use nodes::{DrainRequest, NodeList, NodeStatus, ResourceStatus, WorkerStatus};
 pub use output::{JobOutput, OutputSource};
 pub use request::{
-    AlterRequest, JobAction, JobBatch, JobOtherwise, JobRequest, JobsActionRequest,
+    AlterRequest, JobAction, JobBatch, JobOtherwise, JobRequest, JobSignal, JobsActionRequest,
     JobsActionResult,
 };
 pub use service::{

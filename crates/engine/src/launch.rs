@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{AttemptId, NodeId, Span};
+use tollgate_model::{AttemptId, LimitWarning, NodeId, Span};
 
 use crate::EngineError;
 use crate::script::{LaunchScript, MAX_SCRIPT_BYTES};
@@ -79,6 +79,9 @@ pub struct LaunchLimits {
     /// Maximum wall-clock time from the start; then the attempt is killed with
     /// [`tollgate_model::KillReason::TimeLimit`]. Positive.
     pub wall: Option<Span>,
+    /// The signal before that limit, if any: engines send it once, as far as they know.
+    #[serde(default)]
+    pub warning: Option<LimitWarning>,
     /// Maximum memory in bytes, where [`crate::EngineCapacity`] says that this limit is enforced.
     /// Positive.
     pub memory: Option<u64>,

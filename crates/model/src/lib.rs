@@ -18,6 +18,7 @@
 //! | [`outcome`] | [`Outcome`]: the result of a job |
 //! | [`resources`] | [`ResourceCounts`], [`PlacementNeeds`], [`HostTerms`]: devices and licences |
 //! | [`power`] | [`Watts`], [`Energy`], [`Power`]: the power draw of a computer |
+//! | [`warning`] | [`LimitWarning`], [`WarningSignal`]: a signal before the time limit |
 //!
 //! No type here reads a clock, a file or a random source. A [`JobSpec`] carries no run time: only
 //! the simulated or real machine knows the true run time of a job, never a policy.
@@ -38,6 +39,7 @@ pub mod power;
 pub mod resources;
 pub mod speed;
 pub mod time;
+pub mod warning;
 
 pub use attempt::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
@@ -61,3 +63,4 @@ pub use resources::{
 };
 pub use speed::{MachineSpeeds, NodeSpeed, SpeedCountError, SpeedList, SpeedListError};
 pub use time::{Instant, Span};
+pub use warning::{LimitWarning, UnknownSignal, WarningSignal};

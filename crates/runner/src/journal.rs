@@ -24,13 +24,15 @@ pub(crate) enum RunnerJournalEntry {
     /// A runner started during this boot of the machine.
     Boot(String),
     /// An attempt was submitted.
-    Taken(LaunchSpec),
+    Taken(Box<LaunchSpec>),
     /// An attempt ended or was lost; `started` if it had started before.
     Over {
         attempt: AttemptId,
         started: Option<AttemptStart>,
         event: AttemptEvent,
     },
+    /// The attempt gets the signal before its time limit now.
+    Warned(AttemptId),
     /// The caller has acknowledged the end.
     Acknowledged(AttemptId),
 }
@@ -218,7 +220,12 @@ mod tests {
         };
         vec![
             RunnerJournalEntry::Boot("b".to_owned()),
-            RunnerJournalEntry::Taken(LaunchSpec::new(attempt, vec![NodeId(0)], ["true"], "/")),
+            RunnerJournalEntry::Taken(Box::new(LaunchSpec::new(
+                attempt,
+                vec![NodeId(0)],
+                ["true"],
+                "/",
+            ))),
             RunnerJournalEntry::Acknowledged(attempt),
         ]
     }

@@ -23,7 +23,7 @@ pub(crate) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptI
         match entry {
             RunnerJournalEntry::Version(_) | RunnerJournalEntry::Boot(_) => {}
             RunnerJournalEntry::Taken(launch) => {
-                tasks.insert(launch.attempt, RunnerTask::new(launch.clone()));
+                tasks.insert(launch.attempt, RunnerTask::new(launch.as_ref().clone()));
             }
             RunnerJournalEntry::Over {
                 attempt,
@@ -33,6 +33,11 @@ pub(crate) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptI
                 if let Some(task) = tasks.get_mut(attempt) {
                     task.started = *started;
                     task.state = RunnerTaskState::Finished(event.clone());
+                }
+            }
+            RunnerJournalEntry::Warned(attempt) => {
+                if let Some(task) = tasks.get_mut(attempt) {
+                    task.is_warned = true;
                 }
             }
             RunnerJournalEntry::Acknowledged(attempt) => {
@@ -50,6 +55,7 @@ pub(crate) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
         RunnerJournalEntry::Version(_)
         | RunnerJournalEntry::Taken(_)
         | RunnerJournalEntry::Over { .. }
+        | RunnerJournalEntry::Warned(_)
         | RunnerJournalEntry::Acknowledged(_) => None,
     });
     last.is_some_and(|id| id == boot)
@@ -112,7 +118,12 @@ mod tests {
     #[test]
     fn tasks_are_rebuilt_from_journal_entries() {
         let taken = |job| {
-            RunnerJournalEntry::Taken(LaunchSpec::new(key(job), vec![NodeId(0)], ["true"], "/"))
+            RunnerJournalEntry::Taken(Box::new(LaunchSpec::new(
+                key(job),
+                vec![NodeId(0)],
+                ["true"],
+                "/",
+            )))
         };
         let over = |job| RunnerJournalEntry::Over {
             attempt: key(job),
@@ -124,6 +135,7 @@ mod tests {
             taken(1),
             taken(2),
             taken(3),
+            RunnerJournalEntry::Warned(key(1)),
             over(2),
             over(3),
             RunnerJournalEntry::Acknowledged(key(3)),
@@ -135,6 +147,8 @@ mod tests {
             .map(|(key, task)| (key.job, task.is_finished()))
             .collect();
         assert_eq!(over, [(1, false), (2, true)]);
+        let warned: Vec<_> = tasks.values().map(|task| task.is_warned).collect();
+        assert_eq!(warned, [true, false]);
         assert!(is_same_boot(&entries, "a"));
         assert!(!is_same_boot(&entries, "b"));
         assert!(!is_same_boot(&[], "a"));

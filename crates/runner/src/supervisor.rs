@@ -274,6 +274,9 @@ impl RunnerSupervisor {
         };
         task.started = Some(start);
         let wall = task.launch.limits.wall.map(|wall| wall.as_micros());
+        if let Some(at) = task.warning_at(began) {
+            self.timers.set(at, attempt, TimerKind::Warning);
+        }
         if let Some(limit) = wall.and_then(|micros| u64::try_from(micros).ok()) {
             let at = began.checked_add(Duration::from_micros(limit));
             at.into_iter()
@@ -421,6 +424,7 @@ impl RunnerSupervisor {
     fn fire_timers(&mut self) {
         for (attempt, due) in self.timers.due(Instant::now()) {
             match due {
+                TimerKind::Warning => self.warn(attempt),
                 TimerKind::TimeLimit => self.request_stop(attempt, KillReason::TimeLimit),
                 TimerKind::Kill => {
                     let process = self.tasks.get(&attempt).and_then(RunnerTask::process);

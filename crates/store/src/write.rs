@@ -6,7 +6,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchScript;
 use tollgate_gate::BookingKind;
-use tollgate_model::{AttemptId, Instant, Span};
+use tollgate_model::{AttemptId, Instant, LimitWarning, Span};
 use tollgate_service::{
     AdmissionState, Core, RejectReason, RowChange, ServiceCommand, Submission, SubmitOutcome,
 };
@@ -39,6 +39,9 @@ pub struct JobProgram {
     /// The time limit of the request, for those who look at the job: the decision has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<Span>,
+    /// The signal before the time limit, if the user wants one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<LimitWarning>,
     /// The kinds of notices that the user wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<String>,

@@ -5,11 +5,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
-use tollgate_client::types::{JobOtherwise, JobRequest};
+use tollgate_client::types::{JobOtherwise, JobRequest, JobSignal};
 use tollgate_engine::service_location::{DATA_VARIABLE, FINGERPRINT_VARIABLE, URL_VARIABLE};
 
 use super::parse::{self, TypedSpan};
 use super::script::JobScript;
+use super::signal::parse_signal;
 use super::startable;
 use crate::args::parse_count;
 use crate::exit::CliFailure;
@@ -66,6 +67,13 @@ pub(crate) struct JobArgs {
     /// between jobs do not enforce it.
     #[arg(long, short, value_name = "SPAN", value_parser = parse::parse_typed_span)]
     pub(super) time_limit: Option<TypedSpan>,
+
+    /// Signal before the time limit, as in USR1@60s
+    ///
+    /// It goes to the process group of each task, once, so that it can save its state. Needs --time-limit. HUP, INT,
+    /// QUIT, USR1, USR2, TERM or XCPU; without a time a minute before the limit.
+    #[arg(long, value_name = "SIGNAL@SPAN", value_parser = parse_signal)]
+    pub(super) signal: Option<JobSignal>,
 
     /// Latest finish, as in +2h, 17:00 or `fri 9am`
     ///
@@ -198,6 +206,7 @@ impl JobArgs {
             gres: self.gres.or(below.gres),
             estimate: self.estimate.or(below.estimate),
             time_limit: self.time_limit.or(below.time_limit),
+            signal: self.signal.or(below.signal),
             deadline: self.deadline.or(below.deadline),
             budget: self.budget.or(below.budget),
             penalty: self.penalty.or(below.penalty),
@@ -235,6 +244,14 @@ impl JobArgs {
             let message = "only an array can be promised in part: add --array";
             return Err(CliFailure::invalid_flag("partial", message));
         }
+        if let Some(signal) = &self.signal {
+            let limit = self.time_limit.map(|span| span.secs);
+            if limit.is_none_or(|limit| signal.before_s >= limit) {
+                let message =
+                    "comes before a time limit: add --time-limit, longer than the time before it";
+                return Err(CliFailure::invalid_flag("signal", message));
+            }
+        }
         let usual = match self.array {
             Some(_) => DEFAULT_ARRAY_OUTPUT,
             None => DEFAULT_OUTPUT,
@@ -257,6 +274,7 @@ impl JobArgs {
             resources: self.gres.clone().unwrap_or_default(),
             estimate_s: self.estimate.map(|span| span.secs),
             time_limit_s: self.time_limit.map(|span| span.secs),
+            signal: self.signal.clone(),
             deadline_s,
             deadline_at,
             budget: self.budget,

@@ -85,6 +85,20 @@ fn worker_runs_its_jobs_and_is_reported_lost_when_gone() {
 }
 
 #[test]
+fn signal_before_the_time_limit_reaches_a_job_on_a_worker() {
+    let site = WorkerTestSite::start("policy = \"fcfs\"\n[local]\nnodes = 0\n");
+    let _worker = site.worker();
+    site.until("the worker is there", || {
+        site.state_of_worker() == "connected"
+    });
+    let limit = ["--time-limit", "600s", "--signal", "USR1@598s"];
+    let script = "trap 'exit 7' USR1; sleep 600 & wait";
+    let program = ["--output", "none", "--", "sh", "-c", script];
+    site.says(&[&["submit"], &limit[..], &program].concat());
+    assert_eq!(site.run(&["wait", "1"]).status.code(), Some(7));
+}
+
+#[test]
 fn worker_token_is_rejected_on_other_paths() {
     let site = WorkerTestSite::start("");
     let (worker, user) = (site.token("worker", &["--worker"]), site.token("user", &[]));

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::ExceededLimit;
 
 use super::decision::JobForecast;
+use super::request::JobSignal;
 use super::state::JobState;
 
 /// The state of a job.
@@ -57,6 +58,9 @@ pub struct JobDetails {
     /// Time limit of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_s: Option<f64>,
+    /// Signal before the time limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<JobSignal>,
     /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,

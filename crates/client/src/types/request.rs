@@ -13,6 +13,17 @@ use crate::limits::{
 };
 use crate::whole_number::{optional_whole, whole};
 
+/// A signal to the processes of a task, once, some time before its time limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobSignal {
+    /// Name: `HUP`, `INT`, `QUIT`, `USR1`, `USR2`, `TERM` or `XCPU`.
+    pub name: String,
+    /// Time before the limit, and shorter than it.
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub before_s: f64,
+}
+
 /// A job to submit, or to quote.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,6 +87,9 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub time_limit_s: Option<f64>,
+    /// A signal to the processes of a task before its time limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<JobSignal>,
     /// Deadline as a span after submission. Positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]

@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 use tollgate_engine::LaunchScript;
-use tollgate_model::{AttemptEvent, AttemptId, AttemptStart, AttemptStatus, KillReason, Span};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptStart, AttemptStatus, KillReason, LimitWarning, Span,
+};
 
 use super::files::{AttemptFolder, OfferedAttempt};
 use super::watcher::TaskWatcher;
 use crate::cgroup::group::SlotCgroup;
 use crate::child::spawn::BlockedSignals;
 use crate::lease::LeaseEnd;
-use crate::process::handle::ProcessHandle;
+use crate::process::handle::{ProcessHandle, warning_signal};
 use crate::process::kill_tree;
 use crate::process::mark::RunnerId;
 use crate::process::procfs;
@@ -81,6 +83,8 @@ pub(super) fn run(folder: &AttemptFolder, offer: &OfferedAttempt) -> io::Result<
         attempt: launch.attempt,
         grace: Duration::from_millis(offer.grace_ms),
         wall: launch.limits.wall,
+        warning: launch.limits.warning,
+        warn_at: None,
         process: None,
         began: Instant::now(),
         setting_up,
@@ -98,6 +102,9 @@ struct TaskSupervision<'a> {
     attempt: AttemptId,
     grace: Duration,
     wall: Option<Span>,
+    warning: Option<LimitWarning>,
+    /// When the task gets the signal before its time limit.
+    warn_at: Option<Instant>,
     /// The task's first process, once its program runs.
     process: Option<Arc<ProcessHandle>>,
     began: Instant,
@@ -143,7 +150,8 @@ impl TaskSupervision<'_> {
 
     fn max_wait(&self) -> Duration {
         let now = Instant::now();
-        let next = self.ends_at.into_iter().chain(self.kill_at).min();
+        let timers = [self.warn_at, self.ends_at, self.kill_at];
+        let next = timers.into_iter().flatten().min();
         let next = next.map(|at| at.saturating_duration_since(now));
         next.map_or(TICK_INTERVAL, |next| next.min(TICK_INTERVAL))
     }
@@ -160,6 +168,10 @@ impl TaskSupervision<'_> {
         let wall = wall.and_then(|micros| u64::try_from(micros).ok());
         self.ends_at =
             wall.and_then(|micros| Instant::now().checked_add(Duration::from_micros(micros)));
+        self.warn_at = self.warning.zip(self.ends_at).and_then(|(warning, end)| {
+            let before = u64::try_from(warning.before.as_micros()).ok()?;
+            end.checked_sub(Duration::from_micros(before))
+        });
         self.process = Some(process);
         if self.killed.is_some() {
             self.send_sigterm();
@@ -187,6 +199,12 @@ impl TaskSupervision<'_> {
     }
 
     fn fire_timers(&mut self, now: Instant) {
+        if self.warn_at.take_if(|at| *at <= now).is_some()
+            && self.killed.is_none()
+            && let (Some(warning), Some(process)) = (self.warning, &self.process)
+        {
+            process.signal(warning_signal(warning.signal));
+        }
         if self.ends_at.take_if(|at| *at <= now).is_some() {
             self.stop(KillReason::TimeLimit);
         }

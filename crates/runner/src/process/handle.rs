@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
+use tollgate_model::WarningSignal;
 
 /// A handle to the first process of an attempt, which leads a process group of its own.
 #[derive(Debug)]
@@ -18,6 +19,19 @@ pub(crate) struct ProcessHandle {
     reaped: Mutex<bool>,
     /// Time until which the remaining processes may continue, because the attempt was asked to end.
     kill_deadline: Mutex<Option<Instant>>,
+}
+
+/// Returns the signal of the operating system.
+pub(crate) const fn warning_signal(signal: WarningSignal) -> Signal {
+    match signal {
+        WarningSignal::Hup => Signal::HUP,
+        WarningSignal::Int => Signal::INT,
+        WarningSignal::Quit => Signal::QUIT,
+        WarningSignal::Usr1 => Signal::USR1,
+        WarningSignal::Usr2 => Signal::USR2,
+        WarningSignal::Term => Signal::TERM,
+        WarningSignal::Xcpu => Signal::XCPU,
+    }
 }
 
 impl ProcessHandle {

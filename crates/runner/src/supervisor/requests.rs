@@ -15,6 +15,7 @@ use super::task::RunnerTask;
 use super::timers::TimerKind;
 use crate::journal::RunnerJournalEntry;
 use crate::lease::watcher::LeaseWatcher;
+use crate::process::handle::warning_signal;
 use crate::process::nice;
 use crate::protocol::{RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
 use crate::{clock, failpoint};
@@ -128,7 +129,7 @@ impl RunnerSupervisor {
         let entries: Vec<RunnerJournalEntry> = new
             .values()
             .cloned()
-            .map(RunnerJournalEntry::Taken)
+            .map(|launch| RunnerJournalEntry::Taken(Box::new(launch)))
             .collect();
         if let Err(error) = self.append_entries(&entries, is_recorded) {
             new.values().for_each(|launch| self.scripts.release(launch));
@@ -304,6 +305,26 @@ impl RunnerSupervisor {
             );
         } else {
             self.send_sigterm(attempt);
+        }
+    }
+
+    /// Sends the signal before the time limit. The journal comes first, so that no later runner sends it
+    /// again.
+    pub(crate) fn warn(&mut self, attempt: AttemptId) {
+        let Some(task) = self.tasks.get_mut(&attempt) else {
+            return;
+        };
+        let Some(warning) = task.launch.limits.warning else {
+            return;
+        };
+        if task.killed.is_some() || std::mem::replace(&mut task.is_warned, true) {
+            return;
+        }
+        if let Err(error) = self.journal.append([&RunnerJournalEntry::Warned(attempt)]) {
+            tracing::warn!(%error, "the signal before a time limit cannot be recorded");
+        }
+        if let Some(process) = self.tasks.get(&attempt).and_then(RunnerTask::process) {
+            process.handle.signal(warning_signal(warning.signal));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The runner's record of one attempt.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tollgate_engine::{LaunchSpec, RunningAttempt};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStart, KillReason, Span};
@@ -20,6 +21,8 @@ pub(crate) struct RunnerTask {
     pub(crate) started: Option<AttemptStart>,
     /// Whether the service has set its share since it was submitted.
     pub(crate) has_own_share: bool,
+    /// Whether the attempt got the signal before its time limit.
+    pub(crate) is_warned: bool,
     /// The first reason for which the attempt was asked to end.
     pub(crate) killed: Option<KillReason>,
 }
@@ -52,6 +55,7 @@ impl RunnerTask {
             slot: None,
             started: None,
             has_own_share: false,
+            is_warned: false,
             killed: None,
         }
     }
@@ -67,6 +71,15 @@ impl RunnerTask {
                 None
             }
         }
+    }
+
+    /// Returns when an attempt that began then gets the signal before its time limit; None if it gets none, or
+    /// had it.
+    pub(crate) fn warning_at(&self, began: Instant) -> Option<Instant> {
+        let limits = &self.launch.limits;
+        let warning = limits.warning.filter(|_| !self.is_warned)?;
+        let after = limits.wall?.as_micros() - warning.before.as_micros();
+        began.checked_add(Duration::from_micros(u64::try_from(after).ok()?))
     }
 
     /// Returns the reports for a service that has received none yet.
@@ -87,7 +100,10 @@ impl RunnerTask {
 
     /// Returns the journal entries for the next runner.
     pub(crate) fn journal_entries(&self) -> Vec<RunnerJournalEntry> {
-        let mut entries = vec![RunnerJournalEntry::Taken(self.launch.clone())];
+        let mut entries = vec![RunnerJournalEntry::Taken(Box::new(self.launch.clone()))];
+        if self.is_warned {
+            entries.push(RunnerJournalEntry::Warned(self.launch.attempt));
+        }
         if let RunnerTaskState::Finished(event) = &self.state {
             entries.push(finished_entry(self.launch.attempt, self.started, event));
         }

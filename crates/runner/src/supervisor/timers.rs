@@ -8,6 +8,8 @@ use tollgate_model::AttemptId;
 /// An action that is due for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TimerKind {
+    /// The time limit is near, and the attempt gets the signal that its user wants.
+    Warning,
     /// The time limit is reached, and the attempt is asked to end.
     TimeLimit,
     /// The grace period after the request to end has passed, and the attempt is killed.

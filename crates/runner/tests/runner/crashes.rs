@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_engine::{Engine, LaunchSpec};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus, LimitWarning, Span, WarningSignal};
 use tollgate_runner::LocalEngine;
 
 use crate::common::{self, EngineTestDir, poll_until, run, script, wait_for_ends, wait_for_start};
@@ -191,6 +191,42 @@ fn task_outlives_its_runner_and_its_end_is_reported() {
         let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         let knows_exits = kernel_is_at_least(6, 15);
         assert_eq!(ended(&fate), knows_exits, "{fate:?}");
+    }
+}
+
+#[test]
+fn signal_before_the_time_limit_is_not_sent_again_by_the_next_runner() {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
+        let mut engine = home.open();
+        let text = "trap 'echo $$ >> warned' USR1; while [ ! -e go ]; do sleep 0.01; done; exit 7";
+        let mut launch = script(1, text);
+        launch.dir = home.path().to_owned();
+        launch.limits.wall = Some(Span::from_secs(600));
+        launch.limits.warning = Some(LimitWarning {
+            signal: WarningSignal::Usr1,
+            before: Span::from_secs(598),
+        });
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        let pid = wait_for_start(&mut engine, launch.attempt);
+        let warned = home.path().join("warned");
+        common::wait_until("it is warned", || times_run(&warned) == 1);
+        kill_runner(&engine);
+        drop(engine);
+
+        let mut engine = home.open();
+        assert_eq!(wait_for_start(&mut engine, launch.attempt), pid);
+        // The answer comes after the timers that were due at the start.
+        engine
+            .set_shares(&[(launch.attempt, 0.5)])
+            .expect("it is still ours");
+        fs::write(home.path().join("go"), "").expect("written");
+        wait_for_ends(&mut engine, &[launch.attempt]);
+        assert_eq!(times_run(&warned), 1);
     }
 }
 

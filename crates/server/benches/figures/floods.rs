@@ -171,6 +171,7 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         umask: 0o022,
         memory: None,
         time_limit: None,
+        signal: None,
         notify: Vec::new(),
         append: false,
         claim_key: None,

@@ -178,6 +178,7 @@ fn program() -> JobProgram {
         umask: 0o022,
         memory: None,
         time_limit: None,
+        signal: None,
         notify: Vec::new(),
         append: false,
         claim_key: None,

@@ -275,6 +275,7 @@ impl<E: Engine> Controller<E> {
             limits: LaunchLimits {
                 memory: program.memory,
                 wall: time_limit.filter(|_| enforced),
+                warning: program.signal.filter(|_| enforced),
                 ..self.task_limits
             },
             share: 1.0,

@@ -224,6 +224,7 @@ mod tests {
             umask: 0o022,
             memory: None,
             time_limit: None,
+            signal: None,
             notify: Vec::new(),
             append: false,
             claim_key: None,

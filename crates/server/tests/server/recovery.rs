@@ -271,6 +271,7 @@ impl RecoveryService {
             umask: 0o022,
             memory: None,
             time_limit: None,
+            signal: None,
             notify: Vec::new(),
             append: false,
             claim_key: None,

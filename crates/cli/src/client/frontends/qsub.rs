@@ -205,6 +205,7 @@ fn request(
         gres: wishes.resources.devices(),
         estimate: wishes.resources.estimate().map(TypedSpan::from_secs),
         time_limit: wishes.resources.time_limit.map(TypedSpan::from_secs),
+        signal: None,
         deadline: wishes
             .resources
             .deadline

@@ -161,6 +161,7 @@ fn request(args: &SessionShellArgs, ticket: &str) -> Result<JobRequest, CliFailu
         procs: args.procs,
         mem: args.mem,
         time_limit: args.time.map(TypedSpan::from_secs),
+        signal: None,
         one_host: args.one_host,
         on: args.on.clone(),
         gres: args.gres.clone(),

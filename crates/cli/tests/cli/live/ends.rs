@@ -123,3 +123,37 @@ fn array_counts_its_tasks_by_the_limits_that_ended_them() {
     let table = site.tollgate(&["jobs", "--all"]).answer();
     assert!(table.contains("1 finished, 1 timed out of 2"), "{table}");
 }
+
+#[test]
+fn job_gets_the_signal_that_it_asks_for_before_its_time_limit() {
+    let site = ClientTestSite::start("");
+    let script = "trap 'echo saved >> saved; exit 7' USR1; sleep 600 & wait";
+    let limit = [
+        "--time-limit",
+        "600s",
+        "--signal",
+        "USR1@598s",
+        "--array",
+        "1-2",
+    ];
+    let job = submit(&site, &[&limit[..], &["--", "sh", "-c", script]].concat());
+    assert_eq!(site.tollgate(&["wait", &job]).code, Some(7));
+    assert_eq!(state(&site, &job), "finished");
+    let saved = fs::read_to_string(site.folder().join("saved")).unwrap();
+    assert_eq!(saved, "saved\nsaved\n");
+    let text = format!("#!/bin/sh\n#TOLLGATE -t 10m --signal USR1@598s\n{script}\n");
+    fs::write(site.folder().join("job.sh"), text).unwrap();
+    let job = submit(&site, &["./job.sh"]);
+    let explained = site.tollgate(&["explain", &job, "--format", "json"]).json();
+    assert_eq!(explained["job"]["signal"]["name"], "USR1");
+    assert_eq!(site.tollgate(&["wait", &job]).code, Some(7));
+    for wrong in [
+        &["--signal", "USR1@60s"][..],
+        &["-t", "30s", "--signal", "USR1@60s"],
+    ] {
+        let words = [&["submit", "-e", "1s"], wrong, &["true"]].concat();
+        let refused = site.tollgate(&words);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains("add --time-limit"), "{refused:?}");
+    }
+}

@@ -11,7 +11,7 @@ use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{JobOtherwise, JobRequest};
 use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
 use tollgate_gate::OnEviction;
-use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, LimitWarning, Span, WarningSignal};
 use tollgate_service::{
     ArraySpec, DependencyCondition, JobDependency, NamedResources, Otherwise, Submission,
     SubmissionOptions,
@@ -264,10 +264,29 @@ fn confidence(probability: Option<f64>) -> Result<Option<u32>, ApiError> {
     }
 }
 
+/// Returns the signal before the time limit, which is within the limit.
+fn limit_warning(
+    request: &JobRequest,
+    limit: Option<Span>,
+) -> Result<Option<LimitWarning>, ApiError> {
+    let Some(asked) = &request.signal else {
+        return Ok(None);
+    };
+    let wrong = |expected: &str| ApiError::field("signal", expected);
+    let signal = asked.name.parse::<WarningSignal>();
+    let signal = signal.map_err(|error| wrong(&error.to_string()))?;
+    let before = span("signal.before_s", Some(asked.before_s))?;
+    let within = before.zip(limit).filter(|(before, limit)| before < limit);
+    let expected = "a time limit, and a shorter time before it";
+    let (before, _) = within.ok_or_else(|| wrong(expected))?;
+    Ok(Some(LimitWarning { signal, before }))
+}
+
 /// Returns the program of a job.
 pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
     check_program(&request)?;
     let time_limit = time_limit(&request)?;
+    let signal = limit_warning(&request, time_limit)?;
     if request.command.first().is_none_or(String::is_empty) {
         return Err(ApiError::field("command", "a program and its arguments"));
     }
@@ -281,6 +300,7 @@ pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiErro
         umask: request.umask,
         memory: request.memory_bytes,
         time_limit,
+        signal,
         notify: request.notify,
         claim_key: None,
     })

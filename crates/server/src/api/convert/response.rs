@@ -5,10 +5,10 @@ use std::path::Path;
 use jiff::Timestamp;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobState,
+    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobSignal, JobState,
     ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
-use tollgate_model::{Credits, Instant, Span};
+use tollgate_model::{Credits, Instant, LimitWarning, Span};
 use tollgate_service::{AdmissionState, JobPrediction};
 use tollgate_store::JobRow;
 
@@ -136,6 +136,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
     });
     let time_limit = program.as_ref().and_then(|program| program.time_limit);
     let time_limit_s = time_limit.map(Span::as_secs_f64);
+    let signal = program.as_ref().and_then(|program| program.signal);
     let memory_bytes = program.as_ref().and_then(|program| program.memory);
     JobDetails {
         id,
@@ -159,6 +160,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         estimate_s: row.estimate.as_secs_f64(),
         estimate_source: row.source,
         time_limit_s,
+        signal: signal.map(job_signal),
         deadline_at: row.due.map(format_iso),
         budget: row.budget.map(Credits::as_f64),
         decided_at: row.decided.map(format_iso),
@@ -175,6 +177,13 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         run_s: row.run.map(Span::as_secs_f64),
         cpu_s: row.cpu.map(Span::as_secs_f64),
         peak_memory_bytes: row.peak_memory,
+    }
+}
+
+fn job_signal(warning: LimitWarning) -> JobSignal {
+    JobSignal {
+        name: warning.signal.key().to_owned(),
+        before_s: warning.before.as_secs_f64(),
     }
 }
 

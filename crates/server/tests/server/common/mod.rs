@@ -218,6 +218,7 @@ pub(crate) fn program(words: &[&str]) -> JobProgram {
         umask: 0o022,
         memory: None,
         time_limit: None,
+        signal: None,
         notify: Vec::new(),
         append: false,
         claim_key: None,
