@@ -34,6 +34,7 @@ use crate::node_files;
 use crate::process::handle::ProcessHandle;
 use crate::process::kill_tree;
 use crate::process::mark::RunnerId;
+use crate::process::procfs;
 use crate::scripts::{ScriptCopySpec, ScriptDirs};
 use crate::started_files::StartedFiles;
 use crate::supervisor::event::RunnerEvent;
@@ -171,7 +172,11 @@ impl SlotWorker {
                 cpu: meter
                     .cpu(&self.group)
                     .map_or(usage.cpu, |cpu| cpu.max(usage.cpu)),
-                peak_memory: memory.peak(Some(usage.peak_memory), self.group.kernel_peak_memory()),
+                peak_memory: memory.peak(
+                    Some(usage.peak_memory),
+                    procfs::own_peak_memory(),
+                    self.group.kernel_peak_memory(),
+                ),
             }),
             Err(_) => AttemptEvent::Lost { at: clock::now() },
         })

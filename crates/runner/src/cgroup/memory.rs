@@ -23,6 +23,8 @@ const MAX_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct SampledMemory {
     /// Bytes; None if no group could be read.
     peak: Option<u64>,
+    /// Whether a sample was taken before the first process ended.
+    is_of_running: bool,
 }
 
 impl SampledMemory {
@@ -43,7 +45,7 @@ impl SampledMemory {
                 // The process is waited for in another way.
                 Err(_) => true,
             };
-            sampled.add(group.needed_memory());
+            sampled.add(group.needed_memory(), !ended);
             if ended {
                 return sampled;
             }
@@ -51,14 +53,24 @@ impl SampledMemory {
         }
     }
 
-    fn add(&mut self, now: Option<u64>) {
+    fn add(&mut self, now: Option<u64>, is_running: bool) {
         self.peak = self.peak.max(now);
+        self.is_of_running |= is_running && now.is_some();
     }
 
-    /// Returns the peak in bytes. `largest` is the peak of the task's largest process, which may lie between
-    /// two samples. `of_kernel` is the kernel's peak with the page cache, which no part exceeds. None if nothing
-    /// is known.
-    pub(crate) fn peak(self, largest: Option<u64>, of_kernel: Option<u64>) -> Option<u64> {
+    /// Returns the peak in bytes; None if nothing is known.
+    ///
+    /// `largest` is the peak of the task's largest process, which may lie between two samples. The kernel counts
+    /// the runner's memory in it, since the first process shares it until its program starts. So `largest` adds to
+    /// samples only beyond `of_runner`, the runner's own peak. Without samples it is the best that is known.
+    /// `of_kernel` is the kernel's peak with the page cache, which no part exceeds.
+    pub(crate) fn peak(
+        self,
+        largest: Option<u64>,
+        of_runner: Option<u64>,
+        of_kernel: Option<u64>,
+    ) -> Option<u64> {
+        let largest = largest.filter(|bytes| !self.is_of_running || Some(*bytes) > of_runner);
         let known = self.peak.max(largest)?;
         Some(of_kernel.map_or(known, |kernel| known.min(kernel)))
     }
@@ -71,13 +83,23 @@ mod tests {
     #[test]
     fn peak_is_the_greatest_of_samples_and_largest_process_within_the_kernels_peak() {
         let mut sampled = SampledMemory::default();
-        assert_eq!(sampled.peak(None, Some(9)), None);
-        assert_eq!(sampled.peak(Some(5), None), Some(5));
+        assert_eq!(sampled.peak(None, None, Some(9)), None);
+        assert_eq!(sampled.peak(Some(5), None, None), Some(5));
         for bytes in [Some(3), Some(7), None, Some(4)] {
-            sampled.add(bytes);
+            sampled.add(bytes, true);
         }
-        assert_eq!(sampled.peak(None, None), Some(7));
-        assert_eq!(sampled.peak(Some(8), Some(400)), Some(8));
-        assert_eq!(sampled.peak(Some(8), Some(6)), Some(6));
+        assert_eq!(sampled.peak(None, None, None), Some(7));
+        assert_eq!(sampled.peak(Some(8), None, Some(400)), Some(8));
+        assert_eq!(sampled.peak(Some(8), None, Some(6)), Some(6));
+    }
+
+    #[test]
+    fn peak_leaves_out_the_runners_memory_where_a_sample_of_the_running_task_is_known() {
+        let mut sampled = SampledMemory::default();
+        sampled.add(Some(1), false);
+        assert_eq!(sampled.peak(Some(17), Some(17), None), Some(17));
+        sampled.add(Some(5), true);
+        assert_eq!(sampled.peak(Some(17), Some(17), None), Some(5));
+        assert_eq!(sampled.peak(Some(18), Some(17), None), Some(18));
     }
 }

@@ -98,6 +98,16 @@ pub(crate) fn ignored_signals() -> Option<Vec<i32>> {
     )
 }
 
+/// Returns the peak of the memory that this process has had resident, in bytes. None if `/proc` does not say.
+pub(crate) fn own_peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
 fn stat(pid: Pid) -> String {
     fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default()
 }

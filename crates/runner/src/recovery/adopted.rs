@@ -99,7 +99,7 @@ fn outcome(
             Span::from_secs_f64(process.age().as_secs_f64())
         }),
         cpu: process.meter.cpu(group).unwrap_or(Span::ZERO),
-        peak_memory: memory.peak(None, group.kernel_peak_memory()),
+        peak_memory: memory.peak(None, None, group.kernel_peak_memory()),
     }
 }
 

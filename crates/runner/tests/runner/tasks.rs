@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use tollgate_engine::Engine;
+use tollgate_engine::capacity::MemoryEnforcement;
 use tollgate_model::{AttemptStatus, KillReason, NodeId, Span};
 
 use crate::common::{self, EngineTestDir, command, run, script, wait_for_ends, wait_until};
@@ -266,18 +267,31 @@ fn peak_memory_leaves_out_the_files_that_a_task_wrote_and_read() {
         return;
     }
     let mut engine = home.open();
-    let text = "dd if=/dev/zero of=big bs=1M count=100 2> /dev/null; cat big > /dev/null; rm big";
+    let by_groups = engine.capacity().expect("known").memory == MemoryEnforcement::Cgroup;
+    let of_runner = peak_of_process(engine.runner_pid().expect("it runs"));
+    // The end is after the first sample.
+    let text = "dd if=/dev/zero of=big bs=64k count=1600 2> /dev/null; cat big > /dev/null; sleep 1; rm big";
     let mut launch = script(1, text);
     launch.dir = home.path().to_owned();
     let ended = run(&mut engine, &launch);
     assert_eq!(ended.status, AttemptStatus::Exited(0));
     let peak = ended.peak_memory.expect("known");
     assert!((100_000..30_000_000).contains(&peak), "{peak}");
+    assert!(!by_groups || peak < of_runner, "{peak} {of_runner}");
     // Memory of the task's own, in a process that is not its first one, is counted.
     let text = "(head -c 60000000 /dev/zero | tail -c 60000000 > /dev/null); true";
     let ended = run(&mut engine, &script(2, text));
     let peak = ended.peak_memory.expect("known");
     assert!(peak > 60_000_000, "{peak}");
+}
+
+/// Returns the peak of a process's resident memory in bytes.
+fn peak_of_process(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let mut lines = status.lines();
+    let peak = lines.find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
+    1024 * kib.and_then(|kib| kib.parse::<u64>().ok()).expect("a peak")
 }
 
 #[test]
