@@ -440,7 +440,9 @@ impl<E: Engine> WorkerAgent<E> {
         self.kill_all();
         let ended = self.reports.values().flatten();
         let ended = ended.filter(|report| report.event.is_end());
-        let ended: Vec<AttemptId> = ended.map(|report| report.attempt).collect();
+        let ended = ended.map(|report| report.attempt);
+        // The engine forgets the ends that were kept back, too.
+        let ended: Vec<AttemptId> = ended.chain(self.suspicious.keys().copied()).collect();
         // A leaving worker has nothing to offer.
         let is_clear = !self.departure.is_leaving() && self.is_idle();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
