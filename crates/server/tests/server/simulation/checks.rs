@@ -122,10 +122,10 @@ fn totals(run: &ServiceSimulation) {
          FROM array JOIN job ON id = array.job"
     ));
     // A task that ran has a promise, and one that ended with a code of its own in time is not broken.
+    let over = "finished + timed_out + lost";
     let counts = sum(&format!(
         "SELECT count(*) FROM array
-         WHERE {judged} + unpromised < finished + lost
-             OR {judged} + unpromised > finished + lost + cancelled"
+         WHERE {judged} + unpromised < {over} OR {judged} + unpromised > {over} + cancelled"
     ));
     assert_eq!(counts, [0]);
     let all: Vec<i64> = jobs.iter().zip(&tasks).map(|(a, b)| a + b).collect();
@@ -188,8 +188,9 @@ fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
                 continue;
             }
             assert_eq!(Some(amount), row.price, "job {job}");
+            let states = ["finished", "cancelled", "timed_out"];
             assert!(
-                ["finished", "cancelled"].contains(&&*row.state),
+                states.contains(&&*row.state),
                 "job {job} is {} and was charged",
                 row.state
             );
@@ -239,7 +240,7 @@ pub(super) fn everything_is_over(run: &ServiceSimulation) {
                 .count();
             let job = (row.id, row.task);
             match row.state.as_str() {
-                "finished" => assert_eq!(ran_to_its_end, 1, "job {job:?}"),
+                "finished" | "timed_out" => assert_eq!(ran_to_its_end, 1, "job {job:?}"),
                 "lost" | "rejected" | "expired" => assert_eq!(ran_to_its_end, 0, "job {job:?}"),
                 "cancelled" => assert!(ran_to_its_end <= 1, "job {job:?}"),
                 other => panic!("job {job:?} is {other}"),
