@@ -33,6 +33,8 @@ use crate::protocol::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, Worker
 const ENGINE_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Minimum wait for a turn.
 const MIN_IDLE: Duration = Duration::from_millis(5);
+/// The number by which a worker says that no incarnation of it goes on.
+const NO_INCARNATION: u32 = 0;
 /// Maximum number of reports in one message.
 const MAX_REPORTS_PER_FRAME: usize = 500;
 
@@ -86,7 +88,7 @@ pub struct AgentConfig<E> {
 pub struct AgentPersistentState {
     /// The service that the worker belongs to.
     pub service: Option<String>,
-    /// The worker's last incarnation; 0 if none.
+    /// The worker's last incarnation; 0 if none goes on.
     #[serde(rename = "incarnation")]
     pub incarnation: u32,
     /// The known end of the worker in that incarnation. Plans of the service rest on it, so a worker
@@ -223,7 +225,7 @@ impl<E: Engine> WorkerAgent<E> {
             service: self.state.service.clone(),
             incarnation: match self.state.until == self.end_time() {
                 true => self.state.incarnation,
-                false => 0,
+                false => NO_INCARNATION,
             },
         };
         self.send(WorkerMessage::Hello(hello));
@@ -480,3 +482,6 @@ fn has_ended(reports: &[AttemptReport]) -> bool {
 fn is_retryable(error: &EngineError) -> bool {
     error.retryability() != Retryability::Never
 }
+
+#[cfg(test)]
+mod tests;

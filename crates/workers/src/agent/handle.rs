@@ -6,7 +6,7 @@ use tollgate_engine::{Engine, EngineError};
 use tollgate_model::AttemptId;
 
 use super::pending::EngineCommand;
-use super::{AgentStage, DisconnectReason, WorkerAgent, has_ended};
+use super::{AgentStage, DisconnectReason, NO_INCARNATION, WorkerAgent, has_ended};
 use crate::lease::LeaseTimings;
 use crate::protocol::{SequenceCheck, ServerMessage, WorkerFrame, WorkerLaunch};
 
@@ -87,8 +87,7 @@ impl<E: Engine> WorkerAgent<E> {
             self.engine = Some(engine.map_err(|error| engine_failed(&error))?);
         }
         if !goes_on {
-            self.stage = AgentStage::EndingTasks;
-            return Ok(());
+            return self.end_incarnation();
         }
         self.stage = AgentStage::Registered;
         self.was_registered = true;
@@ -114,6 +113,19 @@ impl<E: Engine> WorkerAgent<E> {
     fn write_state(&mut self) -> Result<(), DisconnectReason> {
         let kept = (self.config.write_state)(&self.state);
         kept.map_err(|error| reconnect(&format!("what has to be remembered cannot be: {error}")))
+    }
+
+    /// Begins to end the tasks of an incarnation that does not go on. It is stored first that the incarnation is
+    /// over: the engine forgets its attempts, and the service, which may still count on it, would have them
+    /// started again by a worker process that continues it.
+    fn end_incarnation(&mut self) -> Result<(), DisconnectReason> {
+        if self.state.incarnation != NO_INCARNATION {
+            self.state.incarnation = NO_INCARNATION;
+            self.state.until = None;
+            self.write_state()?;
+        }
+        self.stage = AgentStage::EndingTasks;
+        Ok(())
     }
 
     /// Begins a new incarnation with nothing running, after the service took the offer. It is

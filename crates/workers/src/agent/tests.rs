@@ -1,0 +1,85 @@
+use std::sync::{Arc, Mutex};
+
+use tollgate_engine::sim_engine::SimProgram;
+use tollgate_engine::{SimEngine, SimHost};
+
+use super::*;
+use crate::protocol::ServerMessage;
+
+/// The disk of a worker, with its persistent state.
+type Disk = Arc<Mutex<AgentPersistentState>>;
+
+/// Starts a worker process that goes on from a disk, on a host that ends at `until`.
+fn worker(disk: &Disk, until: Option<Instant>) -> WorkerAgent<SimEngine> {
+    let state = disk.lock().unwrap().clone();
+    let written = Arc::clone(disk);
+    let world = SimHost::new(1, 1 << 30, SimProgram::of_command);
+    let config = AgentConfig {
+        identity: "one".to_owned(),
+        name: "blade".to_owned(),
+        user: "ann".to_owned(),
+        all_users: false,
+        root_jobs: false,
+        site: None,
+        end: until.map(|until| WorkerEnd {
+            until,
+            since_boot: Duration::from_secs(600),
+        }),
+        max_idle: None,
+        is_pilot: false,
+        environment: Vec::new(),
+        open_engine: Box::new(move |_| Ok(SimEngine::open(&world))),
+        probe: None,
+        resolve_owner: Box::new(|_| Ok(None)),
+        access: SpreadAccess {
+            program: "/opt/tollgate".into(),
+            socket: "/run/spread".into(),
+            service: None,
+        },
+        write_state: Box::new(move |state| {
+            written.lock().unwrap().clone_from(state);
+            Ok(())
+        }),
+    };
+    WorkerAgent::new(config, state)
+}
+
+/// Returns the incarnation that a worker names on a new connection.
+fn named_incarnation(worker: &mut WorkerAgent<SimEngine>) -> u32 {
+    worker.connected(Duration::ZERO);
+    let WorkerMessage::Hello(hello) = worker.drain_outgoing().remove(0).message else {
+        panic!("expected a hello");
+    };
+    hello.incarnation
+}
+
+fn welcome(worker: &mut WorkerAgent<SimEngine>, goes_on: bool) {
+    let message = ServerMessage::Welcome {
+        service: "this".to_owned(),
+        grace_ms: 60_000,
+        goes_on,
+    };
+    let frame = WorkerFrame {
+        incarnation: 0,
+        seq: 1,
+        message,
+    };
+    worker.on_frame(frame, Duration::ZERO).unwrap();
+}
+
+#[test]
+fn incarnation_whose_tasks_were_ended_is_not_continued_by_the_next_process() {
+    let disk: Disk = Arc::new(Mutex::new(AgentPersistentState {
+        service: Some("this".to_owned()),
+        incarnation: 3,
+        until: None,
+    }));
+    assert_eq!(named_incarnation(&mut worker(&disk, None)), 3);
+    // A process with another end ends the tasks, and is killed before the service has taken its offer.
+    let mut other = worker(&disk, Some(Instant::from_secs(600)));
+    assert_eq!(named_incarnation(&mut other), 0);
+    welcome(&mut other, false);
+    drop(other);
+    // For the service the third incarnation still goes on: it would send the same attempts again.
+    assert_eq!(named_incarnation(&mut worker(&disk, None)), 0);
+}
