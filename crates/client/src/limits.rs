@@ -23,6 +23,25 @@ pub const MAX_JOBS: u32 = 10_000;
 /// Maximum length of a name, in characters.
 pub const MAX_NAME: usize = 128;
 
+/// Minimum memory of a job, in bytes. Every program needs more, so a smaller number lacks its unit.
+pub const MIN_JOB_MEMORY: u64 = 1_000_000;
+
+/// The error for memory below [`MIN_JOB_MEMORY`], in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} bytes are too little for any program: expected at least 1 MB, as in 2G or 500M")]
+pub struct TooLittleMemory(u64);
+
+/// Checks the memory of a job, in bytes, and returns it.
+///
+/// # Errors
+/// If it is below [`MIN_JOB_MEMORY`].
+pub const fn check_job_memory(bytes: u64) -> Result<u64, TooLittleMemory> {
+    match bytes >= MIN_JOB_MEMORY {
+        true => Ok(bytes),
+        false => Err(TooLittleMemory(bytes)),
+    }
+}
+
 /// Pattern without NUL characters: the system allows none in arguments, variables and paths.
 pub const NO_NUL: &str = r"^[^\x00]*$";
 /// Pattern without control characters.

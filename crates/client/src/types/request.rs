@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::limits::{
     ABSOLUTE_PATH, MAX_AFTER, MAX_BATCH, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES,
-    MAX_SPAN_S, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, RESOURCE, TASK_NUMBERS,
-    VARIABLE,
+    MAX_SPAN_S, MIN_JOB_MEMORY, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, RESOURCE,
+    TASK_NUMBERS, VARIABLE,
 };
 use crate::whole_number::{optional_whole, whole};
 
@@ -54,13 +54,13 @@ pub struct JobRequest {
     #[serde(default = "one", deserialize_with = "whole")]
     #[schemars(range(min = 1))]
     pub procs: u32,
-    /// Maximum memory.
+    /// Maximum memory, at least a megabyte.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "optional_whole"
     )]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = MIN_JOB_MEMORY))]
     pub memory_bytes: Option<u64>,
     /// Whether all processors have to be on one host. Only under policies that choose hosts, as `plan`.
     #[serde(default)]

@@ -38,8 +38,12 @@ impl ApiError {
 
     /// Returns the error for an invalid field of a request.
     pub(super) fn field(field: &str, expected: &str) -> Self {
-        let error = format!("{field}: expected {expected}");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
+        Self::refused_field(field, &format!("expected {expected}"))
+    }
+
+    /// Returns the error for a field of a request, with the words of the check that refused it.
+    pub(super) fn refused_field(field: &str, why: &str) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{field}: {why}"))
     }
 
     /// Returns the same error of a part of a request.

@@ -412,6 +412,11 @@ fn schema_accepts_a_body_if_and_only_if_the_service_does() {
         (json!({"command": ["true"], "name": long}), false),
         (json!({"command": ["true"], "name": "a\u{85}b"}), false),
         (json!({"command": ["true"], "memory_bytes": 0}), false),
+        (json!({"command": ["true"], "memory_bytes": 999_999}), false),
+        (
+            json!({"command": ["true"], "memory_bytes": 1_000_000}),
+            true,
+        ),
         (json!({"command": ["true"], "deadline_s": 0}), false),
         (json!({"command": ["true"], "deadline_s": 4e9}), false),
         (

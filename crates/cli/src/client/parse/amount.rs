@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_client::limits::check_job_memory;
 use tollgate_client::resources::parse_resources;
 use tollgate_model::MAX_DEVICES;
 
@@ -47,18 +48,9 @@ pub(in crate::client) fn parse_memory(words: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("expected memory as in 2G or 500M, got `{words}`"))
 }
 
-/// The minimum memory of a job, in bytes. Every program needs more, so a smaller number lacks its unit.
-const MIN_JOB_MEMORY: u64 = 1_000_000;
-
 /// Parses the memory of a job, at least a megabyte.
 pub(in crate::client) fn parse_job_memory(words: &str) -> Result<u64, String> {
-    let bytes = parse_memory(words)?;
-    match bytes >= MIN_JOB_MEMORY {
-        true => Ok(bytes),
-        false => Err(format!(
-            "`{words}` is {bytes} bytes, too little for any program: add a unit, as in 2G or 500M"
-        )),
-    }
+    check_job_memory(parse_memory(words)?).map_err(|error| error.to_string())
 }
 
 /// Parses credits per second: `0.1/s`, `6/min`, `360/h`, `0.1`.

@@ -93,6 +93,10 @@ fn jobs_of_a_json_file_are_submitted_all_or_none() {
             good.replace("estimate_s\": 2", "estimate_s\": -2"),
             "jobs[1]: estimate_s: expected",
         ),
+        (
+            good.replace("estimate_s", "memory_bytes"),
+            "jobs[1]: memory_bytes: 2 bytes are too little for any program",
+        ),
         (good.replace("name", "nam"), "jobs[0]: unknown field `nam`"),
         ("[3]".to_owned(), "expected objects, got `3`"),
         ("[]".to_owned(), "expected at least one job"),

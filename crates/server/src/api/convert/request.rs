@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use tollgate_client::limits::{
     MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES, MAX_SPAN_S, MIN_SPAN_S,
+    check_job_memory,
 };
 use tollgate_client::resources::is_resource_name;
 use tollgate_client::timestamp::parse_iso;
@@ -344,8 +345,8 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
         let expected = "at most 8 kinds, and no at-risk of an array";
         return Err(ApiError::field("notify", expected));
     }
-    if request.memory_bytes == Some(0) {
-        return Err(ApiError::field("memory_bytes", "at least 1"));
+    if let Some(Err(error)) = request.memory_bytes.map(check_job_memory) {
+        return Err(ApiError::refused_field("memory_bytes", &error.to_string()));
     }
     let script = request.script.as_ref();
     if script.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {
