@@ -54,7 +54,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("service", &["model", "policy", "forecast", "gate"], Pure),
     rule(
         "store",
-        &["host", "model", "gate", "engine", "service"],
+        &["host", "model", "policy", "gate", "engine", "service"],
         Edge,
     ),
     rule(

@@ -3,7 +3,8 @@
 //! The account can put a link, a pipe, a device or another file of the host in the place of any name.
 //! So a file is opened without following a link and without waiting, and is used only if it is a
 //! regular file with one name that belongs to the directory: to this user, to the owner of the
-//! directory, or to the account that the directory is open to.
+//! directory, or to the account that the directory is open to. In a directory that only this user can
+//! write to, a file may belong to anyone.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -20,6 +21,9 @@ const FLAGS: OFlags = OFlags::NOFOLLOW
 
 /// Permission bit of a directory that its group may write to.
 const GROUP_WRITE: u32 = 0o020;
+
+/// Permission bits of a directory that others than its owner may write to.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The reason why a file was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -159,7 +163,9 @@ fn verify(path: &Path, file: &Metadata) -> Result<(), GuardedFileError> {
     let dir = fs::metadata(parent).map_err(failed(&path))?;
     let me = rustix::process::geteuid().as_raw();
     let is_open_to_group = dir.mode() & GROUP_WRITE != 0 && dir.gid() == file.gid();
-    if file.uid() != me && file.uid() != dir.uid() && !is_open_to_group {
+    // No other user could put a file there.
+    let is_private = dir.uid() == me && dir.mode() & WRITABLE_BY_OTHERS == 0;
+    if file.uid() != me && file.uid() != dir.uid() && !is_open_to_group && !is_private {
         let owner = file.uid();
         return Err(GuardedFileError::Foreign { path, owner });
     }
@@ -186,8 +192,9 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> GuardedFileError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::io::Write;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
@@ -243,6 +250,27 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(place("target")).unwrap(), "kept");
         assert!(!place("nothing").exists());
+    }
+
+    #[test]
+    fn file_of_another_user_is_opened_only_where_none_but_this_user_can_put_it() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root can give a file away");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "text").unwrap();
+        chown(&path, Some(1), Some(1)).unwrap();
+        for (mode, is_opened) in [
+            (0o700, true),
+            (0o755, true),
+            (0o707, false),
+            (0o1777, false),
+        ] {
+            fs::set_permissions(dir.path(), Permissions::from_mode(mode)).unwrap();
+            assert_eq!(open(&path).is_ok(), is_opened, "{mode:o}");
+        }
     }
 
     #[test]

@@ -3,18 +3,22 @@
 //! A backup is a directory with a consistent copy of the store, the service's identity, tokens,
 //! certificate and list of workers, and its settings. A backup does not record the outcome of jobs
 //! that run when it is created: a restored service reports these jobs as lost.
+//!
+//! A store passes a check, a backup and a restore only if a service could go on with it: its state is
+//! recovered from it, under the rules in force, as the service would do it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown, lchown};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tollgate_host::{guarded, replace_private};
+use tollgate_policy::PolicyRegistry;
 
-use crate::copy::{self, OpenStore};
+use crate::copy::OpenStore;
 use crate::data_dir::{self, DataDir, DataDirError};
-use crate::rights::with_writer_rights;
+use crate::rights::{with_author_rights, with_writer_rights};
 use crate::{CheckedRows, StoreError, VERSION};
 
 /// The file that marks a complete backup. It is written last.
@@ -115,19 +119,30 @@ fn failed(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Backup
 }
 
 /// Creates a backup of the data directory `data` in `to`; a service may be using `data`. `made_at`
-/// is the current time. Root reads the store with the rights of the account that writes to `data`.
+/// is the current time; `registry` has the policies that the rules in force may name. Root reads the store
+/// with the rights of the account that writes to `data`.
 ///
 /// # Errors
-/// If the data directory cannot be read, the backup cannot be written, or the store is damaged.
-pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, BackupError> {
+/// If the data directory cannot be read, the backup cannot be written, or no service could go on with the
+/// store.
+pub fn back_up(
+    data: &Path,
+    to: &Path,
+    made_at: String,
+    registry: &PolicyRegistry,
+) -> Result<CheckedRows, BackupError> {
     let store = data_dir::store(data);
     if !has_bytes(&store) {
         return Err(BackupError::NoStore(data.to_owned()));
     }
     create_empty_dir(to)?;
-    let opened = with_writer_rights(data, || OpenStore::open(&store));
+    let opened = with_writer_rights(data, || OpenStore::open_alone(&store));
     let opened = opened.map_err(failed(data, "cannot be read"))??;
-    let checked = opened.copy(&data_dir::store(to))?;
+    let copied = data_dir::store(to);
+    opened.copy(&copied)?;
+    drop(opened);
+    give_to_owner_of(&store, &copied)?;
+    let checked = check_store(to, OpenStore::open_alone(&copied)?, registry)?;
     for name in COPIED_FILES {
         copy_file(&data.join(name), &to.join(name))?;
     }
@@ -144,15 +159,22 @@ pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, B
 }
 
 /// Restores a backup to a data directory that has no store. A runner that is left there ends its
-/// tasks, because its own directory is removed.
+/// tasks, because its own directory is removed. `registry` has the policies that the rules in force may
+/// name.
 ///
 /// # Errors
-/// If `from` is not a backup or is damaged, or the data directory has a store or cannot be written.
-pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows), BackupError> {
+/// If `from` is not a backup, no service could go on with its store, or the data directory has a store or
+/// cannot be written.
+pub fn restore(
+    from: &Path,
+    to: &DataDir,
+    registry: &PolicyRegistry,
+) -> Result<(BackupManifest, CheckedRows), BackupError> {
     let manifest = read_manifest(from).ok_or_else(|| BackupError::NoBackup(from.to_owned()))?;
-    let opened = with_writer_rights(from, || OpenStore::open(&data_dir::store(from)));
-    let opened = opened.map_err(failed(from, "cannot be read"))??;
-    let checked = opened.check()?;
+    let store = data_dir::store(from);
+    let open = || with_writer_rights(from, || OpenStore::open_alone(&store));
+    let opened = open().map_err(failed(from, "cannot be read"))??;
+    let checked = check_store(from, opened, registry)?;
     if has_bytes(&to.store()) {
         return Err(BackupError::Occupied(to.path().to_owned()));
     }
@@ -179,7 +201,9 @@ pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows
     // The store comes last: no service starts in a directory that has an identity but no store.
     let new = to.path().join("tollgate.db.new");
     remove(&new)?;
+    let opened = open().map_err(failed(from, "cannot be read"))??;
     opened.copy(&new)?;
+    give_to_owner_of(&store, &new)?;
     let synced = fs::rename(&new, to.store()).and_then(|()| File::open(to.path())?.sync_all());
     synced.map_err(failed(&to.store(), "cannot be put in place"))?;
     Ok((manifest, checked))
@@ -191,21 +215,45 @@ fn read_manifest(from: &Path) -> Option<BackupManifest> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Verifies the store of a data directory that no service uses. Root acts with the rights of the account
-/// that writes to the directory.
+/// Verifies the store of a data directory that no service uses: its rows, and that a service could go on
+/// with it. Root acts with the rights of the account that writes to the directory. `registry` has the
+/// policies that the rules in force may name.
 ///
 /// # Errors
-/// If a service uses the directory, or the store is missing, cannot be read or is damaged.
-pub fn check(data: &Path) -> Result<CheckedRows, BackupError> {
+/// If a service uses the directory, the store is missing, or no service could go on with it.
+pub fn check(data: &Path, registry: &PolicyRegistry) -> Result<CheckedRows, BackupError> {
     // A lock would create the directory.
     if !has_bytes(&data_dir::store(data)) {
         return Err(BackupError::NoStore(data.to_owned()));
     }
-    let checked = with_writer_rights(data, || {
-        let data = DataDir::lock(data)?;
-        Ok(copy::check(&data.store())?)
+    let opened = with_writer_rights(data, || {
+        let locked = DataDir::lock(data)?;
+        let opened = OpenStore::open_alone(&locked.store())?;
+        Ok::<_, BackupError>((locked, opened))
     });
-    checked.map_err(failed(data, "cannot be read"))?
+    let (_locked, opened) = opened.map_err(failed(data, "cannot be read"))??;
+    check_store(data, opened, registry)
+}
+
+/// Verifies that a service could go on with the store of `dir`, with the rights of the account whose data
+/// it is.
+fn check_store(
+    dir: &Path,
+    opened: OpenStore,
+    registry: &PolicyRegistry,
+) -> Result<CheckedRows, BackupError> {
+    let checked = with_author_rights(dir, move || opened.check_servable(registry));
+    Ok(checked.map_err(failed(dir, "cannot be read"))??)
+}
+
+/// Gives a copy of a store to the owner of the store, if this process is root.
+fn give_to_owner_of(store: &Path, copy: &Path) -> Result<(), BackupError> {
+    let given =
+        fs::symlink_metadata(store).and_then(|found| match rustix::process::geteuid().is_root() {
+            true => lchown(copy, Some(found.uid()), Some(found.gid())),
+            false => Ok(()),
+        });
+    given.map_err(failed(copy, "cannot be given to the owner of the store"))
 }
 
 /// Returns whether a file exists and is not empty.

@@ -1,16 +1,24 @@
 //! Copies of a store, and the check of a store that no service is using.
 
 use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 use tollgate_host::guarded;
+use tollgate_policy::PolicyRegistry;
 
-use crate::{CheckedRows, StoreError, integrity, schema, sqlite};
+use crate::{CheckedRows, StoreError, integrity, rehearsal, schema, sqlite};
 
 /// What SQLite adds to the name of a store for its other files.
 const OTHER_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// Length of the header of a file of SQLite, in bytes, up to its version for writing.
+const HEADER_LEN: usize = 19;
+
+/// Maximum version of the format of a file that SQLite writes to.
+const MAX_WRITE_VERSION: u8 = 2;
 
 /// A store that is open for reading, with all of its files.
 pub(crate) struct OpenStore {
@@ -35,12 +43,21 @@ impl OpenStore {
         Ok(Self { connection, path })
     }
 
-    /// Copies a consistent state of the store, and verifies the copy. A service may write to the store
-    /// meanwhile. `to` must not exist, and is on disk when this function returns.
+    /// Opens a store of which this process has no other file open, and verifies that SQLite could write to it.
     ///
     /// # Errors
-    /// If the store cannot be read, the copy cannot be written, or the copied data is damaged.
-    pub(crate) fn copy(&self, to: &Path) -> Result<CheckedRows, StoreError> {
+    /// As [`OpenStore::open`], and if the store cannot be written to.
+    pub(crate) fn open_alone(path: &Path) -> Result<Self, StoreError> {
+        check_header(path)?;
+        Self::open(path)
+    }
+
+    /// Copies a consistent state of the store. A service may write to the store meanwhile. `to` must not
+    /// exist, and is on disk when this function returns.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or the copy cannot be written.
+    pub(crate) fn copy(&self, to: &Path) -> Result<(), StoreError> {
         let file = |error| StoreError::File {
             path: to.to_owned(),
             error,
@@ -61,15 +78,29 @@ impl OpenStore {
         let parent = to.parent().unwrap_or(Path::new("."));
         File::open(parent)
             .and_then(|parent| parent.sync_all())
-            .map_err(file)?;
-        Self::open(to)?.check()
+            .map_err(file)
+    }
+
+    /// Verifies everything in the store, and that a service could go on with it: recovers the state like a
+    /// service. `registry` has the policies that the rules of the store may name; these may start
+    /// programs. No service may write to the store meanwhile.
+    ///
+    /// # Errors
+    /// The error with which a service would refuse to start.
+    pub(crate) fn check_servable(
+        &self,
+        registry: &PolicyRegistry,
+    ) -> Result<CheckedRows, StoreError> {
+        let rows = self.check()?;
+        rehearsal::rehearse(&self.connection, &self.path, registry)?;
+        Ok(rows)
     }
 
     /// Verifies everything in the store.
     ///
     /// # Errors
     /// If the store cannot be read, is damaged, or was written by a version that is too new or too old.
-    pub(crate) fn check(&self) -> Result<CheckedRows, StoreError> {
+    fn check(&self) -> Result<CheckedRows, StoreError> {
         let Some(version) = schema::version(&self.connection, &self.path)? else {
             return Err(StoreError::Damaged {
                 path: self.path.clone(),
@@ -100,6 +131,42 @@ pub(crate) fn check_other_files(path: &Path) -> Result<(), StoreError> {
         name.push(ending);
         check_file(Path::new(&name))
     })
+}
+
+/// Verifies that SQLite can write to a store that was opened for writing.
+///
+/// # Errors
+/// If it cannot.
+pub(crate) fn check_writable(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let is_readonly = connection.is_readonly("main");
+    match is_readonly.map_err(sqlite(path, "cannot be read"))? {
+        true => Err(unwritable(path)),
+        false => Ok(()),
+    }
+}
+
+/// Verifies by the header of a store that SQLite could write to it. Closing the file ends the locks of this
+/// process on it, so no other connection to the store may be open.
+fn check_header(path: &Path) -> Result<(), StoreError> {
+    let failed = |error| StoreError::File {
+        path: path.to_owned(),
+        error,
+    };
+    let file = guarded::open(path).map_err(|error| failed(error.into()))?;
+    let mut header = Vec::new();
+    let read = file.take(HEADER_LEN as u64).read_to_end(&mut header);
+    read.map_err(failed)?;
+    match header.get(HEADER_LEN - 1) {
+        Some(&version) if version > MAX_WRITE_VERSION => Err(unwritable(path)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn unwritable(path: &Path) -> StoreError {
+    StoreError::Damaged {
+        path: path.to_owned(),
+        what: "its header names a format that cannot be written".to_owned(),
+    }
 }
 
 fn check_file(path: &Path) -> Result<(), StoreError> {

@@ -240,7 +240,7 @@ impl DataDir {
 
     /// Returns whether a service has run in this directory before: then it has an identity.
     pub fn has_served(&self) -> bool {
-        self.path.join("identity").exists()
+        identity(&self.path).exists()
     }
 
     /// Returns whether the directory was deleted or replaced: then no client finds the service.
@@ -284,7 +284,7 @@ impl DataDir {
     /// # Errors
     /// If the identifier cannot be read or stored.
     pub fn identity(&self) -> io::Result<String> {
-        let path = self.path.join("identity");
+        let path = identity(&self.path);
         match guarded::read(&path) {
             Err(error) if error.is_not_found() => {
                 let random = random_identity()?;
@@ -362,6 +362,11 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 /// Returns the store in a data directory.
 pub fn store(dir: &Path) -> PathBuf {
     dir.join("tollgate.db")
+}
+
+/// Returns the file with the identity of the service, in a data directory.
+pub(crate) fn identity(dir: &Path) -> PathBuf {
+    dir.join("identity")
 }
 
 /// Returns the file in a data directory with the address and the key under which the service is

@@ -10,7 +10,8 @@
 //! | `usage` | [`UsageRow`]: usage by user, account and day; jobs and bookings page by page |
 //! | `answers` | answers to requests that their clients may send again |
 //! | `prune` | removal of jobs that are over |
-//! | `recover` | the state after a crash, from snapshot and commands |
+//! | `replay`, `recover` | the state after a crash, from snapshot and commands; new rules for it |
+//! | `rehearsal` | the recovery of a store that stays as it is, for checks |
 //! | `schema` | the tables, and their migrations |
 //! | [`integrity`] | checksums of rows, and the check of a whole store |
 //! | `copy`, [`backup`] | consistent copies of a store, and backups of a data directory |
@@ -49,6 +50,8 @@ mod objectives;
 mod prune;
 mod read;
 mod recover;
+mod rehearsal;
+mod replay;
 mod rights;
 mod schema;
 mod tasks;
@@ -76,6 +79,7 @@ pub use usage::{LedgerRow, RecordFilter, UsageKeys, UsageRow};
 pub use write::{CommandBatch, JobProgram};
 
 use disk_reserve::DiskReserve;
+use replay::Replay;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
@@ -266,6 +270,10 @@ impl Store {
             })?;
         let mut connection = Connection::open(path).map_err(failed("cannot be opened"))?;
         integrity::register(&connection).map_err(failed("cannot be prepared"))?;
+        if schema::version(&connection, path)?.is_some_and(|found| found < VERSION) {
+            Replay::new(&connection, path).check_program()?;
+        }
+        copy::check_writable(&connection, path)?;
         schema::prepare(&mut connection, path)?;
         let batch = connection
             .query_row("SELECT max(coalesce((SELECT max(seq) FROM batch), 0), coalesce((SELECT seq FROM snapshot), 0))", [], |row| row.get(0))

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use tollgate_policy::PolicyRegistry;
 use tollgate_store::CheckedRows;
 use tollgate_store::DataDir;
 use tollgate_store::backup;
@@ -39,16 +40,16 @@ pub(crate) struct StoreCheckArgs {
 }
 
 /// `tollgate backup`.
-pub(crate) fn back_up(args: &BackupArgs) -> Result<(), CliFailure> {
+pub(crate) fn back_up(args: &BackupArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let now = Timestamp::now().to_string();
-    let checked = backup::back_up(&args.data_dir.data_dir()?, &args.to, now)?;
+    let checked = backup::back_up(&args.data_dir.data_dir()?, &args.to, now, registry)?;
     print_checked(&format!("backup in {}", args.to.display()), checked)
 }
 
 /// `tollgate restore`.
-pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliFailure> {
+pub(crate) fn restore(args: &RestoreArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let folder = DataDir::lock(&args.data_dir.data_dir()?)?;
-    let (manifest, checked) = backup::restore(&args.from, &folder)?;
+    let (manifest, checked) = backup::restore(&args.from, &folder, registry)?;
     let made_at = manifest.made_at;
     print_checked(
         &format!("restored what was backed up at {made_at}"),
@@ -57,8 +58,8 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliFailure> {
 }
 
 /// `tollgate check`.
-pub(crate) fn check(args: &StoreCheckArgs) -> Result<(), CliFailure> {
-    let checked = backup::check(&args.data_dir.data_dir()?)?;
+pub(crate) fn check(args: &StoreCheckArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
+    let checked = backup::check(&args.data_dir.data_dir()?, registry)?;
     print_checked("nothing is damaged", checked)
 }
 

@@ -1,6 +1,7 @@
 //! Tests of a service for many users. Each user runs jobs under their own account, sees only their
 //! own jobs, and cannot tell other users' jobs from jobs that do not exist.
 
+mod backups;
 mod outputs;
 mod privileges;
 mod rights;

@@ -14,12 +14,12 @@ use crate::common::{TestCluster, rules, submission};
 use crate::simulation::random::SplitMix;
 
 /// A store with finished, running, queued and rejected jobs.
-struct StoreSample {
-    data_dir: tempfile::TempDir,
-    path: PathBuf,
+pub(crate) struct StoreSample {
+    pub(crate) data_dir: tempfile::TempDir,
+    pub(crate) path: PathBuf,
 }
 
-fn store_sample() -> StoreSample {
+pub(crate) fn store_sample() -> StoreSample {
     let mut site = TestCluster::new("libra");
     for n in 0..6 {
         site.submit(&["sleep", "3"], 5 + n).unwrap();
@@ -61,7 +61,7 @@ fn store_sample() -> StoreSample {
 
 /// Returns everything that the service reads from the store, and the recovered state; or the error
 /// that keeps the service from starting.
-fn answers(path: &Path) -> Result<String, StoreError> {
+pub(crate) fn answers(path: &Path) -> Result<String, StoreError> {
     let mut store = Store::open(path)?;
     let mut core = store.recover(&rules("libra", Market::Commodity))?;
     let reader = store.reader()?;

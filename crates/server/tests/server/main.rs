@@ -8,6 +8,7 @@ mod alter;
 mod arrays;
 mod books;
 mod calibration;
+mod checks;
 mod clocks;
 mod constraints;
 mod controller;
