@@ -18,7 +18,7 @@ use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subco
 use self::deferred::Deferred;
 pub(crate) use self::suggestions::is_similar;
 use crate::client::frontends::{self, FrontendTool};
-use crate::{client, forecast, policies, replay, study, trace};
+use crate::{campus, client, forecast, policies, replay, study, trace};
 
 /// Decide which jobs a shared cluster promises to finish in time.
 #[derive(Debug, Parser)]
@@ -33,6 +33,8 @@ pub(crate) struct Cli {
 pub(crate) enum CliCommand {
     /// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
     Replay(Deferred<replay::ReplayArgs>),
+    /// Simulate tasks on desktops with users: energy, evictions, tasks that never end.
+    Campus(Deferred<campus::CampusArgs>),
     /// List the policies with their papers, markets and parameters.
     Policies(Deferred<policies::PoliciesArgs>),
     /// Forecast run times from records of finished jobs, with probabilities.
@@ -161,7 +163,7 @@ pub(crate) enum CliCommand {
 /// Parses a command line that starts with the program's name. Prints help or an error and exits if
 /// there is no command to run.
 pub(crate) fn parse(words: Vec<OsString>) -> Cli {
-    let words = without_help_of_help(words);
+    let words = with_campus_command(without_help_of_help(words));
     let matches = Cli::command().try_get_matches_from(&words);
     let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.unwrap_or_else(|error| suggestions::with_similar_names(error, &words).exit())
@@ -173,6 +175,27 @@ pub(crate) fn whole_command() -> ClapCommand {
     let mut command = Cli::command();
     command.build();
     command
+}
+
+/// Turns `replay --world campus` into `campus`, the name of that command since it has flags of its own.
+fn with_campus_command(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_none_or(|command| command != "replay") {
+        return words;
+    }
+    let separate = words
+        .windows(2)
+        .position(|pair| pair[0] == "--world" && pair[1] == "campus");
+    let joined = || words.iter().position(|word| word == "--world=campus");
+    let world = match separate {
+        Some(at) => at..at + 2,
+        None => match joined() {
+            Some(at) => at..at + 1,
+            None => return words,
+        },
+    };
+    words.drain(world);
+    words[1] = "campus".into();
+    words
 }
 
 /// Removes `--help` after the command `help`, which prints the same text without the option.
@@ -367,6 +390,25 @@ mod tests {
         let help = worker.clone().render_long_help().to_string();
         assert!(help.contains("With --connect https://"), "{help}");
         assert!(!help.contains("--url"), "{help}");
+    }
+
+    #[test]
+    fn replay_in_the_world_campus_is_the_command_campus() {
+        let read = |words: &[&str]| {
+            let words = words.iter().map(OsString::from).collect();
+            with_campus_command(words).join(" ".as_ref()).into_string()
+        };
+        let campus = Ok("tollgate campus --seed 3".to_owned());
+        assert_eq!(
+            read(&["tollgate", "replay", "--world", "campus", "--seed", "3"]),
+            campus
+        );
+        assert_eq!(
+            read(&["tollgate", "replay", "--seed", "3", "--world=campus"]),
+            campus
+        );
+        let policies = ["tollgate", "policies", "--world", "campus"];
+        assert_eq!(read(&policies), Ok(policies.join(" ")));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | `args` | the command line |
 //! | `atomic_output` | standard output, or a file that appears only when complete |
 //! | `calendar` | dates |
+//! | `campus` | `tollgate campus` |
 //! | `csv_output` | rows of CSV with the keys of JSON as columns |
 //! | `exit` | the exit codes and the errors of commands |
 //! | `policies` | `tollgate policies` |
@@ -23,6 +24,7 @@
 mod args;
 mod atomic_output;
 mod calendar;
+mod campus;
 mod client;
 mod csv_output;
 mod exit;
@@ -121,6 +123,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
     }
     let done = match args::parse(words).command {
         CliCommand::Replay(args) => replay::run(&args, registry),
+        CliCommand::Campus(args) => campus::run(&args),
         CliCommand::Policies(args) => policies::run(&args, registry),
         CliCommand::Forecast(args) => forecast::run(&args),
         CliCommand::Study(args) => study::run(&args, registry),

@@ -6,6 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+/// Returns the number of processors that this process may use.
+pub(crate) fn n_processors() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
 /// Runs `work` for each number below `count` on at most `threads` threads. The results go to `sink`
 /// in the order of the numbers, each as soon as all earlier results are done.
 ///

@@ -31,7 +31,7 @@ pub(crate) struct PoliciesArgs {
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
     /// Print only the names
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "format")]
     quiet: bool,
     /// World of the policies [default: cluster; with NAME: all]
     #[arg(long, value_enum, value_name = "WORLD")]

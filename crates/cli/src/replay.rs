@@ -5,7 +5,7 @@
 //! | [`args`] | the flags |
 //! | [`error`] | the errors |
 //! | [`plan`] | the flags as checked settings |
-//! | [`campus`] | the replay in the world of desktops |
+//! | [`effects`] | the flags that would change nothing |
 //! | [`clusters`] | jobs that go to one of several clusters |
 //! | [`input`] | the jobs, and notes about them |
 //! | [`learning`] | the records that are learned before the first job |
@@ -21,8 +21,8 @@
 
 mod args;
 mod calibration;
-mod campus;
 mod clusters;
+mod effects;
 mod error;
 mod gantt;
 mod groups;
@@ -43,25 +43,17 @@ use tollgate_policy::PolicyRegistry;
 use crate::exit::CliFailure;
 
 pub(crate) use args::ReplayArgs;
-use campus::ReplayWorld;
 use input::ReplayInput;
 use plan::ReplayPlan;
 
 pub(crate) use clusters::is_cluster_file;
 
 pub(crate) fn run(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
-    if let Some(failure) = campus::misplaced_option(args) {
-        return Err(failure.into());
+    if args.clusters.is_given() {
+        return clusters::run(args, registry);
     }
-    match args.world {
-        ReplayWorld::Cluster if !args.clusters.files.is_empty() => clusters::run(args, registry),
-        ReplayWorld::Cluster => cluster(args, registry),
-        ReplayWorld::Campus => campus::run(args),
-    }
-}
-
-fn cluster(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let plan = ReplayPlan::new(args, registry)?;
+    plan.check_flags(args)?;
     let input = ReplayInput::read(&plan)?;
     input.print_notes(&plan);
     let answers = run::run_all_policies(&plan, &input)?;

@@ -272,7 +272,7 @@ impl NonJobRecords {
         match self {
             Self::Rrd => "`tollgate trace info FILE` says what is in it",
             Self::Logins => {
-                "they tell when computers are taken: `tollgate replay --world campus --logins FILE`"
+                "they tell when computers are taken: `tollgate campus RECORDS --logins FILE`"
             }
         }
     }

@@ -58,6 +58,21 @@ impl DeadlineModel {
         self.into()
     }
 
+    /// Returns whether deadlines are a drawn factor of some run time, after the submission.
+    pub const fn is_factor(self) -> bool {
+        matches!(self, Self::Paper | Self::Estimate | Self::Habit)
+    }
+
+    /// Returns whether the urgency of a job has an influence on its deadline.
+    pub const fn uses_urgency(self) -> bool {
+        self.is_factor() || matches!(self, Self::Allowance)
+    }
+
+    /// Returns whether deadlines are drawn at random. Others follow from the submission and the request.
+    pub const fn is_drawn(self) -> bool {
+        !matches!(self, Self::Clock | Self::ClockAsked)
+    }
+
     /// Returns the columns that a trace must have for the model: names and headers are needed for
     /// all but [`DeadlineModel::Paper`].
     pub const fn columns(self) -> ColumnSelection {

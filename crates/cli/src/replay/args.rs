@@ -10,7 +10,6 @@ use tollgate_policy::ParameterEnum;
 use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
-use super::campus::{CampusArgs, ReplayWorld};
 use super::clusters::ClustersArgs;
 use super::groups::ReplayGrouping;
 use crate::args::{OutputFormat, parse_count, parse_integer};
@@ -169,15 +168,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, short)]
     pub(super) quiet: bool,
 
-    /// Simulated world
-    #[arg(long, value_enum, default_value_t = ReplayWorld::Cluster, value_name = "WORLD")]
-    pub(super) world: ReplayWorld,
-
     #[command(flatten)]
     pub(super) clusters: ClustersArgs,
-
-    #[command(flatten)]
-    pub(super) campus: CampusArgs,
 
     #[command(flatten)]
     pub(super) part: RecordFilterArgs,

@@ -22,14 +22,14 @@ use super::args::{NodeCountArg, ReplayArgs};
 use super::error::ReplayError;
 use super::input::{MachineSizeSource, ReplayInput};
 use super::keys::{PolicyKeys, WorkloadKeys};
-use super::plan::{ReplayPlan, n_processors};
+use super::plan::ReplayPlan;
 use super::run::PolicyAnswer;
 use super::table;
 use crate::args::OutputFormat;
 use crate::client::submit::parse_preference;
 use crate::csv_output;
 use crate::exit::CliFailure;
-use crate::parallel::run_in_order;
+use crate::parallel::{n_processors, run_in_order};
 use settings::ReplayCluster;
 
 /// Options that have no meaning with several clusters: their files say the same, or the output has no
@@ -61,16 +61,27 @@ pub(super) struct ClustersArgs {
         long = "clusters", visible_alias = "sites", value_name = "FILE,..", value_delimiter = ',',
         conflicts_with_all = NOT_WITH_CLUSTERS,
     )]
-    pub(super) files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
 
     /// Rules by which the best quote is chosen [default: all three]
     ///
     /// `earliest`, `cheapest` or `surest`, as `tollgate submit --to` has them.
     #[arg(
         long, value_name = "RULE,..", value_delimiter = ',', value_parser = parse_preference,
-        requires = "files",
     )]
     prefer: Vec<QuotePreference>,
+}
+
+impl ClustersArgs {
+    /// Returns whether jobs go to one of several clusters.
+    pub(super) const fn is_given(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// Returns whether rules are named by which the best quote is chosen.
+    pub(super) const fn has_preference(&self) -> bool {
+        !self.prefer.is_empty()
+    }
 }
 
 /// The results of a way to spread the jobs.
@@ -176,6 +187,7 @@ fn plan(
     let nodes = NonZeroU32::new(nodes).unwrap_or(NonZeroU32::MIN);
     plan.nodes = vec![NodeCountArg::Total(nodes)];
     plan.speeds = all_speeds(clusters);
+    plan.check_flags(args)?;
     Ok(plan)
 }
 

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use tollgate_model::{Market, SpeedCountError};
 use tollgate_policy::PolicyError;
 use tollgate_report::png::PngError;
-use tollgate_sim::{ReplayFailure, campus};
+use tollgate_sim::ReplayFailure;
 use tollgate_trace::record_filter::DatelessRecord;
-use tollgate_workload::{DeadlineModel, WorkloadConfigError};
+use tollgate_workload::WorkloadConfigError;
 
 use crate::exit::{CliError, ExitKind};
 
@@ -23,24 +23,13 @@ pub(crate) enum ReplayError {
     /// A setting of the workload outside its range.
     #[error("--{0}")]
     Settings(#[from] WorkloadConfigError),
-    /// A bias of deadlines that do not follow from run times.
-    #[error("--deadline-bias means nothing with --deadlines {model}")]
-    UnusedBias { model: DeadlineModel },
-    /// Records to learn from, for a run in which nothing depends on what was learned.
-    #[error("{flag}: no estimate and no policy of this run depends on earlier jobs")]
-    NothingLearns { flag: &'static str },
-    /// A setting of the synthetic campus outside its range.
-    #[error("--{0}")]
-    Campus(#[from] campus::CampusConfigError),
-    /// A flag that belongs to another world.
-    #[error("{flag} means nothing in the world `{world}`")]
-    WrongWorld {
+    /// A flag that would change nothing in this run.
+    #[error("{flag} changes nothing: {reason}")]
+    NoEffect {
         flag: &'static str,
-        world: &'static str,
+        reason: &'static str,
+        hint: &'static str,
     },
-    /// A trace of tasks without log-ins, or log-ins without a trace of tasks.
-    #[error("a campus of records needs both: expected {missing}")]
-    MissingInput { missing: &'static str },
     /// The workload can be read, but no job of it ever ran.
     #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
     NothingRan { file: String, jobs: usize },
@@ -91,11 +80,7 @@ impl CliError for ReplayError {
             Self::Policy(_)
             | Self::WrongMarket { .. }
             | Self::Settings(_)
-            | Self::UnusedBias { .. }
-            | Self::NothingLearns { .. }
-            | Self::Campus(_)
-            | Self::WrongWorld { .. }
-            | Self::MissingInput { .. }
+            | Self::NoEffect { .. }
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::Speeds(_)
@@ -115,15 +100,8 @@ impl CliError for ReplayError {
         let hint = match self {
             Self::Policy(_) => "`tollgate policies` lists the policies and their parameters",
             Self::WrongMarket { .. } => "add `--market bid` or `--market commodity`",
-            Self::WrongWorld { .. } => "`--world` is cluster or campus",
-            Self::UnusedBias { .. } => {
-                "the bias compares true run times, which only `--deadlines paper` looks at"
-            }
-            Self::NothingLearns { .. } => {
-                "add `--estimates forecast:0.9`, or a policy that plans (`--policy plan`)"
-            }
-            Self::Settings(_) | Self::Campus(_) => return None,
-            Self::MissingInput { .. } => "without either, `--world campus` is a synthetic campus",
+            Self::NoEffect { hint, .. } => hint,
+            Self::Settings(_) => return None,
             Self::ClusterFile { .. } => {
                 "a file says `nodes` and `policy`, and may say `name`, `speeds` and `market`"
             }

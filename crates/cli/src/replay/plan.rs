@@ -2,21 +2,22 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use tollgate_model::{Market, Span, SpeedList};
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling};
 use tollgate_trace::record_filter::RecordFilter;
-use tollgate_workload::{DeadlineModel, SlaFactor, WorkloadConfig};
+use tollgate_workload::WorkloadConfig;
 
 use super::args::{NodeCountArg, ReplayArgs};
+use super::effects::{RunContents, learns};
 use super::error::ReplayError;
 use super::groups::ReplayGrouping;
 use super::learning::LearnedRecords;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, ParquetUnsupported};
 use crate::messages::Verbosity;
+use crate::parallel::n_processors;
 
 /// The checked request. Everything is known to be possible before any file is opened.
 pub(super) struct ReplayPlan {
@@ -61,10 +62,6 @@ impl ReplayPlan {
     pub(super) fn new(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<Self, CliFailure> {
         let jobs = args.sla.settings(args.seed);
         jobs.validate().map_err(ReplayError::from)?;
-        let model = jobs.deadlines;
-        if model != DeadlineModel::Paper && jobs.deadline.bias != SlaFactor::default().bias {
-            return Err(ReplayError::UnusedBias { model }.into());
-        }
         if args.jobs_out.as_deref() == Some(Path::new("-")) {
             return Err(ReplayError::JobsOutToStdout.into());
         }
@@ -82,14 +79,6 @@ impl ReplayPlan {
             files: args.learn.clone(),
             earlier: args.learn_before,
         };
-        if !learn.is_empty() && !learns(args.estimates, &choices) {
-            let flag = if args.learn_before {
-                "--learn-before"
-            } else {
-                "--learn"
-            };
-            return Err(ReplayError::NothingLearns { flag }.into());
-        }
         let sizes = args.nodes.len();
         if sizes > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
             return Err(ReplayError::ScheduleOfSeveralSizes { sizes }.into());
@@ -124,6 +113,18 @@ impl ReplayPlan {
             format: args.format,
             verbosity: Verbosity::from_quiet(args.quiet),
         })
+    }
+
+    /// Checks that each of the flags has an effect.
+    ///
+    /// # Errors
+    /// A flag that would change nothing.
+    pub(super) fn check_flags(&self, args: &ReplayArgs) -> Result<(), ReplayError> {
+        let contents = RunContents {
+            market: self.market,
+            policies: &self.choices,
+        };
+        contents.check_flags(args, &self.jobs)
     }
 
     /// Returns the number of policies that run in parallel: the requested number, or the number of
@@ -161,11 +162,6 @@ impl ReplayPlan {
     }
 }
 
-fn learns(estimates: EstimateOrigin, choices: &[PolicySpec]) -> bool {
-    let believes = choices.iter().any(|choice| choice.belief().is_some());
-    estimates.uses_forecast() || believes && estimates != EstimateOrigin::True
-}
-
 fn choices(
     registry: &PolicyRegistry,
     lists: &[String],
@@ -193,9 +189,4 @@ fn record(args: &ReplayArgs) -> RecordLevel {
         (Some(_), _, false) | (_, Some(_), false) => RecordLevel::Placements,
         (None, None, false) => RecordLevel::Outcomes,
     }
-}
-
-/// Returns the number of processors.
-pub(super) fn n_processors() -> NonZeroUsize {
-    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::thread;
 
 use clap::ValueEnum;
 use tollgate_batch::EngineKind;
@@ -11,6 +10,7 @@ use tollgate_study::ExperimentOverrides;
 use super::report::WeightArgs;
 use crate::args::{OutputFormat, parse_count};
 use crate::client::parse_span;
+use crate::parallel::n_processors;
 
 /// Run an experiment: results, claims and report in a directory
 #[derive(Debug, clap::Args)]
@@ -37,12 +37,12 @@ pub(super) struct StudyRunArgs {
     #[arg(long, value_enum, default_value = "local", value_name = "ENGINE")]
     pub(super) on: StudyEngine,
 
-    /// Number of chunks, each an element of a job array
+    /// Number of chunks, each an element of a job array [default: 16]
     #[arg(
-        long, value_name = "N", default_value = "16",
+        long, value_name = "N",
         value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
-    pub(super) chunks: NonZeroUsize,
+    chunks: Option<NonZeroUsize>,
 
     /// Time limit of a chunk, as in 4h [default: the queue's]
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
@@ -143,8 +143,24 @@ impl StudyEngine {
 
 impl StudyRunArgs {
     pub(super) fn threads(&self) -> NonZeroUsize {
-        let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        self.threads.unwrap_or_else(processors)
+        self.threads.unwrap_or_else(n_processors)
+    }
+
+    pub(super) fn chunks(&self) -> NonZeroUsize {
+        const USUAL: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+        self.chunks.unwrap_or(USUAL)
+    }
+
+    /// Returns a flag that only a run on a batch system looks at, if one is given.
+    pub(super) fn flag_of_batch_systems(&self) -> Option<&'static str> {
+        let given = [
+            ("--dry-run", self.dry_run),
+            ("--chunks", self.chunks.is_some()),
+            ("--time", self.time.is_some()),
+            ("ARGUMENTS", !self.engine_arguments.is_empty()),
+        ];
+        let (flag, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
+        Some(flag)
     }
 }
 

@@ -102,7 +102,7 @@ impl StudyChunks {
             of: families
                 .max()
                 .and_then(NonZeroUsize::new)
-                .map_or(NonZeroUsize::MIN, |families| families.min(args.chunks)),
+                .map_or(NonZeroUsize::MIN, |families| families.min(args.chunks())),
             program,
             folder,
             name: study.experiment().name.clone(),

@@ -46,10 +46,12 @@ impl CliError for StudyError {
     }
 }
 
-/// A script was asked for without a batch system.
+/// A flag about submission to a batch system, for a run on this host.
 #[derive(Debug, thiserror::Error)]
-#[error("--dry-run: nothing is submitted on this host: expected --on slurm, sge or htcondor")]
-pub(crate) struct NoBatchSystem;
+#[error("{flag}: nothing is submitted on this host: expected --on slurm, sge or htcondor")]
+pub(crate) struct NoBatchSystem {
+    pub(crate) flag: &'static str,
+}
 
 impl CliError for NoBatchSystem {
     fn exit(&self) -> ExitKind {

@@ -23,9 +23,10 @@ pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), 
     let study = Study::open(&args.experiment.study, &changes, registry)?;
     let path = output_dir(args.out.as_deref(), &study);
     let engine = args.on.batch_system();
-    if args.dry_run {
-        let engine = engine.ok_or(NoBatchSystem)?;
-        return batch::show(args, &study, &path, engine);
+    match (engine, args.flag_of_batch_systems()) {
+        (None, Some(flag)) => return Err(NoBatchSystem { flag }.into()),
+        (Some(engine), _) if args.dry_run => return batch::show(args, &study, &path, engine),
+        (None | Some(_), _) => {}
     }
     let folder = create(&path)?;
     describe(&study, voice);

@@ -245,8 +245,6 @@ fn speeds_that_are_not_those_of_the_machine() {
         let words = ["replay", "--last", "5", "-q", "--speeds", speeds];
         insta::assert_snapshot!(name, tollgate(&words));
     }
-    let campus = ["replay", "--world", "campus", "--speeds", "2"];
-    insta::assert_snapshot!("speeds_of_a_campus", tollgate(&campus));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `tollgate replay --world campus`.
+//! `tollgate campus`.
 
 use crate::program::{file, tollgate};
 
@@ -18,7 +18,7 @@ fn campus_replay_of_given_records() {
     let history = file("campus-history", HISTORY.as_bytes());
     let logins = file("campus-logins.csv", LOGINS.as_bytes());
     let words = |more: &[&'static str]| {
-        let mut words = vec!["replay", history, "--world", "campus", "--logins", logins];
+        let mut words = vec!["campus", history, "--logins", logins];
         words.extend(more);
         tollgate(&words)
     };
@@ -33,8 +33,6 @@ fn campus_replay_of_given_records() {
 #[test]
 fn campus_without_records_is_synthetic() {
     let ran = tollgate(&[
-        "replay",
-        "--world",
         "campus",
         "--scale",
         "0.01",
@@ -49,21 +47,29 @@ fn campus_without_records_is_synthetic() {
 }
 
 #[test]
+fn replay_in_the_world_campus_has_the_answer_of_campus() {
+    let flags = ["--scale", "0.01", "--retry", "n1:2", "--seed", "7"];
+    let run = |words: &[&'static str]| tollgate(&[words, &flags].concat());
+    let campus = run(&["campus"]);
+    assert_eq!(campus.code, Some(0), "{campus}");
+    assert_eq!(run(&["replay", "--world", "campus"]), campus);
+    assert_eq!(run(&["replay", "--world=campus"]), campus);
+}
+
+#[test]
 fn invalid_campus_options_are_rejected() {
     for (name, words) in [
-        ("of-the-other-world", &["--retry", "n2:3"][..]),
-        ("of-this-world", &["--world", "campus", "--policy", "easy"]),
-        ("no-policy", &["--world", "campus", "--retry", "n2:many"]),
-        ("no-choice", &["--world", "campus", "--select", "c9"]),
         (
-            "one-record",
-            &["--world", "campus", "--logins", "logins.csv"],
+            "cluster-option-of-campus",
+            &["campus", "--policy", "easy"][..],
         ),
-        ("too-large", &["--world", "campus", "--scale", "-1"]),
+        ("campus-option-of-replay", &["replay", "--retry", "n2:3"]),
+        ("no-policy", &["campus", "--retry", "n2:many"]),
+        ("no-choice", &["campus", "--select", "c9"]),
+        ("one-record", &["campus", "--logins", "logins.csv"]),
+        ("too-large", &["campus", "--scale", "-1"]),
     ] {
-        let mut all = vec!["replay"];
-        all.extend(words);
-        insta::assert_snapshot!(name, tollgate(&all));
+        insta::assert_snapshot!(name, tollgate(words));
     }
 }
 

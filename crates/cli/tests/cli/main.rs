@@ -8,6 +8,7 @@
 //! | [`replay_clusters`] | `tollgate replay --clusters` |
 //! | [`forecast`] | `tollgate forecast` |
 //! | [`exec_policy`] | policies that are other programs |
+//! | [`flags`] | every flag changes the answer or is refused |
 //! | [`gantt`] | the picture of a schedule |
 //! | [`records`] | traces of every format, from a file, a directory or standard input |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
@@ -16,7 +17,7 @@
 //! | [`study_report`] | `tollgate study report` |
 //! | [`trace`] | `tollgate trace` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
-//! | [`campus`] | `tollgate replay --world campus` |
+//! | [`campus`] | `tollgate campus` |
 //! | [`checked`] | every schedule passes its verification |
 //! | [`pipes`] | readers that stop reading |
 //! | [`documents`] | the documents show the output of the program |
@@ -36,6 +37,7 @@ mod crashes;
 mod documents;
 mod exec_policy;
 mod execution_nodes;
+mod flags;
 mod forecast;
 mod gantt;
 mod help;
