@@ -17,6 +17,7 @@
 //! | [`market`] | [`Market`]: the rules of payment |
 //! | [`outcome`] | [`Outcome`]: the result of a job |
 //! | [`resources`] | [`ResourceCounts`], [`PlacementNeeds`], [`HostTerms`]: devices and licences |
+//! | [`report_bounds`] | [`ReportBounds`]: the range in which the values of a report can be true |
 //! | [`power`] | [`Watts`], [`Energy`], [`Power`]: the power draw of a computer |
 //! | [`warning`] | [`LimitWarning`], [`WarningSignal`]: a signal before the time limit |
 //!
@@ -36,6 +37,7 @@ pub mod money;
 pub mod node;
 pub mod outcome;
 pub mod power;
+pub mod report_bounds;
 pub mod resources;
 pub mod speed;
 pub mod time;
@@ -57,6 +59,7 @@ pub use money::{Credits, CreditsPerSecond};
 pub use node::{NodeId, NodeRange};
 pub use outcome::Outcome;
 pub use power::{Energy, Power, Watts};
+pub use report_bounds::{BoundedReport, ReportBounds};
 pub use resources::{
     HostNameIndex, HostTerms, MAX_DEVICES, MAX_RESOURCES, PlacementNeeds, ResourceCounts,
     ResourceIndex,

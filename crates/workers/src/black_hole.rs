@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};
+use tollgate_model::report_bounds::plain_text;
 use tollgate_model::{AttemptEvent, AttemptReport, AttemptStatus};
 use tollgate_service::ServiceCommand;
 
 use crate::pool::WorkerPool;
 use crate::protocol::ServerMessage;
-use crate::report_bounds::plain_text;
 
 /// Number of jobs in a row that could not be started on a worker, after which it is retired. One job
 /// may be at fault itself, all of its tasks alike.

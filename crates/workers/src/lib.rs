@@ -8,7 +8,6 @@
 //! | [`pool`] | [`WorkerPool`]: this host's engine and all workers, as the controller sees them |
 //! | `outputs` | outputs of attempts on workers |
 //! | [`parts`] | parts of attempts on the other hosts of their job |
-//! | [`report_bounds`] | the range in which the values of a report can be true |
 //! | `placement` | placing attempts on workers, and starts that have to wait |
 //! | `session` | the service's answers to a worker |
 //! | `black_hole` | workers on which nothing can be started |
@@ -42,7 +41,6 @@ mod placement;
 pub mod pool;
 pub mod protocol;
 mod registry;
-pub mod report_bounds;
 mod session;
 
 pub use agent::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
@@ -55,4 +53,3 @@ pub use parts::{PartAttempt, PartCall, PartSink};
 pub use pool::{
     JobOwners, LaunchRequest, MonotonicClock, UserNameLookup, WorkerPool, WorkerPoolConfig,
 };
-pub use report_bounds::{BoundedReport, ReportBounds};

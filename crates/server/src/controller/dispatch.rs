@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use tollgate_engine::part::{HOST_VARIABLE, HOSTS_VARIABLE};
 use tollgate_engine::{Engine, EngineError, LaunchHost, LaunchLimits, LaunchScript, LaunchSpec};
-use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, NodeId, Span};
+use tollgate_model::{
+    AttemptId, AttemptReport, BoundedReport, Instant, KillReason, NodeId, ReportBounds, Span,
+};
 use tollgate_service::EngineAction;
 use tollgate_store::{JobProgram, StoreError};
 use tollgate_workers::pool::LaunchRequest;
-use tollgate_workers::{BoundedReport, ReportBounds};
 
 use super::state::Controller;
 use crate::output_name::{self, AttemptFacts};

@@ -4,7 +4,7 @@
 //! values up for years, so a value that cannot be true is replaced by the nearest one that can, and the
 //! service says so in its log. An attempt is not lost for that: its user did nothing wrong.
 
-use tollgate_model::{AttemptEvent, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Span};
+use crate::{AttemptEvent, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Span};
 
 /// Maximum length of the words of a status, in bytes: a message of the system with a long path fits.
 const MAX_TEXT_LEN: usize = 5_000;
@@ -67,8 +67,8 @@ impl ReportBounds {
         at.min(self.now).max(self.earliest.min(self.now))
     }
 
-    /// Returns the longest time for which the attempt can have run.
-    fn max_wall(&self) -> Span {
+    /// Returns the longest time for which the attempt can have run. Not negative.
+    pub fn max_wall(&self) -> Span {
         let known = self.now.since(self.earliest).max(Span::ZERO);
         known + Span::from_micros(known.as_micros() / 100) + SLACK
     }
@@ -125,7 +125,7 @@ fn bounded_status(status: AttemptStatus, replaced: &mut Vec<&'static str>) -> At
 
 /// Returns a text without control characters, which a terminal would obey, and cut to a length that
 /// fits into a row.
-pub(crate) fn plain_text(text: &str) -> String {
+pub fn plain_text(text: &str) -> String {
     let plain = text.chars().map(|letter| match letter.is_control() {
         true => ' ',
         false => letter,
@@ -140,8 +140,8 @@ pub(crate) fn plain_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::{AttemptId, AttemptStart};
     use proptest::prelude::*;
-    use tollgate_model::{AttemptId, AttemptStart};
 
     use super::*;
 
