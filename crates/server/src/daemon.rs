@@ -41,7 +41,8 @@ pub use listen::BoundAddress;
 use listen::{listen, listen_for_parts, serve_parts};
 use startup::{
     check_batch_system, controller_program, keep_outputs, keep_policy, open_accounts,
-    own_user_name, report_rebooted_as_lost, report_restored_as_lost, worker_pool_config,
+    own_user_name, report_rebooted_as_lost, report_restored_as_lost, warn_of_impossible_values,
+    worker_pool_config,
 };
 
 /// Maximum delay of reports that nothing waits for: some writes to a disk.
@@ -96,6 +97,9 @@ pub fn serve<E: Engine + 'static>(
     let keyring = Arc::new(keyring);
     let mut controller =
         Controller::new(store, engine, rules, Box::new(read_clocks)).map_err(StartError::from)?;
+    if !is_large {
+        warn_of_impossible_values(&reader, &controller).map_err(StartError::from)?;
+    }
     if doors.accepts_clock {
         controller.accept_host_clock()?;
     }

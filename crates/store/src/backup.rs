@@ -18,8 +18,9 @@ use tollgate_policy::PolicyRegistry;
 
 use crate::copy::OpenStore;
 use crate::data_dir::{self, DataDir, DataDirError};
+use crate::rehearsal::Rehearsal;
 use crate::rights::{with_author_rights, with_writer_rights};
-use crate::{CheckedRows, StoreError, VERSION};
+use crate::{CheckedRows, ImpossibleValue, Store, StoreError, VERSION};
 
 /// The file that marks a complete backup. It is written last.
 const MANIFEST: &str = "backup.json";
@@ -47,6 +48,15 @@ pub struct BackupManifest {
     pub store_version: u32,
     /// Creation time: ISO 8601, in UTC.
     pub made_at: String,
+}
+
+/// A store that a service could go on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedStore {
+    /// The number of rows.
+    pub rows: CheckedRows,
+    /// The values that cannot be true. A service goes on with them, and they distort its figures.
+    pub impossible: Vec<ImpossibleValue>,
 }
 
 /// A reason why a backup could not be created, restored or checked.
@@ -130,7 +140,7 @@ pub fn back_up(
     to: &Path,
     made_at: String,
     registry: &PolicyRegistry,
-) -> Result<CheckedRows, BackupError> {
+) -> Result<CheckedStore, BackupError> {
     let store = data_dir::store(data);
     if !has_bytes(&store) {
         return Err(BackupError::NoStore(data.to_owned()));
@@ -169,7 +179,7 @@ pub fn restore(
     from: &Path,
     to: &DataDir,
     registry: &PolicyRegistry,
-) -> Result<(BackupManifest, CheckedRows), BackupError> {
+) -> Result<(BackupManifest, CheckedStore), BackupError> {
     let manifest = read_manifest(from).ok_or_else(|| BackupError::NoBackup(from.to_owned()))?;
     let store = data_dir::store(from);
     let open = || with_writer_rights(from, || OpenStore::open_alone(&store));
@@ -221,7 +231,37 @@ fn read_manifest(from: &Path) -> Option<BackupManifest> {
 ///
 /// # Errors
 /// If a service uses the directory, the store is missing, or no service could go on with it.
-pub fn check(data: &Path, registry: &PolicyRegistry) -> Result<CheckedRows, BackupError> {
+pub fn check(data: &Path, registry: &PolicyRegistry) -> Result<CheckedStore, BackupError> {
+    let (_locked, opened) = open_locked(data)?;
+    check_store(data, opened, registry)
+}
+
+/// Replaces each value of the store that cannot be true by the nearest one that can, if no service uses the
+/// data directory and one could go on with the store. An older store gets the tables of this version. Returns
+/// the values that were replaced, and the store as it is now.
+///
+/// # Errors
+/// As [`check`], and if the store cannot be written; nothing is changed then.
+pub fn repair(
+    data: &Path,
+    registry: &PolicyRegistry,
+) -> Result<(Vec<ImpossibleValue>, CheckedStore), BackupError> {
+    let (locked, opened) = open_locked(data)?;
+    let (rows, rehearsal) = rehearse(data, opened, registry)?;
+    let Some(last) = rehearsal.last.filter(|_| !rehearsal.impossible.is_empty()) else {
+        let impossible = rehearsal.impossible;
+        return Ok((Vec::new(), CheckedStore { rows, impossible }));
+    };
+    let store = locked.store();
+    let repaired = with_writer_rights(data, || Store::open(&store)?.repair(last));
+    let values = repaired.map_err(failed(data, "cannot be read"))??;
+    let reopen = || OpenStore::open_alone(&store);
+    let opened = with_writer_rights(data, reopen).map_err(failed(data, "cannot be read"))??;
+    Ok((values, check_store(data, opened, registry)?))
+}
+
+/// Locks a data directory and opens its store.
+fn open_locked(data: &Path) -> Result<(DataDir, OpenStore), BackupError> {
     // A lock would create the directory.
     if !has_bytes(&data_dir::store(data)) {
         return Err(BackupError::NoStore(data.to_owned()));
@@ -229,19 +269,28 @@ pub fn check(data: &Path, registry: &PolicyRegistry) -> Result<CheckedRows, Back
     let opened = with_writer_rights(data, || {
         let locked = DataDir::lock(data)?;
         let opened = OpenStore::open_alone(&locked.store())?;
-        Ok::<_, BackupError>((locked, opened))
+        Ok((locked, opened))
     });
-    let (_locked, opened) = opened.map_err(failed(data, "cannot be read"))??;
-    check_store(data, opened, registry)
+    opened.map_err(failed(data, "cannot be read"))?
 }
 
-/// Verifies that a service could go on with the store of `dir`, with the rights of the account whose data
-/// it is.
+/// Verifies that a service could go on with the store of `dir`.
 fn check_store(
     dir: &Path,
     opened: OpenStore,
     registry: &PolicyRegistry,
-) -> Result<CheckedRows, BackupError> {
+) -> Result<CheckedStore, BackupError> {
+    let (rows, rehearsal) = rehearse(dir, opened, registry)?;
+    let impossible = rehearsal.impossible;
+    Ok(CheckedStore { rows, impossible })
+}
+
+/// Recovers the store of `dir` as a service would, with the rights of the account whose data it is.
+fn rehearse(
+    dir: &Path,
+    opened: OpenStore,
+    registry: &PolicyRegistry,
+) -> Result<(CheckedRows, Rehearsal), BackupError> {
     let checked = with_author_rights(dir, move || opened.check_servable(registry));
     Ok(checked.map_err(failed(dir, "cannot be read"))??)
 }

@@ -9,7 +9,8 @@ use rusqlite::{Connection, OpenFlags};
 use tollgate_host::guarded;
 use tollgate_policy::PolicyRegistry;
 
-use crate::{CheckedRows, StoreError, integrity, rehearsal, schema, sqlite};
+use crate::rehearsal::{self, Rehearsal};
+use crate::{CheckedRows, StoreError, integrity, schema, sqlite};
 
 /// What SQLite adds to the name of a store for its other files.
 const OTHER_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -90,10 +91,10 @@ impl OpenStore {
     pub(crate) fn check_servable(
         &self,
         registry: &PolicyRegistry,
-    ) -> Result<CheckedRows, StoreError> {
+    ) -> Result<(CheckedRows, Rehearsal), StoreError> {
         let rows = self.check()?;
-        rehearsal::rehearse(&self.connection, &self.path, registry)?;
-        Ok(rows)
+        let rehearsal = rehearsal::rehearse(&self.connection, &self.path, registry)?;
+        Ok((rows, rehearsal))
     }
 
     /// Verifies everything in the store.

@@ -10,7 +10,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 
-use crate::{StoreError, sqlite};
+use crate::{StoreError, sqlite, sums};
 
 /// The tables with a checksum, and their columns in the first version with checksums.
 const SUMMED_TABLES: &[(&str, &str)] = &[
@@ -159,12 +159,13 @@ pub struct CheckedRows {
     pub ledger_entries: u64,
 }
 
-/// Registers the function that the triggers of the store call. A connection without this function
-/// can read the store but not write to it.
+/// Registers the function that the triggers of the store call, and the sums of its queries. A connection
+/// without the function can read the rows of the store but not write to it.
 ///
 /// # Errors
-/// If SQLite rejects the function.
+/// If SQLite rejects a function.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+    sums::register(connection)?;
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
         | FunctionFlags::SQLITE_INNOCUOUS;
@@ -361,29 +362,36 @@ fn compare_sum(
 
 const ACCOUNTS_DIFFER: &str = "SELECT EXISTS (
     SELECT user, at / 86400000000 AS day,
-        sum(CASE kind WHEN 'charge' THEN amount ELSE 0 END),
-        sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
+        saturating_sum(CASE kind WHEN 'charge' THEN amount ELSE 0 END),
+        saturating_sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
     FROM ledger GROUP BY user, day
     EXCEPT SELECT user, day, charges, penalties FROM account)
 OR (SELECT count(*) FROM account) <> (SELECT count(*) FROM
     (SELECT 1 FROM ledger GROUP BY user, at / 86400000000))";
 
+/// A sum of charges and penalties that left the range of the column on the way depends on their order.
 const TOTALS_DIFFER: &str = "SELECT EXISTS (
-    SELECT user, sum(amount) FROM (
+    SELECT user, saturating_sum(amount) FROM (
         SELECT user, amount FROM ledger UNION ALL SELECT user, 0 FROM total)
     GROUP BY user
+    HAVING saturating_sum(max(amount, 0)) < 9223372036854775807
+        AND saturating_sum(min(amount, 0)) > -9223372036854775807
     EXCEPT SELECT user, utility FROM total)";
 
 const USAGE_DIFFERS: &str = "SELECT EXISTS (
-    SELECT user, day, sum(charges), sum(penalties) FROM (
+    SELECT user, day, saturating_sum(charges), saturating_sum(penalties) FROM (
         SELECT user, day, charges, penalties FROM usage
-        UNION ALL SELECT user, day, -charges, -penalties FROM account)
-    GROUP BY user, day HAVING sum(charges) <> 0 OR sum(penalties) <> 0)";
+        UNION ALL SELECT user, day, 0, 0 FROM account)
+    GROUP BY user, day
+    EXCEPT SELECT user, day, saturating_sum(charges), saturating_sum(penalties) FROM (
+        SELECT user, day, charges, penalties FROM account
+        UNION ALL SELECT user, day, 0, 0 FROM usage)
+    GROUP BY user, day)";
 
 /// Before version [`FIRST_VERSION_WITH_PROMISES`] a single job entered the totals once it was
 /// finished, and tasks of an array entered them at once.
 const OLD_TOTALS_DIFFER: &str = "SELECT EXISTS (
-    SELECT user, sum(amount) FROM (
+    SELECT user, saturating_sum(amount) FROM (
         SELECT ledger.user AS user, amount FROM ledger JOIN job ON id = ledger.job
         WHERE state IN ('finished', 'lost', 'rejected')
             OR EXISTS (SELECT 1 FROM array WHERE array.job = id)

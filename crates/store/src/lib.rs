@@ -10,9 +10,11 @@
 //! | `usage` | [`UsageRow`]: usage by user, account and day; jobs and bookings page by page |
 //! | `answers` | answers to requests that their clients may send again |
 //! | `prune` | removal of jobs that are over |
+//! | `impossible`, `repair` | values that cannot be true, and the nearest ones that can |
 //! | `replay`, `recover` | the state after a crash, from snapshot and commands; new rules for it |
 //! | `rehearsal` | the recovery of a store that stays as it is, for checks |
 //! | `schema` | the tables, and their migrations |
+//! | `sums` | sums in SQL that stay in range |
 //! | [`integrity`] | checksums of rows, and the check of a whole store |
 //! | `copy`, [`backup`] | consistent copies of a store, and backups of a data directory |
 //! | `rights` | the rights with which root reads a data directory |
@@ -45,15 +47,18 @@ pub mod backup;
 mod copy;
 pub mod data_dir;
 mod disk_reserve;
+mod impossible;
 pub mod integrity;
 mod objectives;
 mod prune;
 mod read;
 mod recover;
 mod rehearsal;
+mod repair;
 mod replay;
 mod rights;
 mod schema;
+mod sums;
 mod tasks;
 mod usage;
 mod write;
@@ -69,6 +74,7 @@ use tollgate_service::TakeoverObstacle;
 pub use answers::{KeyedAnswer, StoredAnswer};
 pub use copy::check;
 pub use data_dir::{DataDir, DataDirError};
+pub use impossible::ImpossibleValue;
 pub use integrity::CheckedRows;
 pub use objectives::{EstimateCoverage, ObjectiveSums, PromiseBin};
 pub use prune::RemovalProgress;
@@ -362,6 +368,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)
             .map_err(sqlite(&self.path, "cannot be opened"))?;
+        sums::register(&connection).map_err(sqlite(&self.path, "cannot be prepared"))?;
         Ok(StoreReader::new(connection, self.path.clone()))
     }
 }

@@ -103,10 +103,11 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn objective_sums(&self, user: Option<u32>) -> Result<ObjectiveSums, StoreError> {
-        let sql = "SELECT coalesce(sum(submitted), 0), coalesce(sum(accepted), 0),
-                 coalesce(sum(kept), 0), coalesce(sum(broken), 0), coalesce(sum(void), 0),
-                 coalesce(sum(wait), 0), coalesce(sum(budgets), 0), coalesce(sum(utility), 0),
-                 coalesce(sum(unpromised), 0)
+        let sql = "SELECT coalesce(saturating_sum(submitted), 0),
+                 coalesce(saturating_sum(accepted), 0), coalesce(saturating_sum(kept), 0),
+                 coalesce(saturating_sum(broken), 0), coalesce(saturating_sum(void), 0),
+                 coalesce(saturating_sum(wait), 0), coalesce(saturating_sum(budgets), 0),
+                 coalesce(saturating_sum(utility), 0), coalesce(saturating_sum(unpromised), 0)
              FROM total WHERE ?1 IS NULL OR user = ?1";
         let rows = self.rows(sql, [user], |row| {
             Ok(ObjectiveSums {
@@ -130,7 +131,8 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn calibration(&self, user: Option<u32>) -> Result<Vec<PromiseBin>, StoreError> {
-        let sql = "SELECT tenth, sum(promises), sum(expected), sum(kept), sum(void)
+        let sql = "SELECT tenth, saturating_sum(promises), sum(expected), saturating_sum(kept),
+                 saturating_sum(void)
              FROM promise WHERE ?1 IS NULL OR user = ?1 GROUP BY tenth ORDER BY tenth";
         self.rows(sql, [user], |row| {
             Ok(PromiseBin {

@@ -150,7 +150,7 @@ pub(crate) const COLUMNS: &str =
     CASE WHEN array.job IS NULL
         THEN (SELECT wall FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1) END,
     CASE WHEN array.job IS NULL
-        THEN (SELECT sum(cpu) FROM attempt WHERE job = id) ELSE array.cpu END,
+        THEN (SELECT saturating_sum(cpu) FROM attempt WHERE job = id) ELSE array.cpu END,
     CASE WHEN array.job IS NULL
         THEN (SELECT max(peak_memory) FROM attempt WHERE job = id) ELSE array.peak_memory END,
     forecast, timed_out, out_of_memory, output_limit";
@@ -221,7 +221,7 @@ impl StoreReader {
                 finish: instant(row, 3)?,
                 status: row.get(4)?,
                 cpu: span(row, 5)?,
-                peak_memory: row.get::<_, Option<i64>>(6)?.map(|bytes| bytes as u64),
+                peak_memory: bytes(row, 6)?,
                 work: span(row, 7)?,
                 host: row.get(8)?,
             })
@@ -312,6 +312,12 @@ pub(crate) fn span(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Span
     Ok(row.get::<_, Option<i64>>(column)?.map(Span::from_micros))
 }
 
+/// Returns a number of bytes; None if the row has none, or one that cannot be true.
+pub(crate) fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    let stored: Option<i64> = row.get(column)?;
+    Ok(stored.and_then(|bytes| u64::try_from(bytes).ok()))
+}
+
 fn credits(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Credits>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(Credits::from_micros))
 }
@@ -352,7 +358,7 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         host: row.get(38)?,
         run: span(row, 39)?,
         cpu: span(row, 40)?,
-        peak_memory: row.get(41)?,
+        peak_memory: bytes(row, 41)?,
         promise: row.get(32)?,
         account: row.get(33)?,
         queue: row.get(34)?,

@@ -4,13 +4,23 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
+use tollgate_model::Instant;
 use tollgate_policy::PolicyRegistry;
 
+use crate::impossible::{ImpossibleValue, impossible_values};
 use crate::replay::Replay;
 use crate::{StoreError, VERSION, integrity, schema, sqlite};
 
 /// Number of pages that are copied at a time: all of them.
 const ALL_PAGES: i32 = -1;
+
+/// The findings of a recovery that succeeded.
+pub(crate) struct Rehearsal {
+    /// Time of the last step; None if no service has run with the store yet.
+    pub(crate) last: Option<Instant>,
+    /// The values that cannot be true at that time.
+    pub(crate) impossible: Vec<ImpossibleValue>,
+}
 
 /// Recovers the state like a service that starts with the store: migrates a private copy of an older store,
 /// restores the snapshot, and replays the batches under the rules in force.
@@ -21,7 +31,7 @@ pub(crate) fn rehearse(
     connection: &Connection,
     path: &Path,
     registry: &PolicyRegistry,
-) -> Result<(), StoreError> {
+) -> Result<Rehearsal, StoreError> {
     if schema::version(connection, path)? == Some(VERSION) {
         return recover(connection, path, registry);
     }
@@ -35,14 +45,22 @@ fn recover(
     connection: &Connection,
     path: &Path,
     registry: &PolicyRegistry,
-) -> Result<(), StoreError> {
-    match Replay::new(connection, path).run(registry)? {
-        Some(state) if !state.is_same_program => {
-            let rules = state.rules.clone();
-            state.take_over(&rules, path).map(drop)
-        }
-        Some(_) | None => Ok(()),
+) -> Result<Rehearsal, StoreError> {
+    let Some(state) = Replay::new(connection, path).run(registry)? else {
+        let impossible = Vec::new();
+        return Ok(Rehearsal {
+            last: None,
+            impossible,
+        });
+    };
+    let last = state.core.now();
+    if !state.is_same_program {
+        let rules = state.rules.clone();
+        state.take_over(&rules, path)?;
     }
+    let impossible = impossible_values(connection, last).map_err(sqlite(path, "cannot be read"))?;
+    let last = Some(last);
+    Ok(Rehearsal { last, impossible })
 }
 
 /// Returns a copy with the tables of this version. SQLite keeps the copy in memory, or in a file without a

@@ -5,7 +5,8 @@
 //! those of their version are damaged: the definitions of all tables are compared.
 
 mod ends;
-mod records;
+pub(crate) mod records;
+mod saturation;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -396,6 +397,10 @@ DROP TRIGGER job_is_rejected_later;
 DROP TRIGGER ledger_is_added_up;
 ALTER TABLE array ADD COLUMN unpromised INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE total ADD COLUMN unpromised INTEGER NOT NULL DEFAULT 0;
+";
+
+/// The triggers of version 9, which add up jobs, promises and the ledger.
+const TOTALS: &str = "
 CREATE TRIGGER promise_has_ended AFTER UPDATE OF promise ON job
 WHEN NEW.promise IS NOT NULL AND OLD.promise IS NULL
 BEGIN
@@ -495,7 +500,7 @@ CREATE INDEX answered_at ON answered (at);
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 9;
+pub const VERSION: u32 = FIRST + 10;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
@@ -508,11 +513,15 @@ fn steps() -> [String; N_VERSIONS] {
         SCRIPTS.to_owned(),
         integrity::step(),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_PROMISES, PROMISES),
-        with_renewed_sums(integrity::FIRST_VERSION_WITH_UNPROMISED, UNPROMISED),
+        with_renewed_sums(
+            integrity::FIRST_VERSION_WITH_UNPROMISED,
+            &[UNPROMISED, TOTALS].concat(),
+        ),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_USAGE, &records::step()),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_GRANTS, GRANTS),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_ENDS, ends::ENDS),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_ANSWERS, ANSWERS),
+        saturation::step(),
     ]
 }
 

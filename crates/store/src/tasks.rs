@@ -6,7 +6,7 @@ use rusqlite::params;
 use tollgate_model::{Instant, Span};
 use tollgate_service::{TaskCounts, TaskRanges};
 
-use crate::read::span;
+use crate::read::{bytes, span};
 use crate::{JobRow, StoreError, StoreReader};
 
 /// The state of an array's tasks.
@@ -101,7 +101,7 @@ impl StoreReader {
                 host: row.get(7)?,
                 run: span(row, 8)?,
                 cpu: span(row, 9)?,
-                peak_memory: row.get(10)?,
+                peak_memory: bytes(row, 10)?,
             };
             Ok((row.get::<_, u32>(0)?, tried))
         })?;

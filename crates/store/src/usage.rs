@@ -108,9 +108,10 @@ impl StoreReader {
             key(by.day, "day"),
         );
         let sql = format!(
-            "SELECT {user}, {account}, {day}, sum(jobs), sum(wait), sum(wall),
-                 sum(CAST(core_ms AS REAL)), sum(cpu), sum(kept), sum(broken), sum(void),
-                 sum(unpromised), sum(charges), sum(penalties)
+            "SELECT {user}, {account}, {day}, saturating_sum(jobs), saturating_sum(wait),
+                 saturating_sum(wall), sum(CAST(core_ms AS REAL)), saturating_sum(cpu),
+                 saturating_sum(kept), saturating_sum(broken), saturating_sum(void),
+                 saturating_sum(unpromised), saturating_sum(charges), saturating_sum(penalties)
              FROM usage WHERE (?1 IS NULL OR user = ?1) AND (?2 IS NULL OR day >= ?2)
                  AND (?3 IS NULL OR day < ?3)
              GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"

@@ -1,16 +1,17 @@
 //! `tollgate backup`, `restore` and `check`.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 use tollgate_policy::PolicyRegistry;
-use tollgate_store::CheckedRows;
-use tollgate_store::DataDir;
-use tollgate_store::backup;
+use tollgate_store::backup::{self, CheckedStore};
+use tollgate_store::{CheckedRows, DataDir, ImpossibleValue};
 
 use super::endpoint::DataDirArgs;
-use crate::exit::CliFailure;
+use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::messages::{Verbosity, pluralise};
 
 /// The options of `tollgate backup`.
 #[derive(Debug, clap::Args)]
@@ -35,32 +36,83 @@ pub(crate) struct RestoreArgs {
 /// The options of `tollgate check`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoreCheckArgs {
+    /// Replace values that cannot be true by the nearest possible ones
+    #[arg(long)]
+    repair: bool,
     #[command(flatten)]
     data_dir: DataDirArgs,
+}
+
+/// The store has values that cannot be true.
+#[derive(Debug, thiserror::Error)]
+#[error("the store has {} that cannot be true", pluralise(*.0, "value"))]
+struct ImpossibleValues(usize);
+
+impl CliError for ImpossibleValues {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(
+            "`tollgate check --repair` replaces each by the nearest possible one",
+        ))
+    }
 }
 
 /// `tollgate backup`.
 pub(crate) fn back_up(args: &BackupArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let now = Timestamp::now().to_string();
     let checked = backup::back_up(&args.data_dir.data_dir()?, &args.to, now, registry)?;
-    print_checked(&format!("backup in {}", args.to.display()), checked)
+    note_impossible(&checked);
+    print_checked(&format!("backup in {}", args.to.display()), checked.rows)
 }
 
 /// `tollgate restore`.
 pub(crate) fn restore(args: &RestoreArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let folder = DataDir::lock(&args.data_dir.data_dir()?)?;
     let (manifest, checked) = backup::restore(&args.from, &folder, registry)?;
+    note_impossible(&checked);
     let made_at = manifest.made_at;
     print_checked(
         &format!("restored what was backed up at {made_at}"),
-        checked,
+        checked.rows,
     )
 }
 
 /// `tollgate check`.
 pub(crate) fn check(args: &StoreCheckArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
-    let checked = backup::check(&args.data_dir.data_dir()?, registry)?;
-    print_checked("nothing is damaged", checked)
+    let data = args.data_dir.data_dir()?;
+    if args.repair {
+        let (values, checked) = backup::repair(&data, registry)?;
+        print_values("replaced", &values)?;
+        return print_checked("nothing is damaged", checked.rows);
+    }
+    let checked = backup::check(&data, registry)?;
+    if !checked.impossible.is_empty() {
+        print_values("impossible", &checked.impossible)?;
+        return Err(ImpossibleValues(checked.impossible.len()).into());
+    }
+    print_checked("nothing is damaged", checked.rows)
+}
+
+/// Prints a line for each of the values.
+fn print_values(word: &str, values: &[ImpossibleValue]) -> Result<(), CliFailure> {
+    let mut out = io::stdout().lock();
+    for value in values {
+        writeln!(out, "{word}: {value}")?;
+    }
+    Ok(())
+}
+
+/// Writes a note if a store has values that cannot be true.
+fn note_impossible(checked: &CheckedStore) {
+    if !checked.impossible.is_empty() {
+        let values = pluralise(checked.impossible.len(), "value");
+        Verbosity::Notes.note(format_args!(
+            "the store has {values} that cannot be true: `tollgate check` lists them"
+        ));
+    }
 }
 
 fn print_checked(done: &str, checked: CheckedRows) -> Result<(), CliFailure> {

@@ -40,6 +40,7 @@ mod detach;
 mod ends;
 mod frontends;
 mod generate;
+mod impossible;
 mod job_in_job;
 mod jobs;
 mod learn;

@@ -68,6 +68,21 @@ pub(super) fn keep_policy(
     Ok(kept)
 }
 
+/// Logs the number of stored values that cannot be true. They distort figures, and stop nothing.
+pub(super) fn warn_of_impossible_values<E: Engine>(
+    reader: &StoreReader,
+    controller: &Controller<E>,
+) -> Result<(), StoreError> {
+    let values = reader.impossible_values(controller.core().now())?.len();
+    if values > 0 {
+        tracing::warn!(
+            values,
+            "the store has values that cannot be true: stop the service and run `tollgate check --repair`"
+        );
+    }
+    Ok(())
+}
+
 /// Reports the attempts that ran when a backup was created as lost, if the store was restored from
 /// it: they may have ended since, and must not run twice.
 pub(super) fn report_restored_as_lost<E: Engine>(

@@ -20,6 +20,7 @@ mod events;
 mod faults;
 mod followers;
 mod grants;
+mod impossible;
 mod keys;
 mod labels;
 mod learning;

@@ -2,7 +2,7 @@
 //! which outlive the rows of the jobs.
 
 /// The columns of `usage` that are sums.
-const SUMS: [&str; 11] = [
+pub(super) const SUMS: [&str; 11] = [
     "jobs",
     "wait",
     "wall",
@@ -66,21 +66,27 @@ CREATE TABLE usage (
 
 /// Returns the migration, without the checksums of the tables that it changes.
 pub(super) fn step() -> String {
-    [
-        TABLES.to_owned(),
-        usage_of_stored_rows(),
-        triggers_of_attempts(),
-        triggers_of_jobs(),
-    ]
-    .concat()
+    [TABLES.to_owned(), usage_of_stored_rows(), triggers()].concat()
+}
+
+/// Returns the triggers that add up usage.
+pub(super) fn triggers() -> String {
+    triggers_of_attempts() + &triggers_of_jobs()
+}
+
+/// Returns the expressions for what a stored attempt adds to the usage: its wall-clock time, processors
+/// times that time in milliseconds, and processor time. They name columns of `attempt` and `job`.
+pub(crate) fn usage_of_attempt() -> [String; 3] {
+    let wall = WALL.replace("{row}", "attempt");
+    let core = CORE.replace("{wall}", &wall);
+    [wall, core, "coalesce(attempt.cpu, 0)".to_owned()]
 }
 
 /// Returns the statement that adds up the rows of an older store. The promises of an array's tasks
 /// count on the day of the array's end, because the end of each promise is not stored.
 fn usage_of_stored_rows() -> String {
     let zeros = |n: usize| vec!["0"; n].join(", ");
-    let wall = WALL.replace("{row}", "attempt");
-    let core = CORE.replace("{wall}", &wall);
+    let [wall, core, cpu] = usage_of_attempt();
     let promise = |key: &str| format!("promise = '{key}'");
     let promises = ["kept", "broken", "void", "unpromised"]
         .map(promise)
@@ -90,7 +96,7 @@ fn usage_of_stored_rows() -> String {
         "INSERT INTO usage SELECT user, account, day, {sums} FROM (
     SELECT 0 AS user, '' AS account, 0 AS day, {zero_sums} WHERE false
     UNION ALL SELECT user, coalesce(account, ''), attempt.finish {DAY}, 0, 0, {wall},
-        {core}, coalesce(cpu, 0), {six}
+        {core}, {cpu}, {six}
         FROM attempt JOIN job ON id = attempt.job WHERE attempt.finish IS NOT NULL
     UNION ALL SELECT user, coalesce(account, ''), coalesce(attempt.finish, ordered) {DAY}, 1,
         (SELECT min(first.ordered) FROM attempt AS first
