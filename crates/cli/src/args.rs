@@ -58,7 +58,7 @@ pub(crate) enum CliCommand {
     /// Show the service's policy, nodes, jobs and results so far.
     Status(Deferred<client::list::StatusArgs>),
     /// List unfinished jobs, latest first, or the tasks of an array.
-    Jobs(Deferred<client::list::JobsArgs>),
+    Jobs(Deferred<client::jobs::JobsArgs>),
     /// Explain why a job waits, and when it should start and end.
     ///
     /// `tollgate explain site NAME` explains why pilots are submitted at a site, or are not.

@@ -15,7 +15,8 @@
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`cluster`] | `tollgate cluster`, and jobs that go to one of several clusters |
 //! | [`batch`] | `tollgate submit --each-line` and `--from-json` |
-//! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
+//! | [`jobs`] | `tollgate jobs` |
+//! | [`list`] | `tollgate status`, `explain`, `ledger` |
 //! | [`outcome`] | what was promised for a job, against what happened |
 //! | [`usage`] | `tollgate usage` |
 //! | [`export`] | `tollgate export` |
@@ -65,6 +66,7 @@ pub(crate) mod generate;
 pub(crate) mod grant;
 mod job;
 mod job_notes;
+pub(crate) mod jobs;
 pub(crate) mod learn;
 pub(crate) mod list;
 mod log;

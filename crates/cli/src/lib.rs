@@ -17,6 +17,7 @@
 //! | `forecast` | `tollgate forecast` |
 //! | `parallel` | work in parallel, results in order |
 //! | `progress` | a bar for long runs on a terminal |
+//! | `text_table` | tables for people |
 //! | `messages` | messages on standard error |
 //!
 //! Data goes to standard output, and messages go to standard error.
@@ -38,6 +39,7 @@ mod progress;
 mod record_filter;
 mod replay;
 mod study;
+mod text_table;
 mod trace;
 
 use std::env;
@@ -131,7 +133,7 @@ pub fn main_with(registry: &PolicyRegistry) -> ExitCode {
         CliCommand::Submit(args) => client::submit::submit(&args),
         CliCommand::Quote(args) => client::submit::quote(&args),
         CliCommand::Status(args) => client::list::status(&args),
-        CliCommand::Jobs(args) => client::list::jobs(&args),
+        CliCommand::Jobs(args) => client::jobs::jobs(&args),
         CliCommand::Explain(args) => client::list::explain(&args),
         CliCommand::Wait(args) => client::wait::wait(&args),
         CliCommand::Grant(args) => client::grant::run(&args),

@@ -145,6 +145,7 @@ impl NoticeWatcher {
             user: None,
             state: None,
             unfinished: true,
+            failed: false,
             before: None,
             limit: MAX_JOBS,
         };

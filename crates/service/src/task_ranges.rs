@@ -93,21 +93,8 @@ impl TaskRanges {
     /// Adds the indices of `other`.
     pub fn add(&mut self, other: &Self) {
         if !other.is_empty() {
-            *self = Self::from_unordered(self.iter().chain(other.iter()).collect());
+            *self = self.iter().chain(other.iter()).collect();
         }
-    }
-
-    /// Builds the set from ranges in any order.
-    fn from_unordered(mut ranges: Vec<(u32, u32)>) -> Self {
-        ranges.sort_unstable();
-        let mut sorted: VecDeque<(u32, u32)> = VecDeque::new();
-        for (first, last) in ranges {
-            match sorted.back_mut() {
-                Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
-                Some(_) | None => sorted.push_back((first, last)),
-            }
-        }
-        Self(sorted)
     }
 
     /// Removes the indices of `other`.
@@ -146,6 +133,22 @@ impl TaskRanges {
         let mut common = self.clone();
         common.remove(&without);
         common
+    }
+}
+
+/// Collects ranges in any order.
+impl FromIterator<(u32, u32)> for TaskRanges {
+    fn from_iter<I: IntoIterator<Item = (u32, u32)>>(ranges: I) -> Self {
+        let mut ranges: Vec<(u32, u32)> = ranges.into_iter().collect();
+        ranges.sort_unstable();
+        let mut sorted: VecDeque<(u32, u32)> = VecDeque::new();
+        for (first, last) in ranges {
+            match sorted.back_mut() {
+                Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
+                Some(_) | None => sorted.push_back((first, last)),
+            }
+        }
+        Self(sorted)
     }
 }
 
@@ -200,7 +203,7 @@ impl FromStr for TaskRanges {
                 all.extend(numbers.map(|number| (number, number)));
             }
         }
-        Ok(Self::from_unordered(all))
+        Ok(Self::from_iter(all))
     }
 }
 

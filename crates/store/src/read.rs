@@ -129,6 +129,8 @@ pub struct JobFilter {
     pub state: Option<String>,
     /// Only unfinished jobs.
     pub unfinished: bool,
+    /// Only jobs that failed, and arrays with tasks that did.
+    pub failed: bool,
     /// Only jobs with a smaller number.
     pub before: Option<u64>,
     /// Maximum number of jobs, latest first.
@@ -192,9 +194,17 @@ impl StoreReader {
         } else {
             ""
         };
+        let failed = if selection.failed {
+            " AND CASE WHEN array.job IS NULL THEN
+                state IN ('timed_out', 'out_of_memory', 'output_limit', 'lost') OR state = 'finished'
+                AND (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1) <> 'exit 0'
+             ELSE worst > 0 OR lost + timed_out + out_of_memory + output_limit > 0 END"
+        } else {
+            ""
+        };
         let sql = format!(
             "SELECT {COLUMNS} FROM {TABLES} WHERE (?1 IS NULL OR user = ?1)
-             AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id < ?3){live}
+             AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id < ?3){live}{failed}
              ORDER BY id DESC LIMIT ?4"
         );
         let values = params![

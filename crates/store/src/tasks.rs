@@ -81,6 +81,18 @@ impl StoreReader {
         Ok(Some(tasks.collect()))
     }
 
+    /// Returns the tasks of an array that failed: with another exit code than 0, ended by a limit, or lost.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn failed_tasks(&self, job: u64) -> Result<TaskRanges, StoreError> {
+        let sql = "SELECT task FROM attempt WHERE job = ?1
+             AND (ending IN ('timed_out', 'out_of_memory', 'output_limit', 'lost')
+                 OR ending = 'finished' AND status <> 'exit 0') ORDER BY task";
+        let failed = self.rows(sql, [job], |row| row.get(0))?;
+        Ok(failed.into_iter().map(|task: u32| (task, task)).collect())
+    }
+
     fn attempt_summaries(
         &self,
         job: u64,

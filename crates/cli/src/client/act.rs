@@ -9,7 +9,7 @@ use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::parse::{self, JobNumbers};
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
+use crate::messages::{Verbosity, pluralise};
 
 /// Jobs that are asked for in one request.
 const PAGE: usize = 10_000;
@@ -47,16 +47,21 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
     };
     let chosen = args.chosen();
     if let [JobNumbers::One(id)] = chosen.as_slice() {
-        return Ok(post(&mut client, id)?);
+        post(&mut client, id)?;
+        Verbosity::Notes.note(format_args!("job {id} {}", participle(action)));
+        return Ok(());
     }
-    let (mut n_jobs, mut n_failed) = (0, 0);
+    let (mut n_jobs, mut n_failed, mut n_changed) = (0, 0, 0);
     for numbers in chosen {
         match numbers {
             JobNumbers::One(id) => {
                 n_jobs += 1;
-                if let Some(refusal) = refusal(post(&mut client, &id))? {
-                    Verbosity::Notes.note(format_args!("job {id}: {refusal}"));
-                    n_failed += 1;
+                match refusal(post(&mut client, &id))? {
+                    Some(refusal) => {
+                        Verbosity::Notes.note(format_args!("job {id}: {refusal}"));
+                        n_failed += 1;
+                    }
+                    None => n_changed += 1,
                 }
             }
             JobNumbers::Range(first, last) => {
@@ -68,14 +73,26 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
                     };
                     // Some may have ended, or be held already, since the list was made. So a repetition does
                     // no harm.
-                    client.post_with_key::<JobsActionResult>("/v1/actions", &request)?;
+                    let result: JobsActionResult = client.post_with_key("/v1/actions", &request)?;
+                    n_changed += result.changed.len();
                 }
             }
         }
     }
+    let changed = pluralise(n_changed, "job");
+    Verbosity::Notes.note(format_args!("{changed} {}", participle(action)));
     match n_failed {
         0 => Ok(()),
         _ => Err(ClientCommandError::SomeUnchanged { n_failed, n_jobs }.into()),
+    }
+}
+
+/// Returns what becomes of a job by an action.
+const fn participle(action: JobAction) -> &'static str {
+    match action {
+        JobAction::Cancel => "cancelled",
+        JobAction::Hold => "held",
+        JobAction::Release => "released",
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::io::{self, Write};
 
-use comfy_table::Table;
 use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,9 +12,10 @@ use tollgate_client::types::{
 
 use super::endpoint::ServiceAddressArgs;
 use super::format;
-use super::list::STYLE;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::text_table::{new_table, write_table};
+use comfy_table::Table;
 
 /// The service to ask, and the format of its answer.
 #[derive(Debug, clap::Args)]
@@ -65,10 +65,10 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
         ];
         cores.add_row(cells.into_iter().take(columns));
     }
-    write_lines(out, &cores)?;
+    write_table(out, &cores)?;
     if has_workers {
         writeln!(out)?;
-        write_lines(out, &worker_table(&nodes.workers))?;
+        write_table(out, &worker_table(&nodes.workers))?;
     }
     if !nodes.resources.is_empty() {
         writeln!(out)?;
@@ -81,7 +81,7 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
                 resource.taken.to_string(),
             ]);
         }
-        write_lines(out, &resources)?;
+        write_table(out, &resources)?;
     }
     writeln!(out)?;
     for words in &nodes.enforced {
@@ -168,7 +168,7 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
                     bin.void.to_string(),
                 ]);
             }
-            write_lines(&mut out, &table)?;
+            write_table(&mut out, &table)?;
         }
     }
     Ok(())
@@ -261,7 +261,7 @@ pub(super) fn render_shadow(
                 table.add_row([name.to_owned(), real, paper]);
             }
         }
-        write_lines(out, &table)?;
+        write_table(out, &table)?;
     }
     writeln!(
         out,
@@ -271,15 +271,7 @@ pub(super) fn render_shadow(
 }
 
 fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = new_table();
     table.set_header(header.iter().copied());
     table
-}
-
-fn write_lines(out: &mut impl Write, table: &Table) -> io::Result<()> {
-    for line in table.lines() {
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
 }

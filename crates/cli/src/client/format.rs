@@ -38,14 +38,6 @@ pub(super) fn format_short_time(at: &str, now: &Zoned) -> String {
     zoned.strftime(pattern).to_string()
 }
 
-/// Returns the text, or its beginning with two dots if the text has more than `max` characters.
-pub(super) fn shorten(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
-        return text.to_owned();
-    }
-    text.chars().take(max - 2).chain("..".chars()).collect()
-}
-
 /// Returns the present time in the user's zone.
 pub(super) fn now() -> Zoned {
     Timestamp::now().to_zoned(time_zone::local())
@@ -71,6 +63,12 @@ pub(super) fn format_span(secs: f64) -> String {
         .map(|(count, unit)| format!("{count}{unit}"))
         .collect();
     words.concat()
+}
+
+/// Formats bytes as `16.0 MiB`.
+pub(super) fn mebibytes(bytes: u64) -> String {
+    const MEBIBYTE: f64 = 1024.0 * 1024.0;
+    format!("{:.1} MiB", bytes as f64 / MEBIBYTE)
 }
 
 /// Formats a probability as [`Probability`] does: `0.01` to `0.99`.
@@ -132,12 +130,6 @@ mod tests {
         ] {
             assert_eq!(format_short_time(at, &now), text);
         }
-    }
-
-    #[test]
-    fn long_names_are_cut() {
-        assert_eq!(shorten("simulate", 8), "simulate");
-        assert_eq!(shorten("simulates", 8), "simula..");
     }
 
     #[test]

@@ -10,9 +10,6 @@ use tollgate_model::Instant;
 use super::format;
 use super::site::pilot_end;
 
-/// Bytes of a mebibyte.
-const MEBIBYTE: f64 = 1_048_576.0;
-
 /// Writes the promise, the forecast and the estimate of a job that has ended, each against what
 /// happened, and what the job used. Writes the host of a job that runs.
 pub(super) fn render(out: &mut impl Write, job: &JobDetails, now: &Zoned) -> io::Result<()> {
@@ -111,17 +108,13 @@ fn used(job: &JobDetails) -> Option<String> {
     let memory = job.peak_memory_bytes.map(|bytes| {
         let limit = job
             .memory_bytes
-            .map(|most| format!(" of {}", mebibytes(most)));
+            .map(|most| format!(" of {}", format::mebibytes(most)));
         format!(
             "at most {}{} of memory",
-            mebibytes(bytes),
+            format::mebibytes(bytes),
             limit.unwrap_or_default()
         )
     });
     let parts: Vec<String> = cpu.into_iter().chain(memory).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / MEBIBYTE)
 }

@@ -3,16 +3,15 @@
 use std::io::{self, Write};
 
 use clap::{Subcommand, ValueEnum};
-use comfy_table::Table;
 use tollgate_client::types::AccessRole;
 use tollgate_client::types::{NewToken, TokenInfo, TokenList, TokenRequest};
 
 use super::endpoint::ServiceAddressArgs;
-use super::list::STYLE;
 use super::{format, parse};
 use crate::args::{OutputFormat, parse_count};
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
+use crate::text_table::{new_table, write_table};
 
 /// The options of `tollgate token`.
 #[derive(Debug, clap::Args)]
@@ -135,8 +134,7 @@ fn list_tokens(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(),
                 at.as_ref()
                     .map_or_else(String::new, |at| format::format_local_time(at, &now))
             };
-            let mut table = Table::new();
-            table.load_style(STYLE);
+            let mut table = new_table();
             let has_uses = listed.tokens.iter().any(|token| uses(token).is_some());
             let header = ["id", "proof", "user", "kind", "made", "expires", "uses"];
             let columns = if has_uses { 7 } else { 6 };
@@ -153,9 +151,7 @@ fn list_tokens(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(),
                 ];
                 table.add_row(cells.into_iter().take(columns));
             }
-            for line in table.lines() {
-                writeln!(out, "{}", line.trim_end())?;
-            }
+            write_table(&mut out, &table)?;
         }
     }
     Ok(())

@@ -3,16 +3,15 @@
 use std::io;
 
 use clap::ValueEnum;
-use comfy_table::Table;
 use std::io::Write;
 use tollgate_client::records::{UsageEntry, UsageReport};
 
 use super::endpoint::ServiceAddressArgs;
 use super::format;
-use super::list::STYLE;
 use crate::args::OutputFormat;
 use crate::csv_output;
 use crate::exit::CliFailure;
+use crate::text_table::{new_table, write_table};
 
 /// The options of `tollgate usage`.
 #[derive(Debug, clap::Args)]
@@ -95,8 +94,7 @@ pub(crate) fn run(args: &UsageArgs) -> Result<(), CliFailure> {
 }
 
 fn render(out: &mut impl Write, by: &[UsageKey], usage: &[UsageEntry]) -> io::Result<()> {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = new_table();
     let keys = by.iter().map(|key| match key {
         UsageKey::User => "login",
         UsageKey::Account => "account",
@@ -135,8 +133,6 @@ fn render(out: &mut impl Write, by: &[UsageKey], usage: &[UsageEntry]) -> io::Re
         ];
         table.add_row(keys.chain(sums));
     }
-    for line in table.lines() {
-        writeln!(out, "{}", line.trim_end())?;
-    }
+    write_table(out, &table)?;
     Ok(())
 }

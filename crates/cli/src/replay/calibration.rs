@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use serde::Serialize;
 use tollgate_model::{Outcome, Probability};
 use tollgate_risk::{ProbabilityBin, PromiseVerdict};
 use tollgate_sim::{PromiseStatement, ReplayResult};
 use tollgate_workload::Workload;
 
-use super::table::STYLE;
+use crate::text_table::new_table;
 
 /// The calibration of the promises of a policy.
 pub(super) struct PromiseCalibration {
@@ -108,8 +108,7 @@ impl PromiseCalibration {
             "95 % interval",
             "void",
         ];
-        let mut table = Table::new();
-        table.load_style(STYLE);
+        let mut table = new_table();
         table.set_header(headings);
         for (of, bins) in self.parts() {
             for bin in bins {

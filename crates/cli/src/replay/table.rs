@@ -9,9 +9,7 @@ mod unit;
 
 use std::collections::BTreeSet;
 
-use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
-};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 use tollgate_model::Reason;
 use tollgate_risk::Objectives;
 use tollgate_workload::DeadlineCounts;
@@ -19,6 +17,7 @@ use tollgate_workload::DeadlineCounts;
 use self::unit::{MoneyUnit, TimeUnit};
 use super::run::{MeanDeviation, PolicyAnswer};
 use crate::messages::pluralise;
+use crate::text_table::new_table;
 
 /// The width of the table, which fits common terminals. The terminal is not queried, so that the
 /// same results are the same bytes for any output.
@@ -26,9 +25,6 @@ const WIDTH: u16 = 120;
 
 /// The maximum width of a policy name on one line, which is the space that the other columns leave.
 const NAME_WIDTH: usize = 17;
-
-pub(super) const STYLE: TableStyle =
-    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// The cell of a measure that does not apply.
 const NONE: &str = "-";
@@ -203,8 +199,7 @@ fn text_of<'a>(
     rows: impl Iterator<Item = TableRow<'a>>,
     columns: &[TableColumn],
 ) -> String {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = new_table();
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(WIDTH);
     table.set_header(headings(first, columns));

@@ -6,6 +6,7 @@
 //! | [`site_keep`] | `tollgate site keep` and the engine `local` |
 //! | [`scripts`] | submitted scripts |
 //! | [`jobs`] | jobs that are held, cancelled or waited for |
+//! | [`lists`] | lists of jobs: limits, columns, order, failed jobs |
 //! | [`job_in_job`] | jobs that submit jobs |
 //! | [`answers`] | the JSON output of each command |
 //! | [`session_shell`] | jobs on a terminal, and terminals over the network |
@@ -44,6 +45,7 @@ mod impossible;
 mod job_in_job;
 mod jobs;
 mod learn;
+mod lists;
 mod log;
 mod network;
 mod no_service;

@@ -213,6 +213,14 @@ pub struct ArrayStatus {
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<JobDetails>,
+    /// True if there are more than the list has, because of its limit.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub more: bool,
+}
+
+/// Returns whether a field is left out because it is false.
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// The explanation of the state of a job, with a forecast.

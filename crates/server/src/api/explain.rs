@@ -2,7 +2,7 @@
 
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails, JobState};
-use tollgate_model::{Bytes, ExceededLimit, Instant};
+use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
 
 use crate::controller::{NamedHost, TaskOutlook};
 
@@ -69,7 +69,7 @@ pub(super) fn explanation_sentences(
         (JobState::Cancelled, _) if failed_predecessor(job).is_some() => {
             words.extend(dependency_failure(job, predecessor))
         }
-        (JobState::Rejected, _) => words.push(format!("rejected: {}", job.reasons.join(", "))),
+        (JobState::Rejected, _) => words.push(rejection_sentence(job)),
         (
             JobState::Queued
             | JobState::Finished
@@ -98,6 +98,18 @@ pub(super) fn explanation_sentences(
     );
     words.extend(job.queue.iter().map(|queue| format!("queue {queue}")));
     words
+}
+
+/// Returns why a job was rejected, and where its deadline was.
+fn rejection_sentence(job: &JobDetails) -> String {
+    let reason = |key: &String| {
+        let known = Reason::ALL.into_iter().find(|reason| reason.key() == key);
+        known.map_or_else(|| key.clone(), |reason| reason.to_string())
+    };
+    let reasons: Vec<String> = job.reasons.iter().map(reason).collect();
+    let due = job.deadline_at.iter();
+    let due: String = due.map(|at| format!("; its deadline was {at}")).collect();
+    format!("rejected: {}{due}", reasons.join("; "))
 }
 
 /// Returns how a job ended.
@@ -226,7 +238,7 @@ fn array_sentences(
     let mut words = match job.state {
         JobState::Dependent => vec![dependency_sentence(story)],
         JobState::Held => vec!["held by its user".to_owned()],
-        JobState::Rejected => vec![format!("rejected: {}", job.reasons.join(", "))],
+        JobState::Rejected => vec![rejection_sentence(job)],
         JobState::Cancelled => dependency_failure(job, predecessor).into_iter().collect(),
         JobState::Queued
         | JobState::Running

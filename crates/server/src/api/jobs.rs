@@ -32,6 +32,9 @@ pub(super) struct JobsQuery {
     /// Only those that are not over.
     #[serde(default)]
     live: bool,
+    /// Only those that failed: another exit code than 0, ended by a limit, or lost; arrays with such tasks.
+    #[serde(default)]
+    failed: bool,
     /// Only those before this number.
     before: Option<u64>,
     /// At most so many: 100 if left out, at most 10,000.
@@ -48,16 +51,26 @@ pub(super) async fn jobs(
         let states = JobState::ALL.map(JobState::key).join(", ");
         return Err(ApiError::field("state", &format!("one of {states}")));
     }
+    let limit = wanted.limit.unwrap_or(100).min(MAX_JOBS);
     let selection = JobFilter {
         user: visible_user(&peer),
         state: wanted.state.map(|state| state.key().to_owned()),
         unfinished: wanted.live,
+        failed: wanted.failed,
         before: wanted.before.map(|before| before.min(MAX_ID)),
-        limit: wanted.limit.unwrap_or(100).min(MAX_JOBS),
+        limit: limit + 1,
     };
     let rows = query_store(&service, move |reader| reader.jobs(&selection)).await?;
-    let jobs = with_names(&service, rows).await?;
-    Ok(Json(JobList { jobs }))
+    list(&service, rows, limit).await
+}
+
+/// Returns the first `limit` of the rows as a list, which says whether there are more.
+async fn list(service: &ApiState, mut rows: Vec<JobRow>, limit: u32) -> JsonResult<JobList> {
+    let limit = limit as usize;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let jobs = with_names(service, rows).await?;
+    Ok(Json(JobList { jobs, more }))
 }
 
 pub(super) async fn job(
@@ -69,10 +82,13 @@ pub(super) async fn job(
     Ok(Json(with_name(&service, row).await?))
 }
 
-/// How many tasks are asked for.
+/// Which tasks are asked for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TasksQuery {
+    /// Only those that failed: another exit code than 0, ended by a limit, or lost.
+    #[serde(default)]
+    failed: bool,
     /// At most so many: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
@@ -90,14 +106,18 @@ pub(super) async fn tasks(
     own_job(&service, &peer, &whole).await?;
     let limit = few.limit.unwrap_or(100).min(MAX_JOBS);
     let rows = query_store(&service, move |reader| {
-        reader.tasks(job, tasks.as_ref(), limit)
+        if !few.failed {
+            return reader.tasks(job, tasks.as_ref(), limit + 1);
+        }
+        let failed = reader.failed_tasks(job)?;
+        let failed = tasks.map_or_else(|| failed.clone(), |tasks| tasks.intersection(&failed));
+        reader.tasks(job, Some(&failed), limit + 1)
     });
     let rows = rows.await?.ok_or_else(|| {
         let error = "this job is not an array: it has no tasks";
         ApiError::new(StatusCode::NOT_FOUND, error)
     })?;
-    let jobs = with_names(&service, rows).await?;
-    Ok(Json(JobList { jobs }))
+    list(&service, rows, limit).await
 }
 
 pub(super) async fn explain(

@@ -1,17 +1,16 @@
 //! `tollgate cluster check`.
 
-use std::io::{self, Write};
+use std::io;
 use std::time::Duration;
 
-use comfy_table::Table;
 use tollgate_client::types::ServiceStatus;
 
 use super::ask::{ASK_SECONDS, ClusterAnswer, ask_all};
 use super::file::{ANY_CLUSTER, ClustersFile};
 use crate::client::error::ClientCommandError;
-use crate::client::list::STYLE;
 use crate::client::parse;
 use crate::exit::CliFailure;
+use crate::text_table::{new_table, write_table};
 
 /// Ask clusters for their policy, nodes and jobs.
 ///
@@ -41,8 +40,7 @@ pub(super) fn run(args: &ClusterCheckArgs) -> Result<(), CliFailure> {
         |cluster| Ok(cluster.endpoint().connect()?.get("/v1/status")?),
         |_, _| {},
     );
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = new_table();
     table.set_header([
         "cluster", "policy", "market", "nodes", "idle", "running", "queued", "answer",
     ]);
@@ -75,9 +73,7 @@ pub(super) fn run(args: &ClusterCheckArgs) -> Result<(), CliFailure> {
         table.add_row(cells);
     }
     let mut out = io::stdout().lock();
-    for line in table.lines() {
-        writeln!(out, "{}", line.trim_end())?;
-    }
+    write_table(&mut out, &table)?;
     match n_silent {
         0 => Ok(()),
         _ => Err(ClientCommandError::ClustersSilent {

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use comfy_table::Table;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,8 +16,8 @@ use tollgate_policy::ParameterEnum;
 use super::ask::ClusterAnswer;
 use super::file::ClusterSettings;
 use crate::client::format;
-use crate::client::list::STYLE;
 use crate::exit::CliFailure;
+use crate::text_table::{new_table, write_table};
 
 /// The quotes of several clusters for a job: the output of `tollgate quote --to`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -108,8 +107,7 @@ impl ClusterComparison {
 
     /// Writes the comparison as a table, with the reasons of those that refuse below.
     pub(super) fn render(&self, out: &mut impl Write, now: &Zoned) -> io::Result<()> {
-        let mut table = Table::new();
-        table.load_style(STYLE);
+        let mut table = new_table();
         table.set_header([
             "cluster",
             "answer",
@@ -123,9 +121,7 @@ impl ClusterComparison {
         for row in &self.clusters {
             table.add_row(row.cells(now));
         }
-        for line in table.lines() {
-            writeln!(out, "{}", line.trim_end())?;
-        }
+        write_table(out, &table)?;
         for refusal in self.refusals() {
             writeln!(out, "{refusal}")?;
         }

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use comfy_table::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_sites::SitesFile;
@@ -11,9 +10,9 @@ use super::file::{ClusterError, ClusterSettings, ClustersFile, is_name};
 use crate::args::OutputFormat;
 use crate::client::endpoint::DirectAddressArgs;
 use crate::client::format;
-use crate::client::list::STYLE;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
+use crate::text_table::{new_table, write_table};
 
 /// Add a service to ~/.config/tollgate/clusters.toml under a name.
 ///
@@ -103,15 +102,12 @@ pub(super) fn list(args: &ClusterListArgs) -> Result<(), CliFailure> {
         OutputFormat::Json => format::write_json(&mut out, &ClusterListing { clusters })?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
-            let mut table = Table::new();
-            table.load_style(STYLE);
+            let mut table = new_table();
             table.set_header(["cluster", "address"]);
             for cluster in clusters {
                 table.add_row([cluster.name, cluster.address]);
             }
-            for line in table.lines() {
-                writeln!(out, "{}", line.trim_end())?;
-            }
+            write_table(&mut out, &table)?;
         }
     }
     Ok(())

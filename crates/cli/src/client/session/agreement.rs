@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use comfy_table::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_agents::{AgentError, AgentStatus, MemberSite};
@@ -10,8 +9,8 @@ use tollgate_client::timestamp::format_iso;
 
 use super::moving::SessionAgency;
 use crate::client::format;
-use crate::client::list::STYLE;
 use crate::exit::CliFailure;
+use crate::text_table::{new_table, write_table};
 
 /// The agents of a session whose pilots move.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -121,8 +120,7 @@ impl SiteAgreement {
             self.policy,
             format::format_span(self.period_s)
         )?;
-        let mut table = Table::new();
-        table.load_style(STYLE);
+        let mut table = new_table();
         table.set_header([
             "site",
             "pilots",
@@ -135,9 +133,7 @@ impl SiteAgreement {
         for agent in &self.agents {
             table.add_row(agent.row(now));
         }
-        for line in table.lines() {
-            writeln!(out, "{}", line.trim_end())?;
-        }
+        write_table(out, &table)?;
         for agent in &self.agents {
             if let Some(trouble) = &agent.trouble {
                 writeln!(out, "site {}: {trouble}", agent.site)?;

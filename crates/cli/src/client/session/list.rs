@@ -1,8 +1,7 @@
 //! `tollgate session list`.
 
-use std::io::{self, Write};
+use std::io;
 
-use comfy_table::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
@@ -12,8 +11,8 @@ use super::folder::SessionFolder;
 use super::start::{holder_process, service_process};
 use crate::args::OutputFormat;
 use crate::client::format;
-use crate::client::list::STYLE;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::text_table::{new_table, write_table};
 
 /// List the sessions, with the pilots as they were last seen.
 #[derive(Debug, clap::Args)]
@@ -93,8 +92,7 @@ pub(super) fn run(args: &SessionListArgs) -> Result<(), CliFailure> {
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             let now = format::now();
-            let mut table = Table::new();
-            table.load_style(STYLE);
+            let mut table = new_table();
             table.set_header(["session", "state", "started", "sites", "pending", "running"]);
             for session in &sessions {
                 table.add_row([
@@ -106,9 +104,7 @@ pub(super) fn run(args: &SessionListArgs) -> Result<(), CliFailure> {
                     session.running.to_string(),
                 ]);
             }
-            for line in table.lines() {
-                writeln!(out, "{}", line.trim_end())?;
-            }
+            write_table(&mut out, &table)?;
         }
     }
     Ok(())

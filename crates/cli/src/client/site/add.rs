@@ -2,16 +2,15 @@
 
 use std::io::{self, Write};
 
-use comfy_table::Table;
 use tollgate_batch::EngineKind;
 use tollgate_sites::{SiteJournal, SiteSettings, SitesFile, state_dir};
 
 use super::status::{SiteEntry, SiteListing};
 use crate::args::{OutputFormat, parse_count, parse_integer};
-use crate::client::list::STYLE;
 use crate::client::{cluster, format, parse};
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
+use crate::text_table::{new_table, write_table};
 
 /// The number of random bytes in the key of a site.
 const KEY_BYTES: usize = 4;
@@ -188,8 +187,7 @@ pub(super) fn list(args: &SiteListArgs) -> Result<(), CliFailure> {
         OutputFormat::Json => format::write_json(&mut out, &SiteListing { sites })?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
-            let mut table = Table::new();
-            table.load_style(STYLE);
+            let mut table = new_table();
             table.set_header([
                 "site", "engine", "via", "cores", "time", "wanted", "pending", "running",
             ]);
@@ -205,9 +203,7 @@ pub(super) fn list(args: &SiteListArgs) -> Result<(), CliFailure> {
                     site.running.to_string(),
                 ]);
             }
-            for line in table.lines() {
-                writeln!(out, "{}", line.trim_end())?;
-            }
+            write_table(&mut out, &table)?;
         }
     }
     Ok(())

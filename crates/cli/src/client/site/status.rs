@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
@@ -18,9 +17,9 @@ use super::service_work::ServiceWork;
 use crate::args::OutputFormat;
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::format;
-use crate::client::list::STYLE;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::Verbosity;
+use crate::text_table::{new_table, write_table};
 
 /// How long another command at the site is waited for.
 const STATUS_PATIENCE: Duration = Duration::from_secs(1);
@@ -342,8 +341,7 @@ impl SiteReport {
         }
         let live = || self.pilots.iter().filter(|pilot| pilot.state != "over");
         if live().next().is_some() {
-            let mut table = Table::new();
-            table.load_style(STYLE);
+            let mut table = new_table();
             table.set_header([
                 "pilot", "job", "state", "waited", "started", "ends", "reason",
             ]);
@@ -365,9 +363,7 @@ impl SiteReport {
                     pilot.reason.clone(),
                 ]);
             }
-            for line in table.lines() {
-                writeln!(out, "{}", line.trim_end())?;
-            }
+            write_table(out, &table)?;
         }
         for line in &self.log {
             writeln!(

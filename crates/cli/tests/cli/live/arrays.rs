@@ -76,7 +76,7 @@ fn decisions_of_array_tasks_are_shown_as_ranges() {
     let last = format!("{id}_500");
     let explained = site.tollgate(&["explain", &last]).answer();
     assert!(
-        explained.contains("rejected: insufficient_share"),
+        explained.contains("rejected: too few nodes have enough processor share left for its deadline; its deadline was"),
         "{explained}"
     );
     // The test cancels one task, and then the other tasks.

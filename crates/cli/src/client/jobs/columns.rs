@@ -1,0 +1,454 @@
+//! The columns in which jobs are listed: one entry a column, for the table, CSV and the order.
+
+use std::cmp::Ordering;
+use std::io::{self, Write};
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use console::Style;
+use jiff::Zoned;
+use tollgate_client::timestamp::parse_iso;
+use tollgate_client::types::{JobDetails, JobState};
+
+use crate::client::format;
+use crate::exit::CliFailure;
+
+/// A column of the list of jobs.
+#[derive(Debug)]
+pub(super) struct JobColumn {
+    /// The name in CSV and for `--columns`.
+    key: &'static str,
+    /// The heading in a table.
+    heading: &'static str,
+    value: fn(&JobDetails) -> ColumnValue,
+    /// The text in a table, if it is not that of the value.
+    cell: Option<fn(&JobDetails) -> String>,
+    /// Whether the table has the column when no columns are named.
+    usual: UsualColumn,
+}
+
+/// Whether a table has a column when none is named.
+#[derive(Debug)]
+enum UsualColumn {
+    Always,
+    /// If the users of the jobs, or their hosts, have to be told apart.
+    If(fn(&[JobDetails]) -> bool),
+    Never,
+}
+
+/// What a job has in a column.
+#[derive(Debug)]
+enum ColumnValue {
+    /// The number of a job, and of its task.
+    Id(u64, Option<u32>),
+    Text(String),
+    Number(f64),
+    /// Seconds.
+    Span(f64),
+    Bytes(u64),
+    /// An instant of the protocol.
+    Instant(String),
+    Missing,
+}
+
+use ColumnValue::{Bytes, Id, Number, Text};
+use UsualColumn::{Always, If, Never};
+
+static COLUMNS: [JobColumn; 21] = [
+    column("id", "id", |job| Id(job.id, job.task), None, Always),
+    column(
+        "user_id",
+        "user id",
+        |job| Number(job.user_id.into()),
+        None,
+        Never,
+    ),
+    column(
+        "user",
+        "user",
+        |job| Text(job.user.clone()),
+        None,
+        If(has_jobs_of_others),
+    ),
+    column("account", "account", |job| text(&job.account), None, Never),
+    column("queue", "queue", |job| text(&job.queue), None, Never),
+    column("name", "name", |job| Text(job.name.clone()), None, Always),
+    column(
+        "state",
+        "state",
+        |job| Text(job.state.key().to_owned()),
+        Some(state_cell),
+        Always,
+    ),
+    column(
+        "procs",
+        "procs",
+        |job| Number(job.procs.into()),
+        None,
+        Always,
+    ),
+    column(
+        "submitted_at",
+        "submitted",
+        |job| ColumnValue::Instant(job.submitted_at.clone()),
+        None,
+        Never,
+    ),
+    column(
+        "deadline_at",
+        "deadline",
+        |job| instant(&job.deadline_at),
+        None,
+        Always,
+    ),
+    column(
+        "started_at",
+        "started",
+        |job| instant(&job.started_at),
+        None,
+        Always,
+    ),
+    column(
+        "finished_at",
+        "ended",
+        |job| instant(&job.finished_at),
+        None,
+        Always,
+    ),
+    column(
+        "host",
+        "host",
+        |job| text(&job.host),
+        None,
+        If(is_on_several_hosts),
+    ),
+    column(
+        "promise",
+        "promise",
+        |job| text(&job.promise),
+        Some(promise_cell),
+        Always,
+    ),
+    column(
+        "probability",
+        "probability",
+        |job| number(job.probability),
+        None,
+        Never,
+    ),
+    column("price", "price", |job| number(job.price), None, Never),
+    column("status", "status", |job| text(&job.status), None, Never),
+    column(
+        "estimate_s",
+        "estimate",
+        |job| ColumnValue::Span(job.estimate_s),
+        None,
+        Never,
+    ),
+    column("run_s", "run time", |job| span(job.run_s), None, Never),
+    column("cpu_s", "cpu time", |job| span(job.cpu_s), None, Never),
+    column(
+        "peak_memory_bytes",
+        "peak memory",
+        |job| job.peak_memory_bytes.map_or(ColumnValue::Missing, Bytes),
+        None,
+        Never,
+    ),
+];
+
+const fn column(
+    key: &'static str,
+    heading: &'static str,
+    value: fn(&JobDetails) -> ColumnValue,
+    cell: Option<fn(&JobDetails) -> String>,
+    usual: UsualColumn,
+) -> JobColumn {
+    JobColumn {
+        key,
+        heading,
+        value,
+        cell,
+        usual,
+    }
+}
+
+impl JobColumn {
+    /// Returns a parser of the names of columns. Headings without blanks are names too.
+    pub(super) fn parser() -> impl TypedValueParser<Value = &'static Self> {
+        let names = COLUMNS.iter().map(|column| {
+            let name = PossibleValue::new(column.key);
+            match column.heading == column.key || column.heading.contains(' ') {
+                true => name,
+                false => name.alias(column.heading),
+            }
+        });
+        PossibleValuesParser::new(names)
+            .try_map(|name| Self::named(&name).ok_or("there is no such column"))
+    }
+
+    fn named(name: &str) -> Option<&'static Self> {
+        COLUMNS
+            .iter()
+            .find(|column| column.key == name || column.heading == name)
+    }
+
+    /// Returns the columns of a table of these jobs.
+    pub(super) fn usual(jobs: &[JobDetails]) -> Vec<&'static Self> {
+        let columns = COLUMNS.iter().filter(|column| match column.usual {
+            Always => true,
+            If(is_needed) => is_needed(jobs),
+            Never => false,
+        });
+        columns.collect()
+    }
+
+    pub(super) fn heading(&self, now: &Zoned) -> String {
+        match self.key {
+            "deadline_at" => format!("{} {}", self.heading, now.strftime("%Z")),
+            _ => self.heading.to_owned(),
+        }
+    }
+
+    /// Returns the text in a table, in colour where the terminal has it.
+    pub(super) fn cell(&self, job: &JobDetails, now: &Zoned) -> String {
+        let value = (self.value)(job);
+        let text = self
+            .cell
+            .map_or_else(|| value.for_people(now), |cell| cell(job));
+        match self.key {
+            "state" => state_style(job).apply_to(text).to_string(),
+            _ => text,
+        }
+    }
+
+    /// Returns whether texts may be cut where the terminal is narrow.
+    pub(super) fn is_flexible(&self) -> bool {
+        [
+            "name", "user", "account", "queue", "state", "host", "promise", "status",
+        ]
+        .contains(&self.key)
+    }
+}
+
+/// An order of jobs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SortOrder {
+    column: &'static JobColumn,
+    descending: bool,
+}
+
+impl SortOrder {
+    pub(super) fn parse(word: &str) -> Result<Self, String> {
+        let (name, descending) = match word.strip_prefix('-') {
+            Some(name) => (name, true),
+            None => (word, false),
+        };
+        let column = JobColumn::named(name).ok_or_else(|| {
+            let known: Vec<&str> = COLUMNS.iter().map(|column| column.key).collect();
+            format!("expected one of {}", known.join(", "))
+        })?;
+        Ok(Self { column, descending })
+    }
+
+    /// Sorts the jobs. Those without a value come last; equal ones stay in their order.
+    pub(super) fn sort(self, jobs: &mut [JobDetails]) {
+        let value = self.column.value;
+        jobs.sort_by(|one, other| {
+            let (one, other) = (value(one), value(other));
+            match (&one, &other) {
+                (ColumnValue::Missing, ColumnValue::Missing) => Ordering::Equal,
+                (ColumnValue::Missing, _) => Ordering::Greater,
+                (_, ColumnValue::Missing) => Ordering::Less,
+                _ if self.descending => other.compare(&one),
+                _ => one.compare(&other),
+            }
+        });
+    }
+}
+
+impl ColumnValue {
+    /// Returns the text in CSV: exact, with instants as in JSON.
+    fn exact(&self) -> String {
+        match self {
+            Self::Id(job, Some(task)) => format!("{job}_{task}"),
+            Self::Id(job, None) => job.to_string(),
+            Self::Text(text) | Self::Instant(text) => text.clone(),
+            Self::Number(number) | Self::Span(number) => number.to_string(),
+            Self::Bytes(bytes) => bytes.to_string(),
+            Self::Missing => String::new(),
+        }
+    }
+
+    fn for_people(&self, now: &Zoned) -> String {
+        match self {
+            Self::Span(secs) => format::format_span(*secs),
+            Self::Bytes(bytes) => format::mebibytes(*bytes),
+            Self::Instant(at) => format::format_short_time(at, now),
+            Self::Id(..) | Self::Text(_) | Self::Number(_) | Self::Missing => self.exact(),
+        }
+    }
+
+    /// Compares two values of a column, which are of one kind.
+    fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Id(job, task), Self::Id(other, of_other)) => (job, task).cmp(&(other, of_other)),
+            (Self::Number(one) | Self::Span(one), Self::Number(other) | Self::Span(other)) => {
+                one.total_cmp(other)
+            }
+            (Self::Bytes(one), Self::Bytes(other)) => one.cmp(other),
+            (Self::Instant(one), Self::Instant(other)) => {
+                parse_iso(one).ok().cmp(&parse_iso(other).ok())
+            }
+            _ => self.exact().cmp(&other.exact()),
+        }
+    }
+}
+
+/// Writes the numbers of the jobs, one a line.
+pub(super) fn write_numbers(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
+    jobs.iter()
+        .try_for_each(|job| writeln!(out, "{}", format::format_job_id(job)))
+}
+
+/// Writes CSV with these columns, or with all.
+pub(super) fn write_csv(
+    out: impl Write,
+    jobs: &[JobDetails],
+    columns: &[&'static JobColumn],
+) -> Result<(), CliFailure> {
+    let all: Vec<&JobColumn>;
+    let columns = if columns.is_empty() {
+        all = COLUMNS.iter().collect();
+        &all
+    } else {
+        columns
+    };
+    let mut rows = csv::Writer::from_writer(out);
+    let mut write = || -> Result<(), csv::Error> {
+        rows.write_record(columns.iter().map(|column| column.key))?;
+        for job in jobs {
+            rows.write_record(columns.iter().map(|column| (column.value)(job).exact()))?;
+        }
+        Ok(rows.flush()?)
+    };
+    write().map_err(|error| io::Error::from(error).into())
+}
+
+fn text(text: &Option<String>) -> ColumnValue {
+    text.clone().map_or(ColumnValue::Missing, Text)
+}
+
+fn number(number: Option<f64>) -> ColumnValue {
+    number.map_or(ColumnValue::Missing, Number)
+}
+
+fn span(secs: Option<f64>) -> ColumnValue {
+    secs.map_or(ColumnValue::Missing, ColumnValue::Span)
+}
+
+fn instant(at: &Option<String>) -> ColumnValue {
+    at.clone()
+        .map_or(ColumnValue::Missing, ColumnValue::Instant)
+}
+
+fn has_jobs_of_others(jobs: &[JobDetails]) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    jobs.iter().any(|job| job.user_id != own)
+}
+
+fn is_on_several_hosts(jobs: &[JobDetails]) -> bool {
+    let mut hosts = jobs.iter().filter_map(|job| job.host.as_ref());
+    let first = hosts.next();
+    hosts.any(|host| Some(host) != first)
+}
+
+/// Green for what runs, red for what failed, yellow for what waits for a person.
+fn state_style(job: &JobDetails) -> Style {
+    let style = Style::new();
+    match job.state {
+        JobState::Running => style.green(),
+        JobState::Held => style.yellow(),
+        JobState::TimedOut
+        | JobState::OutOfMemory
+        | JobState::OutputLimit
+        | JobState::Lost
+        | JobState::Rejected => style.red(),
+        JobState::Finished if job.wait_code() != 0 => style.red(),
+        JobState::Cancelled | JobState::Expired => style.dim(),
+        JobState::Dependent
+        | JobState::Queued
+        | JobState::Finished
+        | JobState::Reserved
+        | JobState::Unknown => style,
+    }
+}
+
+/// Formats the state with the end of a job; of an array, with the numbers of its tasks.
+fn state_cell(job: &JobDetails) -> String {
+    if job.array.is_some() {
+        return array_state(job);
+    }
+    match job.short_status() {
+        // A status such as `lost (worker disconnected)` already includes the state.
+        Some(status) if status.starts_with(format::state_word(job)) => status.to_owned(),
+        Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
+        Some(_) | None => job.state.to_string(),
+    }
+}
+
+/// Formats how the promise has ended: `kept`, `late`, `broken` or `void`; of an array `3 kept, 1 void`.
+fn promise_cell(job: &JobDetails) -> String {
+    if let Some(array) = &job.array {
+        let counts = [
+            (array.kept, "kept"),
+            (array.broken, "broken"),
+            (array.void, "void"),
+            (array.unpromised, "unpromised"),
+        ];
+        let some = counts.iter().filter(|(count, _)| *count > 0);
+        let some: Vec<String> = some
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        return some.join(", ");
+    }
+    let instant = |at: &Option<String>| at.as_ref().and_then(|at| parse_iso(at).ok());
+    let due = instant(&job.deadline_at);
+    let is_late = due.is_some_and(|due| instant(&job.finished_at).is_none_or(|at| at > due));
+    match job.promise.as_deref() {
+        Some("broken") if is_late => "late".to_owned(),
+        promise => promise.unwrap_or_default().to_owned(),
+    }
+}
+
+/// Formats the state of an array: `running: 640 finished, 16 running, 344 queued of 1000`, or
+/// `finished, exit 0: all 1000` if all tasks are in that state.
+fn array_state(job: &JobDetails) -> String {
+    let Some(array) = &job.array else {
+        return job.state.to_string();
+    };
+    let counts = [
+        (array.finished, JobState::Finished),
+        (array.timed_out, JobState::TimedOut),
+        (array.out_of_memory, JobState::OutOfMemory),
+        (array.output_limit, JobState::OutputLimit),
+        (array.running, JobState::Running),
+        (array.queued, JobState::Queued),
+        (array.held, JobState::Held),
+        (array.cancelled, JobState::Cancelled),
+        (array.lost, JobState::Lost),
+        (array.rejected, JobState::Rejected),
+    ];
+    let all: u64 = counts.iter().map(|(count, _)| count).sum();
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let some: Vec<String> = some
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let status = job.status.as_ref().map(|status| format!(", {status}"));
+    let status = status.unwrap_or_default();
+    let is_uniform = counts
+        .iter()
+        .any(|(count, state)| *count == all && *state == job.state);
+    if is_uniform {
+        return format!("{}{status}: all {all}", job.state);
+    }
+    format!("{}{status}: {} of {all}", job.state, some.join(", "))
+}
