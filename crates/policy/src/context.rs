@@ -156,11 +156,14 @@ impl<'a> PolicyContext<'a> {
         self.now
     }
 
-    /// Admits a queued job that will start later. `due` is the instant by which its end is planned,
-    /// if that is not its deadline.
+    /// Admits a queued job that will start later, at `price` if it was not admitted before. `due` is the
+    /// instant by which its end is planned, if that is not its deadline.
     pub fn accept(&mut self, job: JobId, price: Credits, due: Option<Instant>) {
+        let new = self.state.job(job).accepted.is_none();
         self.state.accept(job, self.now, price, due);
-        self.notify(job, Notice::Accepted { price });
+        if new {
+            self.notify(job, Notice::Accepted { price });
+        }
     }
 
     /// Rejects a queued job.

@@ -28,6 +28,8 @@ const LICENCE: ResourceIndex = ResourceIndex(1);
 const N_UNITS: u8 = 2;
 /// Seconds for which every other incarnation of a worker stays.
 const STAY_S: i64 = 60;
+/// Longest wait, longer than any policy lets a job wait as it was queued: two days.
+const LONG_WAIT_US: i64 = 2 * 86_400 * 1_000_000;
 
 /// A step of the driver. Its numbers choose among the jobs and workers that exist at that moment.
 #[derive(Clone, Debug)]
@@ -94,6 +96,7 @@ fn forecast(draft: DriverJobDraft) -> Option<Distribution> {
 fn step() -> impl Strategy<Value = DriverStep> {
     prop_oneof![
         6 => (0i64..20_000_000).prop_map(DriverStep::Wait),
+        2 => (0i64..LONG_WAIT_US).prop_map(DriverStep::Wait),
         6 => draft().prop_map(DriverStep::Submit),
         4 => any::<usize>().prop_map(DriverStep::EndJob),
         3 => (any::<usize>(), 0u32..6).prop_map(|(job, node)| DriverStep::EndTask(job, node)),
@@ -513,7 +516,7 @@ fn tell(
 
 proptest! {
     #![proptest_config(Config {
-        cases: 60,
+        cases: 150,
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         ..Config::default()

@@ -112,6 +112,10 @@ impl Cluster {
             on_eviction: OnEviction::Fail,
             forecast,
         };
+        self.submit_input(job, input)
+    }
+
+    fn submit_input(&mut self, job: Job, input: GateInput) -> bool {
         let before = self.promised.len();
         let Ok(InputAck::Job(id)) = self.simulation.handle(self.now, input) else {
             panic!("well-formed");
@@ -422,6 +426,43 @@ fn a_job_without_a_deadline_gets_a_place_after_its_patience() {
     let (impatient, patient) = (run("plan:patience=2h"), run("plan:patience=1000h"));
     assert!(impatient < 6 * 3600, "{impatient}");
     assert!(patient > 40 * 3600, "{patient}");
+}
+
+#[test]
+fn evicted_job_without_a_deadline_gets_one_place_after_its_patience() {
+    let mut cluster = Cluster::new("plan:patience=2h", 1);
+    let loose = Job {
+        deadline_s: None,
+        ..job(1, 100, 0)
+    };
+    let input = GateInput::Submitted {
+        spec: cluster.spec(loose),
+        on_eviction: OnEviction::Requeue,
+        forecast: None,
+    };
+    cluster.submit_input(loose, input);
+    cluster.pass();
+    assert_eq!(cluster.started.len(), 1);
+    let host = WorkerId(0);
+    let lost = GateInput::WorkerLost {
+        worker: host,
+        incarnation: 1,
+    };
+    cluster.simulation.handle(cluster.now, lost).unwrap();
+    cluster.pass();
+    // Its host comes back after its patience is over: it gets a place among the promises, and starts by it.
+    cluster.now = Instant::from_secs(3 * 3600);
+    let up = GateInput::WorkerUp {
+        worker: host,
+        incarnation: 2,
+        nodes: 1,
+        memory: None,
+        terms: HostTerms::default(),
+    };
+    cluster.simulation.handle(cluster.now, up).unwrap();
+    cluster.run();
+    assert_eq!((cluster.started.len(), cluster.ended.len()), (2, 1));
+    assert_eq!(cluster.promised.len(), 1, "its price was named once");
 }
 
 #[test]

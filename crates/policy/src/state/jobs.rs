@@ -169,7 +169,8 @@ impl ClusterState {
         self.forecasts[id.index()] = Some(forecast);
     }
 
-    /// Admits a job; a job that is admitted already keeps its first admission.
+    /// Admits a job. A job that was admitted by its start, and waits again, keeps its price and gets the place
+    /// that it did not have.
     pub fn accept(&mut self, id: JobId, now: Instant, price: Credits, due: Option<Instant>) {
         let job = &mut self.jobs[id.index()];
         assert!(
@@ -177,11 +178,12 @@ impl ClusterState {
             "{id:?} is {:?} and cannot be accepted",
             job.phase
         );
-        job.accepted.get_or_insert(Admission {
+        let admission = job.accepted.get_or_insert(Admission {
             at: now,
             price,
             due,
         });
+        admission.due = admission.due.or(due);
     }
 
     /// Takes the deadline off a job that is not admitted.
