@@ -1,8 +1,9 @@
 //! The whole service except for its processes, under a seeded simulation with many faults: tasks
-//! vanish, reports are late or duplicated, engine calls fail before or after they were carried out,
-//! clocks jump, the disk fails or is full, and the service crashes at any moment. After every step
-//! no job is lost, no task runs twice, no node is allocated twice, and the ledger is the sum of its
-//! entries.
+//! vanish, reports are late, duplicated or cannot be true, engine calls fail before or after they were
+//! carried out, clocks are set by up to two days, the disk fails or is full, and the service crashes at any
+//! moment. After every step no job is lost, no task runs twice, no node is allocated twice, and the ledger is
+//! the sum of its entries. After seconds in which nobody asked the service for anything, all that is to run
+//! runs.
 //!
 //! A failing seed prints the command that replays it. `TOLLGATE_SEEDS=5000` runs 5,000 seeds.
 
@@ -11,29 +12,34 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::simulation::ServiceSimulation;
 
 /// Number of seeds of a normal test run.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 300;
 
 #[test]
 fn acknowledged_requests_are_never_lost_or_executed_twice() {
-    let crashes = run_seeds("acknowledged", |seed| ServiceSimulation::new(seed).run());
-    assert!(crashes > 0, "nothing crashed");
+    run_seeds(
+        "acknowledged",
+        |seed| ServiceSimulation::new(seed).run(),
+        |crashes| assert!(crashes > 0, "nothing crashed"),
+    );
 }
 
 #[test]
 fn short_tasks_that_follow_each_other_are_never_lost_or_executed_twice() {
-    let followed = run_seeds("short_tasks", |seed| {
-        ServiceSimulation::of_short_tasks(seed).run_followed()
-    });
-    assert!(followed > 0, "no task followed another one");
+    run_seeds(
+        "short_tasks",
+        |seed| ServiceSimulation::of_short_tasks(seed).run_followed(),
+        |followed| assert!(followed > 0, "no task followed another one"),
+    );
 }
 
-/// Runs all seeds and returns the sum of what each returns.
-fn run_seeds(test: &str, run: impl Fn(u64) -> u32) -> u32 {
+/// Runs all seeds, and checks the sum of what each returns unless it is one seed alone.
+fn run_seeds(test: &str, run: impl Fn(u64) -> u32, check: impl FnOnce(u32)) {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let seeds = match number("TOLLGATE_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("TOLLGATE_SEEDS").unwrap_or(SEEDS),
     };
+    let is_one = seeds.clone().count() == 1;
     let mut sum = 0;
     for seed in seeds {
         match catch_unwind(AssertUnwindSafe(|| run(seed))) {
@@ -46,5 +52,7 @@ fn run_seeds(test: &str, run: impl Fn(u64) -> u32) -> u32 {
             }
         }
     }
-    sum
+    if !is_one {
+        check(sum);
+    }
 }

@@ -1,6 +1,7 @@
 //! The service and workers on other hosts under a seeded simulation with many faults between them:
 //! frames are late, duplicated, out of order or lost, connections break or fall silent, workers and
-//! whole hosts vanish and come back, the service crashes, and its clock jumps.
+//! whole hosts vanish and come back, the workers lie, the service crashes, its disk fails or is full, and its
+//! clock is set by up to two days.
 //!
 //! After every second no task runs twice at once on any host. After every step no job is lost, no
 //! node is allocated twice, and the ledger is the sum of its entries.
@@ -18,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use self::run::{RunCounts, WorkerSimulation};
 
 /// Number of seeds of a normal test run.
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 100;
 
 #[test]
 fn worker_failures_lose_no_job_and_never_run_an_attempt_twice() {

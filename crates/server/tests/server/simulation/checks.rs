@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_engine::Engine;
-use tollgate_model::Credits;
+use tollgate_model::{AttemptId, Credits};
+use tollgate_service::EngineAction;
 use tollgate_store::{JobFilter, JobRow};
 
 use super::ServiceSimulation;
@@ -209,6 +210,21 @@ fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
         .iter()
         .map(|account| account.charges + account.penalties);
     assert_eq!(booked.sum::<Credits>(), total);
+}
+
+/// Returns the attempts that are to run, and that the engine does not run.
+pub(super) fn not_running(run: &ServiceSimulation) -> BTreeSet<AttemptId> {
+    let known = run.engine().running().unwrap();
+    let known: BTreeSet<AttemptId> = known.iter().map(|running| running.attempt).collect();
+    let actions = run.controller().core().running_actions().into_iter();
+    let ordered = actions.filter_map(|action| match action {
+        EngineAction::Start { attempt, after, .. } => after.is_none().then_some(attempt),
+        EngineAction::SetShare { .. }
+        | EngineAction::Kill { .. }
+        | EngineAction::Withdraw { .. }
+        | EngineAction::Continued { .. } => None,
+    });
+    ordered.filter(|attempt| !known.contains(attempt)).collect()
 }
 
 /// Checks the final state after all faults have ended.

@@ -10,12 +10,15 @@ use tollgate_engine::{
 };
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
+use super::lies::Liar;
+
 /// Attempts that were acknowledged to any engine of a host: starting one again would run it twice.
 pub(crate) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptId>>>;
 
 pub(crate) struct AckTrackingEngine {
     engine: SimEngine,
     acknowledged: AcknowledgedAttempts,
+    liar: Liar,
 }
 
 impl AckTrackingEngine {
@@ -23,6 +26,15 @@ impl AckTrackingEngine {
         Self {
             engine: SimEngine::open(world),
             acknowledged: Arc::clone(acknowledged),
+            liar: Liar::default(),
+        }
+    }
+
+    /// Lets the host of the engine report what `liar` says.
+    pub(crate) fn lying(self, liar: &Liar) -> Self {
+        Self {
+            liar: liar.clone(),
+            ..self
         }
     }
 }
@@ -49,7 +61,11 @@ impl Engine for AckTrackingEngine {
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
-        self.engine.poll(timeout)
+        let reports = self.engine.poll(timeout)?;
+        Ok(reports
+            .into_iter()
+            .map(|it| self.liar.distort(it))
+            .collect())
     }
 
     fn acknowledge(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {

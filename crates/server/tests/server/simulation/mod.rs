@@ -1,17 +1,22 @@
 //! A run of the simulation.
 
 mod checks;
+pub(crate) mod clock;
 pub(crate) mod engine;
+pub(crate) mod faults;
+pub(crate) mod lies;
 pub(crate) mod random;
 
 use std::cell::Ref;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use clock::SkewedClock;
 use engine::{AckTrackingEngine, AcknowledgedAttempts};
+use faults::{ServiceFaults, SimulatedCrash, fault_injector};
+use lies::Liar;
 use random::SplitMix;
 use tokio::sync::oneshot;
 use tollgate_engine::sim_engine::{SimFaults, SimProgram};
@@ -22,11 +27,10 @@ use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
 };
-use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{
-    AdmissionRules, AdmissionState, ArraySpec, ClockReading, DependencyCondition, EngineAction,
-    JobChange, JobDependency, NamedResources, Otherwise, ServiceCommand, Submission,
-    SubmissionOptions, TaskRanges,
+    AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobChange,
+    JobDependency, NamedResources, Otherwise, ServiceCommand, Submission, SubmissionOptions,
+    TaskRanges,
 };
 use tollgate_store::{Store, StoreError};
 
@@ -36,22 +40,14 @@ use crate::common::{program, rules, submission};
 /// Number of steps in a run.
 const STEPS: u32 = 80;
 
-/// Wall-clock time at the start, late enough to be set back.
-const EPOCH: Span = Span::from_secs(10_000);
+/// Seconds for which nobody asks the service for anything.
+const SILENT_S: i64 = 10;
 
-/// The panic payload of a simulated crash.
-struct SimulatedCrash;
+/// How long reports of short tasks may wait for each other.
+const REPORT_DELAY: Span = Span::from_micros(10_000);
 
-/// Faults of the service itself.
-#[derive(Clone, Copy, Default)]
-struct ServiceFaults {
-    /// Number of failpoints until a crash.
-    crash_in: Option<u32>,
-    /// Number of writes that fail from now on.
-    writes_fail: u32,
-    /// Whether the writes fail because the disk is full.
-    disk_full: bool,
-}
+/// By how much the service's clock may fall behind in a second while the host's is behind it.
+const MAX_LAG_US: i64 = 1_100;
 
 pub(crate) struct ServiceSimulation {
     random: SplitMix,
@@ -63,6 +59,7 @@ pub(crate) struct ServiceSimulation {
     acknowledged: AcknowledgedAttempts,
     clock: Arc<Mutex<SkewedClock>>,
     trouble: Arc<Mutex<ServiceFaults>>,
+    liar: Liar,
     /// Jobs that were admitted (true) or queued (false).
     acknowledged_jobs: BTreeMap<u64, bool>,
     /// Jobs with a deadline given as an instant, and that instant.
@@ -86,37 +83,6 @@ type WaitReceivers = (
         oneshot::Receiver<Result<(Option<u64>, tollgate_service::SubmitOutcome), RequestError>>,
     )>,
 );
-
-/// The service's wall clock.
-#[derive(Clone, Copy, Default)]
-struct SkewedClock {
-    /// Error of the clock, in microseconds.
-    off: i64,
-    /// Number of readings until the error changes, and the new error.
-    set_in: Option<(u32, i64)>,
-    /// Number of readings: each advances the clock by a microsecond.
-    looks: i64,
-}
-
-impl SkewedClock {
-    /// Returns what the host's clocks show when the world's shows `now`.
-    fn read(&mut self, now: Instant) -> ClockReading {
-        self.looks += 1;
-        match &mut self.set_in {
-            Some((0, off)) => {
-                self.off = *off;
-                self.set_in = None;
-            }
-            Some((looks, _)) => *looks -= 1,
-            None => {}
-        }
-        let passed = now + Span::from_micros(self.looks);
-        ClockReading {
-            host: passed + EPOCH + Span::from_micros(self.off),
-            elapsed: passed.since(Instant::ZERO),
-        }
-    }
-}
 
 impl ServiceSimulation {
     pub(crate) fn new(seed: u64) -> Self {
@@ -154,6 +120,7 @@ impl ServiceSimulation {
             acknowledged: AcknowledgedAttempts::default(),
             clock: Arc::default(),
             trouble: Arc::default(),
+            liar: Liar::default(),
             acknowledged_jobs: BTreeMap::new(),
             requested_due: BTreeMap::new(),
             reserved_quotes: BTreeSet::new(),
@@ -209,6 +176,7 @@ impl ServiceSimulation {
             self.followed += u32::from(actions.iter().any(is_follower));
         }
         self.world.set_faults(SimFaults::default());
+        self.liar.lie(None);
         *self.trouble.lock().unwrap() = ServiceFaults::default();
         self.restart();
         self.drain();
@@ -227,7 +195,7 @@ impl ServiceSimulation {
             }
             return;
         }
-        match self.random.below(16) {
+        match self.random.below(18) {
             0..4 => self.submit(),
             4..8 => {
                 let micros = self.random.below(20_000_000) as i64;
@@ -236,23 +204,60 @@ impl ServiceSimulation {
             8 => self.act(),
             9 => self.lose(),
             10 => self.disturb_engine(),
-            11 => {
-                let hours = self.random.below(5) as i64 - 2;
-                self.clock.lock().unwrap().off = hours * 1_800_000_000;
-            }
+            11 => self.set_clock(),
             12 => {
                 let mut trouble = self.trouble.lock().unwrap();
-                trouble.writes_fail = self.random.below(4) as u32;
-                trouble.disk_full = self.random.one_in(2);
+                trouble.draw_disk(&mut self.random);
             }
             13 => {
                 let moments = self.random.below(12) as u32;
                 self.trouble.lock().unwrap().crash_in = Some(moments);
             }
             14 => self.crash(),
+            15 => self.stay_silent(),
+            16 => {
+                let lies = self.random.one_in(2);
+                self.liar.lie(lies.then(|| self.random.split()));
+            }
             _ => self.catch_crash(|controller| controller.write_snapshot()),
         }
         self.tick(Vec::new());
+    }
+
+    /// Sets the host's clock, back or forth.
+    fn set_clock(&mut self) {
+        self.clock.lock().unwrap().off = clock::draw_error(&mut self.random);
+    }
+
+    /// Sets the clock and lets a call of the engine fail, and then nobody asks the service for anything: all that is
+    /// to run runs all the same.
+    fn stay_silent(&mut self) {
+        self.set_clock();
+        *self.trouble.lock().unwrap() = ServiceFaults::default();
+        self.world.set_faults(SimFaults {
+            fail_before: self.random.below(2) as u32,
+            fail_after: self.random.below(2) as u32,
+            ..SimFaults::default()
+        });
+        self.submit();
+        self.clock.lock().unwrap().set_in = None;
+        let began = self.service_now();
+        for _ in 0..SILENT_S {
+            self.advance(Span::from_secs(1));
+        }
+        let counted = self.service_now().since(began);
+        let least = Span::from_secs(SILENT_S) - Span::from_micros(SILENT_S * MAX_LAG_US);
+        assert!(counted >= least, "{counted:?} of {SILENT_S} s");
+        // Reports of attempts that have just ended may wait.
+        let missing = checks::not_running(self);
+        self.advance(REPORT_DELAY + REPORT_DELAY);
+        let still = checks::not_running(self);
+        let stuck: Vec<&AttemptId> = missing.intersection(&still).collect();
+        assert_eq!(stuck, [] as [&AttemptId; 0], "these are not started");
+    }
+
+    fn service_now(&mut self) -> Instant {
+        self.controller.as_mut().expect("a controller").now()
     }
 
     /// Advances the time and runs a tick of the service.
@@ -289,8 +294,8 @@ impl ServiceSimulation {
             }
         }
         if self.random.one_in(3) {
-            let (looks, hours) = (self.random.below(6) as u32, self.random.below(5) as i64);
-            let off = (hours - 2) * 1_800_000_000;
+            let looks = self.random.below(6) as u32;
+            let off = clock::draw_error(&mut self.random);
             self.clock.lock().unwrap().set_in = Some((looks, off));
         }
         self.tick(requests);
@@ -574,6 +579,7 @@ impl ServiceSimulation {
         while self.controller.is_none() {
             let store = Store::open(&self.store()).expect("the store opens");
             let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
+            let engine = engine.lying(&self.liar);
             let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
             let now = Box::new(move || clock.lock().unwrap().read(world.now()));
             let mut controller = match Controller::new(store, engine, &self.rules, now) {
@@ -586,7 +592,7 @@ impl ServiceSimulation {
                 Err(error) => panic!("it does not recover: {error}"),
             };
             if self.has_short_tasks {
-                controller.delay_reports(Span::from_micros(10_000));
+                controller.delay_reports(REPORT_DELAY);
             }
             controller.inject_faults(fault_injector(&self.trouble));
             let begun = catch_unwind(AssertUnwindSafe(|| controller.reconcile().is_ok()));
@@ -664,9 +670,8 @@ impl ServiceSimulation {
                     reply,
                 }]);
             }
+            // The host's clock may stay behind the service's, which waits for it nowhere.
             self.advance(Span::from_secs(60));
-            // From now on the clock is ahead of every earlier reading.
-            self.clock.lock().unwrap().off = 4_000_000_000;
         }
     }
 
@@ -689,37 +694,6 @@ impl ServiceSimulation {
     fn now(&self) -> Instant {
         self.world.now()
     }
-}
-
-/// Returns an injector that crashes at the chosen failpoint and fails writes.
-fn fault_injector(
-    trouble: &Arc<Mutex<ServiceFaults>>,
-) -> tollgate_server::failpoint::FaultInjector {
-    let trouble = Arc::clone(trouble);
-    Box::new(move |moment| {
-        let mut trouble = trouble.lock().unwrap();
-        match trouble.crash_in {
-            Some(0) => {
-                trouble.crash_in = None;
-                drop(trouble);
-                resume_unwind(Box::new(SimulatedCrash));
-            }
-            Some(moments) => trouble.crash_in = Some(moments - 1),
-            None => {}
-        }
-        let writes = matches!(
-            moment,
-            ServiceFailpoint::Decided | ServiceFailpoint::SnapshotStarting
-        );
-        if !writes || trouble.writes_fail == 0 {
-            return Ok(());
-        }
-        trouble.writes_fail -= 1;
-        Err(match trouble.disk_full {
-            true => io::ErrorKind::StorageFull.into(),
-            false => io::ErrorKind::Other.into(),
-        })
-    })
 }
 
 /// Returns the program of an attempt: `short` with its milliseconds, for one task in 13 of them seconds.

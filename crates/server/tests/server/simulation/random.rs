@@ -20,6 +20,11 @@ impl SplitMix {
         self.next() % limit
     }
 
+    /// Returns a stream of its own.
+    pub(crate) fn split(&mut self) -> Self {
+        Self(self.next())
+    }
+
     pub(crate) fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -11,6 +11,7 @@ use tollgate_workers::{AgentConfig, AgentPersistentState, DisconnectReason, Work
 
 use super::network::{NetworkDelivery, SimNetwork};
 use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
+use crate::simulation::lies::Liar;
 
 /// Time without a task after which a pilot leaves.
 const PILOT_IDLE: Duration = Duration::from_secs(20);
@@ -22,6 +23,7 @@ pub(super) struct WorkerHost {
     disk: Arc<Mutex<AgentPersistentState>>,
     pub(super) world: SimHost,
     acknowledged: AcknowledgedAttempts,
+    liar: Liar,
     worker_agent: Option<WorkerAgent<AckTrackingEngine>>,
     /// Whether the worker leaves by itself.
     is_pilot: bool,
@@ -35,7 +37,7 @@ impl WorkerHost {
     pub(super) fn new(
         number: usize,
         live: u32,
-        acknowledged: &AcknowledgedAttempts,
+        (acknowledged, liar): (&AcknowledgedAttempts, &Liar),
         now: Instant,
     ) -> Self {
         let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
@@ -46,6 +48,7 @@ impl WorkerHost {
             disk: Arc::default(),
             world,
             acknowledged: Arc::clone(acknowledged),
+            liar: liar.clone(),
             worker_agent: None,
             is_pilot: false,
             line: None,
@@ -80,6 +83,7 @@ impl WorkerHost {
             return;
         }
         let (world, acknowledged) = (self.world.clone(), Arc::clone(&self.acknowledged));
+        let liar = self.liar.clone();
         let disk = Arc::clone(&self.disk);
         let kit = AgentConfig {
             identity: self.identity.clone(),
@@ -97,7 +101,9 @@ impl WorkerHost {
             is_pilot: end.is_some(),
             environment: Vec::new(),
             probe: None,
-            open_engine: Box::new(move |_| Ok(AckTrackingEngine::open(&world, &acknowledged))),
+            open_engine: Box::new(move |_| {
+                Ok(AckTrackingEngine::open(&world, &acknowledged).lying(&liar))
+            }),
             resolve_owner: Box::new(|owner| match owner {
                 "me" => Ok(None),
                 other => Err(format!("{other} is not me")),

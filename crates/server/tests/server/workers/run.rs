@@ -16,7 +16,7 @@ use tollgate_server::KeptOutputs;
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
 };
-use tollgate_service::{AdmissionRules, AdmissionState, ClockReading, ServiceCommand, Submission};
+use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
 use tollgate_store::{JobProgram, Store};
 use tollgate_workers::{
     ConnectionEvent, ConnectionEventKind, JobOwners, LeaseTimings, WorkerPoolConfig,
@@ -27,7 +27,10 @@ use super::host::{WorkerHost, instant};
 use super::network::{NetworkDelivery, SimNetwork};
 use crate::common::store_view::{StoreView, StoreViewCache};
 use crate::common::{program, rules, submission};
+use crate::simulation::clock::{SkewedClock, draw_error};
 use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
+use crate::simulation::faults::{ServiceFaults, fault_injector};
+use crate::simulation::lies::Liar;
 use crate::simulation::random::SplitMix;
 
 /// Number of steps in a run.
@@ -83,8 +86,10 @@ pub(super) struct WorkerSimulation {
     controller: Option<Controller<AckTrackingEngine>>,
     view: StoreViewCache,
     acknowledged: AcknowledgedAttempts,
-    /// Error of the service's wall clock, in microseconds.
-    clock_is_off: Arc<Mutex<i64>>,
+    clock: Arc<Mutex<SkewedClock>>,
+    trouble: Arc<Mutex<ServiceFaults>>,
+    /// Whether the workers lie.
+    liar: Liar,
     /// Jobs that were admitted (true) or queued (false).
     pub(super) acknowledged_jobs: BTreeMap<u64, bool>,
     seen: RunCounts,
@@ -101,7 +106,8 @@ impl WorkerSimulation {
             false => tempfile::tempdir(),
         };
         let acknowledged = AcknowledgedAttempts::default();
-        let host = |number| WorkerHost::new(number, 0, &acknowledged, Instant::ZERO);
+        let liar = Liar::default();
+        let host = |number| WorkerHost::new(number, 0, (&acknowledged, &liar), Instant::ZERO);
         let mut run = Self {
             random,
             data_dir: data_dir.expect("a folder"),
@@ -114,7 +120,9 @@ impl WorkerSimulation {
             controller: None,
             view: StoreViewCache::default(),
             acknowledged,
-            clock_is_off: Arc::default(),
+            clock: Arc::default(),
+            trouble: Arc::default(),
+            liar,
             acknowledged_jobs: BTreeMap::new(),
             seen: RunCounts::default(),
         };
@@ -132,6 +140,8 @@ impl WorkerSimulation {
         }
         self.network
             .set_weather(|weather| *weather = Default::default());
+        self.liar.lie(None);
+        *self.trouble.lock().unwrap() = ServiceFaults::default();
         self.drain();
         checks::invariants(&self);
         checks::everything_is_over(&self);
@@ -145,7 +155,7 @@ impl WorkerSimulation {
 
     fn step(&mut self) {
         let host = self.random.below(HOSTS as u64) as usize;
-        match self.random.below(20) {
+        match self.random.below(22) {
             0..5 => self.submit(),
             5..10 => {
                 let secs = self.random.below(25);
@@ -181,15 +191,21 @@ impl WorkerSimulation {
                 if self.random.one_in(3) {
                     self.disks += 1;
                     let now = instant(self.now);
-                    self.hosts[host] = WorkerHost::new(host, self.disks, &self.acknowledged, now);
+                    self.hosts[host] =
+                        WorkerHost::new(host, self.disks, (&self.acknowledged, &self.liar), now);
                 }
             }
             16 => self.hosts[host].stop_worker(),
             17 if self.random.one_in(2) => self.hosts[host].ask_to_leave(),
             17 => self.end_pilot(host),
-            18 => {
-                let hours = self.random.below(5) as i64 - 2;
-                *self.clock_is_off.lock().unwrap() = hours * 1_800_000_000;
+            18 => self.clock.lock().unwrap().off = draw_error(&mut self.random),
+            19 => {
+                let mut trouble = self.trouble.lock().unwrap();
+                trouble.draw_disk(&mut self.random);
+            }
+            20 => {
+                let lies = self.random.one_in(2);
+                self.liar.lie(lies.then(|| self.random.split()));
             }
             _ => {
                 self.seen.crashes += 1;
@@ -233,7 +249,7 @@ impl WorkerSimulation {
         self.hosts[host].switch_off();
         self.disks += 1;
         let now = instant(self.now);
-        self.hosts[host] = WorkerHost::new(host, self.disks, &self.acknowledged, now);
+        self.hosts[host] = WorkerHost::new(host, self.disks, (&self.acknowledged, &self.liar), now);
     }
 
     /// Advances the time on all hosts.
@@ -371,14 +387,8 @@ impl WorkerSimulation {
         self.view.close();
         let store = Store::open(&self.store()).expect("the store opens");
         let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
-        let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
-        let now = Box::new(move || {
-            let now = world.now() + Span::from_secs(10_000);
-            ClockReading {
-                host: now + Span::from_micros(*off.lock().unwrap()),
-                elapsed: world.now().since(Instant::ZERO),
-            }
-        });
+        let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
+        let now = Box::new(move || clock.lock().unwrap().read(world.now()));
         let mut controller = Controller::new(store, engine, &self.rules, now).expect("it recovers");
         let pool_config = WorkerPoolConfig {
             service: "this".to_owned(),
@@ -397,6 +407,8 @@ impl WorkerSimulation {
             .expect("a roster");
         let kept = KeptOutputs::open(self.outputs(), 1 << 30, |_| Ok(Some(0)));
         controller.keep_outputs(kept.expect("a folder"), 1 << 20);
+        *self.trouble.lock().unwrap() = ServiceFaults::default();
+        controller.inject_faults(fault_injector(&self.trouble));
         controller.reconcile().expect("it begins");
         self.controller = Some(controller);
     }
@@ -425,8 +437,6 @@ impl WorkerSimulation {
                 self.command(ServiceCommand::Release { job, tasks: None });
             }
             self.advance(150);
-            // From now on the clock is ahead of every earlier reading.
-            *self.clock_is_off.lock().unwrap() = 4_000_000_000;
             if jobs.is_empty() {
                 return;
             }
