@@ -12,7 +12,7 @@ use tollgate_model::{Instant, Span};
 
 use crate::journal::now;
 use crate::script::probe_script;
-use crate::{SiteControl, SiteError};
+use crate::{SiteControl, SiteError, SiteSettings};
 
 /// The shortest and the longest pause between two looks at the probe.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(10)];
@@ -107,11 +107,7 @@ impl<'a> SiteProbe<'a> {
                 return Ok(());
             }
         }
-        let limits = self.control.dialect().limits();
-        match self
-            .control
-            .ask(&limits, |dialect, answer| dialect.parse_limits(answer))
-        {
+        match self.control.queue_limits() {
             Ok(queues) => tell("limits", self.judge(&queues), describe(&queues)),
             Err(error) => tell("limits", Unknown, error.to_string()),
         }
@@ -252,23 +248,16 @@ impl<'a> SiteProbe<'a> {
         }
     }
 
-    /// Returns whether the pilot is within the limits of its queue: the one that its arguments name, else the
-    /// default one, else any.
+    /// Returns whether the pilot is within the limits of its queue.
     fn judge(&self, queues: &[QueueLimits]) -> ProbeOutcome {
         let settings = self.control.settings();
-        let named = settings.arguments().ok().and_then(|found| found.queue);
-        let is_own = |queue: &&QueueLimits| match &named {
-            Some(name) => queue.name == *name,
-            None => queue.is_default,
-        };
-        let own: Vec<QueueLimits> = queues.iter().filter(is_own).cloned().collect();
-        let queues = if own.is_empty() { queues } else { &own };
+        let queues = own_queues(settings, queues);
         let fits = |queue: &QueueLimits| {
             queue.max_time.is_none_or(|most| settings.time() <= most)
                 && queue.max_cores.is_none_or(|most| settings.cores <= most)
                 && settings.memory() <= queue.max_memory.or(settings.memory())
         };
-        match queues.iter().any(fits) {
+        match queues.into_iter().any(fits) {
             true => ProbeOutcome::Works,
             false => ProbeOutcome::Fails,
         }
@@ -394,6 +383,38 @@ fn field<'a>(text: &'a str, word: &str) -> Option<&'a str> {
 
 fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_secs_f64())
+}
+
+impl SiteControl {
+    /// Returns the number of cores of the largest node in the queue of the pilots. None if the engine does
+    /// not tell.
+    ///
+    /// # Errors
+    /// If the engine cannot be asked.
+    pub fn largest_node(&self) -> Result<Option<u32>, SiteError> {
+        let queues = self.queue_limits()?;
+        let own = own_queues(self.settings(), &queues).into_iter();
+        Ok(own.filter_map(|queue| queue.max_cores).max())
+    }
+
+    fn queue_limits(&self) -> Result<Vec<QueueLimits>, SiteError> {
+        let limits = self.dialect().limits();
+        self.ask(&limits, |dialect, answer| dialect.parse_limits(answer))
+    }
+}
+
+/// Returns the queue of a site's pilots: the one that its arguments name, else the default one, else all.
+fn own_queues<'a>(settings: &SiteSettings, queues: &'a [QueueLimits]) -> Vec<&'a QueueLimits> {
+    let named = settings.arguments().ok().and_then(|found| found.queue);
+    let is_own = |queue: &&QueueLimits| match &named {
+        Some(name) => queue.name == *name,
+        None => queue.is_default,
+    };
+    let own: Vec<&QueueLimits> = queues.iter().filter(is_own).collect();
+    if own.is_empty() {
+        return queues.iter().collect();
+    }
+    own
 }
 
 fn describe(queues: &[QueueLimits]) -> String {

@@ -14,7 +14,7 @@ const fn valued(name: &'static str) -> OptionRow {
     OptionRow::valued(name)
 }
 
-const WHOLE_NODE: &str = "use `site add --cores`, with as many as a node has";
+const WHOLE_NODE: &str = "use `site add --cores all`";
 const ONE_NODE: &str = "a pilot has one node";
 
 /// The options of `sbatch` 20.11 to 24.05. Those of later releases pass, as long as none of these begins with

@@ -38,7 +38,9 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use tollgate_client::types::{AccessRole, NewToken, TokenList, TokenRequest};
 use tollgate_client::{ApiClient, ClientError};
-use tollgate_sites::{PilotToken, SiteControl, SiteError, SitesFile, TokenIssuer, state_dir};
+use tollgate_sites::{
+    PilotToken, SiteControl, SiteError, SiteSettings, SitesFile, TokenIssuer, state_dir,
+};
 
 pub(super) use add::random_hex;
 pub(crate) use add::random_key;
@@ -117,7 +119,10 @@ pub(crate) fn local_queue(words: impl Iterator<Item = OsString>) -> ExitCode {
 /// Opens a site of the user's file.
 fn open(name: &str) -> Result<SiteControl, CliFailure> {
     let file = SitesFile::read(&SitesFile::path()?)?;
-    let settings = file.site(name)?.clone();
+    control(file.site(name)?.clone())
+}
+
+fn control(settings: SiteSettings) -> Result<SiteControl, CliFailure> {
     Ok(SiteControl::open(settings, &state_dir()?, &program()?)?)
 }
 

@@ -166,6 +166,7 @@ fn submit_request(
     let now = format::now();
     let answer = post_request(&mut args.address.connect()?, path, &request)?;
     note_unenforced_limit(&request, &answer);
+    note_short_stays(&answer);
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {
@@ -197,6 +198,18 @@ pub(super) fn note_unenforced_limit(request: &JobRequest, answer: &SubmitRespons
     if request.time_limit_s.is_some() && answer.time_limit_s.is_none() {
         let policy = "the policy of this service shares cores between jobs";
         Verbosity::Notes.note(format_args!("{policy}: the time limit is an estimate only"));
+    }
+}
+
+/// Prints a note if a job was rejected because it may outlast every host, as pilots have an end.
+fn note_short_stays(answer: &SubmitResponse) {
+    let of_tasks = answer.tasks.iter().flat_map(|part| &part.reasons);
+    let mut reasons = answer.reasons.iter().chain(of_tasks);
+    if reasons.any(|reason| reason.key == "closes_too_soon") {
+        Verbosity::Notes.note(
+            "a pilot stays for the `--time` of its site: add the site again with a longer one, or give a \
+             smaller `--estimate` or `--time-limit`",
+        );
     }
 }
 

@@ -240,6 +240,34 @@ fn check_names_what_works() {
     );
 }
 
+#[test]
+fn pilot_of_all_cores_is_as_large_as_the_largest_node_of_its_queue() {
+    let user = SiteUser::new();
+    let add = |name: &str, engine: &str, more: &[&str]| {
+        let words = ["site", "add", name, "--engine", engine, "--cores", "all"];
+        user.tollgate(&[&words[..], more].concat())
+    };
+    let cores = || {
+        let listed = user
+            .tollgate(&["site", "list", "--format", "json"])
+            .answer();
+        let listed: Value = serde_json::from_str(&listed).expect("JSON");
+        listed["sites"][0]["cores"].as_u64()
+    };
+    let added = add("whole", "slurm", &[]);
+    assert_eq!(added.code, Some(0), "{added}");
+    assert!(added.stderr.contains("a whole node of 8 cores"), "{added}");
+    assert_eq!(cores(), Some(8));
+    // What the engine does not tell, or cannot be asked for, adds no site.
+    for (engine, message) in [("local", "does not tell"), ("sge", "qconf")] {
+        let refused = add("other", engine, &[]);
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert!(refused.stderr.contains(message), "{refused}");
+    }
+    let listed = user.tollgate(&["site", "list"]).answer();
+    assert!(!listed.contains("other"), "{listed}");
+}
+
 /// Writes a program that stands for tollgate on a node: it runs until it is ended.
 fn sleeper(dir: &Path) -> PathBuf {
     let file = dir.join("sleeper");

@@ -1,8 +1,11 @@
 //! The command that gets the notices.
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -16,6 +19,9 @@ use crate::user_names::UserNames;
 
 /// Maximum number of notices that wait for the command.
 pub(super) const MAX_QUEUED: usize = 1_000;
+
+/// Maximum number of bytes of the command's messages that the log gets.
+const MAX_ERROR: u64 = 1_000;
 
 /// Notices to users, by a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -110,6 +116,7 @@ async fn deliver(
         Some(words) => words,
         None => return Ok(Some("no command".to_owned())),
     };
+    let errors = File::from(memfd_create("notice-errors", MemfdFlags::CLOEXEC)?);
     let mut child = Command::new(program)
         .args(arguments)
         .env("TOLLGATE_NOTICE", notice.notice)
@@ -121,7 +128,7 @@ async fn deliver(
         .env("TOLLGATE_TEXT", &notice.text)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(errors.try_clone()?)
         .kill_on_drop(true)
         .spawn()?;
     if let Some(mut input) = child.stdin.take() {
@@ -130,5 +137,22 @@ async fn deliver(
         let _ = input.write_all(&json).await;
     }
     let status = child.wait().await?;
-    Ok((!status.success()).then(|| status.to_string()))
+    if status.success() {
+        return Ok(None);
+    }
+    Ok(Some(match last_line(errors)? {
+        Some(line) => format!("{status}: {line}"),
+        None => status.to_string(),
+    }))
+}
+
+/// Returns the last line that the command wrote on standard error, where the reason usually is.
+fn last_line(mut errors: File) -> Result<Option<String>, std::io::Error> {
+    let length = errors.seek(SeekFrom::End(0))?;
+    errors.seek(SeekFrom::Start(length.saturating_sub(MAX_ERROR)))?;
+    let mut text = Vec::new();
+    errors.read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+    Ok(line.map(str::to_owned))
 }

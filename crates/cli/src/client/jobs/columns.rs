@@ -420,7 +420,8 @@ fn promise_cell(job: &JobDetails) -> String {
 }
 
 /// Formats the state of an array: `running: 640 finished, 16 running, 344 queued of 1000`, or
-/// `finished, exit 0: all 1000` if all tasks are in that state.
+/// `finished, exit 0: all 1000` if all tasks are in that state; `finished, exit 3 at worst: all 1000` if some
+/// task exited with 3.
 fn array_state(job: &JobDetails) -> String {
     let Some(array) = &job.array else {
         return job.state.to_string();
@@ -442,8 +443,12 @@ fn array_state(job: &JobDetails) -> String {
     let some: Vec<String> = some
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    let status = job.status.as_ref().map(|status| format!(", {status}"));
-    let status = status.unwrap_or_default();
+    // The exit code of an array is the greatest of its tasks'.
+    let status = match job.status.as_deref() {
+        Some("exit 0") => ", exit 0".to_owned(),
+        Some(status) => format!(", {status} at worst"),
+        None => String::new(),
+    };
     let is_uniform = counts
         .iter()
         .any(|(count, state)| *count == all && *state == job.state);

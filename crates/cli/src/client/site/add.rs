@@ -1,5 +1,6 @@
 //! `tollgate site add`, `tollgate site list` and `tollgate site remove`.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use tollgate_batch::EngineKind;
@@ -8,7 +9,7 @@ use tollgate_sites::{SiteJournal, SiteSettings, SitesFile, state_dir};
 use super::status::{SiteEntry, SiteListing};
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::client::{cluster, format, parse};
-use crate::exit::{CliFailure, CsvUnsupported};
+use crate::exit::{CliError, CliFailure, CsvUnsupported, ExitKind};
 use crate::messages::Verbosity;
 use crate::text_table::{new_table, write_table};
 
@@ -31,9 +32,11 @@ pub(super) struct SiteAddArgs {
     /// Number of pilots that `site scale` submits by default
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_integer::<u32>)]
     pilots: u32,
-    /// Number of cores of a pilot
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u32>)]
-    cores: u32,
+    /// Number of cores of a pilot, or `all` of a node
+    ///
+    /// `all` asks the engine for the largest node in the queue, and needs its answer now.
+    #[arg(long, value_name = "N|all", default_value = "1", value_parser = parse_cores)]
+    cores: PilotCores,
     /// Memory of a pilot, as in 4G [default: left to the engine]
     #[arg(long, value_name = "SIZE", value_parser = parse::parse_memory)]
     memory: Option<u64>,
@@ -99,13 +102,50 @@ pub(super) struct SiteRemoveArgs {
     name: String,
 }
 
+/// The cores of a pilot.
+#[derive(Clone, Copy, Debug)]
+enum PilotCores {
+    Count(u32),
+    WholeNode,
+}
+
+fn parse_cores(word: &str) -> Result<PilotCores, &'static str> {
+    match word {
+        "all" => Ok(PilotCores::WholeNode),
+        _ => parse_count(word).map(PilotCores::Count),
+    }
+}
+
+/// The engine does not tell how many cores a node of the queue has.
+#[derive(Debug, thiserror::Error)]
+#[error("--cores all: the engine does not tell how many cores the nodes of this queue have")]
+struct NodeSizeUnknown;
+
+impl CliError for NodeSizeUnknown {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some("give their number, as in `--cores 16`".into())
+    }
+}
+
 /// `tollgate site add`.
 pub(super) fn add(args: &SiteAddArgs) -> Result<(), CliFailure> {
     let path = SitesFile::path()?;
     let mut file = SitesFile::read(&path)?;
     let name = args.name.clone();
     cluster::check_free(&name)?;
-    file.add(args.settings()?)?;
+    let mut settings = args.settings()?;
+    if let PilotCores::WholeNode = args.cores {
+        settings.cores = super::control(settings.clone())?
+            .largest_node()?
+            .ok_or(NodeSizeUnknown)?;
+        let cores = settings.cores;
+        Verbosity::Notes.note(format_args!("a pilot takes a whole node of {cores} cores"));
+    }
+    file.add(settings)?;
     file.write(&path)?;
     let path = path.display();
     writeln!(io::stdout(), "site {name}: added to {path}")?;
@@ -126,7 +166,10 @@ impl SiteAddArgs {
         Ok(SiteSettings {
             via: self.via.clone(),
             pilots: self.pilots,
-            cores: self.cores,
+            cores: match self.cores {
+                PilotCores::Count(cores) => cores,
+                PilotCores::WholeNode => 1,
+            },
             memory_mib: self.memory.map(|bytes| bytes.div_ceil(1 << 20)),
             time_s: self.time.ceil() as u64,
             idle_s: self.idle.ceil() as u64,

@@ -77,12 +77,13 @@ fn notices_beyond_the_limit_and_failures_of_the_command_are_told() {
         .answer();
     site.until("four are told", || told(&site).len() == 4);
 
-    let failing = ClientTestSite::start("[notices]\ncommand = [\"false\"]\n");
+    let command = r#"command = ["sh", "-c", "echo no such mailbox >&2; exit 3"]"#;
+    let failing = ClientTestSite::start(&format!("[notices]\n{command}\n"));
     failing
         .tollgate(&["submit", "-q", "--notify", "end", "true"])
         .answer();
     failing.until("the failure is told", || {
-        failing.log_has("the command for notices failed")
+        failing.log_has("the command for notices failed") && failing.log_has("no such mailbox")
     });
 }
 
