@@ -9,10 +9,10 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
 use tollgate_forecast::{
-    ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastJob, Forecaster,
-    OnlineForecaster, evaluate,
+    BeliefJob, BeliefModel, ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastJob,
+    Forecaster, OnlineForecaster, evaluate, learn_beliefs,
 };
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Instant, Span, UserId};
 
 /// Jobs of a site: enough for every class to be well known.
 const JOBS: usize = 20_000;
@@ -40,6 +40,39 @@ fn main_benches(c: &mut Criterion) {
     }
     group.finish();
     records_benches(c, &site(0.2));
+    belief_benches(c, &site(0.2));
+}
+
+/// Beliefs by batches: one statement, and all events of a site.
+fn belief_benches(c: &mut Criterion, records: &[CompletedJob]) {
+    let jobs: Vec<(BeliefJob, CompletedJob)> = records
+        .iter()
+        .map(|record| {
+            (
+                BeliefJob::new(UserId(record.job.class.0), &record.job),
+                *record,
+            )
+        })
+        .collect();
+    let mut known = BeliefModel::default();
+    learn_beliefs(&mut known, &jobs);
+    let now = records.last().expect("jobs").finish;
+    let mut group = c.benchmark_group("beliefs");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("state", |b| {
+        let mut jobs = jobs.iter().cycle();
+        b.iter(|| known.belief(black_box(&jobs.next().expect("endless").0), now));
+    });
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(records.len() as u64));
+    group.bench_function("learn", |b| {
+        b.iter(|| {
+            let mut model = BeliefModel::default();
+            learn_beliefs(&mut model, &jobs);
+            model
+        });
+    });
+    group.finish();
 }
 
 /// Whole records: all forecasts, updates and judgements of a site, and their evaluation.

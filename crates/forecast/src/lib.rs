@@ -15,9 +15,10 @@
 //! | `history`, `window` | the remembered jobs of a class, and the latest values of a series |
 //! | `expert_weights` | the votes of experts, and the feedback that moves them |
 //! | `conformal` | calibrated quantiles |
-//! | [`belief`] | [`BeliefModel`]: what policies may believe, by requests and forecasts |
-//! | `belief_weights` | the weights of the two halves of a belief |
-//! | [`learned_history`] | [`LearnedHistory`]: a forecaster and a belief model that learn together |
+//! | [`belief`] | [`BeliefModel`]: what policies may believe of jobs, by batches of earlier ones |
+//! | [`belief_evaluation`] | the retrospective evaluation of beliefs |
+//! | `recorded_beliefs` | beliefs over a record |
+//! | [`learned_history`] | [`LearnedHistory`]: a forecaster and a belief model |
 //! | [`expert`] | the methods |
 //! | [`baseline`] | established methods, for comparison |
 //! | [`method`] | all compared methods: experts and baselines |
@@ -38,7 +39,7 @@
 
 pub mod baseline;
 pub mod belief;
-mod belief_weights;
+pub mod belief_evaluation;
 pub mod change_point;
 mod class;
 mod class_tree;
@@ -56,6 +57,7 @@ pub mod method;
 mod model;
 pub mod online;
 pub mod record;
+mod recorded_beliefs;
 pub mod score;
 mod side_by_side;
 mod site_prior;
@@ -65,7 +67,10 @@ pub mod stage;
 pub mod summary;
 mod window;
 
-pub use belief::{Belief, BeliefModel, BeliefQuery, RatioSource, RequestSource};
+pub use belief::{
+    Belief, BeliefBasis, BeliefJob, BeliefModel, GroupPart, Program, SiblingPart, TaskStage,
+};
+pub use belief_evaluation::{BeliefEvaluation, BeliefScore, evaluate_beliefs};
 pub use change_point::{AlarmThreshold, AlarmTriggers};
 pub use class::ClassEvent;
 pub use evaluate::{
@@ -78,6 +83,7 @@ pub use lowess::lowess;
 pub use method::ForecastMethod;
 pub use online::{FeedbackTiming, JobFeedback, OnlineForecaster};
 pub use record::{ClassId, CompletedJob, ForecastJob, JobAttributes};
+pub use recorded_beliefs::learn_beliefs;
 pub use score::{LevelCoverage, MethodScore, PointScore};
 pub use snapshot::{ForecasterSnapshot, SnapshotVersionError, VERSION};
 pub use split::SplitAspect;

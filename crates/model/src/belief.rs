@@ -1,12 +1,60 @@
 //! The beliefs that policies ask for.
 
+use serde::{Deserialize, Serialize};
+
+use crate::{Distribution, NodeSpeed};
+
 /// The source of the run time distributions that a policy plans with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BeliefSource {
-    /// The mixture of the two others; whichever was nearer to the truth weighs more.
-    Mixture,
-    /// The ratios of run time and requested time of the jobs of the user and of the site.
-    User,
-    /// The forecast of the job's class.
+    /// The batches of jobs that ended and run: of the job's own tasks, its program, its user and the site.
+    Batches,
+    /// The forecast of the job's class; of a class that is unknown, the batches.
     Forecast,
+}
+
+/// Number of [`CORRELATIONS`].
+pub const N_CORRELATIONS: usize = 8;
+
+/// The correlations that the run times of the tasks of a batch may have, given what is believed of each.
+pub const CORRELATIONS: [f64; N_CORRELATIONS] = [0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 0.995];
+
+/// The jobs with which a job is long or short together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Kinship {
+    /// The number of its batch: equal for jobs that were submitted together.
+    pub batch: u64,
+    /// The number of its class: equal for jobs of one user that are alike, in whatever batch.
+    pub class: u64,
+    /// How probable each of [`CORRELATIONS`] is within the batch. The sum is 1.
+    pub correlations: [f32; N_CORRELATIONS],
+}
+
+/// What a policy knows about the run time of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RuntimeBelief {
+    /// The distribution of the run time.
+    pub distribution: Distribution,
+    /// The jobs with which it is long or short together; None if they are unknown.
+    pub kinship: Option<Kinship>,
+}
+
+impl RuntimeBelief {
+    /// Returns the belief about the run time on a node of this speed, from that on the reference node.
+    #[must_use]
+    pub fn at_speed(&self, speed: NodeSpeed) -> Self {
+        Self {
+            distribution: self.distribution.at_speed(speed),
+            ..*self
+        }
+    }
+}
+
+impl From<Distribution> for RuntimeBelief {
+    fn from(distribution: Distribution) -> Self {
+        Self {
+            distribution,
+            kinship: None,
+        }
+    }
 }

@@ -9,9 +9,10 @@
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: a submitted job |
 //! | [`attempt`] | [`TaskId`], [`AttemptId`], [`AttemptEvent`], [`AttemptStatus`], [`KillReason`]: tries at running a task |
 //! | [`ending`] | [`AttemptEnding`], [`JobEndState`], [`ExceededLimit`]: the judgement of an end |
+//! | [`normal`] | the standard normal distribution |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
 //! | [`maintenance`] | [`MaintenanceCalendar`]: times in which no job runs |
-//! | [`belief`] | [`BeliefSource`]: the beliefs that policies ask for |
+//! | [`belief`] | [`BeliefSource`], [`RuntimeBelief`]: the beliefs that policies ask for |
 //! | [`decision`] | [`Decision`], [`Reason`]: the answer to a submission, with its reason |
 //! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
 //! | [`market`] | [`Market`]: the rules of payment |
@@ -35,6 +36,7 @@ pub mod market;
 pub mod memory;
 pub mod money;
 pub mod node;
+pub mod normal;
 pub mod outcome;
 pub mod power;
 pub mod report_bounds;
@@ -47,7 +49,7 @@ pub use attempt::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
     KillReason, TaskId,
 };
-pub use belief::BeliefSource;
+pub use belief::{BeliefSource, Kinship, RuntimeBelief};
 pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
 pub use ending::{AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners};

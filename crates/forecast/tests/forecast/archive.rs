@@ -9,11 +9,20 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use tollgate_forecast::{ClassId, CompletedJob, ForecastJob};
+use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes};
 use tollgate_model::{Instant, Span};
 
-/// Returns the records of this trace, if a directory of traces is configured.
+/// Returns the records of this trace without their programs, if a directory of traces is configured.
 pub(crate) fn records(name: &str) -> Option<Vec<CompletedJob>> {
+    let mut records = records_with_programs(name)?;
+    for record in &mut records {
+        record.job.context = JobAttributes::default();
+    }
+    Some(records)
+}
+
+/// Returns the records of this trace, if a directory of traces is configured.
+pub(crate) fn records_with_programs(name: &str) -> Option<Vec<CompletedJob>> {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         println!("skipped: TOLLGATE_TRACES is not set");
         return None;
@@ -44,7 +53,12 @@ fn record(line: &str, classes: &mut BTreeMap<i64, u32>) -> CompletedJob {
             .find(|procs| *procs > 0)
             .map_or(1, |procs| procs as u32),
         request: (fields[8] > 0).then(|| Span::from_secs(fields[8])),
-        context: tollgate_forecast::JobAttributes::default(),
+        context: JobAttributes {
+            executable: u32::try_from(fields[13])
+                .ok()
+                .filter(|&program| program > 0),
+            ..JobAttributes::default()
+        },
     };
     let submit = Instant::from_secs(submit);
     CompletedJob {

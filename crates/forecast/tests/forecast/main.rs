@@ -9,8 +9,10 @@
 //! | [`statsmodels`] | models and smoothers, compared with statsmodels |
 
 mod archive;
+mod beliefs;
 mod course;
 mod mode_changes;
+mod real_beliefs;
 mod real_traces;
 mod safety;
 mod statsmodels;

@@ -1,0 +1,199 @@
+//! The chain of levels: each is mixed with the level above, and limited by the request.
+
+use tollgate_model::{Instant, Span};
+
+use super::basis::BeliefBasis;
+use super::batch::BatchId;
+use super::group::{GroupKey, N_LEVELS_OF_GROUPS};
+use super::level::{count_class, is_known, level};
+use super::mass::RunMass;
+use super::mixture::{Lesson, LevelMixture};
+use super::model::BeliefModel;
+use super::statement::Occasion;
+use super::weights::N_COUNTS;
+use super::{BeliefJob, siblings};
+
+/// Number of batches from which a level counts although a larger level has the same ones: a group that is
+/// full may have forgotten others.
+const FULL: usize = 15;
+/// The weights of the level of programs where no batch asked for the same.
+const BARE_PROGRAM: usize = N_LEVELS_OF_GROUPS;
+const ASK: usize = 1;
+const PROGRAM: usize = 2;
+const KIN: usize = 3;
+
+/// A job in the terms of the chain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Query {
+    pub(crate) groups: [Option<GroupKey>; N_LEVELS_OF_GROUPS],
+    pub(crate) ln_request: Option<f64>,
+    pub(crate) batch: Option<BatchId>,
+    pub(crate) now: Instant,
+}
+
+impl Query {
+    pub(crate) fn new(job: &BeliefJob, batch: Option<BatchId>, now: Instant) -> Self {
+        Self {
+            groups: GroupKey::of(job),
+            ln_request: job.ln_request(),
+            batch,
+            now,
+        }
+    }
+}
+
+/// The levels that a statement will teach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Teaches {
+    Nothing,
+    /// Site and groups: the first task of a batch.
+    Groups,
+    /// The siblings: any other task.
+    Siblings,
+}
+
+/// What the chain says of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Stated {
+    pub(crate) raw: RunMass,
+    pub(crate) bucket: usize,
+    pub(crate) lessons: Vec<Lesson>,
+    pub(crate) basis: BeliefBasis,
+}
+
+/// The chain as far as it has come.
+struct Chain<'a> {
+    model: &'a BeliefModel,
+    query: Query,
+    teaches: Teaches,
+    mass: RunMass,
+    lessons: Vec<Lesson>,
+    basis: BeliefBasis,
+}
+
+impl BeliefModel {
+    /// Returns what the chain says of a job on an occasion.
+    pub(crate) fn state(
+        &self,
+        job: &BeliefJob,
+        query: Query,
+        occasion: Occasion,
+        (teaches, default_runtime): (Teaches, Span),
+    ) -> Stated {
+        let mut chain = Chain {
+            model: self,
+            query,
+            teaches,
+            mass: RunMass::default(),
+            lessons: Vec::new(),
+            basis: BeliefBasis::default(),
+        };
+        chain.add_site(job, default_runtime);
+        let n_batches = chain.add_groups();
+        let siblings = chain.add_siblings(job, occasion);
+        chain.basis.n_batches = n_batches as u32;
+        Stated {
+            raw: chain.mass,
+            bucket: siblings.map_or(count_class(n_batches), |bucket| N_COUNTS + bucket),
+            lessons: chain.lessons,
+            basis: chain.basis,
+        }
+    }
+}
+
+impl Chain<'_> {
+    fn add_site(&mut self, job: &BeliefJob, default_runtime: Span) {
+        let weights = |cell| self.model.weights.of(cell);
+        let ln_request = self.query.ln_request;
+        let site = self
+            .model
+            .site
+            .level(job.user, ln_request, default_runtime, weights);
+        self.basis.start(&site, ln_request.is_some());
+        self.mix(&site, Teaches::Groups);
+    }
+
+    /// Adds the groups of the job, and returns the number of ended batches in the nearest.
+    fn add_groups(&mut self) -> usize {
+        let known: [usize; N_LEVELS_OF_GROUPS] = std::array::from_fn(|at| self.n_known(at));
+        let mut n_batches = 0;
+        for at in 0..N_LEVELS_OF_GROUPS {
+            let Some(key) = self.query.groups[at] else {
+                continue;
+            };
+            if says_nothing_new(at, &known) && known[at] < FULL {
+                n_batches = n_batches.max(self.n_ended(at));
+                continue;
+            }
+            let row = if at == PROGRAM && n_batches == 0 {
+                BARE_PROGRAM
+            } else {
+                at
+            };
+            let Some(group) = self.model.groups.get(&key) else {
+                continue;
+            };
+            let weights = |cell| self.model.weights.of(cell);
+            let live = &self.model.batches;
+            let known = level((row, key, group), &self.query, live, &self.mass, weights);
+            if let Some((mixture, n_ended)) = known {
+                self.basis.add_group(at, n_ended, &mixture);
+                self.mix(&mixture, Teaches::Groups);
+                // A user is no near group.
+                n_batches = n_batches.max(if at > 0 { n_ended } else { 0 });
+            }
+        }
+        n_batches
+    }
+
+    /// Adds the siblings of the job, and returns their bucket if any is known.
+    fn add_siblings(&mut self, job: &BeliefJob, occasion: Occasion) -> Option<usize> {
+        let batch = self.model.batches.get(self.query.batch?)?;
+        let class = self.model.groups.get(&GroupKey::smallest(job));
+        let class = class.map(|group| &group.siblings);
+        let weights = |cell| self.model.weights.of(cell);
+        let occasion_at = (occasion, self.query.now);
+        let mixture = siblings::level(batch, class, weights, occasion_at, &self.mass)?;
+        self.basis.add_siblings(batch, self.query.now, &mixture);
+        self.mix(&mixture, Teaches::Siblings);
+        siblings::bucket(batch, occasion)
+    }
+
+    fn mix(&mut self, level: &LevelMixture, taught_by: Teaches) {
+        if self.teaches == taught_by {
+            self.lessons.push(level.lesson());
+        }
+        self.mass = level.mass();
+        if let Some(ln_request) = self.query.ln_request {
+            self.model.site.limit(&mut self.mass, ln_request);
+        }
+    }
+
+    fn n_known(&self, at: usize) -> usize {
+        let group = self.query.groups[at].and_then(|key| self.model.groups.get(&key));
+        let live = &self.model.batches;
+        let known = |slot: &&_| is_known(slot, self.query.batch, live);
+        group.map_or(0, |group| group.slots.iter().filter(known).count())
+    }
+
+    fn n_ended(&self, at: usize) -> usize {
+        // A user is no near group.
+        let key = self.query.groups[at].filter(|_| at > 0);
+        let group = key.and_then(|key| self.model.groups.get(&key));
+        let ended = group.into_iter().flat_map(|group| &group.slots);
+        let ended = ended.filter(|slot| slot.n_ended > 0 && Some(slot.batch) != self.query.batch);
+        ended.count()
+    }
+}
+
+/// Returns whether the batches of a level are those of a larger one: one smoke test must not count four
+/// times.
+fn says_nothing_new(at: usize, known: &[usize; N_LEVELS_OF_GROUPS]) -> bool {
+    let same = |other: usize| known[at] == known[other];
+    match at {
+        ASK => same(0),
+        PROGRAM => same(0) || (same(KIN) && same(ASK)),
+        KIN => known[..KIN].iter().any(|&other| other == known[at]),
+        _ => false,
+    }
+}

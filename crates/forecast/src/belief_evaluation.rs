@@ -1,0 +1,281 @@
+//! The retrospective evaluation of beliefs: how often they were kept, and how close they were, by what was
+//! known of each job.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_model::Probability;
+
+use crate::belief::{Belief, BeliefJob, BeliefModel};
+use crate::conformal::pinball;
+use crate::record::{CompletedJob, ln_secs};
+use crate::recorded_beliefs::{ObservedAt, play_record};
+
+/// Number of evaluated levels.
+pub const N_BELIEF_LEVELS: usize = 5;
+
+/// The evaluated levels.
+pub const BELIEF_LEVELS: [Probability; N_BELIEF_LEVELS] = [
+    level(0.5),
+    level(5.0 / 6.0),
+    level(0.9),
+    level(0.95),
+    level(0.98),
+];
+
+const fn level(level: f64) -> Probability {
+    Probability::new(level).expect("a probability")
+}
+
+/// The number of ended batches that were known in the nearest group of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KnownBatches {
+    /// None.
+    None,
+    /// One.
+    One,
+    /// Two.
+    Two,
+    /// Three to five.
+    Few,
+    /// Six or more.
+    Many,
+}
+
+impl KnownBatches {
+    const fn of(n_batches: u32) -> Self {
+        match n_batches {
+            0 => Self::None,
+            1 => Self::One,
+            2 => Self::Two,
+            3..=5 => Self::Few,
+            6.. => Self::Many,
+        }
+    }
+
+    /// Returns the key in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::None => "0",
+            Self::One => "1",
+            Self::Two => "2",
+            Self::Few => "3-5",
+            Self::Many => "6+",
+        }
+    }
+}
+
+/// The position of a task in its batch when the belief was stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BatchPosition {
+    /// The first task, at its submission.
+    First,
+    /// Another task at its submission, when no sibling had ended.
+    BeforeFirstEnd,
+    /// Another task at its submission, when one or two siblings had ended.
+    AfterFirstEnds,
+    /// Another task at its submission, when three or more siblings had ended.
+    AfterManyEnds,
+    /// A task at its start, when one or two siblings had ended.
+    StartAfterFirstEnds,
+    /// A task at its start, when three or more siblings had ended.
+    StartAfterManyEnds,
+}
+
+impl BatchPosition {
+    /// Returns the key in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::BeforeFirstEnd => "0_ended",
+            Self::AfterFirstEnds => "1-2_ended",
+            Self::AfterManyEnds => "3+_ended",
+            Self::StartAfterFirstEnds => "start_1-2_ended",
+            Self::StartAfterManyEnds => "start_3+_ended",
+        }
+    }
+}
+
+/// The scores of beliefs over some jobs. Each batch weighs the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BeliefScore {
+    /// Number of jobs.
+    pub n_jobs: usize,
+    /// Number of batches.
+    pub n_batches: usize,
+    /// By level: the part of the run times within the stated quantile.
+    pub coverage: [f64; N_BELIEF_LEVELS],
+    /// The mean pinball loss over the levels, of logarithms of seconds.
+    pub pinball: f64,
+}
+
+/// The scores of the beliefs over a record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BeliefEvaluation {
+    /// All jobs, at their submission; None if no job ran.
+    pub all: Option<BeliefScore>,
+    /// Jobs at their submission, by the number of batches known.
+    pub by_batches: BTreeMap<KnownBatches, BeliefScore>,
+    /// By position in the batch.
+    pub by_position: BTreeMap<BatchPosition, BeliefScore>,
+}
+
+/// The sums of a batch.
+#[derive(Clone, Copy, Debug, Default)]
+struct BatchSums {
+    n_jobs: usize,
+    kept: [u32; N_BELIEF_LEVELS],
+    pinball: f64,
+}
+
+/// The sums of some jobs, by batch: the number of the part of the record, and that of the batch in it.
+#[derive(Clone, Debug, Default)]
+struct ScoreSums(BTreeMap<(usize, u64), BatchSums>);
+
+/// Evaluates the beliefs over a record, as a site would have had them that begins with nothing. With `cold`,
+/// the record is cut into parts of as many jobs, and each begins with nothing.
+pub fn evaluate_beliefs(
+    jobs: &[(BeliefJob, CompletedJob)],
+    cold: Option<usize>,
+) -> BeliefEvaluation {
+    let mut jobs = jobs.to_vec();
+    jobs.sort_by_key(|(_, job)| job.submit);
+    let mut all = ScoreSums::default();
+    let mut by_batches: BTreeMap<KnownBatches, ScoreSums> = BTreeMap::new();
+    let mut by_position: BTreeMap<BatchPosition, ScoreSums> = BTreeMap::new();
+    let n_part = cold.unwrap_or(jobs.len()).max(1);
+    for (part, jobs) in jobs.chunks(n_part).enumerate() {
+        let mut seen = BTreeSet::new();
+        let mut observe = |at: usize, occasion: ObservedAt, belief: &Belief| {
+            let batch = belief.kinship.batch;
+            let is_first = seen.insert(batch);
+            let key = (part, batch);
+            let runtime = &jobs[at].1;
+            if occasion == ObservedAt::Submission {
+                all.add(key, runtime, belief);
+                let known = KnownBatches::of(belief.basis.n_batches);
+                by_batches
+                    .entry(known)
+                    .or_default()
+                    .add(key, runtime, belief);
+            }
+            if let Some(position) = position(occasion, is_first, belief) {
+                by_position
+                    .entry(position)
+                    .or_default()
+                    .add(key, runtime, belief);
+            }
+        };
+        play_record(&mut BeliefModel::default(), jobs, Some(&mut observe));
+    }
+    BeliefEvaluation {
+        all: all.score(),
+        by_batches: scores(by_batches),
+        by_position: scores(by_position),
+    }
+}
+
+fn scores<K: Ord>(sums: BTreeMap<K, ScoreSums>) -> BTreeMap<K, BeliefScore> {
+    let scores = sums.into_iter();
+    scores
+        .filter_map(|(key, sums)| Some((key, sums.score()?)))
+        .collect()
+}
+
+fn position(occasion: ObservedAt, is_first: bool, belief: &Belief) -> Option<BatchPosition> {
+    Some(match (occasion, is_first, belief.basis.siblings.n_ended) {
+        (ObservedAt::Submission, true, _) => BatchPosition::First,
+        (ObservedAt::Submission, false, 0) => BatchPosition::BeforeFirstEnd,
+        (ObservedAt::Submission, false, 1..=2) => BatchPosition::AfterFirstEnds,
+        (ObservedAt::Submission, false, _) => BatchPosition::AfterManyEnds,
+        (ObservedAt::Start, _, 0) => return None,
+        (ObservedAt::Start, _, 1..=2) => BatchPosition::StartAfterFirstEnds,
+        (ObservedAt::Start, _, _) => BatchPosition::StartAfterManyEnds,
+    })
+}
+
+impl ScoreSums {
+    fn add(&mut self, batch: (usize, u64), job: &CompletedJob, belief: &Belief) {
+        let Some(ln_run) = ln_secs(job.runtime) else {
+            return;
+        };
+        let sums = self.0.entry(batch).or_default();
+        sums.n_jobs += 1;
+        for (at, &level) in BELIEF_LEVELS.iter().enumerate() {
+            let bound = ln_secs(belief.distribution.quantile(level)).unwrap_or(0.0);
+            sums.kept[at] += u32::from(ln_run <= bound + ROUNDING);
+            sums.pinball += pinball(bound, ln_run, level.as_f64()) / N_BELIEF_LEVELS as f64;
+        }
+    }
+
+    fn score(&self) -> Option<BeliefScore> {
+        let n_batches = self.0.len();
+        let mean = |of: &dyn Fn(&BatchSums) -> f64| {
+            let sums = self.0.values();
+            let parts = sums.map(|sums| of(sums) / sums.n_jobs as f64);
+            parts.sum::<f64>() / n_batches as f64
+        };
+        (n_batches > 0).then(|| BeliefScore {
+            n_jobs: self.0.values().map(|sums| sums.n_jobs).sum(),
+            n_batches,
+            coverage: std::array::from_fn(|at| mean(&|sums| f64::from(sums.kept[at]))),
+            pinball: mean(&|sums| sums.pinball),
+        })
+    }
+}
+
+/// How far above a quantile a run time may be and count as kept, as a logarithm: run times are rounded.
+const ROUNDING: f64 = 1e-3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ClassId, ForecastJob, JobAttributes};
+    use tollgate_model::{Instant, Span, UserId};
+
+    /// Batches of 4 jobs, each two hours after the one before; two run at a time.
+    fn record(n_batches: i64) -> Vec<(BeliefJob, CompletedJob)> {
+        let jobs = (0..n_batches).flat_map(|batch| (0..4).map(move |task| (batch, task)));
+        let jobs = jobs.map(|(batch, task)| {
+            let job = ForecastJob {
+                class: ClassId(1),
+                procs: 1,
+                request: Some(Span::from_secs(600)),
+                context: JobAttributes::default(),
+            };
+            let submit = Instant::from_secs(batch * 7200);
+            let ended = CompletedJob {
+                job,
+                submit,
+                finish: submit + Span::from_secs(100 * (1 + task / 2)),
+                runtime: Span::from_secs(100),
+            };
+            (BeliefJob::new(UserId(1), &job), ended)
+        });
+        jobs.collect()
+    }
+
+    #[test]
+    fn jobs_are_counted_by_batches_known_and_by_position() {
+        let evaluated = evaluate_beliefs(&record(8), None);
+        let all = evaluated.all.unwrap();
+        assert_eq!((all.n_jobs, all.n_batches), (32, 8));
+        let n_jobs = |known| evaluated.by_batches[&known].n_jobs;
+        assert_eq!(n_jobs(KnownBatches::None), 4);
+        assert_eq!(n_jobs(KnownBatches::Few), 12);
+        assert_eq!(n_jobs(KnownBatches::Many), 8);
+        let position = |position| &evaluated.by_position[&position];
+        assert_eq!(position(BatchPosition::First).n_jobs, 8);
+        assert_eq!(position(BatchPosition::BeforeFirstEnd).n_jobs, 24);
+        assert_eq!(position(BatchPosition::StartAfterFirstEnds).n_jobs, 16);
+        let [new, known] = [KnownBatches::None, KnownBatches::Many]
+            .map(|known| evaluated.by_batches[&known].pinball);
+        assert!(known < 0.2 * new, "{known} {new}");
+    }
+
+    #[test]
+    fn cold_parts_begin_with_nothing() {
+        let evaluated = evaluate_beliefs(&record(8), Some(8));
+        assert_eq!(evaluated.by_batches[&KnownBatches::None].n_jobs, 16);
+        assert_eq!(evaluated.by_batches[&KnownBatches::One].n_jobs, 16);
+    }
+}

@@ -1,0 +1,74 @@
+//! Beliefs over a record: its jobs are submitted, start and end as they did.
+
+use tollgate_model::{Instant, Span, TaskId};
+
+use crate::belief::{Belief, BeliefJob, BeliefModel};
+use crate::record::CompletedJob;
+
+/// What happens to a job of a record, in the order in which equal instants are processed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum RecordedEvent {
+    End,
+    Submit,
+    Start,
+}
+
+/// The occasion on which a belief about a job of a record is observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObservedAt {
+    /// The submission of the job.
+    Submission,
+    /// Its start, if that is later.
+    Start,
+}
+
+/// Teaches beliefs the jobs of a record. Jobs that never ran teach nothing.
+pub fn learn_beliefs(beliefs: &mut BeliefModel, jobs: &[(BeliefJob, CompletedJob)]) {
+    play_record(beliefs, jobs, None);
+}
+
+/// The receiver of each belief about the job with an index in the record, before the job ends.
+pub(crate) type BeliefObserver<'a> = &'a mut dyn FnMut(usize, ObservedAt, &Belief);
+
+/// Teaches beliefs the jobs of a record, and passes what was believed of each to `observe`.
+pub(crate) fn play_record(
+    beliefs: &mut BeliefModel,
+    jobs: &[(BeliefJob, CompletedJob)],
+    mut observe: Option<BeliefObserver<'_>>,
+) {
+    let mut events: Vec<(Instant, RecordedEvent, usize)> = Vec::with_capacity(3 * jobs.len());
+    for (at, (_, job)) in jobs.iter().enumerate() {
+        if job.runtime > Span::ZERO {
+            let start = (job.finish - job.runtime).max(job.submit);
+            events.extend([
+                (job.submit, RecordedEvent::Submit, at),
+                (start, RecordedEvent::Start, at),
+                (job.finish.max(start), RecordedEvent::End, at),
+            ]);
+        }
+    }
+    events.sort_unstable();
+    let ids: Vec<TaskId> = jobs.iter().map(|_| beliefs.record_id()).collect();
+    for (now, event, at) in events {
+        let (id, (job, ended)) = (ids[at], jobs[at]);
+        if event == RecordedEvent::Submit {
+            beliefs.submit(id, job, now);
+        }
+        let observed = match event {
+            RecordedEvent::Submit => Some(ObservedAt::Submission),
+            RecordedEvent::Start => Some(ObservedAt::Start).filter(|_| now > ended.submit),
+            RecordedEvent::End => None,
+        };
+        if let (Some(observe), Some(occasion)) = (&mut observe, observed) {
+            beliefs.advance(now);
+            if let Some(belief) = beliefs.belief_about(id, now) {
+                observe(at, occasion, &belief);
+            }
+        }
+        match event {
+            RecordedEvent::Submit => {}
+            RecordedEvent::Start => beliefs.start(id, now),
+            RecordedEvent::End => beliefs.end(id, ended.runtime, now),
+        }
+    }
+}
