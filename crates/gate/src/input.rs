@@ -1,7 +1,7 @@
 //! The inputs of the gate, and its answers.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Distribution, HostTerms, JobId, JobSpec, NodeId, NodeRange};
+use tollgate_model::{HostTerms, JobId, JobSpec, NodeId, NodeRange, RuntimeBelief};
 
 /// A worker: a process that offers nodes, for as long as one of its incarnations lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub enum GateInput {
         /// Whether the job may be requeued.
         on_eviction: OnEviction,
         /// The forecast run time, if there is a forecast.
-        forecast: Option<Distribution>,
+        forecast: Option<RuntimeBelief>,
     },
     /// A user submitted equal jobs together. Where the policy decides on them together, they have one
     /// decision; else each has its own, in order.
@@ -38,7 +38,7 @@ pub enum GateInput {
         /// Whether the jobs may be requeued.
         on_eviction: OnEviction,
         /// The forecast run time of each, if there is a forecast.
-        forecast: Option<Distribution>,
+        forecast: Option<RuntimeBelief>,
     },
     /// All tasks of a job that still ran have ended.
     Ended {
@@ -119,7 +119,7 @@ pub enum GateInput {
         /// The job.
         job: JobId,
         /// The forecast run time.
-        forecast: Distribution,
+        forecast: RuntimeBelief,
     },
     /// Time has passed.
     Tick,

@@ -133,7 +133,7 @@ fn plan(criterion: &mut Criterion) {
         }
         let job = spec(8, 3600, 5_000_000, 3);
         criterion.bench_function(&format!("plan/{waiting} mixed/probability"), |bencher| {
-            let subject = OutlookSubject::New((&job, None), 1);
+            let subject = OutlookSubject::New((&job, None), 1, None);
             bencher.iter(|| cluster.policy.possible_runs(view, black_box(subject), None));
         });
     }
@@ -148,7 +148,7 @@ fn plan(criterion: &mut Criterion) {
         });
     });
     criterion.bench_function("plan/array of 10,000/probability", |bencher| {
-        let subject = OutlookSubject::New((&task, None), 10_000);
+        let subject = OutlookSubject::New((&task, None), 10_000, None);
         bencher.iter(|| cluster.policy.possible_runs(view, black_box(subject), None));
     });
     let mut group = criterion.benchmark_group("plan");

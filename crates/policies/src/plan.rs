@@ -13,9 +13,11 @@
 //! | `host_machine` | the same where it matters on which hosts jobs run |
 //! | `machine` | the choice between the two |
 //! | `promise_test` | the test of a job against the plan |
-//! | `scenarios` | possible ends of a job, with the jobs of a user long together |
+//! | `scenarios` | possible ends of a job |
+//! | `draws` | how long the jobs of each scenario run: those of a batch are long together |
 //! | `settings` | parameters |
 
+mod draws;
 mod host_machine;
 mod machine;
 mod promise_test;

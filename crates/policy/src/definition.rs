@@ -29,11 +29,8 @@ pub struct PolicyDefinition {
 }
 
 impl ParameterEnum for BeliefSource {
-    const KEYWORDS: &'static [(&'static str, Self)] = &[
-        ("mixture", Self::Mixture),
-        ("user", Self::User),
-        ("forecast", Self::Forecast),
-    ];
+    const KEYWORDS: &'static [(&'static str, Self)] =
+        &[("batches", Self::Batches), ("forecast", Self::Forecast)];
 }
 
 /// The settings of a policy, from which the policy is created.

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange, Probability, Reason, Sla,
+    Credits, Distribution, Instant, JobId, JobSpec, Kinship, NodeId, NodeRange, Probability,
+    Reason, Sla,
 };
 
 use crate::context::{InvariantViolation, PolicyContext};
@@ -76,8 +77,9 @@ impl ParameterEnum for PassTrigger {
 /// The jobs whose end is asked for.
 #[derive(Clone, Copy, Debug)]
 pub enum OutlookSubject<'a> {
-    /// This many equal jobs, as if submitted together now. At least one.
-    New(JobInfo<'a>, u32),
+    /// This many equal jobs, as if submitted together now, at least one; and the jobs with which they are
+    /// long or short together, if these are known.
+    New(JobInfo<'a>, u32, Option<Kinship>),
     /// Queued or running jobs. At least one.
     Existing(&'a [JobId]),
 }

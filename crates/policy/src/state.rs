@@ -18,8 +18,8 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{
-    Distribution, Instant, JobId, JobSpec, MachineSpeeds, MaintenanceCalendar, NodeId, NodeRange,
-    NodeSpeed, Span,
+    Distribution, Instant, JobId, JobSpec, Kinship, MachineSpeeds, MaintenanceCalendar, NodeId,
+    NodeRange, NodeSpeed, RuntimeBelief, Span,
 };
 
 use crate::toolkit::{BlockEntry, BlockedList};
@@ -40,7 +40,7 @@ pub use task::{NodeTask, requested_share};
 pub struct ClusterState {
     jobs: Vec<JobSlot>,
     /// By slot, only up to the last job that was ever forecast; empty without forecasts.
-    forecasts: Vec<Option<Distribution>>,
+    forecasts: Vec<Option<RuntimeBelief>>,
     vacant: Vec<JobId>,
     over: Vec<JobId>,
     submitted: u64,
@@ -113,7 +113,13 @@ impl ClusterState {
     /// Returns the forecast distribution of the job's run time, if any: as of its submission, or
     /// newer while it waits.
     pub fn forecast(&self, id: JobId) -> Option<&Distribution> {
-        self.forecasts.get(id.index())?.as_ref()
+        let belief = self.forecasts.get(id.index())?.as_ref()?;
+        Some(&belief.distribution)
+    }
+
+    /// Returns the jobs with which a job is long or short together, if they are known.
+    pub fn kinship(&self, id: JobId) -> Option<Kinship> {
+        self.forecasts.get(id.index())?.as_ref()?.kinship
     }
 
     /// Returns every unfinished job, by slot.

@@ -1,6 +1,6 @@
 //! Ends, evictions and changes of jobs.
 
-use tollgate_model::{Distribution, Instant, JobId, NodeId, NodeRange};
+use tollgate_model::{Instant, JobId, NodeId, NodeRange, RuntimeBelief};
 use tollgate_policy::{Effect, JobEnding, JobPhase, JobSlot, Notice, PolicyContext, View};
 
 use super::{Effects, Gate};
@@ -128,7 +128,7 @@ impl Gate {
         &mut self,
         now: Instant,
         id: JobId,
-        forecast: &Distribution,
+        forecast: &RuntimeBelief,
     ) -> Result<InputAck, InputError> {
         let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
         if job.phase != JobPhase::Queued {

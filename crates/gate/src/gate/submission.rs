@@ -1,6 +1,6 @@
 //! Submissions: the decision about a job, and its commit.
 
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, RuntimeBelief, Span};
 use tollgate_policy::{AdmissionDecision, Notice, ProbeScratch, View};
 
 use super::{Effects, Gate};
@@ -13,12 +13,12 @@ impl Gate {
         now: Instant,
         spec: JobSpec,
         retry: OnEviction,
-        forecast: Option<&Distribution>,
+        forecast: Option<&RuntimeBelief>,
         effects: &mut Effects,
     ) -> Result<InputAck, InputError> {
         check_spec(&spec)?;
         let mut scratch = std::mem::take(&mut self.scratch);
-        let decision = self.quote(now, &spec, forecast, &mut scratch);
+        let decision = self.quote(now, &spec, distribution(forecast), &mut scratch);
         let job = self.insert(spec, retry, forecast);
         self.commit(now, job, decision, &scratch, effects);
         self.scratch = scratch;
@@ -31,14 +31,14 @@ impl Gate {
         spec: JobSpec,
         count: u32,
         retry: OnEviction,
-        forecast: Option<&Distribution>,
+        forecast: Option<&RuntimeBelief>,
         effects: &mut Effects,
     ) -> Result<InputAck, InputError> {
         check_spec(&spec)?;
         if count == 0 {
             return Err(InputError::Malformed);
         }
-        let together = self.quote_array(now, &spec, forecast, count);
+        let together = self.quote_array(now, &spec, distribution(forecast), count);
         for _ in 0..count {
             match together {
                 None => {
@@ -57,7 +57,7 @@ impl Gate {
         &mut self,
         spec: JobSpec,
         retry: OnEviction,
-        forecast: Option<&Distribution>,
+        forecast: Option<&RuntimeBelief>,
     ) -> JobId {
         let job = self.state.insert(spec);
         if let Some(forecast) = forecast {
@@ -113,4 +113,8 @@ fn check_spec(spec: &JobSpec) -> Result<(), InputError> {
         return Err(InputError::Malformed);
     }
     Ok(())
+}
+
+fn distribution(forecast: Option<&RuntimeBelief>) -> Option<&Distribution> {
+    forecast.map(|belief| &belief.distribution)
 }

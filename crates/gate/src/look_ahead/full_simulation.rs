@@ -74,7 +74,7 @@ impl<'a> FullSimulation<'a> {
                 let submitted = GateInput::Submitted {
                     spec,
                     on_eviction: OnEviction::Fail,
-                    forecast: forecast.copied(),
+                    forecast: forecast.copied().map(Into::into),
                 };
                 // The simulation begins with the state after the submission, which contains its
                 // effects.

@@ -294,7 +294,7 @@ impl AdversarialDriver {
         let submitted = GateInput::Submitted {
             spec: self.spec(draft),
             on_eviction: retry,
-            forecast: forecast(draft),
+            forecast: forecast(draft).map(Into::into),
         };
         let answer = self.gate.handle(self.now, submitted, &mut self.effects);
         let Ok(InputAck::Job(job)) = answer else {

@@ -119,7 +119,7 @@ fn gate_after(
             LookAheadStep::Submit(draft) => Some(GateInput::Submitted {
                 spec: spec(draft, now),
                 on_eviction: OnEviction::Requeue,
-                forecast: forecast(draft),
+                forecast: forecast(draft).map(Into::into),
             }),
             LookAheadStep::End(n) => {
                 pick(n).map(|(job, attempt)| GateInput::Ended { job, attempt })
@@ -156,7 +156,7 @@ fn simulate_event_by_event(
             let submitted = GateInput::Submitted {
                 spec,
                 on_eviction: OnEviction::Fail,
-                forecast: forecast.copied(),
+                forecast: forecast.copied().map(Into::into),
             };
             let answer = fork.handle(now, submitted, &mut Vec::new());
             let Ok(InputAck::Job(job)) = answer else {

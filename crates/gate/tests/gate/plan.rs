@@ -5,10 +5,11 @@ use tollgate_gate::{
     AdmissionDecision, Effect, Gate, GateInput, InputAck, JobEnding, Notice, OnEviction,
     Simulation, WorkerId,
 };
+use tollgate_model::belief::N_CORRELATIONS;
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{
-    Distribution, HostNameIndex, HostTerms, Instant, JobId, JobSpec, Market, NodeRange,
-    PlacementNeeds, Reason, Sla, Span, UserId,
+    Distribution, HostNameIndex, HostTerms, Instant, JobId, JobSpec, Kinship, Market, NodeRange,
+    PlacementNeeds, Reason, RuntimeBelief, Sla, Span, UserId,
 };
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{HeldDevices, OutlookSubject};
@@ -110,7 +111,7 @@ impl Cluster {
         let input = GateInput::Submitted {
             spec: self.spec(job),
             on_eviction: OnEviction::Fail,
-            forecast,
+            forecast: forecast.map(Into::into),
         };
         self.submit_input(job, input)
     }
@@ -466,25 +467,41 @@ fn evicted_job_without_a_deadline_gets_one_place_after_its_patience() {
 }
 
 #[test]
-fn jobs_of_one_user_are_long_together() {
-    let mut cluster = Cluster::new("plan:scenarios=32", 2);
-    assert_eq!(cluster.submit_array(job(1, 3600, 36_000), 2), 2);
-    cluster.pass();
-    let gate = cluster.simulation.gate();
-    let ends = |subject| {
-        let runs = gate.possible_runs(cluster.now, subject, None).unwrap();
-        runs.into_iter()
-            .map(|run| run.finish)
-            .collect::<Vec<Instant>>()
-    };
-    let both = ends(OutlookSubject::Existing(&[JobId(0), JobId(1)]));
-    // They share every draw, so the last of them ends when each does.
-    assert_eq!(both, ends(OutlookSubject::Existing(&[JobId(0)])));
-    assert_eq!(both.len(), 32);
-    let mut sorted = both.clone();
-    sorted.sort_unstable();
-    sorted.dedup();
-    assert_eq!(sorted.len(), 32, "each scenario has a run time of its own");
+fn tasks_of_a_batch_are_as_long_together_as_their_correlation_says() {
+    // How often both of two tasks end within the median of one, if they are independent or alike.
+    for (correlation, expected) in [(0, 0.25), (N_CORRELATIONS - 1, 0.5)] {
+        let mut cluster = Cluster::new("plan:scenarios=512", 2);
+        let kinship = Kinship {
+            batch: 1,
+            class: 1,
+            correlations: std::array::from_fn(|at| f32::from(u8::from(at == correlation))),
+        };
+        let input = GateInput::SubmittedArray {
+            spec: cluster.spec(job(1, 3600, 36_000)),
+            count: 2,
+            on_eviction: OnEviction::Fail,
+            forecast: Some(RuntimeBelief {
+                distribution: Distribution::of_request(Span::from_secs(3600)),
+                kinship: Some(kinship),
+            }),
+        };
+        cluster.simulation.handle(cluster.now, input).unwrap();
+        cluster.take_effects();
+        let gate = cluster.simulation.gate();
+        let ends = |subject| {
+            let runs = gate.possible_runs(cluster.now, subject, None).unwrap();
+            runs.into_iter()
+                .map(|run| run.finish)
+                .collect::<Vec<Instant>>()
+        };
+        let mut one = ends(OutlookSubject::Existing(&[JobId(0)]));
+        one.sort_unstable();
+        let median = one[one.len() / 2 - 1];
+        let both = ends(OutlookSubject::Existing(&[JobId(0), JobId(1)]));
+        let within = both.iter().filter(|&&end| end <= median).count() as f64;
+        let part = within / both.len() as f64;
+        assert!((part - expected).abs() < 0.05, "{correlation}: {part}");
+    }
 }
 
 /// A forecast with every quantile at this many seconds.
@@ -529,7 +546,7 @@ proptest! {
                 let input = GateInput::Submitted {
                     spec,
                     on_eviction: OnEviction::Fail,
-                    forecast: Some(surely(run_s)),
+                    forecast: Some(surely(run_s).into()),
                 };
                 let before = cluster.promised.len();
                 let Ok(InputAck::Job(id)) = cluster.simulation.handle(cluster.now, input) else {

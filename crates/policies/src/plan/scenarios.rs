@@ -1,16 +1,13 @@
 //! Possible runs of a job: the dispatch rule played with run times drawn from what is believed of
 //! each job.
-//!
-//! Jobs of one user that were submitted shortly after each other are long or short together: they
-//! share their draws. A draw depends on the burst of submissions and on the scenario alone, so a
-//! further job changes nobody's draws.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Probability, UserId};
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Probability};
 use tollgate_policy::{AdmissionDecision, OutlookSubject, View};
 
+use super::draws::{DrawnJobs, FutureDraws, JobBlock};
 use super::machine::PlanMachine;
 use super::timetable::JobGroup;
 use super::{PlanPolicy, RESERVED, WaitingList, belief_of, host_needs};
@@ -18,16 +15,14 @@ use super::{PlanPolicy, RESERVED, WaitingList, belief_of, host_needs};
 /// Maximum number of scenarios.
 const MAX_SCENARIOS: u32 = 512;
 
-/// Draws of all policies; any number serves.
-const SEED: u64 = 0x746f_6c6c_6761_7465;
-
-/// A job of the scenarios.
+/// A job of the scenarios, or several equal ones that are dispatched one after another.
 #[derive(Clone, Copy, Debug)]
 struct ScenarioJob {
     spec: JobSpec,
     /// Number of such jobs.
     count: u32,
     belief: Distribution,
+    kinship: Option<Kinship>,
     /// The order of submission.
     sequence: u64,
     /// The start, if the job runs.
@@ -46,16 +41,13 @@ impl PlanPolicy {
         tellable: Option<Probability>,
     ) -> Vec<RunInterval> {
         let jobs = self.scenario_jobs(view, subject);
-        let bursts = self.bursts(&jobs);
         let n_scenarios = n_scenarios(self.settings.scenarios, tellable) as usize;
-        let draws: BTreeMap<u64, Vec<Probability>> = bursts
-            .iter()
-            .map(|&burst| (burst, draws_of(burst, n_scenarios)))
-            .collect();
-        let draws: Vec<&Vec<Probability>> = bursts.iter().map(|burst| &draws[burst]).collect();
+        let mut draws = FutureDraws::new(n_scenarios);
+        let drawn: Vec<Vec<Vec<DrawnJobs>>> =
+            jobs.iter().map(|job| draws.of(&job.block())).collect();
         let runs = (0..n_scenarios).map(|scenario| {
-            let level = |job: usize| draws[job][scenario];
-            run_of_subjects(view, &jobs, &bursts, level)
+            let drawn = |job: usize| drawn[job][scenario].as_slice();
+            run_of_subjects(view, &jobs, drawn)
         });
         runs.collect()
     }
@@ -72,6 +64,7 @@ impl PlanPolicy {
                 spec: job.spec,
                 count: 1,
                 belief: belief_of(&job.spec, view.forecast(id)),
+                kinship: view.kinship(id),
                 sequence: job.sequence,
                 start: self.running.contains(&id).then_some(job.start).flatten(),
                 running: self.running.contains(&id).then_some(id),
@@ -88,7 +81,7 @@ impl PlanPolicy {
             .filter(|id| WaitingList::of(view.job(**id)) != WaitingList::Promised)
             .filter(|id| !self.running.contains(id));
         jobs.extend(unpromised.map(|&id| existing(id)));
-        if let OutlookSubject::New((spec, forecast), count) = subject {
+        if let OutlookSubject::New((spec, forecast), count, kinship) = subject {
             let place = match self.decide(view, spec, forecast, count) {
                 Ok(AdmissionDecision::Promise { due, .. }) => due.or(spec.due()),
                 Ok(
@@ -105,6 +98,7 @@ impl PlanPolicy {
                 spec: *spec,
                 count,
                 belief: belief_of(spec, forecast),
+                kinship,
                 sequence: u64::MAX,
                 start: None,
                 running: None,
@@ -112,32 +106,37 @@ impl PlanPolicy {
             };
             jobs.insert(n_running + at, new);
         }
+        jobs.dedup_by(|next, block| block.absorb(next));
         jobs
     }
+}
 
-    /// Returns the burst of each job: the order of submission of the first job of it.
-    fn bursts(&self, jobs: &[ScenarioJob]) -> Vec<u64> {
-        let mut by_user: Vec<(UserId, u64, Instant, usize)> = jobs
-            .iter()
-            .enumerate()
-            .map(|(at, job)| (job.spec.user, job.sequence, job.spec.submit, at))
-            .collect();
-        by_user.sort_unstable();
-        let mut bursts = vec![0; jobs.len()];
-        let mut last: Option<(UserId, Instant, u64)> = None;
-        for (user, sequence, submit, at) in by_user {
-            let burst = match last {
-                Some((of, before, burst))
-                    if of == user && submit.since(before) <= self.settings.dependence =>
-                {
-                    burst
-                }
-                Some(_) | None => sequence,
-            };
-            bursts[at] = burst;
-            last = Some((user, submit, burst));
+impl ScenarioJob {
+    fn block(&self) -> JobBlock {
+        JobBlock {
+            user: self.spec.user,
+            kinship: self.kinship,
+            sequence: self.sequence,
+            count: self.count,
         }
-        bursts
+    }
+
+    /// Takes in the next job in the order of dispatch if both wait, are tasks of one batch, and differ in
+    /// nothing that a scenario depends on.
+    fn absorb(&mut self, next: &Self) -> bool {
+        let batch = |job: &Self| job.kinship.map(|kinship| kinship.batch);
+        let is_alike = self.start.is_none()
+            && next.start.is_none()
+            && batch(self).is_some_and(|batch| batch != u64::MAX)
+            && batch(self) == batch(next)
+            && self.spec.procs == next.spec.procs
+            && self.spec.needs == next.spec.needs
+            && self.belief == next.belief
+            && self.is_subject == next.is_subject;
+        if is_alike {
+            self.count += next.count;
+        }
+        is_alike
     }
 }
 
@@ -149,13 +148,12 @@ fn n_scenarios(usual: u32, tellable: Option<Probability>) -> u32 {
     usual.max(needed)
 }
 
-/// Returns the first start and the last end of the subjects if each job runs for the quantile that
-/// `level` gives.
-fn run_of_subjects(
+/// Returns the first start and the last end of the subjects if each job runs for the quantiles of the levels
+/// that `drawn` gives.
+fn run_of_subjects<'a>(
     view: View<'_>,
     jobs: &[ScenarioJob],
-    bursts: &[u64],
-    level: impl Fn(usize) -> Probability,
+    drawn: impl Fn(usize) -> &'a [DrawnJobs],
 ) -> RunInterval {
     let mut running = Vec::new();
     let mut groups: Vec<JobGroup> = Vec::new();
@@ -172,7 +170,8 @@ fn run_of_subjects(
     for (at, job) in jobs.iter().enumerate() {
         if let (Some(id), Some(start)) = (job.running, job.start) {
             let elapsed = view.now.since(start);
-            let levels = [level(at), RESERVED];
+            let level = drawn(at).first().map_or(RESERVED, |&(_, level)| level);
+            let levels = [level, RESERVED];
             let [assumed, reserved] = job.belief.quantiles_given_survived(elapsed, levels);
             let assumed = start + assumed;
             if job.is_subject {
@@ -181,29 +180,17 @@ fn run_of_subjects(
             running.push((id, assumed, assumed.max(start + reserved)));
             continue;
         }
-        let is_alike = at > 0 && {
-            let before = &jobs[at - 1];
-            before.start.is_none()
-                && before.spec.procs == job.spec.procs
-                && before.spec.needs == job.spec.needs
-                && bursts[at - 1] == bursts[at]
-                && before.belief == job.belief
-        };
-        if !is_alike {
-            let run = job.belief.quantile(level(at));
-            let reserved = job.belief.quantile(RESERVED).max(run);
+        let reserved = job.belief.quantile(RESERVED);
+        for &(count, level) in drawn(at) {
+            let run = job.belief.quantile(level);
             groups.push(JobGroup {
                 procs: job.spec.procs,
+                count,
                 run,
-                reserved,
+                reserved: reserved.max(run),
                 ..host_needs(view, &job.spec.needs)
             });
-            subjects.push(0);
-        }
-        let group = groups.len() - 1;
-        groups[group].count += job.count;
-        if job.is_subject {
-            subjects[group] = groups[group].count;
+            subjects.push(if job.is_subject { count } else { 0 });
         }
     }
     let mut waiting = subjects.iter().filter(|&&jobs| jobs > 0).count();
@@ -225,28 +212,4 @@ fn run_of_subjects(
         include(Instant::MAX, Instant::MAX);
     }
     run
-}
-
-/// Returns the levels of a burst in each scenario: (i + 1/2) / K for i < K, in an order that the burst
-/// determines.
-fn draws_of(burst: u64, n_scenarios: usize) -> Vec<Probability> {
-    let level = |i: usize| (i as f64 + 0.5) / n_scenarios as f64;
-    let mut levels: Vec<Probability> = (0..n_scenarios)
-        .map(|i| Probability::new(level(i)).expect("between 0 and 1"))
-        .collect();
-    let mut state = SEED ^ burst;
-    for last in (1..n_scenarios).rev() {
-        let at = split_mix(&mut state) % (last as u64 + 1);
-        levels.swap(last, at as usize);
-    }
-    levels
-}
-
-/// Returns the next number of SplitMix64 (Steele, Lea and Flood 2014).
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -15,9 +15,6 @@ pub struct PlanParams {
     pub level: Probability,
     /// Number of scenarios behind a stated probability, 1 to [`PlanParams::MAX_SCENARIOS`].
     pub scenarios: u32,
-    /// Jobs of one user are long or short together if each was submitted at most this long after the
-    /// one before. Not negative.
-    pub dependence: Span,
     /// What the policy wants to be told as a job's forecast.
     pub belief: BeliefSource,
     /// True if a job that cannot be promised at its submission waits for room; false if it is
@@ -42,8 +39,7 @@ impl PlanParams {
     pub const DEFAULT: Self = Self {
         level: Probability::new(0.8333).expect("a probability"),
         scenarios: 32,
-        dependence: Span::from_secs(24 * 3600),
-        belief: BeliefSource::Mixture,
+        belief: BeliefSource::Batches,
         waitlist: true,
         patience: Span::from_secs(24 * 3600),
         share: 1.0,
@@ -141,17 +137,9 @@ impl ParameterTable for PlanParams {
             set: Self::read_scenarios,
         },
         PolicyParameter {
-            key: "dependence",
-            values: "hours, as `24h`",
-            meaning: "jobs of a user submitted within this time of each other are long together",
-            applies: |_| true,
-            get: |s| hours(s.dependence),
-            set: |s, word| read_hours(&mut s.dependence, word, 0.0),
-        },
-        PolicyParameter {
             key: "belief",
-            values: "mixture, user or forecast",
-            meaning: "what run times are expected from: past requests, the forecast, or both",
+            values: "batches or forecast",
+            meaning: "what run times are expected from: batches of earlier jobs, or the forecast",
             applies: |_| true,
             get: |s| s.belief.keyword(),
             set: |s, word| ParameterEnum::read(&mut s.belief, word),

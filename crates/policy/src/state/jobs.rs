@@ -1,7 +1,7 @@
 //! Jobs in their slots: submission, admission and removal.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeRange};
+use tollgate_model::{Credits, Instant, JobId, JobSpec, NodeRange, RuntimeBelief};
 
 use super::{ClusterState, HeldDevices};
 use crate::toolkit::BlockEntry;
@@ -161,8 +161,8 @@ impl ClusterState {
         id
     }
 
-    /// Records the forecast distribution of the run time of the job in a slot.
-    pub fn set_forecast(&mut self, id: JobId, forecast: Distribution) {
+    /// Records what is believed of the run time of the job in a slot.
+    pub fn set_forecast(&mut self, id: JobId, forecast: RuntimeBelief) {
         if id.index() >= self.forecasts.len() {
             self.forecasts.resize(id.index() + 1, None);
         }
