@@ -6,7 +6,7 @@ mod ground_truth;
 mod outcome_window;
 mod result;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{
@@ -14,9 +14,7 @@ use tollgate_gate::{
     PassTrigger, Simulation, WorkerId,
 };
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{
-    Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Probability, UserId,
-};
+use tollgate_model::{Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Probability};
 use tollgate_policy::{OutlookSubject, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
@@ -117,10 +115,8 @@ pub(crate) struct ClusterSim<'a> {
     slowest: NodeSpeed,
     teller: EstimateProvider<'a>,
     truths: GroundTruths,
-    /// The waiting jobs of each user, where beliefs about them change.
-    waiting: BTreeMap<UserId, BTreeMap<usize, JobId>>,
-    /// The users of whose jobs more is known since beliefs were last revised.
-    observed: BTreeSet<UserId>,
+    /// The waiting jobs by place in the order of arrival, where beliefs about them change.
+    waiting: BTreeMap<usize, JobId>,
     outcomes: OutcomeWindow,
     placements: Option<JobPlacements>,
     promises: Vec<PromiseStatement>,
@@ -154,7 +150,6 @@ impl<'a> ClusterSim<'a> {
             teller,
             truths: GroundTruths::default(),
             waiting: BTreeMap::new(),
-            observed: BTreeSet::new(),
             outcomes: OutcomeWindow::default(),
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
@@ -262,8 +257,17 @@ impl<'a> ClusterSim<'a> {
     }
 
     /// Returns the `index`-th job as the gate sees it: times are those on the slowest node.
-    pub(crate) fn told(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
+    fn told(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let told = self.teller.estimate(index, arrival);
+        self.on_slowest(told)
+    }
+
+    /// Returns the `index`-th job as the gate would see it if it were submitted here.
+    pub(crate) fn quoted(&self, index: usize, arrival: &JobArrival) -> JobEstimate {
+        self.on_slowest(self.teller.quote(index, arrival))
+    }
+
+    fn on_slowest(&self, told: JobEstimate) -> JobEstimate {
         JobEstimate {
             spec: JobSpec {
                 estimate: self.slowest.time_for(told.spec.estimate),
@@ -272,11 +276,6 @@ impl<'a> ClusterSim<'a> {
             forecast: told.forecast.map(|on| on.at_speed(self.slowest)),
             ..told
         }
-    }
-
-    /// Forgets a job that was quoted and not submitted.
-    pub(crate) fn forget(&mut self, index: usize) {
-        self.teller.discard(index);
     }
 
     pub(crate) fn gate(&self) -> &Gate {
@@ -304,7 +303,7 @@ impl<'a> ClusterSim<'a> {
         let submitted = GateInput::Submitted {
             spec: told.spec,
             on_eviction: OnEviction::Fail,
-            forecast: told.forecast,
+            forecast: told.belief(),
         };
         let answer = self.simulation.handle(now, submitted);
         let Ok(InputAck::Job(job)) = answer else {
@@ -312,35 +311,25 @@ impl<'a> ClusterSim<'a> {
         };
         self.truths.set(job, truth);
         if self.teller.revises_beliefs() {
-            let waiting = self.waiting.entry(arrival.spec.user).or_default();
-            waiting.insert(truth.index, job);
+            self.waiting.insert(truth.index, job);
         }
         self.apply_effects(now);
     }
 
-    /// Removes a job that started or was rejected from the waiting jobs.
-    fn stop_waiting(&mut self, now: Instant, job: JobId) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        let user = self.simulation.gate().view(now).job(job).spec.user;
-        if let Some(jobs) = self.waiting.get_mut(&user) {
-            jobs.remove(&self.truths[job].index);
-            if jobs.is_empty() {
-                self.waiting.remove(&user);
-            }
+    /// Removes a job that starts from the waiting jobs.
+    fn start(&mut self, now: Instant, job: JobId) {
+        let index = self.truths[job].index;
+        if self.waiting.remove(&index).is_some() {
+            self.teller.observe_start(index, now);
         }
     }
 
-    /// Tells the gate what is believed of the waiting jobs of users whose jobs have ended.
+    /// Passes to the gate what is believed of the waiting jobs about which more is known now.
     fn revise_beliefs(&mut self, now: Instant) {
-        while let Some(user) = self.observed.pop_first() {
-            let waiting = self.waiting.get(&user).cloned().unwrap_or_default();
-            for (index, job) in waiting {
-                if let Some(forecast) = self.teller.revised_belief(index) {
-                    let forecast = forecast.at_speed(self.slowest);
-                    self.input(now, GateInput::Reforecast { job, forecast });
-                }
+        for (index, forecast) in self.teller.take_revised(now) {
+            if let Some(&job) = self.waiting.get(&index) {
+                let forecast = forecast.at_speed(self.slowest);
+                self.input(now, GateInput::Reforecast { job, forecast });
             }
         }
     }
@@ -370,7 +359,7 @@ impl<'a> ClusterSim<'a> {
                     job,
                     ending: JobEnding::Finished,
                 } => self.record_outcome(now, job, Decision::Accepted),
-                Effect::Start { job, .. } => self.stop_waiting(now, job),
+                Effect::Start { job, .. } => self.start(now, job),
                 Effect::Notify {
                     job,
                     notice: Notice::Accepted { .. },
@@ -411,22 +400,18 @@ impl<'a> ClusterSim<'a> {
 
     /// Records the outcome of a job.
     fn record_outcome(&mut self, now: Instant, id: JobId, decision: Decision) {
-        self.stop_waiting(now, id);
         let truth = self.truths[id];
+        self.waiting.remove(&truth.index);
         let view = self.simulation.gate().view(now);
         let job = view.job(id);
         let accepted = job.accepted;
         match decision {
             Decision::Accepted => {
                 let (teller, submit) = (&mut self.teller, job.spec.submit);
-                let taught = if truth.killed {
-                    teller.observe_limit(truth.index, submit, truth.recorded, now)
+                if truth.killed {
+                    teller.observe_limit(truth.index, submit, truth.recorded, now);
                 } else {
                     teller.observe_completion(truth.index, submit, truth.recorded, now);
-                    true
-                };
-                if taught && self.teller.revises_beliefs() {
-                    self.observed.insert(job.spec.user);
                 }
             }
             Decision::Rejected(_) => self.teller.discard(truth.index),

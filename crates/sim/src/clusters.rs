@@ -157,9 +157,8 @@ impl ClustersSim<'_> {
         index: usize,
         arrival: &JobArrival,
     ) -> Option<ClusterQuote> {
-        let world = &mut self.worlds[at];
-        let told = world.told(index, arrival);
-        world.forget(index);
+        let world = &self.worlds[at];
+        let told = world.quoted(index, arrival);
         let gate = world.gate();
         let forecast = told.forecast.as_ref();
         let decision = gate.quote(now, &told.spec, forecast, &mut self.scratch);
@@ -213,7 +212,7 @@ fn predict(world: &ClusterSim<'_>, now: Instant, told: &JobEstimate) -> Option<J
     let (gate, spec, due) = (world.gate(), &told.spec, told.spec.due());
     let certain = Distribution::new([spec.estimate; N_LEVELS]);
     let run_time = told.forecast.as_ref().unwrap_or(&certain);
-    let subject = OutlookSubject::New((spec, told.forecast.as_ref()), 1);
+    let subject = OutlookSubject::New((spec, told.forecast.as_ref()), 1, told.kinship);
     if let Some(runs) = gate.possible_runs(now, subject, None) {
         return JobPrediction::of_runs(runs, due);
     }

@@ -6,16 +6,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use tollgate_forecast::{
-    Belief, BeliefQuery, ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes,
-    LearnedHistory, RatioSource,
+    BeliefJob, ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes, LearnedHistory,
 };
 use tollgate_model::distribution::N_LEVELS;
-use tollgate_model::{BeliefSource, Distribution, Instant, JobSpec, Probability, Span, UserId};
+use tollgate_model::{
+    BeliefSource, Distribution, Instant, JobSpec, Kinship, Probability, RuntimeBelief, Span,
+    TaskId, UserId,
+};
 use tollgate_workload::JobArrival;
-
-/// The request of a job without one, at a site where no job has had one: policies believe something
-/// of every job, and the run time of the record is unknown to them.
-const DEFAULT_REQUEST: Span = Span::from_secs(3600);
 
 /// The source of the estimate that replaces a job's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -124,9 +122,21 @@ pub struct JobEstimate {
     pub spec: JobSpec,
     /// The whole distribution, where there is a forecast or a belief.
     pub forecast: Option<Distribution>,
-    /// False if a belief follows from the site or from other sites alone, because too few jobs of the
-    /// user have ended.
+    /// The jobs with which it is long or short together, where there is a belief.
+    pub kinship: Option<Kinship>,
+    /// False if a belief follows from the site or from other sites alone, because no job of the user has
+    /// ended.
     pub is_known: bool,
+}
+
+impl JobEstimate {
+    /// Returns what a policy gets of it.
+    pub(crate) fn belief(&self) -> Option<RuntimeBelief> {
+        self.forecast.map(|distribution| RuntimeBelief {
+            distribution,
+            kinship: self.kinship,
+        })
+    }
 }
 
 /// The source of estimates, which learns from the jobs of the run as they end.
@@ -183,6 +193,25 @@ impl<'a> EstimateProvider<'a> {
 
     /// Returns the run time information on the job that arrives as the `index`-th.
     pub fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
+        let now = arrival.spec.submit;
+        self.history.beliefs.advance(now);
+        let (estimate, issued) = self.ask(index, arrival);
+        if let Some(issued) = issued {
+            if self.revises_beliefs() {
+                let job = BeliefJob::new(issued.user, &issued.job);
+                self.history.beliefs.submit(task(index), job, now);
+            }
+            self.issued.insert(index, issued);
+        }
+        estimate
+    }
+
+    /// Returns the run time information on the `index`-th job as if it arrived now, which changes nothing.
+    pub(crate) fn quote(&self, index: usize, arrival: &JobArrival) -> JobEstimate {
+        self.ask(index, arrival).0
+    }
+
+    fn ask(&self, index: usize, arrival: &JobArrival) -> (JobEstimate, Option<IssuedEstimate>) {
         let user = arrival.spec.estimate;
         let issued = self.learns().then(|| self.issue(index, &arrival.spec));
         let class_forecast = issued.as_ref().and_then(|issued| issued.forecast.as_ref());
@@ -198,30 +227,31 @@ impl<'a> EstimateProvider<'a> {
                 said.map_or(bound, |said| said.max(bound))
             }
         };
-        let (forecast, is_known) = match (self.belief, &issued) {
+        let (forecast, kinship, is_known) = match (self.belief, &issued) {
             // The estimate is the run time.
-            (Some(_), None) => (Some(Distribution::new([estimate; N_LEVELS])), true),
+            (Some(_), None) => (Some(Distribution::new([estimate; N_LEVELS])), None, true),
             (Some(source), Some(issued)) => {
-                let belief = self.belief(source, issued, issued.forecast.as_ref());
-                let is_known = match belief.ratios {
-                    Some(RatioSource::Table | RatioSource::Site) => false,
-                    Some(RatioSource::User) | None => true,
-                };
-                (Some(belief.distribution), is_known)
+                let job = BeliefJob::new(issued.user, &issued.job);
+                let belief = self.history.beliefs.belief(&job, arrival.spec.submit);
+                let belief = self
+                    .history
+                    .choose(source, belief, issued.forecast.as_ref());
+                let [user, ..] = belief.basis.groups;
+                let is_known = user.n_batches > 0;
+                (Some(belief.distribution), Some(belief.kinship), is_known)
             }
-            (None, _) => (class_forecast, true),
+            (None, _) => (class_forecast, None, true),
         };
-        if let Some(issued) = issued {
-            self.issued.insert(index, issued);
-        }
-        JobEstimate {
+        let estimate = JobEstimate {
             spec: JobSpec {
                 estimate,
                 ..arrival.spec
             },
             forecast,
+            kinship,
             is_known,
-        }
+        };
+        (estimate, issued)
     }
 
     /// Returns whether beliefs change as jobs end.
@@ -229,29 +259,27 @@ impl<'a> EstimateProvider<'a> {
         self.belief.is_some() && !matches!(self.origin, EstimateOrigin::True)
     }
 
-    /// Returns the belief about the unfinished `index`-th job by all that is known now.
-    pub fn revised_belief(&self, index: usize) -> Option<Distribution> {
-        let source = self.belief.filter(|_| self.revises_beliefs())?;
-        let issued = self.issued.get(&index)?;
-        let forecast = self.forecast(&issued.job);
-        let belief = self.belief(source, issued, forecast.as_ref());
-        Some(belief.distribution)
+    /// Records that the `index`-th job starts.
+    pub fn observe_start(&mut self, index: usize, now: Instant) {
+        if self.revises_beliefs() {
+            self.history.beliefs.start(task(index), now);
+        }
     }
 
-    fn belief(
-        &self,
-        source: BeliefSource,
-        issued: &IssuedEstimate,
-        forecast: Option<&Forecast>,
-    ) -> Belief {
-        let query = BeliefQuery {
-            user: issued.user,
-            job: &issued.job,
-            forecast: None,
-            source,
-            default_request: DEFAULT_REQUEST,
+    /// Returns the waiting jobs about which more is known than at the last call, by place in the order of
+    /// arrival, with what is believed of each now.
+    pub fn take_revised(&mut self, now: Instant) -> Vec<(usize, RuntimeBelief)> {
+        let Some(source) = self.belief.filter(|_| self.revises_beliefs()) else {
+            return Vec::new();
         };
-        self.history.belief(&query, forecast)
+        let revised = self.history.beliefs.take_revised(now);
+        let revised = revised.into_iter().filter_map(|(task, belief)| {
+            let index = task.job as usize;
+            let forecast = self.forecast(&self.issued.get(&index)?.job);
+            let belief = self.history.choose(source, belief, forecast.as_ref());
+            Some((index, belief.runtime()))
+        });
+        revised.collect()
     }
 
     fn context(&self, index: usize) -> JobContext {
@@ -280,8 +308,8 @@ impl<'a> EstimateProvider<'a> {
     /// Returns the forecast of the job's class, if anything depends on it.
     fn forecast(&self, job: &ForecastJob) -> Option<Forecast> {
         let is_believed = match self.belief.filter(|_| self.revises_beliefs()) {
-            Some(BeliefSource::Mixture | BeliefSource::Forecast) => true,
-            Some(BeliefSource::User) | None => false,
+            Some(BeliefSource::Forecast) => true,
+            Some(BeliefSource::Batches) | None => false,
         };
         let is_used = is_believed || self.origin.uses_forecast();
         is_used.then(|| self.history.forecaster.forecast(job))
@@ -297,34 +325,44 @@ impl<'a> EstimateProvider<'a> {
     ) {
         if let Some(issued) = self.issued.remove(&index) {
             let record = issued.record(submit, runtime, finish);
-            self.history
-                .learn(issued.user, &record, issued.forecast.as_ref());
+            if let Some(forecast) = &issued.forecast {
+                // A job that never ran is no error here.
+                let _ = self.history.forecaster.learn(&record, forecast);
+            }
+            self.history.beliefs.end(task(index), runtime, finish);
         }
     }
 
     /// Learns that the `index`-th job, submitted at `submit`, needs more than `runtime`, after which it
-    /// was killed. Returns whether that taught anything.
+    /// was killed.
     pub(crate) fn observe_limit(
         &mut self,
         index: usize,
         submit: Instant,
         runtime: Span,
         finish: Instant,
-    ) -> bool {
-        let Some(issued) = self.issued.remove(&index) else {
-            return false;
-        };
-        let record = issued.record(submit, runtime, finish);
-        let forecaster = &mut self.history.forecaster;
-        let said = issued.forecast.as_ref();
-        said.is_some_and(|said| forecaster.learn_lower_bound(&record, said).unwrap_or(false))
+    ) {
+        self.history.beliefs.remove(task(index));
+        if let Some(issued) = self.issued.remove(&index)
+            && let Some(forecast) = &issued.forecast
+        {
+            let record = issued.record(submit, runtime, finish);
+            // A job that never ran is no error here.
+            let _ = self.history.forecaster.learn_lower_bound(&record, forecast);
+        }
     }
 
     /// Forgets the `index`-th job after its rejection: it never runs, and nothing is learned from
     /// it.
     pub(crate) fn discard(&mut self, index: usize) {
         self.issued.remove(&index);
+        self.history.beliefs.remove(task(index));
     }
+}
+
+/// Returns the id of a job by its place in the order of arrival.
+fn task(index: usize) -> TaskId {
+    TaskId::from(index as u64)
 }
 
 #[cfg(test)]
@@ -449,22 +487,26 @@ mod tests {
 
     #[test]
     fn belief_leaves_the_user_s_estimate_and_follows_what_jobs_needed() {
-        let belief = Some(BeliefSource::Mixture);
+        let belief = Some(BeliefSource::Batches);
         let mut provider = provider(EstimateOrigin::User, belief, &[]);
         let first = provider.estimate(0, &arrival(10_000, 50));
         assert_eq!(first.spec.estimate, Span::from_secs(10_000));
         let waiting = provider.estimate(1, &arrival(10_000, 50)).forecast.unwrap();
-        assert_eq!(provider.revised_belief(1), Some(waiting));
+        assert_eq!(provider.take_revised(Instant::ZERO), []);
         for job in 2..60 {
             provider.estimate(job, &arrival(10_000, 50));
+            provider.observe_start(job, Instant::ZERO);
             let runtime = Span::from_secs(50);
             provider.observe_completion(job, Instant::ZERO, runtime, Instant::from_secs(50));
         }
-        let revised = provider.revised_belief(1).unwrap();
+        let revised = provider.take_revised(Instant::from_secs(50));
+        let [(0, _), (1, revised)] = revised[..] else {
+            panic!("the waiting jobs: {revised:?}");
+        };
         assert!(
-            revised.median() < Span::from_secs(60),
+            revised.distribution.median() < Span::from_secs(60),
             "{}",
-            revised.median()
+            revised.distribution.median()
         );
         assert!(
             waiting.median() > Span::from_secs(1_000),
@@ -475,7 +517,7 @@ mod tests {
 
     #[test]
     fn belief_under_true_estimates_is_the_run_time() {
-        let belief = Some(BeliefSource::User);
+        let belief = Some(BeliefSource::Batches);
         let mut provider = provider(EstimateOrigin::True, belief, &[]);
         let told = provider.estimate(0, &arrival(10_000, 50));
         assert_eq!(told.spec.estimate, Span::from_secs(50));
@@ -483,7 +525,7 @@ mod tests {
             told.forecast.unwrap().quantiles(),
             &[Span::from_secs(50); N_LEVELS]
         );
-        assert_eq!(provider.revised_belief(0), None);
+        assert_eq!(provider.take_revised(Instant::ZERO), []);
     }
 
     #[test]
@@ -493,7 +535,7 @@ mod tests {
             ..JobContext::default()
         }];
         let told = |runtime| {
-            let belief = Some(BeliefSource::Mixture);
+            let belief = Some(BeliefSource::Batches);
             let mut provider = provider(EstimateOrigin::User, belief, &known);
             provider.estimate(0, &arrival(runtime, runtime)).forecast
         };

@@ -136,6 +136,10 @@ pub(super) struct ForecastEvaluateArgs {
     #[arg(long)]
     pub(super) no_models: bool,
 
+    /// Evaluate beliefs also from nothing, on parts of this many jobs
+    #[arg(long, value_name = "N", value_parser = parse_count::<NonZeroUsize>)]
+    pub(super) cold: Option<NonZeroUsize>,
+
     /// Directory for CSV tables, a report and its pictures
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,

@@ -1,9 +1,11 @@
 //! `tollgate forecast evaluate`: the accuracy of past forecasts.
 
+mod beliefs;
 mod files;
 mod print;
 mod series;
 
+use std::num::NonZeroUsize;
 use std::thread;
 
 use tollgate_forecast::baseline::BaselineMethod;
@@ -13,6 +15,7 @@ use tollgate_forecast::{
 };
 use tollgate_model::Instant;
 
+use self::beliefs::BeliefEvaluations;
 use self::series::SeriesRecorder;
 use super::args::ForecastEvaluateArgs;
 use super::name_ids::ForecastNames;
@@ -25,6 +28,7 @@ use crate::exit::CliFailure;
 pub(super) struct EvaluationPair {
     pub(super) one_step: ForecastEvaluation,
     pub(super) causal: ForecastEvaluation,
+    pub(super) beliefs: BeliefEvaluations,
     pub(super) series: SeriesRecorder,
     pub(super) names: ForecastNames,
     pub(super) jobs: ForecastJobs,
@@ -104,7 +108,9 @@ fn evaluate_both(
         }
     };
     let mut paths = SeriesRecorder::of(records, fewest);
-    let (one_step, causal) = thread::scope(|scope| {
+    let (one_step, causal, beliefs) = thread::scope(|scope| {
+        let n_cold = args.cold.map(NonZeroUsize::get);
+        let beliefs = scope.spawn(move || BeliefEvaluations::of(records, n_cold));
         let one_step = scope.spawn(|| {
             evaluate(
                 forecaster(),
@@ -121,13 +127,14 @@ fn evaluate_both(
             period,
             &mut paths,
         );
-        (one_step.join(), causal)
+        (one_step.join(), causal, beliefs.join())
     });
     let models = [BaselineMethod::AutoEts, BaselineMethod::AutoArima].map(ForecastMethod::Baseline);
     let methods = ForecastMethod::all().into_iter();
     EvaluationPair {
         one_step: one_step.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         causal,
+        beliefs: beliefs.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         series: paths,
         names: naming,
         jobs,

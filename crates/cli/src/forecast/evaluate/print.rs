@@ -34,7 +34,7 @@ pub(super) fn write_answer(
     Ok(out.flush()?)
 }
 
-/// Returns `aggregate` and one object per method.
+/// Returns `aggregate`, one object per method, and `beliefs`.
 fn object(evaluated: &EvaluationPair) -> Value {
     let mut all = Map::new();
     let settings = |of: &dyn Fn(&ForecastEvaluation) -> Value| json!({ "one_step": of(&evaluated.one_step), "causal": of(&evaluated.causal) });
@@ -48,6 +48,7 @@ fn object(evaluated: &EvaluationPair) -> Value {
             settings(&|evaluation| Value::Object(outcome(evaluation.method(*method)))),
         );
     }
+    all.insert("beliefs".to_owned(), evaluated.beliefs.to_json());
     Value::Object(all)
 }
 

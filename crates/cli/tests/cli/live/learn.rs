@@ -4,13 +4,13 @@ use std::fs;
 
 use super::site::ClientTestSite;
 
-/// Returns a table of jobs of this system's user that needed a tenth of their estimate, among them one
-/// that never ran and one that failed.
+/// Returns a table of jobs of this system's user that needed a tenth of their estimate, each submitted hours
+/// after the one before, among them one that never ran and one that failed.
 fn records(user: &str) -> String {
     let mut table =
         String::from("job_id,user,executable,submit_s,wait_s,runtime_s,procs,estimate_s,status\n");
     for n in 0..60 {
-        let submit_s = 1_790_000_000 + 200 * n;
+        let submit_s = 1_780_000_000 + 10_000 * n;
         let row = format!("{n},{user},/opt/simulate,{submit_s},10,100,1,1000,completed\n");
         table.push_str(&row);
     }
@@ -51,12 +51,12 @@ fn service_is_taught_from_records_once() {
     assert_eq!(after["estimate_source"], "class", "{after}");
     assert_eq!(after["decision"], "accepted", "{after}");
     let from = after["forecast_from"].as_str().unwrap();
-    let expected = "the estimate, as for other jobs of this user, and a well-known class";
-    assert_eq!(from, expected);
+    assert!(from.contains("earlier batches of this"), "{from}");
     let other = ["quote", "--format", "json", "--name", "other", "true"];
     let other = site.tollgate(&other).json();
     assert_eq!(other["estimate_source"], "user_jobs", "{other}");
-    assert_eq!(other["estimate_s"], 1000.0, "{other}");
+    let estimate_s = other["estimate_s"].as_f64().unwrap();
+    assert!((100.0..1000.0).contains(&estimate_s), "{other}");
 }
 
 #[test]
