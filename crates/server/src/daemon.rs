@@ -40,9 +40,9 @@ use error::registry_error;
 pub use listen::BoundAddress;
 use listen::{listen, listen_for_parts, serve_parts};
 use startup::{
-    check_batch_system, controller_program, keep_outputs, keep_policy, open_accounts,
-    own_user_name, report_rebooted_as_lost, report_restored_as_lost, warn_of_impossible_values,
-    worker_pool_config,
+    check_batch_system, controller_program, keep_outputs, keep_policy, log_new_beginning,
+    open_accounts, own_user_name, report_rebooted_as_lost, report_restored_as_lost,
+    warn_of_impossible_values, worker_pool_config,
 };
 
 /// Maximum delay of reports that nothing waits for: some writes to a disk.
@@ -85,6 +85,7 @@ pub fn serve<E: Engine + 'static>(
         false => Store::open(&dir.store()),
     };
     let store = store.map_err(StartError::from)?;
+    log_new_beginning(&store).map_err(StartError::from)?;
     let rules = &match doors.keeps_policy {
         true => keep_policy(&store, rules).map_err(StartError::from)?,
         false => rules.clone(),

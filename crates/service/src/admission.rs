@@ -1,7 +1,7 @@
 //! The admission decision: the outcome of a submission.
 
 use tollgate_gate::{AdmissionDecision, quotable};
-use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
+use tollgate_model::{Distribution, Instant, JobSpec, Kinship, Reason, Sla, Span};
 
 use crate::Core;
 use crate::command::{Otherwise, Submission};
@@ -16,6 +16,7 @@ pub(crate) struct AdmissionCandidate<'a> {
     pub(crate) submission: &'a Submission,
     pub(crate) spec: JobSpec,
     pub(crate) distribution: Distribution,
+    pub(crate) kinship: Kinship,
     pub(crate) basis: ForecastBasis,
 }
 
@@ -24,7 +25,7 @@ impl Core {
     /// confidence, and what remains for a job that is not promised.
     pub(crate) fn evaluate(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         self.look_ahead.reset_budget();
-        let forecast = self.forecast(submission);
+        let forecast = self.forecast(submission, None);
         let answer = self.evaluate_without_offers(at, submission, &forecast);
         let mut answer = match &answer.admission {
             AdmissionState::Rejected(refusals) if refusals.contains(&RejectReason::Malformed) => {
@@ -348,6 +349,7 @@ impl<'a> AdmissionCandidate<'a> {
             submission,
             spec,
             distribution: *forecast.distribution(),
+            kinship: forecast.kinship(),
             basis: forecast.basis(),
         }
     }

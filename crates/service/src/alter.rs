@@ -89,7 +89,7 @@ impl Core {
         changed: Submission,
         step: &mut StepOutput,
     ) -> Result<CommandResult, CommandError> {
-        let forecast = self.forecast(&changed);
+        let forecast = self.forecast(&changed, Some(job));
         let Some(answer) = self.deferral_outcome(&changed, &forecast) else {
             let answer = self.evaluate_without_offers(self.now, &changed, &forecast);
             return Ok(CommandResult::Unaltered { answer });

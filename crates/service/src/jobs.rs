@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{ClassId, JobAttributes};
-use tollgate_model::{AttemptEnding, AttemptId, Instant, JobId, JobSpec, Span, TaskId};
+use tollgate_forecast::{BeliefJob, ClassId, JobAttributes};
+use tollgate_model::{AttemptEnding, AttemptId, Instant, JobId, JobSpec, Span, TaskId, UserId};
 
 use crate::array::ActiveArray;
 use crate::command::Submission;
 use crate::followers::Follower;
 use crate::promise::PromiseOutcome;
-use crate::runtime_forecast::RuntimeForecast;
+use crate::runtime_forecast::{RuntimeForecast, belief_job};
 
 /// The service's knowledge of a task in the gate, besides the gate's own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -127,6 +127,14 @@ impl ActiveTask {
         self.has_nodes() && self.reserved_until.is_none()
     }
 
+    /// Returns the task in the terms of beliefs. `array` is the number of its array, if it is in one.
+    pub(crate) fn belief_job(&self, array: Option<u64>) -> BeliefJob {
+        BeliefJob {
+            array,
+            ..belief_job(UserId(self.user), &self.forecast_features())
+        }
+    }
+
     pub(crate) fn forecast_features(&self) -> tollgate_forecast::ForecastJob {
         tollgate_forecast::ForecastJob {
             class: self.class,
@@ -202,6 +210,9 @@ pub(crate) struct JobTable {
     pub(crate) deferred: BTreeMap<u64, Submission>,
     /// The dependents of each job: pairs of the earlier and the later job.
     pub(crate) dependents: BTreeSet<(u64, u64)>,
+    /// Within a step: tasks that may have changed since beliefs took note of them.
+    #[serde(skip)]
+    touched: BTreeSet<TaskId>,
 }
 
 impl JobTable {
@@ -211,7 +222,18 @@ impl JobTable {
         self.last_number
     }
 
+    /// Gives later jobs numbers above `last`.
+    pub(crate) fn number_after(&mut self, last: u64) {
+        self.last_number = last;
+    }
+
+    /// Returns the tasks that may have changed since the last call.
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<TaskId> {
+        std::mem::take(&mut self.touched)
+    }
+
     pub(crate) fn insert(&mut self, task: TaskId, slot: JobId, live: ActiveTask) {
+        self.touched.insert(task);
         self.slots.insert(slot, task);
         self.reservations
             .extend(live.reserved_until.map(|lapses| (lapses, task.job)));
@@ -223,6 +245,7 @@ impl JobTable {
 
     /// Turns a reserved quote into a job. None if it is not a reserved quote.
     pub(crate) fn claim(&mut self, job: u64) -> Option<&mut ActiveTask> {
+        self.touched.insert(job.into());
         let live = self.active.get_mut(&job.into())?;
         let lapses = live.reserved_until.take()?;
         self.reservations.remove(&(lapses, job));
@@ -341,6 +364,7 @@ impl JobTable {
 
     pub(crate) fn remove(&mut self, slot: JobId) -> Option<(TaskId, ActiveTask)> {
         let task = self.slots.remove(&slot)?;
+        self.touched.insert(task);
         let live = self.active.remove(&task)?;
         if let Some(lapses) = live.reserved_until {
             self.reservations.remove(&(lapses, task.job));
@@ -359,6 +383,7 @@ impl JobTable {
     }
 
     pub(crate) fn get_mut(&mut self, task: TaskId) -> Option<&mut ActiveTask> {
+        self.touched.insert(task);
         self.active.get_mut(&task)
     }
 
@@ -369,6 +394,7 @@ impl JobTable {
 
     pub(crate) fn by_slot_mut(&mut self, slot: JobId) -> Option<(TaskId, &mut ActiveTask)> {
         let task = *self.slots.get(&slot)?;
+        self.touched.insert(task);
         Some((task, self.active.get_mut(&task)?))
     }
 
@@ -378,6 +404,7 @@ impl JobTable {
         slot: JobId,
     ) -> Option<(TaskId, &mut ActiveTask, Option<&mut ActiveArray>)> {
         let task = *self.slots.get(&slot)?;
+        self.touched.insert(task);
         let live = self.active.get_mut(&task)?;
         Some((task, live, self.arrays.get_mut(&task.job)))
     }

@@ -1,16 +1,17 @@
 //! What the service learns, from the ends of its own jobs and from records of earlier ones; and what
 //! it believes of waiting jobs afterwards.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{CompletedJob, ForecastJob};
+use tollgate_forecast::{CompletedJob, TaskStage, learn_beliefs};
 use tollgate_gate::GateInput;
-use tollgate_model::{AttemptEnding, ExceededLimit, Instant, Span, TaskId, UserId};
+use tollgate_model::{
+    AttemptEnding, BeliefSource, ExceededLimit, Instant, RuntimeBelief, Span, TaskId, UserId,
+};
 
 use crate::Core;
 use crate::job_classes::JobFacts;
 use crate::output::{CommandResult, StepOutput};
+use crate::runtime_forecast::belief_job;
 
 /// A job in a record of earlier jobs, which ran and ended with success.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,7 +55,7 @@ impl Core {
         let Some(live) = self.jobs.get(task) else {
             return;
         };
-        let (job, user) = (live.forecast_features(), UserId(live.user));
+        let job = live.forecast_features();
         let record = CompletedJob {
             job,
             submit: live.spec.submit,
@@ -63,25 +64,22 @@ impl Core {
         };
         let said = live.forecast.forecast();
         // An attempt that never ran teaches nothing, which is no error here.
-        let taught = match ending {
+        match ending {
             AttemptEnding::Succeeded => {
-                self.history.learn(user, &record, Some(said));
-                work > Span::ZERO
+                let _ = self.history.forecaster.learn(&record, said);
+                self.history.beliefs.end(task, work, self.now);
             }
             AttemptEnding::Exceeded(ExceededLimit::Time, _)
             | AttemptEnding::Cancelled
             | AttemptEnding::EndedBySite => {
-                let learned = self.history.forecaster.learn_lower_bound(&record, said);
-                learned.unwrap_or(false)
+                let _ = self.history.forecaster.learn_lower_bound(&record, said);
+                self.history.beliefs.remove(task);
             }
             AttemptEnding::Exceeded(ExceededLimit::Memory | ExceededLimit::Output, _)
             | AttemptEnding::Failed => {
                 self.classes.count_failure(job.class);
-                false
+                self.history.beliefs.remove(task);
             }
-        };
-        if taught {
-            self.taught.insert(user);
         }
     }
 
@@ -91,6 +89,7 @@ impl Core {
         let mut records: Vec<&RunRecord> = records.iter().collect();
         records.sort_by_key(|record| record.finish);
         let (mut learned, mut known) = (0, 0);
+        let mut jobs = Vec::new();
         for record in records {
             if !self.learned_records.insert(record.digest) {
                 known += 1;
@@ -104,63 +103,74 @@ impl Core {
                 runtime: record.runtime,
             };
             let said = self.history.forecaster.forecast(&ended.job);
-            self.history.learn(UserId(record.user), &ended, Some(&said));
+            // A job that never ran is no error here.
+            let _ = self.history.forecaster.learn(&ended, &said);
+            jobs.push((belief_job(UserId(record.user), &ended.job), ended));
         }
-        if learned > 0 {
-            let waiting = self.jobs.iter().filter(|(_, live)| !live.has_nodes());
-            let users: Vec<UserId> = waiting.map(|(_, live)| UserId(live.user)).collect();
-            self.taught.extend(users);
-        }
+        learn_beliefs(&mut self.history.beliefs, &jobs);
         CommandResult::Learned { learned, known }
     }
 
-    /// Takes anew what is believed of the waiting jobs of users from whose jobs something was learned
-    /// since the last time. Jobs that look alike, such as the tasks of an array, have one belief.
-    pub(crate) fn refresh_beliefs(&mut self, step: &mut StepOutput) {
-        let users = std::mem::take(&mut self.taught);
-        if users.is_empty() || self.rules.policy.belief().is_none() {
-            return;
-        }
-        let waiting = self.jobs.iter().filter(|(_, live)| {
-            let is_quote = live.reserved_until.is_some();
-            let is_queued = !live.has_nodes() && !live.is_held_in_gate();
-            users.contains(&UserId(live.user)) && is_queued && !is_quote
-        });
-        let mut beliefs: BTreeMap<(u32, LookAlike, Option<Span>), _> = BTreeMap::new();
-        let mut revised = Vec::new();
-        for (task, live) in waiting {
-            let job = live.forecast_features();
-            let later = beliefs
-                .entry((live.user, look_alike(&job), live.time_limit))
-                .or_insert_with(|| self.forecast_job(UserId(live.user), &job, live.time_limit));
-            if later.distribution() != live.forecast.distribution() {
-                revised.push((task, live.slot, live.forecast.clone().revised(later)));
+    /// Reports to the beliefs which tasks were submitted, started, queued again or removed in this step.
+    pub(crate) fn follow_tasks(&mut self) {
+        let beliefs = &mut self.history.beliefs;
+        beliefs.advance(self.now);
+        for task in self.jobs.take_touched() {
+            // Nothing runs for a reserved quote.
+            let live = self.jobs.get(task);
+            let Some(live) = live.filter(|live| live.reserved_until.is_none()) else {
+                beliefs.remove(task);
+                continue;
+            };
+            let known = beliefs.stage(task);
+            if known == Some(TaskStage::Running) && !live.is_running() {
+                beliefs.remove(task);
+            }
+            if beliefs.stage(task).is_none() {
+                let array = self.jobs.arrays.get(&task.job).map(|_| task.job);
+                beliefs.submit(task, live.belief_job(array), self.now);
+            }
+            if live.is_running() {
+                beliefs.start(task, self.now);
             }
         }
-        for (task, job, forecast) in revised {
-            let input = GateInput::Reforecast {
-                job,
-                forecast: *forecast.distribution(),
+    }
+
+    /// States anew what is believed of the waiting jobs about which more is known than before.
+    pub(crate) fn refresh_beliefs(&mut self, step: &mut StepOutput) {
+        self.follow_tasks();
+        let Some(source) = self.rules.policy.belief() else {
+            return;
+        };
+        let mut revised = Vec::new();
+        for (task, belief) in self.history.beliefs.take_revised(self.now) {
+            let Some(live) = self.jobs.get(task).filter(|live| !live.is_held_in_gate()) else {
+                continue;
             };
+            let class = match source {
+                BeliefSource::Batches => None,
+                BeliefSource::Forecast => {
+                    Some(self.history.forecaster.forecast(&live.forecast_features()))
+                }
+            };
+            let later = self.expected(&belief, class.as_ref(), live.time_limit);
+            if later.0 != *live.forecast.distribution() {
+                revised.push((task, live.slot, later, belief.kinship));
+            }
+        }
+        for (task, job, later, kinship) in revised {
+            let forecast = RuntimeBelief {
+                distribution: later.0,
+                kinship: Some(kinship),
+            };
+            let input = GateInput::Reforecast { job, forecast };
             let answer = self.gate.handle(self.now, input, &mut self.effects);
             debug_assert!(answer.is_ok(), "the job waits: {answer:?}");
             if let Some(live) = self.jobs.get_mut(task) {
-                live.forecast = forecast;
+                live.forecast.revise(later, kinship);
             }
             self.look_ahead.invalidate(job);
         }
         self.apply_effects(step);
     }
-}
-
-/// All that the belief about a job of one user depends on.
-type LookAlike = (
-    tollgate_forecast::ClassId,
-    tollgate_forecast::JobAttributes,
-    u32,
-    Option<Span>,
-);
-
-fn look_alike(job: &ForecastJob) -> LookAlike {
-    (job.class, job.context, job.procs, job.request)
 }

@@ -61,7 +61,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, UserId};
+use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span};
 use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, TaskCounts};
@@ -115,8 +115,6 @@ pub struct Core {
     released: Vec<u64>,
     /// Within a step: finished jobs that ended with success, as dependent jobs may require.
     succeeded: BTreeSet<u64>,
-    /// Within a step: users from whose jobs something was learned.
-    taught: BTreeSet<UserId>,
     look_ahead: LookAheadCache,
     /// The shadow policy. It follows each step, and no decision reads it.
     shadow: Option<Box<ShadowPolicy>>,
@@ -156,11 +154,20 @@ impl Core {
             scratch: ProbeScratch::default(),
             released: Vec::new(),
             succeeded: BTreeSet::new(),
-            taught: BTreeSet::new(),
             look_ahead: LookAheadCache::default(),
             shadow: None,
         };
+        core.believe_default();
         core.start_shadow();
+        core
+    }
+
+    /// Creates a service without unfinished jobs that goes on at `now`, after the job `last`. It has learned
+    /// nothing.
+    pub fn going_on(rules: AdmissionRules, last: u64, now: Instant) -> Self {
+        let mut core = Self::new(rules);
+        core.jobs.number_after(last);
+        core.now = now;
         core
     }
 
@@ -204,6 +211,7 @@ impl Core {
         self.add_followers(&mut step);
         self.judge_overdue(&mut step);
         self.report_counts(&mut step);
+        self.follow_tasks();
         self.succeeded.clear();
         step.results = replies.into_iter().flatten().collect();
         step
@@ -221,7 +229,7 @@ impl Core {
         let at = self.now.max(at);
         let mut answer = self.evaluate(at, submission);
         if matches!(answer.admission, AdmissionState::Accepted { .. }) {
-            let forecast = self.forecast(submission);
+            let forecast = self.forecast(submission, None);
             answer.offers = self.surer_promises(at, submission, &forecast);
         }
         answer
@@ -233,7 +241,10 @@ impl Core {
         let deadline = self.jobs.next_deadline();
         let follower = self.jobs.next_follower_end();
         let gate = self.gate.next_wake();
+        let believes = self.rules.policy.belief().is_some();
+        let revision = self.history.beliefs.next_revision().filter(|_| believes);
         let own = lapse.into_iter().chain(deadline).chain(follower);
+        let own = own.chain(revision);
         gate.into_iter().chain(own).min()
     }
 
@@ -287,10 +298,17 @@ impl Core {
             shadow: known.map(Box::new),
             ..Self::new(rules)
         };
+        core.believe_default();
         if core.shadow.is_none() {
             core.start_shadow();
         }
         core
+    }
+
+    /// Passes the setting for jobs without a request to the beliefs.
+    fn believe_default(&mut self) {
+        let default = self.rules.default_estimate;
+        self.history.beliefs.set_default_runtime(default);
     }
 
     fn start_shadow(&mut self) {

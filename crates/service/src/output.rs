@@ -197,11 +197,11 @@ pub enum EstimateSource {
     User,
     /// Similar jobs.
     Class,
-    /// The median estimate of the user's jobs, because no similar job is known.
+    /// Other jobs of the user, because no similar job is known.
     UserJobs,
-    /// The median estimate of all jobs, because no job of the user is known.
+    /// All jobs, because no job of the user is known.
     Site,
-    /// The site's setting, because no job with an estimate is known.
+    /// The site's setting, because no job is known.
     Default,
 }
 

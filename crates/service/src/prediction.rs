@@ -59,7 +59,8 @@ impl Core {
         let (asked, forecast) = self.policy_request(candidate);
         let due = candidate.spec.due();
         let count = candidate.submission.options.n_together();
-        let subject = OutlookSubject::New((&asked, Some(&forecast)), count);
+        let subject =
+            OutlookSubject::New((&asked, Some(&forecast)), count, Some(candidate.kinship));
         let tellable = candidate.submission.least_probability();
         if let Some(runs) = self.gate.possible_runs(now, subject, tellable) {
             return JobPrediction::of_runs(runs, due);
@@ -89,7 +90,8 @@ impl Core {
         let runtime = candidate.distribution.quantile(level) + candidate.max_start_delay();
         let (asked, forecast) = self.policy_request(candidate);
         let count = candidate.submission.options.n_together();
-        let subject = OutlookSubject::New((&asked, Some(&forecast)), count);
+        let subject =
+            OutlookSubject::New((&asked, Some(&forecast)), count, Some(candidate.kinship));
         if let Some(runs) = self.gate.possible_runs(now, subject, Some(level)) {
             let in_time = runs.iter().filter(|run| run.finish <= due).count();
             return Probability::of_scenarios(in_time, runs.len()).as_f64() >= level.as_f64();

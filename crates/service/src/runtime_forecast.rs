@@ -4,43 +4,32 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{
-    BeliefQuery, ClassStage, Forecast, ForecastJob, RatioSource, RequestSource,
+    Belief, BeliefBasis, BeliefJob, ClassStage, Forecast, ForecastJob, Program,
 };
 use tollgate_model::distribution::LEVELS;
-use tollgate_model::{BeliefSource, Distribution, Instant, JobId, Span, UserId};
+use tollgate_model::{
+    BeliefSource, Distribution, Instant, JobId, Kinship, RuntimeBelief, Span, UserId,
+};
 
 use crate::Core;
 use crate::command::Submission;
 use crate::output::EstimateSource;
 
 /// The basis of a run-time expectation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ForecastBasis {
-    /// The estimate, and how estimates compared with run times: no similar job has ended here yet.
-    Estimate(RatioSource),
-    /// The estimate, and how estimates compared with run times, as the policy asks for that alone.
-    Ratios(RatioSource),
+    /// Batches of jobs that ended and run.
+    Batches(BeliefBasis),
     /// Similar jobs that have ended here.
     Jobs(ClassStage),
-    /// Both: how estimates compared with run times, and similar jobs.
-    Mixture(RatioSource, ClassStage),
 }
 
 /// Formats the basis to follow the words "forecast from".
 impl fmt::Display for ForecastBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let estimate = |ratios: &RatioSource| match ratios {
-            RatioSource::Table => "the estimate, as at other sites",
-            RatioSource::Site => "the estimate, as for other jobs here",
-            RatioSource::User => "the estimate, as for other jobs of this user",
-        };
         match self {
-            Self::Estimate(ratios) => {
-                write!(f, "{}: no job like it has ended here yet", estimate(ratios))
-            }
-            Self::Ratios(ratios) => f.write_str(estimate(ratios)),
+            Self::Batches(basis) => basis.fmt(f),
             Self::Jobs(stage) => stage.fmt(f),
-            Self::Mixture(ratios, stage) => write!(f, "{}, and {stage}", estimate(ratios)),
         }
     }
 }
@@ -51,6 +40,7 @@ pub struct RuntimeForecast {
     /// The forecast of the job's class at its submission, by which the forecaster is judged.
     class: Forecast,
     distribution: Distribution,
+    kinship: Kinship,
     basis: ForecastBasis,
     estimate: Span,
     source: EstimateSource,
@@ -67,101 +57,139 @@ impl RuntimeForecast {
         &self.distribution
     }
 
+    /// Returns what the policy gets: this distribution, and the jobs with which the job is long or short
+    /// together.
+    pub(crate) fn belief(&self, distribution: Distribution) -> RuntimeBelief {
+        RuntimeBelief {
+            distribution,
+            kinship: Some(self.kinship),
+        }
+    }
+
+    /// Returns the jobs with which the job is long or short together.
+    pub(crate) fn kinship(&self) -> Kinship {
+        self.kinship
+    }
+
     /// Returns the basis of the distribution.
     pub fn basis(&self) -> ForecastBasis {
         self.basis
     }
 
-    /// Returns the estimate for the decision with its source: the user's, else that of similar jobs,
-    /// else the median request of the nearest group of jobs that is known, else the default.
+    /// Returns the estimate for the decision with its source: the user's, else that of the nearest group of
+    /// jobs that is known, else the default.
     pub(crate) fn estimate(&self) -> (Span, EstimateSource) {
         (self.estimate, self.source)
     }
 
-    /// Returns the same forecast with the distribution of a later one.
-    pub(crate) fn revised(self, later: &Self) -> Self {
-        Self {
-            distribution: later.distribution,
-            basis: later.basis,
-            ..self
-        }
+    /// Replaces the distribution, its basis and the kinship by later ones.
+    pub(crate) fn revise(
+        &mut self,
+        (distribution, basis): (Distribution, ForecastBasis),
+        kinship: Kinship,
+    ) {
+        self.distribution = distribution;
+        self.basis = basis;
+        self.kinship = kinship;
     }
 }
 
 impl Core {
-    /// Returns the forecast of a job's run time.
-    pub(crate) fn forecast(&self, submission: &Submission) -> RuntimeForecast {
-        let job = self.classes.find(&submission.into());
-        self.forecast_job(UserId(submission.user), &job, submission.options.time_limit)
+    /// Returns the forecast of a job's run time. `job` is its number, if it has one already.
+    pub(crate) fn forecast(&self, submission: &Submission, job: Option<u64>) -> RuntimeForecast {
+        let facts = self.classes.find(&submission.into());
+        self.forecast_facts(submission, &facts, job)
     }
 
-    /// Returns the forecast of a job's run time: the belief that the policy asks for. A policy that
-    /// asks for none gets the forecast of the job's class; while nothing is known of the class, what
-    /// jobs of its user and of the site needed of their requests. A job that is ended at a time limit
-    /// runs no longer. A job holds its nodes from the decision to start it, and so for the delay of its
-    /// start as well.
-    pub(crate) fn forecast_job(
+    /// Returns the forecast of the run time of a job with these facts: what the policy asks for. A policy that
+    /// asks for no belief gets the forecast of the job's class; while nothing is known of the class, what is
+    /// believed. A job that is ended at a time limit runs no longer. A job holds its nodes from the decision
+    /// to start it, and so for the delay of its start as well.
+    pub(crate) fn forecast_facts(
         &self,
-        user: UserId,
-        job: &ForecastJob,
-        time_limit: Option<Span>,
+        submission: &Submission,
+        facts: &ForecastJob,
+        job: Option<u64>,
     ) -> RuntimeForecast {
-        let class = self.history.forecaster.forecast(job);
-        let stage = class.stage();
-        let is_known = self.history.forecaster.has_experience(&class);
-        let source = self.rules.policy.belief();
-        let belief = self.history.belief(
-            &BeliefQuery {
-                user,
-                job,
-                forecast: None,
-                source: source.unwrap_or(BeliefSource::User),
-                default_request: self.rules.default_estimate,
-            },
-            Some(&class),
-        );
-        let (distribution, basis) = match (source, belief.ratios) {
-            (None, _) if is_known => (spread(&class), ForecastBasis::Jobs(stage)),
-            (_, None) => (belief.distribution, ForecastBasis::Jobs(stage)),
-            (_, Some(ratios)) => {
-                let basis = match source {
-                    Some(BeliefSource::Mixture) if is_known => {
-                        ForecastBasis::Mixture(ratios, stage)
-                    }
-                    Some(BeliefSource::User) if stage != ClassStage::Unseen => {
-                        ForecastBasis::Ratios(ratios)
-                    }
-                    Some(_) | None => ForecastBasis::Estimate(ratios),
-                };
-                (belief.distribution, basis)
-            }
+        let class = self.history.forecaster.forecast(facts);
+        let is_known_array = |job: &u64| self.jobs.arrays.contains_key(job);
+        let array = job.filter(is_known_array);
+        // No job has the last number.
+        let new_array = submission.options.array.as_ref().map(|_| u64::MAX);
+        let believed = BeliefJob {
+            array: array.or(new_array),
+            n_tasks: submission.options.n_together(),
+            ..belief_job(UserId(submission.user), facts)
         };
-        let (estimate, source) = match (belief.request_source, stage) {
-            (RequestSource::Job, _) => (belief.request, EstimateSource::User),
-            (RequestSource::Class, _)
-            | (
-                _,
-                ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled,
-            ) => (
-                distribution.quantile(self.rules.level),
-                EstimateSource::Class,
-            ),
-            (RequestSource::User, ClassStage::Unseen) => (belief.request, EstimateSource::UserJobs),
-            (RequestSource::Site, ClassStage::Unseen) => (belief.request, EstimateSource::Site),
-            (RequestSource::Default, ClassStage::Unseen) => {
-                (belief.request, EstimateSource::Default)
+        let belief = self.history.beliefs.belief(&believed, self.now);
+        let time_limit = submission.options.time_limit;
+        let (distribution, basis) = self.expected(&belief, Some(&class), time_limit);
+        let (estimate, source) = self.estimate(facts, &belief, &class, &distribution);
+        let limit = time_limit.filter(|_| self.rules.enforces_time_limits());
+        RuntimeForecast {
+            class,
+            distribution,
+            kinship: belief.kinship,
+            basis,
+            estimate: limit.map_or(estimate, |limit| estimate.min(limit)) + self.rules.start_delay,
+            source,
+        }
+    }
+
+    /// Returns the distribution for decisions about a job, and its basis.
+    pub(crate) fn expected(
+        &self,
+        belief: &Belief,
+        class: Option<&Forecast>,
+        time_limit: Option<Span>,
+    ) -> (Distribution, ForecastBasis) {
+        let known = class.filter(|class| self.history.forecaster.has_experience(class));
+        let batches = ForecastBasis::Batches(belief.basis);
+        let (distribution, basis) = match (self.rules.policy.belief(), known) {
+            (Some(BeliefSource::Batches), _) | (_, None) => (belief.distribution, batches),
+            (Some(BeliefSource::Forecast), Some(class)) => {
+                (class.distribution(), ForecastBasis::Jobs(class.stage()))
             }
+            (None, Some(class)) => (spread(class), ForecastBasis::Jobs(class.stage())),
         };
         let limit = time_limit.filter(|_| self.rules.enforces_time_limits());
         let distribution = limit.map_or(distribution, |limit| distribution.ended_at(limit));
-        let delay = self.rules.start_delay;
-        RuntimeForecast {
-            class,
-            distribution: distribution.delayed_by(delay),
-            basis,
-            estimate: limit.map_or(estimate, |limit| estimate.min(limit)) + delay,
-            source,
+        (distribution.delayed_by(self.rules.start_delay), basis)
+    }
+
+    /// Returns the estimate of a job without the delay of its start: the user's; else, by the jobs of its
+    /// class, its user or the site, the run time that it exceeds with probability 1 - level; else the default.
+    fn estimate(
+        &self,
+        job: &ForecastJob,
+        belief: &Belief,
+        class: &Forecast,
+        distribution: &Distribution,
+    ) -> (Span, EstimateSource) {
+        if let Some(request) = job.request.filter(|&request| request > Span::ZERO) {
+            return (request, EstimateSource::User);
         }
+        let [user, ..] = belief.basis.groups;
+        let source = if class.stage() != ClassStage::Unseen || belief.basis.n_batches > 0 {
+            EstimateSource::Class
+        } else if user.n_batches > 0 {
+            EstimateSource::UserJobs
+        } else if belief.basis.site > 0.0 {
+            EstimateSource::Site
+        } else {
+            return (self.rules.default_estimate, EstimateSource::Default);
+        };
+        let estimate = distribution.quantile(self.rules.level);
+        (estimate - self.rules.start_delay, source)
+    }
+}
+
+/// Returns a single job in the terms of beliefs. A job whose program is unknown is known by its name.
+pub(crate) fn belief_job(user: UserId, job: &ForecastJob) -> BeliefJob {
+    let known = BeliefJob::new(user, job);
+    BeliefJob {
+        program: known.program.or(Some(Program::Named(job.class))),
+        ..known
     }
 }
 

@@ -1,7 +1,7 @@
 //! Submission of jobs.
 
 use tollgate_gate::GateInput;
-use tollgate_model::{Instant, JobSpec, Sla, TaskId, UserId};
+use tollgate_model::{Instant, JobSpec, Sla, TaskId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
@@ -16,7 +16,7 @@ impl Core {
         submission: &Submission,
         step: &mut StepOutput,
     ) -> CommandResult {
-        let forecast = self.forecast(submission);
+        let forecast = self.forecast(submission, None);
         if let Some(answer) = self.deferral_outcome(submission, &forecast) {
             let job = self.jobs.next_number();
             step.changes.push(RowChange::Submitted {
@@ -114,8 +114,7 @@ impl Core {
         step: &mut StepOutput,
     ) {
         let asked = self.classes.add(&submission.into());
-        let limit = submission.options.time_limit;
-        let forecast = self.forecast_job(UserId(submission.user), &asked, limit);
+        let forecast = self.forecast_facts(submission, &asked, Some(task.job));
         let candidate = AdmissionCandidate::new(submission, spec, &forecast);
         let mut live = ActiveTask::new(submission, asked, forecast, spec);
         live.reserved_until = held;
@@ -123,7 +122,7 @@ impl Core {
         let input = GateInput::Submitted {
             spec,
             on_eviction: submission.retry,
-            forecast: Some(reserved_for),
+            forecast: Some(live.forecast.belief(reserved_for)),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         let Ok(tollgate_gate::InputAck::Job(slot)) = answered else {

@@ -89,7 +89,7 @@ use replay::Replay;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-const FORMAT: u32 = 13;
+const FORMAT: u32 = 14;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;
@@ -162,6 +162,12 @@ pub enum StoreError {
         /// The version that wrote the store.
         program: String,
     },
+    /// Another version left unfinished jobs in a state of another format.
+    #[error("{}: another version left unfinished jobs, whose state version {} cannot read", path.display(), env!("CARGO_PKG_VERSION"))]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+    },
     /// Unfinished jobs were admitted under other rules.
     #[error("{}: {obstacle}", path.display())]
     OtherRules {
@@ -194,6 +200,7 @@ impl StoreError {
             Self::Newer { .. }
             | Self::Older { .. }
             | Self::OtherProgram { .. }
+            | Self::OtherFormat { .. }
             | Self::OtherRules { .. }
             | Self::Damaged { .. } => false,
         }
@@ -221,6 +228,9 @@ impl StoreError {
             Self::Full { .. } => Some("make room on the disk"),
             Self::OtherProgram { .. } => {
                 Some("start that version once and stop it with SIGTERM, then start this one")
+            }
+            Self::OtherFormat { .. } => {
+                Some("start the version that wrote it until its jobs are over, then start this one")
             }
             Self::OtherRules { .. } => {
                 Some("restore the old configuration until these jobs are over, or cancel the jobs")

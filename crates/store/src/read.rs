@@ -156,6 +156,9 @@ pub(crate) const COLUMNS: &str =
     CASE WHEN array.job IS NULL
         THEN (SELECT max(peak_memory) FROM attempt WHERE job = id) ELSE array.peak_memory END,
     forecast, timed_out, out_of_memory, output_limit";
+/// Selects the jobs that are not over.
+pub(crate) const IS_UNFINISHED: &str =
+    "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";
 /// The tables with `COLUMNS`.
 pub(crate) const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
@@ -190,9 +193,9 @@ impl StoreReader {
     /// If the store cannot be read.
     pub fn jobs(&self, selection: &JobFilter) -> Result<Vec<JobRow>, StoreError> {
         let live = if selection.unfinished {
-            " AND state IN ('queued', 'held', 'running', 'reserved', 'dependent')"
+            format!(" AND {IS_UNFINISHED}")
         } else {
-            ""
+            String::new()
         };
         let failed = if selection.failed {
             " AND CASE WHEN array.job IS NULL THEN

@@ -1,6 +1,7 @@
 //! Recovery of the state from the store.
 
 use rusqlite::params;
+use tollgate_model::Instant;
 use tollgate_service::{AdmissionRules, Core};
 
 use crate::replay::{PROGRAM, Replay, ReplayedState};
@@ -13,9 +14,12 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be read or is damaged; if `rules` would break the promises of unfinished
-    /// jobs; or if another version of the program has left batches to replay, because this version
-    /// might decide otherwise.
+    /// jobs; if another version of the program has left batches to replay, because this version
+    /// might decide otherwise; or if it has left unfinished jobs in a state of another format.
     pub fn recover(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {
+        if self.begins_anew()? {
+            return self.begin_anew(rules);
+        }
         let replay = Replay::new(&self.connection, &self.path);
         let Some(state) = replay.run(&rules.registry)? else {
             self.store_rules(rules)?;
@@ -34,13 +38,9 @@ impl Store {
     /// # Errors
     /// If the store cannot be read.
     pub fn keep_policy(&self, rules: &AdmissionRules) -> Result<AdmissionRules, StoreError> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM job WHERE finish IS NULL)";
-        let has_jobs: bool = self
-            .connection
-            .query_row(sql, [], |row| row.get(0))
-            .map_err(sqlite(&self.path, "cannot be read"))?;
-        let in_force = Replay::new(&self.connection, &self.path).rules_in_force()?;
-        let written = in_force.filter(|_| has_jobs);
+        let replay = Replay::new(&self.connection, &self.path);
+        let has_jobs = replay.has_unfinished()?;
+        let written = replay.rules_in_force()?.filter(|_| has_jobs);
         let known =
             written.and_then(|(_, written)| AdmissionRules::from_stored(&written, &rules.registry));
         let policy = known.map_or_else(|| rules.policy.clone(), |known| known.policy);
@@ -48,6 +48,31 @@ impl Store {
             policy,
             ..rules.clone()
         })
+    }
+
+    /// Returns whether the state has the format of another version and no job is unfinished. All rows are kept
+    /// then; what was learned from them begins anew, and no node is drained.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn begins_anew(&self) -> Result<bool, StoreError> {
+        Replay::new(&self.connection, &self.path).begins_anew()
+    }
+
+    fn begin_anew(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {
+        // The numbers of jobs that were removed are not given again.
+        let sql = "SELECT max((SELECT coalesce(max(id), 0) FROM job), (SELECT jobs FROM removed)),
+            (SELECT coalesce(max(max(submit, coalesce(finish, submit))), 0) FROM job)";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let (last, at): (i64, i64) = self
+            .connection
+            .query_row(sql, [], read)
+            .map_err(sqlite(&self.path, "cannot be read"))?;
+        let now = Instant::from_micros(at);
+        let mut core = Core::going_on(rules.clone(), last.cast_unsigned(), now);
+        self.save(&mut core)?;
+        self.store_rules(rules)?;
+        Ok(core)
     }
 
     fn change_rules(

@@ -50,15 +50,19 @@ impl<'a> Replay<'a> {
     }
 
     /// Recovers the state under the rules in force. `registry` has the policies that these may name.
-    /// None if no service has run with the store yet.
+    /// None if no service has run with the store yet, or if the state begins anew.
     ///
     /// # Errors
-    /// If the store cannot be read or is damaged, or another version of the program has left batches.
+    /// If the store cannot be read or is damaged, or another version of the program has left batches, or
+    /// unfinished jobs in a state of another format.
     pub(crate) fn run(
         &self,
         registry: &PolicyRegistry,
     ) -> Result<Option<ReplayedState>, StoreError> {
         self.check_tables()?;
+        if self.begins_anew()? {
+            return Ok(None);
+        }
         let has_batches = self.has_batches()?;
         let Some((program, written)) = self.rules_in_force()? else {
             let snapshot = self.snapshot()?;
@@ -69,10 +73,15 @@ impl<'a> Replay<'a> {
         };
         let known = AdmissionRules::from_stored(&written, registry);
         let is_same_program = program == PROGRAM;
-        let is_readable = known.is_some() && self.format_is_known();
+        let has_format = self.format_is_known();
+        let is_readable = known.is_some() && has_format;
         if !is_same_program && (has_batches || !is_readable) {
             let path = self.path.to_owned();
             return Err(StoreError::OtherProgram { path, program });
+        }
+        if !has_format {
+            let path = self.path.to_owned();
+            return Err(StoreError::OtherFormat { path });
         }
         let rules = known.ok_or_else(|| self.damaged("the rules in force cannot be read"))?;
         let (core, n_batches) = self.state_under(&rules)?;
@@ -179,6 +188,28 @@ impl<'a> Replay<'a> {
             Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
             Err(source) => Err(sqlite(self.path, "cannot be read")(source)),
         }
+    }
+
+    /// Returns whether the state has the format of another version and no job is unfinished.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(crate) fn begins_anew(&self) -> Result<bool, StoreError> {
+        Ok(!self.format_is_known() && !self.has_batches()? && !self.has_unfinished()?)
+    }
+
+    /// Returns whether a job is not over.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(crate) fn has_unfinished(&self) -> Result<bool, StoreError> {
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM job WHERE {})",
+            read::IS_UNFINISHED
+        );
+        self.connection
+            .query_row(&sql, [], |row| row.get(0))
+            .map_err(sqlite(self.path, "cannot be read"))
     }
 
     fn format_is_known(&self) -> bool {

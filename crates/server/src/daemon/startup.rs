@@ -52,6 +52,16 @@ pub(super) fn keep_outputs<E: Engine>(
     Ok(Some(place))
 }
 
+/// Logs what a store without unfinished jobs loses if another version wrote its state.
+pub(super) fn log_new_beginning(store: &Store) -> Result<(), StoreError> {
+    if store.begins_anew()? {
+        tracing::warn!(
+            "another version wrote the store: its jobs and accounts are kept; beliefs about run times begin anew, and no node is drained"
+        );
+    }
+    Ok(())
+}
+
 /// Returns the rules with the policy of the unfinished jobs, if there are any.
 pub(super) fn keep_policy(
     store: &Store,

@@ -238,6 +238,53 @@ fn unfinished_batches_of_another_version_are_not_replayed() {
 }
 
 #[test]
+fn state_of_another_format_begins_anew_once_all_jobs_are_over() {
+    let mut site = with_jobs("libra");
+    let as_by_another_version = |site: &mut TestCluster| {
+        site.controller().write_snapshot();
+        site.controller = None;
+        let connection = rusqlite::Connection::open(site.store()).unwrap();
+        integrity::register(&connection).unwrap();
+        connection
+            .execute("UPDATE snapshot SET format = format - 1", [])
+            .unwrap();
+    };
+    as_by_another_version(&mut site);
+    let error = recover(&site.store(), "libra").unwrap_err();
+    assert!(matches!(error, StoreError::OtherFormat { .. }), "{error}");
+    assert!(error.hint().is_some());
+    assert!(!Store::open(&site.store()).unwrap().begins_anew().unwrap());
+    // The version that wrote it ends the jobs.
+    let connection = rusqlite::Connection::open(site.store()).unwrap();
+    integrity::register(&connection).unwrap();
+    connection
+        .execute("UPDATE snapshot SET format = format + 1", [])
+        .unwrap();
+    drop(connection);
+    site.restart();
+    site.wait_until(5_000);
+    let all = JobFilter {
+        limit: 100,
+        ..JobFilter::default()
+    };
+    let rows = |site: &TestCluster| {
+        let reader = Store::open(&site.store()).unwrap().reader().unwrap();
+        reader.jobs(&all).unwrap()
+    };
+    as_by_another_version(&mut site);
+    let before = rows(&site);
+    assert!(Store::open(&site.store()).unwrap().begins_anew().unwrap());
+    site.restart();
+    assert_eq!(rows(&site), before);
+    assert!(!Store::open(&site.store()).unwrap().begins_anew().unwrap());
+    let next = site.submit(&["sleep", "5"], 10).unwrap();
+    let last = before.iter().map(|job| job.id).max();
+    assert_eq!(Some(next.job), last.map(|last| last + 1));
+    site.wait_until(5_010);
+    assert_eq!(site.state(next.job).0, "finished");
+}
+
+#[test]
 fn rules_cannot_change_while_promised_jobs_are_unfinished() {
     let mut site = with_jobs("libra");
     site.controller = None;

@@ -1,9 +1,7 @@
 //! The service learns only what is true: the work of jobs that succeeded, and that jobs which were
 //! ended need more.
 
-use tollgate_forecast::{
-    BeliefQuery, ClassId, CompletedJob, ForecastJob, JobAttributes, RatioSource,
-};
+use tollgate_forecast::{BeliefJob, ClassId, CompletedJob, ForecastJob, JobAttributes};
 use tollgate_model::{
     BeliefSource, Distribution, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
 };
@@ -13,7 +11,7 @@ use tollgate_service::{
     ServiceCommand, Submission, SubmissionOptions, SubmitOutcome, TaskRanges,
 };
 use tollgate_sim::estimates::EstimateProvider;
-use tollgate_sim::{EstimateOrigin, EstimateSetup, JobArrival, LearnedHistory};
+use tollgate_sim::{EstimateOrigin, EstimateSetup, JobArrival, JobContext, LearnedHistory};
 
 use crate::common::{TestCluster, rules, submission};
 
@@ -51,6 +49,14 @@ fn cancel(site: &mut TestCluster, job: u64) {
     .unwrap();
 }
 
+/// Returns the attributes of a job of one program: the service knows the program by the name of its jobs.
+fn named() -> JobAttributes {
+    JobAttributes {
+        executable: Some(0),
+        ..JobAttributes::default()
+    }
+}
+
 #[test]
 fn failures_teach_no_runtime() {
     let mut site = TestCluster::new("libra-risk");
@@ -59,7 +65,10 @@ fn failures_teach_no_runtime() {
         site.advance(2);
     }
     let answer = site.quote(submission("sh", 600));
-    assert_eq!(answer.basis, ForecastBasis::Estimate(RatioSource::Table));
+    let ForecastBasis::Batches(basis) = answer.basis else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(basis.table, 1.0);
     site.submit_job(submission("sh", 90), &["sleep", "2"])
         .unwrap();
     site.advance(3);
@@ -97,15 +106,19 @@ fn service_and_simulator_learn_the_same_from_the_same_history() {
     let level = Probability::new(0.9).unwrap();
     let origin = EstimateOrigin::Forecast(level);
     check_same_learning("easy", EstimateProvider::new(origin, &[]));
-    for (policy, belief) in [
-        ("plan", BeliefSource::Mixture),
-        ("plan:belief=user", BeliefSource::User),
-        ("plan:belief=forecast", BeliefSource::Forecast),
+    let known = JobContext {
+        context: named(),
+        ..JobContext::default()
+    };
+    let contexts = [known; 41];
+    for (policy, belief, contexts) in [
+        ("plan", BeliefSource::Batches, contexts.as_slice()),
+        ("plan:belief=forecast", BeliefSource::Forecast, &[]),
     ] {
         let setup = EstimateSetup {
             origin: EstimateOrigin::User,
             belief: Some(belief),
-            contexts: &[],
+            contexts,
             history: &LearnedHistory::default(),
         };
         check_same_learning(policy, EstimateProvider::of(&setup));
@@ -140,6 +153,7 @@ fn check_same_learning(policy: &str, mut provider: EstimateProvider<'_>) {
         }
     };
     let mut submitted = Vec::new();
+    let mut starts = vec![false; jobs.len()];
     let (mut ended, mut stretched, mut revised) = (0, 0, 0);
     for at_s in 0..2_000 {
         site.wait_until(at_s);
@@ -168,17 +182,20 @@ fn check_same_learning(policy: &str, mut provider: EstimateProvider<'_>) {
             ended += 1;
         }
         for index in unfinished {
-            let job = index as u64 + 1;
-            let core = site.controller().core();
-            let waits = core.job(job).is_some_and(|live| !live.has_nodes());
-            if waits && let Some(expected) = provider.revised_belief(index) {
-                assert_eq!(
-                    told(&mut site, job),
-                    expected,
-                    "{policy}: job {index} waits"
-                );
-                revised += i64::from(!now_done.is_empty());
+            let live = site.controller().core().job(index as u64 + 1);
+            if let Some(started) = live
+                .and_then(|live| live.started)
+                .filter(|_| !starts[index])
+            {
+                provider.observe_start(index, started);
+                starts[index] = true;
             }
+        }
+        for (index, expected) in provider.take_revised(Instant::from_secs(at_s)) {
+            let found = told(&mut site, index as u64 + 1);
+            let expected = expected.distribution;
+            assert_eq!(found, expected, "{policy}: job {index} waits");
+            revised += 1;
         }
         let index = submitted.len();
         if at_s % 6 == 0 && index < jobs.len() {
@@ -315,14 +332,14 @@ fn records_learned_twice_change_nothing() {
 
 #[test]
 fn records_are_believed_as_in_a_replay() {
-    let mut site = TestCluster::new("plan:belief=user");
+    let mut site = TestCluster::new("plan");
     assert_eq!(learn(&mut site, records(70)), (70, 0));
     let jobs = records(70).into_iter().map(|record| {
         let job = ForecastJob {
             class: ClassId(0),
             procs: record.procs,
             request: record.estimate,
-            context: JobAttributes::default(),
+            context: named(),
         };
         let ended = CompletedJob {
             job,
@@ -337,19 +354,14 @@ fn records_are_believed_as_in_a_replay() {
         class: ClassId(0),
         procs: 1,
         request: Some(Span::from_secs(300)),
-        context: JobAttributes::default(),
+        context: named(),
     };
-    let expected = history.beliefs.belief(&BeliefQuery {
-        user: UserId(submission("class", 1).user),
-        job: &asked,
-        forecast: None,
-        source: BeliefSource::User,
-        default_request: Span::from_secs(1),
-    });
     // What was learned survives a crash.
     site.restart();
     let number = site.submit_job(job(300), &["work", "30"]).unwrap().job;
     let live = site.controller().core().job(number).unwrap();
+    let class = BeliefJob::new(UserId(submission("class", 1).user), &asked);
+    let expected = history.beliefs.belief(&class, live.submitted);
     assert_eq!(*live.forecast.distribution(), expected.distribution);
     assert_eq!(learn(&mut site, records(70)), (0, 70));
 }
@@ -377,11 +389,13 @@ fn job_without_an_estimate_gets_that_of_the_nearest_group() {
     );
     let other = site.quote(silent("other", own));
     assert_eq!(other.source, EstimateSource::UserJobs);
-    assert_eq!(other.spec.estimate, Span::from_secs(1_000));
-    assert_eq!(other.basis, ForecastBasis::Estimate(RatioSource::User));
     let stranger = site.quote(silent("class", own + 1));
     assert_eq!(stranger.source, EstimateSource::Site);
-    assert_eq!(stranger.basis, ForecastBasis::Estimate(RatioSource::Site));
+    let ForecastBasis::Batches(basis) = stranger.basis else {
+        panic!("{stranger:?}");
+    };
+    // All of them are one batch of one user.
+    assert!(basis.site > 0.2, "{basis:?}");
 }
 
 fn is_waitlisted(answer: &SubmitOutcome) -> bool {

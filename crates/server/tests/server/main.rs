@@ -28,6 +28,7 @@ mod limits;
 mod maintenance;
 mod network;
 mod objectives;
+mod one_witness;
 mod openapi;
 mod probabilities;
 mod promises;

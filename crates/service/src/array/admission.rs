@@ -1,7 +1,7 @@
 //! Tasks that are submitted to the gate, with the array or as earlier ones start.
 
 use tollgate_gate::{Effect, GateInput, JobPrediction};
-use tollgate_model::{Credits, JobId, JobSpec, Probability, Reason, TaskId, UserId};
+use tollgate_model::{Credits, JobId, JobSpec, Probability, Reason, TaskId};
 
 use super::ActiveArray;
 use crate::Core;
@@ -145,8 +145,7 @@ impl Core {
         array.pending.remove(tasks);
         let submission = array.submission.clone();
         let asked = self.classes.add(&(&submission).into());
-        let limit = submission.options.time_limit;
-        let forecast = self.forecast_job(UserId(submission.user), &asked, limit);
+        let forecast = self.forecast_facts(&submission, &asked, Some(job));
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
         let (for_policy, distribution) = self.policy_request(&candidate);
         let live = ActiveTask::new(&submission, asked, forecast, spec);
@@ -154,7 +153,7 @@ impl Core {
             spec: for_policy,
             count: u32::try_from(tasks.len()).unwrap_or(u32::MAX),
             on_eviction: submission.retry,
-            forecast: Some(distribution),
+            forecast: Some(live.forecast.belief(distribution)),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         debug_assert!(
@@ -219,7 +218,7 @@ impl Core {
         };
         array.pending.pop_first();
         let (submission, unpromised) = (array.submission.clone(), array.unpromised);
-        let forecast = self.forecast(&submission);
+        let forecast = self.forecast(&submission, Some(job));
         let (estimate, _) = forecast.estimate();
         let spec = self.spec_of(&submission, estimate, self.now);
         let task = TaskId { job, task };
@@ -241,7 +240,7 @@ impl Core {
             return AdmissionState::Queued;
         };
         let submission = array.submission.clone();
-        let forecast = self.forecast(&submission);
+        let forecast = self.forecast(&submission, Some(job));
         let (estimate, _) = forecast.estimate();
         let spec = self.spec_of(&submission, estimate, self.now);
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);

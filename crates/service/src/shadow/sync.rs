@@ -180,7 +180,7 @@ impl ShadowPolicy {
         }
         let array = core.array(job);
         if let Some(submission) = array.map(|array| &array.submission) {
-            let forecast = core.forecast(submission);
+            let forecast = core.forecast(submission, Some(job));
             let (estimate, _) = forecast.estimate();
             let spec = core.spec_of(submission, estimate, self.now);
             self.on_tasks_rejected(job, core, submission, &spec, tasks);
@@ -217,7 +217,7 @@ impl ShadowPolicy {
 
     /// Submits a job on paper, with the specification of its decision.
     fn submit(&mut self, key: TaskId, core: &Core, submission: &Submission, spec: &JobSpec) {
-        let forecast = core.forecast(submission);
+        let forecast = core.forecast(submission, Some(key.job));
         let floor = submission.confidence.unwrap_or(0);
         self.probe_and_submit(
             key,
@@ -310,7 +310,7 @@ impl ShadowPolicy {
         let input = GateInput::Submitted {
             spec: self.rules.for_policy(&spec),
             on_eviction: retry,
-            forecast: Some(forecast),
+            forecast: Some(forecast.into()),
         };
         if self.would_admit(&spec, &forecast, floor)
             && let Ok(InputAck::Job(slot)) = self.simulation.handle(self.now, input)

@@ -1,0 +1,99 @@
+//! A batch is one witness: what short test runs may promise about the real work behind them.
+
+use tollgate_model::{Market, Span};
+use tollgate_service::{
+    AdmissionState, ArraySpec, Submission, SubmissionOptions, SubmitOutcome, TaskRanges,
+};
+
+use crate::common::{TestCluster, submission};
+
+/// Returns an array of `tasks` tasks.
+fn array(name: &str, tasks: u32, estimate_s: i64, deadline_s: Option<i64>) -> Submission {
+    let options = SubmissionOptions {
+        array: Some(ArraySpec {
+            tasks: TaskRanges::new(1, tasks),
+            max_at_once: None,
+        }),
+        ..SubmissionOptions::default()
+    };
+    Submission {
+        deadline: deadline_s.map(Span::from_secs),
+        budget: None,
+        options,
+        ..submission(name, estimate_s)
+    }
+}
+
+fn is_promised(answer: &SubmitOutcome) -> bool {
+    matches!(answer.admission, AdmissionState::Accepted { .. })
+}
+
+/// Returns the probability of an answer; 0 if none was computed.
+fn probability(answer: &SubmitOutcome) -> f64 {
+    let predicted = answer
+        .prediction
+        .and_then(|predicted| predicted.probability);
+    predicted.map_or(0.0, |probability| probability.as_f64())
+}
+
+#[test]
+fn hundred_short_test_tasks_promise_nothing_about_the_real_ones() {
+    let mut site = TestCluster::in_market("plan", Market::None);
+    site.submit_job(array("smoke", 100, 6, None), &["work", "1"])
+        .unwrap();
+    site.advance(130);
+    // Twenty tasks a node of 5 s each.
+    let real = array("real", 40, 6, Some(30));
+    let answer = site.quote(real);
+    assert!(
+        !is_promised(&answer) && probability(&answer) <= 0.6,
+        "{answer:?}"
+    );
+    site.submit_job(array("real", 40, 6, None), &["work", "5"])
+        .unwrap();
+    // Four have ended.
+    site.advance(11);
+    let rest = site.quote(array("real", 34, 6, Some(19)));
+    assert!(!is_promised(&rest) && probability(&rest) < 0.1, "{rest:?}");
+}
+
+#[test]
+fn two_short_runs_promise_no_ten_minutes_in_twenty_seconds() {
+    let mut site = TestCluster::in_market("plan", Market::None);
+    for _ in 0..2 {
+        let short = Submission {
+            deadline: None,
+            budget: None,
+            ..submission("a", 5)
+        };
+        site.submit_job(short, &["work", "1"]).unwrap();
+        site.advance(3);
+    }
+    let long = Submission {
+        deadline: Some(Span::from_secs(20)),
+        budget: None,
+        ..submission("a", 600)
+    };
+    let answer = site.quote(long);
+    assert!(
+        !is_promised(&answer) && probability(&answer) < 0.75,
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn answer_names_what_the_belief_rests_on() {
+    let mut site = TestCluster::in_market("plan", Market::None);
+    let asked = |name: &str| Submission {
+        deadline: None,
+        budget: None,
+        ..submission(name, 60)
+    };
+    let first = site.quote(asked("a")).basis.to_string();
+    assert_eq!(first, "the estimate, as at other sites");
+    site.submit_job(array("a", 8, 60, None), &["work", "5"])
+        .unwrap();
+    site.advance(30);
+    let second = site.quote(asked("a")).basis.to_string();
+    assert!(second.contains("1 earlier batch of this user"), "{second}");
+}
