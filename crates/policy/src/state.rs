@@ -113,13 +113,17 @@ impl ClusterState {
     /// Returns the forecast distribution of the job's run time, if any: as of its submission, or
     /// newer while it waits.
     pub fn forecast(&self, id: JobId) -> Option<&Distribution> {
-        let belief = self.forecasts.get(id.index())?.as_ref()?;
-        Some(&belief.distribution)
+        self.belief(id).map(|belief| &belief.distribution)
+    }
+
+    /// Returns all that is believed of the run time of a job.
+    pub fn belief(&self, id: JobId) -> Option<&RuntimeBelief> {
+        self.forecasts.get(id.index())?.as_ref()
     }
 
     /// Returns the jobs with which a job is long or short together, if they are known.
     pub fn kinship(&self, id: JobId) -> Option<Kinship> {
-        self.forecasts.get(id.index())?.as_ref()?.kinship
+        self.belief(id)?.kinship
     }
 
     /// Returns every unfinished job, by slot.

@@ -154,7 +154,8 @@ impl Core {
                 }
             };
             let later = self.expected(&belief, class.as_ref(), live.time_limit);
-            if later.0 != *live.forecast.distribution() {
+            if (later.0, belief.kinship) != (*live.forecast.distribution(), live.forecast.kinship())
+            {
                 revised.push((task, live.slot, later, belief.kinship));
             }
         }

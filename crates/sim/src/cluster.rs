@@ -179,8 +179,7 @@ impl<'a> ClusterSim<'a> {
         let mut arrivals = arrivals.enumerate().peekable();
         loop {
             let arrival = arrivals.peek().map(|(_, arrival)| arrival.spec.submit);
-            let event = self.simulation.next_event();
-            let Some(next) = arrival.into_iter().chain(event).min() else {
+            let Some(next) = arrival.into_iter().chain(self.next_event()).min() else {
                 return Ok(());
             };
             self.begin_instant(next);
@@ -226,7 +225,6 @@ impl<'a> ClusterSim<'a> {
             PassTrigger::Instant => {}
             PassTrigger::Event => {
                 while self.complete_next(now) {
-                    self.revise_beliefs(now);
                     self.run_pass(now)?;
                 }
                 self.tick(now);
@@ -235,9 +233,14 @@ impl<'a> ClusterSim<'a> {
         self.run_pass(now)
     }
 
-    /// Returns the instant of the next event that is not a submission.
+    /// Returns the instant of the next event that is not a submission. That beliefs change is one.
     pub(crate) fn next_event(&self) -> Option<Instant> {
-        self.simulation.next_event()
+        let revision = self.teller.next_revision();
+        self.simulation
+            .next_event()
+            .into_iter()
+            .chain(revision)
+            .min()
     }
 
     /// Ends the next job or task that is due. Returns false if none is.
@@ -314,6 +317,7 @@ impl<'a> ClusterSim<'a> {
             self.waiting.insert(truth.index, job);
         }
         self.apply_effects(now);
+        self.teller.admit(index, now);
     }
 
     /// Removes a job that starts from the waiting jobs.
@@ -341,8 +345,10 @@ impl<'a> ClusterSim<'a> {
     }
 
     fn run_pass(&mut self, now: Instant) -> Result<(), PolicyFailure> {
+        self.revise_beliefs(now);
         self.simulation.run_pass(now);
         self.apply_effects(now);
+        self.teller.follow_jobs();
         let failure = self.simulation.gate().policy_failure();
         failure.map_or(Ok(()), |failure| Err(failure.clone()))
     }

@@ -148,6 +148,19 @@ pub struct EstimateProvider<'a> {
     history: LearnedHistory,
     /// The unfinished jobs from which something is to be learned, by place in the order of arrival.
     issued: BTreeMap<usize, IssuedEstimate>,
+    /// What became of jobs since beliefs took note of it, by place in the order of arrival.
+    changes: BTreeMap<usize, JobChange>,
+}
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum JobChange {
+    /// It was submitted, and not rejected.
+    Admitted(Instant),
+    /// It started.
+    Started(Instant),
+    /// It was rejected.
+    Discarded,
 }
 
 /// A job as it was known at its submission.
@@ -179,6 +192,7 @@ impl<'a> EstimateProvider<'a> {
             contexts: known,
             history: LearnedHistory::default(),
             issued: BTreeMap::new(),
+            changes: BTreeMap::new(),
         }
     }
 
@@ -191,19 +205,41 @@ impl<'a> EstimateProvider<'a> {
         }
     }
 
-    /// Returns the run time information on the job that arrives as the `index`-th.
+    /// Returns the run time information on the job that arrives as the `index`-th. Beliefs know the job once
+    /// it is admitted.
     pub fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
-        let now = arrival.spec.submit;
-        self.history.beliefs.advance(now);
+        self.history.beliefs.advance(arrival.spec.submit);
         let (estimate, issued) = self.ask(index, arrival);
         if let Some(issued) = issued {
-            if self.revises_beliefs() {
-                let job = BeliefJob::new(issued.user, &issued.job);
-                self.history.beliefs.submit(task(index), job, now);
-            }
             self.issued.insert(index, issued);
         }
         estimate
+    }
+
+    /// Records that the `index`-th job was not rejected at its submission, which is now.
+    pub fn admit(&mut self, index: usize, now: Instant) {
+        if self.revises_beliefs() && self.issued.contains_key(&index) {
+            self.changes.insert(index, JobChange::Admitted(now));
+        }
+    }
+
+    /// Passes what became of jobs to the beliefs, in the order of arrival, as a service does after each pass:
+    /// what is believed of jobs that start together depends on their order.
+    pub(crate) fn follow_jobs(&mut self) {
+        for (index, change) in std::mem::take(&mut self.changes) {
+            let beliefs = &mut self.history.beliefs;
+            let (JobChange::Admitted(now) | JobChange::Started(now)) = change else {
+                beliefs.remove(task(index));
+                continue;
+            };
+            if let Some(issued) = self.issued.get(&index) {
+                let job = BeliefJob::new(issued.user, &issued.job);
+                beliefs.submit(task(index), job, now);
+            }
+            if matches!(change, JobChange::Started(_)) {
+                beliefs.start(task(index), now);
+            }
+        }
     }
 
     /// Returns the run time information on the `index`-th job as if it arrived now, which changes nothing.
@@ -259,10 +295,10 @@ impl<'a> EstimateProvider<'a> {
         self.belief.is_some() && !matches!(self.origin, EstimateOrigin::True)
     }
 
-    /// Records that the `index`-th job starts.
+    /// Records that the `index`-th job starts, perhaps at its submission.
     pub fn observe_start(&mut self, index: usize, now: Instant) {
         if self.revises_beliefs() {
-            self.history.beliefs.start(task(index), now);
+            self.changes.insert(index, JobChange::Started(now));
         }
     }
 
@@ -272,6 +308,7 @@ impl<'a> EstimateProvider<'a> {
         let Some(source) = self.belief.filter(|_| self.revises_beliefs()) else {
             return Vec::new();
         };
+        self.follow_jobs();
         let revised = self.history.beliefs.take_revised(now);
         let revised = revised.into_iter().filter_map(|(task, belief)| {
             let index = task.job as usize;
@@ -280,6 +317,12 @@ impl<'a> EstimateProvider<'a> {
             Some((index, belief.runtime()))
         });
         revised.collect()
+    }
+
+    /// Returns the next instant at which a belief about a waiting job changes though nothing happens.
+    pub(crate) fn next_revision(&self) -> Option<Instant> {
+        self.revises_beliefs()
+            .then(|| self.history.beliefs.next_revision())?
     }
 
     fn context(&self, index: usize) -> JobContext {
@@ -323,6 +366,7 @@ impl<'a> EstimateProvider<'a> {
         runtime: Span,
         finish: Instant,
     ) {
+        self.follow_jobs();
         if let Some(issued) = self.issued.remove(&index) {
             let record = issued.record(submit, runtime, finish);
             if let Some(forecast) = &issued.forecast {
@@ -342,6 +386,7 @@ impl<'a> EstimateProvider<'a> {
         runtime: Span,
         finish: Instant,
     ) {
+        self.follow_jobs();
         self.history.beliefs.remove(task(index));
         if let Some(issued) = self.issued.remove(&index)
             && let Some(forecast) = &issued.forecast
@@ -356,7 +401,7 @@ impl<'a> EstimateProvider<'a> {
     /// it.
     pub(crate) fn discard(&mut self, index: usize) {
         self.issued.remove(&index);
-        self.history.beliefs.remove(task(index));
+        self.changes.insert(index, JobChange::Discarded);
     }
 }
 
@@ -491,8 +536,14 @@ mod tests {
         let mut provider = provider(EstimateOrigin::User, belief, &[]);
         let first = provider.estimate(0, &arrival(10_000, 50));
         assert_eq!(first.spec.estimate, Span::from_secs(10_000));
+        provider.admit(0, Instant::ZERO);
         let waiting = provider.estimate(1, &arrival(10_000, 50)).forecast.unwrap();
         assert_eq!(provider.take_revised(Instant::ZERO), []);
+        provider.admit(1, Instant::ZERO);
+        let [(0, first), (1, second)] = provider.take_revised(Instant::ZERO)[..] else {
+            panic!("the waiting jobs have become a batch");
+        };
+        assert_eq!((first, second.distribution), (second, waiting));
         for job in 2..60 {
             provider.estimate(job, &arrival(10_000, 50));
             provider.observe_start(job, Instant::ZERO);

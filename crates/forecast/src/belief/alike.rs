@@ -106,6 +106,11 @@ impl SiteAlike {
     }
 }
 
+/// Returns true if the tasks of a batch are otherwise alike once another one makes it this large.
+pub(crate) const fn changes_at(size: u32) -> bool {
+    size == 2 || (size > 2 && size_class(size) != size_class(size - 1))
+}
+
 const fn size_class(size: u32) -> usize {
     match size {
         ..4 => 0,

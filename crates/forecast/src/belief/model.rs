@@ -15,7 +15,7 @@ use super::recalibration::Recalibration;
 use super::site::SiteHistory;
 use super::statement::{Due, DueAt, Occasion, Statement};
 use super::weights::{Cell, LearnedWeights, N_COUNTS};
-use super::{Belief, BeliefJob, siblings};
+use super::{Belief, BeliefJob, alike, siblings};
 use crate::record::ln_secs;
 
 /// The part of their experience that groups forget with each run time, and the step towards it.
@@ -191,6 +191,9 @@ impl BeliefModel {
         task.first = first.filter(|_| is_first);
         self.waiting.insert((job.user, batch, id));
         self.tasks.insert(id, task);
+        if alike::changes_at(self.batches.n_tasks(batch)) {
+            self.outdated_batches.insert((job.user, batch));
+        }
     }
 
     /// States what is believed of a task, and keeps the statement if anything is learned from it.

@@ -123,7 +123,7 @@ impl Gate {
     }
 
     /// Replaces the forecast of a queued job. It leaves the queue for that moment, because a policy may
-    /// keep what follows from a forecast.
+    /// keep what follows from a forecast. An equal forecast changes nothing.
     pub(super) fn reforecast(
         &mut self,
         now: Instant,
@@ -133,6 +133,9 @@ impl Gate {
         let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
         if job.phase != JobPhase::Queued {
             return Err(InputError::NotQueued);
+        }
+        if self.state.belief(id) == Some(forecast) {
+            return Ok(InputAck::Done);
         }
         self.policy.dequeued(View::new(&self.state, now), id);
         self.state.set_forecast(id, *forecast);

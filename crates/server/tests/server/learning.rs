@@ -2,16 +2,14 @@
 //! ended need more.
 
 use tollgate_forecast::{BeliefJob, ClassId, CompletedJob, ForecastJob, JobAttributes};
-use tollgate_model::{
-    BeliefSource, Distribution, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
-};
+use tollgate_model::{Distribution, Instant, JobSpec, Market, Probability, Sla, Span, UserId};
 use tollgate_server::controller::ControllerRequest;
 use tollgate_service::{
     AdmissionState, ArraySpec, CommandResult, Core, EstimateSource, ForecastBasis, RunRecord,
     ServiceCommand, Submission, SubmissionOptions, SubmitOutcome, TaskRanges,
 };
 use tollgate_sim::estimates::EstimateProvider;
-use tollgate_sim::{EstimateOrigin, EstimateSetup, JobArrival, JobContext, LearnedHistory};
+use tollgate_sim::{EstimateOrigin, JobArrival, LearnedHistory};
 
 use crate::common::{TestCluster, rules, submission};
 
@@ -102,36 +100,73 @@ fn ended_job_teaches_that_it_needs_more_or_nothing() {
 }
 
 #[test]
-fn service_and_simulator_learn_the_same_from_the_same_history() {
+fn service_and_simulator_forecast_the_same_from_the_same_history() {
     let level = Probability::new(0.9).unwrap();
-    let origin = EstimateOrigin::Forecast(level);
-    check_same_learning("easy", EstimateProvider::new(origin, &[]));
-    let known = JobContext {
-        context: named(),
-        ..JobContext::default()
-    };
-    let contexts = [known; 41];
-    for (policy, belief, contexts) in [
-        ("plan", BeliefSource::Batches, contexts.as_slice()),
-        ("plan:belief=forecast", BeliefSource::Forecast, &[]),
-    ] {
-        let setup = EstimateSetup {
-            origin: EstimateOrigin::User,
-            belief: Some(belief),
-            contexts,
-            history: &LearnedHistory::default(),
-        };
-        check_same_learning(policy, EstimateProvider::of(&setup));
-    }
-}
-
-/// Checks that what a policy is told of each job is the same, to the last bit, in the service and from the
-/// simulator's `provider`: at the submission, and while the job waits.
-fn check_same_learning(policy: &str, mut provider: EstimateProvider<'_>) {
-    let mut site = TestCluster::new(policy);
+    let mut provider = EstimateProvider::new(EstimateOrigin::Forecast(level), &[]);
+    let mut site = TestCluster::new("easy");
     // Pairs of runtime and estimate in seconds.
     let jobs: Vec<(i64, i64)> = (0..40).map(|n| (7 + n * 5 % 23, 30 + n % 2 * 10)).collect();
-    let arrival = |at_s, (runtime, estimate): (i64, i64)| JobArrival {
+    let mut submitted = Vec::new();
+    let (mut ended, mut stretched) = (0, 0);
+    for at_s in 0..2_000 {
+        site.wait_until(at_s);
+        for index in just_ended(&mut site, &submitted) {
+            let (submit_s, runtime) = (submitted[index], jobs[index].0);
+            provider.observe_completion(
+                index,
+                Instant::from_secs(submit_s),
+                Span::from_secs(runtime),
+                Instant::from_secs(at_s),
+            );
+            stretched += i64::from(at_s - submit_s > runtime + 1);
+            submitted[index] = OVER;
+            ended += 1;
+        }
+        let index = submitted.len();
+        if at_s % 6 == 0 && index < jobs.len() {
+            submitted.push(at_s);
+            check_forecast(&mut site, &mut provider, index, at_s, jobs[index]);
+        }
+        if ended == jobs.len() {
+            break;
+        }
+    }
+    assert_eq!(ended, jobs.len(), "some jobs never ended");
+    assert!(stretched > 5, "too few jobs waited");
+    check_forecast(&mut site, &mut provider, jobs.len(), 2_000, (10, 30));
+}
+
+/// The submission of a job that has ended.
+const OVER: i64 = i64::MAX;
+
+/// Returns the jobs that have ended since the last call, in the order of their ends.
+fn just_ended(site: &mut TestCluster, submitted: &[i64]) -> Vec<usize> {
+    let core = site.controller().core();
+    let unfinished = (0..submitted.len()).filter(|&index| submitted[index] != OVER);
+    let mut ended: Vec<usize> = unfinished
+        .filter(|&index| core.job(index as u64 + 1).is_none())
+        .collect();
+    // Several jobs may end within a second.
+    if ended.len() > 1 {
+        let reader = site.reader();
+        let end = |index: &usize| reader.attempts(*index as u64 + 1).unwrap()[0].finish;
+        ended.sort_by_key(end);
+    }
+    ended
+}
+
+/// Submits a job with this run time and estimate, and checks that the service forecasts of it what the
+/// simulator's provider does, to the last bit.
+fn check_forecast(
+    site: &mut TestCluster,
+    provider: &mut EstimateProvider<'_>,
+    index: usize,
+    at_s: i64,
+    (runtime, estimate): (i64, i64),
+) {
+    let submitted = site.submit_job(job(estimate), &["work", &runtime.to_string()]);
+    let found = forecast(site, submitted.unwrap().job);
+    let arrival = JobArrival {
         spec: JobSpec {
             submit: Instant::from_secs(at_s),
             user: UserId(0),
@@ -144,84 +179,8 @@ fn check_same_learning(policy: &str, mut provider: EstimateProvider<'_>) {
         runtime: Span::from_secs(runtime),
         is_requested: true,
     };
-    // Without a belief the simulator tells the forecast as it is.
-    let told = |site: &mut TestCluster, job: u64| {
-        let live = site.controller().core().job(job).unwrap();
-        match policy {
-            "easy" => live.forecast.forecast().distribution(),
-            _ => *live.forecast.distribution(),
-        }
-    };
-    let mut submitted = Vec::new();
-    let mut starts = vec![false; jobs.len()];
-    let (mut ended, mut stretched, mut revised) = (0, 0, 0);
-    for at_s in 0..2_000 {
-        site.wait_until(at_s);
-        let unfinished: Vec<usize> = (0..submitted.len())
-            .filter(|&index| submitted[index] != i64::MAX)
-            .collect();
-        let core = site.controller().core();
-        let done = |index: &usize| core.job(*index as u64 + 1).is_none();
-        let mut now_done: Vec<usize> = unfinished.iter().copied().filter(done).collect();
-        // Several jobs may end within a second.
-        if now_done.len() > 1 {
-            let reader = site.reader();
-            let end = |index: &usize| reader.attempts(*index as u64 + 1).unwrap()[0].finish;
-            now_done.sort_by_key(end);
-        }
-        for &index in &now_done {
-            let (start_s, runtime) = (submitted[index], jobs[index].0);
-            provider.observe_completion(
-                index,
-                Instant::from_secs(start_s),
-                Span::from_secs(runtime),
-                Instant::from_secs(at_s),
-            );
-            stretched += i64::from(at_s - start_s > runtime + 1);
-            submitted[index] = i64::MAX;
-            ended += 1;
-        }
-        for index in unfinished {
-            let live = site.controller().core().job(index as u64 + 1);
-            if let Some(started) = live
-                .and_then(|live| live.started)
-                .filter(|_| !starts[index])
-            {
-                provider.observe_start(index, started);
-                starts[index] = true;
-            }
-        }
-        for (index, expected) in provider.take_revised(Instant::from_secs(at_s)) {
-            let found = told(&mut site, index as u64 + 1);
-            let expected = expected.distribution;
-            assert_eq!(found, expected, "{policy}: job {index} waits");
-            revised += 1;
-        }
-        let index = submitted.len();
-        if at_s % 6 == 0 && index < jobs.len() {
-            let (runtime, estimate) = jobs[index];
-            site.submit_job(job(estimate), &["work", &runtime.to_string()])
-                .unwrap();
-            submitted.push(at_s);
-            let expected = provider.estimate(index, &arrival(at_s, jobs[index]));
-            // What the simulator tells a policy is what the service tells it, to the last bit.
-            let found = told(&mut site, index as u64 + 1);
-            assert_eq!(Some(found), expected.forecast, "{policy}: job {index}");
-        }
-        if ended == jobs.len() {
-            break;
-        }
-    }
-    assert_eq!(ended, jobs.len(), "{policy}: some jobs never ended");
-    assert!(stretched > 5, "{policy}: too few jobs waited or shared");
-    assert!(
-        revised > 5 || policy == "easy",
-        "{policy}: {revised} beliefs taken anew"
-    );
-    let last = provider.estimate(jobs.len(), &arrival(2_000, (10, 30)));
-    site.submit_job(job(30), &["work", "10"]).unwrap();
-    let found = told(&mut site, jobs.len() as u64 + 1);
-    assert_eq!(Some(found), last.forecast, "{policy}");
+    let expected = provider.estimate(index, &arrival);
+    assert_eq!(Some(found), expected.forecast, "job {index}");
 }
 
 /// What the service learns under shares is the work that the gate accounts. When two tasks of a node end

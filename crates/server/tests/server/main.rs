@@ -25,6 +25,7 @@ mod keys;
 mod labels;
 mod learning;
 mod limits;
+mod live_and_simulated;
 mod maintenance;
 mod network;
 mod objectives;

@@ -112,7 +112,11 @@ impl CoreDriver {
     }
 
     pub(crate) fn wait(&mut self, secs: i64) {
-        self.run(self.now + Span::from_secs(secs));
+        self.wait_for(Span::from_secs(secs));
+    }
+
+    pub(crate) fn wait_for(&mut self, span: Span) {
+        self.run(self.now + span);
     }
 
     pub(crate) fn comparison(&mut self) -> PolicyComparison {

@@ -1,0 +1,201 @@
+//! A service decides as a replay of its jobs does: the same beliefs at the same instants, and so the same
+//! decisions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_forecast::JobAttributes;
+use tollgate_model::outcome::RunInterval;
+use tollgate_model::{Decision, Instant, JobSpec, Market, Outcome, Sla, Span, UserId};
+use tollgate_service::{AdmissionState, RowChange, ServiceCommand, StepOutput, Submission};
+use tollgate_sim::{
+    ClassId, EstimateOrigin, EstimateSetup, JobArrival, JobContext, LearnedHistory, RecordLevel,
+    ReplayConfig, replay_with,
+};
+
+use crate::common::core_driver::CoreDriver;
+use crate::common::{rules, submission};
+use crate::simulation::random::SplitMix;
+
+/// Number of random histories of each policy.
+const SEEDS: u64 = 12;
+const N_JOBS: u64 = 120;
+/// Number of programs of a user.
+const N_PROGRAMS: u64 = 2;
+const N_USERS: u64 = 3;
+/// Number of nodes of a [`CoreDriver`].
+const NODES: u32 = 3;
+
+/// A job as its user knows it, and its run time.
+struct KnownJob {
+    gap: Span,
+    user: u32,
+    program: u64,
+    procs: u32,
+    estimate: Span,
+    deadline: Option<Span>,
+    runtime: Span,
+}
+
+/// Returns jobs of a few users in bursts, shorter or longer than estimated by factors, a fifth of them
+/// without a deadline. The first of each program has none either: a service numbers programs as it admits
+/// their first jobs, and a replay as they arrive.
+fn random_jobs(seed: u64) -> Vec<KnownJob> {
+    let mut random = SplitMix::new(seed);
+    let mut jobs = Vec::new();
+    let (mut user, mut program) = (0, 0);
+    let mut seen = BTreeSet::new();
+    for _ in 0..N_JOBS {
+        if random.below(4) == 0 {
+            user = random.below(N_USERS) as u32;
+            program = random.below(N_PROGRAMS);
+        }
+        // No two events of different kinds fall on one instant.
+        let odd = |micros: u64| Span::from_micros(2 * micros as i64 + 1);
+        let usual = 1 << (3 * (u64::from(user) * N_PROGRAMS + program) % 7);
+        let estimate = 20 * usual * (1 + random.below(2));
+        jobs.push(KnownJob {
+            gap: odd(random.below(20_000_000)),
+            user: 1_000 + user,
+            program: u64::from(user) * N_PROGRAMS + program,
+            procs: 1 + random.below(2) as u32,
+            estimate: Span::from_secs(estimate as i64),
+            deadline: Some(Span::from_secs((20 + usual * random.below(120)) as i64))
+                .filter(|_| random.below(5) > 0 && !seen.insert((user, program))),
+            runtime: odd(1_000_000 + random.below(15_000_000 * usual)),
+        });
+    }
+    jobs
+}
+
+/// What became of the jobs.
+#[derive(Debug, Default)]
+struct JobHistory {
+    /// When each ran; None if it never did.
+    runs: Vec<Option<RunInterval>>,
+    /// The jobs whose deadlines were promised at their submission.
+    promised: BTreeSet<usize>,
+}
+
+/// Returns what becomes of the jobs in a service that learned nothing before.
+fn run_live(policy: &str, jobs: &[KnownJob]) -> JobHistory {
+    let mut driver = CoreDriver::new(&rules(policy, Market::None));
+    let mut history = JobHistory::default();
+    for (place, job) in jobs.iter().enumerate() {
+        driver.wait_for(job.gap);
+        driver.runtimes.insert(place as u64 + 1, job.runtime);
+        let wanted = Submission {
+            user: job.user,
+            executable: Some(job.program.to_string()),
+            procs: job.procs,
+            budget: None,
+            deadline: job.deadline,
+            estimate: Some(job.estimate),
+            ..submission(&job.program.to_string(), 1)
+        };
+        let step = driver.step(&[ServiceCommand::Submit(Box::new(wanted))]);
+        if job.deadline.is_some() && is_accepted(&step) {
+            history.promised.insert(place);
+        }
+    }
+    driver.wait(1_000_000);
+    history.runs.resize(jobs.len(), None);
+    for (attempt, &finish) in &driver.ends {
+        let start = driver.started[attempt];
+        history.runs[attempt.job as usize - 1] = Some(RunInterval { start, finish });
+    }
+    history
+}
+
+fn is_accepted(step: &StepOutput) -> bool {
+    step.changes.iter().any(|change| {
+        let RowChange::Submitted { answer, .. } = change else {
+            return false;
+        };
+        matches!(answer.admission, AdmissionState::Accepted { .. })
+    })
+}
+
+/// Returns what becomes of the jobs in a replay that begins at `from`.
+fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> JobHistory {
+    let policy = rules(policy, Market::None).policy;
+    let mut submit = from;
+    let mut numbers = BTreeMap::new();
+    let (mut arrivals, mut contexts) = (Vec::new(), Vec::new());
+    for job in jobs {
+        submit += job.gap;
+        let next = numbers.len() as u32;
+        let number = *numbers.entry(job.program).or_insert(next);
+        contexts.push(JobContext {
+            class: ClassId(number),
+            context: JobAttributes {
+                executable: Some(number),
+                ..JobAttributes::default()
+            },
+            has_user_estimate: true,
+        });
+        arrivals.push(JobArrival {
+            spec: spec(job, submit),
+            runtime: job.runtime,
+            is_requested: true,
+        });
+    }
+    let config = ReplayConfig {
+        record_level: RecordLevel::Checked,
+        ..ReplayConfig::new(NODES, Market::None)
+    };
+    let estimates = EstimateSetup {
+        origin: EstimateOrigin::User,
+        belief: policy.belief(),
+        contexts: &contexts,
+        history: &LearnedHistory::default(),
+    };
+    let built = policy.build(Market::None);
+    let replayed = replay_with(arrivals.into_iter(), built, &config, &estimates).unwrap();
+    let outcomes = replayed.outcomes.iter().enumerate();
+    let at_once = |(_, job): &(usize, &Outcome)| {
+        job.due.is_some() && job.decision == Decision::Accepted && job.decided == job.submit
+    };
+    JobHistory {
+        runs: outcomes.clone().map(|(_, job)| job.ran).collect(),
+        promised: outcomes.filter(at_once).map(|(place, _)| place).collect(),
+    }
+}
+
+fn spec(job: &KnownJob, submit: Instant) -> JobSpec {
+    JobSpec {
+        submit,
+        estimate: job.estimate,
+        procs: job.procs,
+        memory: 0,
+        needs: Default::default(),
+        user: UserId(job.user),
+        sla: Sla {
+            deadline: job.deadline,
+            ..Sla::default()
+        },
+    }
+}
+
+#[test]
+fn service_promises_and_runs_each_job_as_a_replay_does() {
+    let mut n_promised = 0;
+    for policy in ["plan", "edf-bf", "easy"] {
+        for seed in 0..SEEDS {
+            let jobs = random_jobs(seed);
+            let from = CoreDriver::new(&rules(policy, Market::None)).now;
+            let (live, simulated) = (run_live(policy, &jobs), run_simulated(policy, &jobs, from));
+            // Policies that decide at the start of a job let it wait.
+            if policy.starts_with("plan") {
+                assert_eq!(live.promised, simulated.promised, "{policy}, seed {seed}");
+            }
+            let runs = live.runs.iter().zip(&simulated.runs).enumerate();
+            for (job, (live, simulated)) in runs {
+                assert_eq!(live, simulated, "{policy}, seed {seed}: job {job}");
+            }
+            let ran = live.runs.iter().flatten().count();
+            assert!(ran > 30, "{policy}, seed {seed}: {ran} jobs ran");
+            n_promised += live.promised.len();
+        }
+    }
+    assert!(n_promised > 100, "{n_promised} promises");
+}
