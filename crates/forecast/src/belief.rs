@@ -1,4 +1,4 @@
-//! What is believed of the run time of a job, by the batches of jobs that ended and run.
+//! Beliefs about the run time of a job, by the batches of jobs that ended and run.
 //!
 //! A belief is a chain of levels, from the largest group of jobs to the smallest. Each level mixes what its
 //! own jobs say with the level above; how much each says is learned. A batch, such as an array, is one witness
@@ -102,7 +102,7 @@ impl BeliefJob {
 pub struct Belief {
     /// The distribution of the run time.
     pub distribution: Distribution,
-    /// What it rests on.
+    /// The evidence on which it rests.
     pub basis: BeliefBasis,
     /// The jobs with which the job is long or short together.
     pub kinship: Kinship,

@@ -5,7 +5,7 @@ use tollgate_model::{Instant, Span, TaskId};
 use crate::belief::{Belief, BeliefJob, BeliefModel};
 use crate::record::CompletedJob;
 
-/// What happens to a job of a record, in the order in which equal instants are processed.
+/// The events of a job of a record, in the order in which equal instants are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RecordedEvent {
     End,

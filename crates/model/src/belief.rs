@@ -30,7 +30,7 @@ pub struct Kinship {
     pub correlations: [f32; N_CORRELATIONS],
 }
 
-/// What a policy knows about the run time of a job.
+/// The knowledge of a policy about the run time of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeBelief {
     /// The distribution of the run time.

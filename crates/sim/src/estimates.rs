@@ -148,11 +148,11 @@ pub struct EstimateProvider<'a> {
     history: LearnedHistory,
     /// The unfinished jobs from which something is to be learned, by place in the order of arrival.
     issued: BTreeMap<usize, IssuedEstimate>,
-    /// What became of jobs since beliefs took note of it, by place in the order of arrival.
+    /// The changes of jobs of which beliefs have not taken note, by place in the order of arrival.
     changes: BTreeMap<usize, JobChange>,
 }
 
-/// What became of a job.
+/// A change of a job that beliefs follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobChange {
     /// It was submitted, and not rejected.

@@ -1,4 +1,4 @@
-//! What a belief rests on, with the part of each source.
+//! The evidence on which a belief rests, with the part of each source.
 
 use std::fmt;
 

@@ -26,7 +26,7 @@ const ENDED_RUNS: usize = 16;
 )]
 pub(crate) struct BatchId(pub(crate) u64);
 
-/// What makes jobs a batch.
+/// The facts that make jobs a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum BatchKey {
     /// The array.

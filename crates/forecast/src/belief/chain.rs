@@ -52,7 +52,7 @@ pub(crate) enum Teaches {
     Siblings,
 }
 
-/// What the chain says of a job.
+/// The statement of the chain about a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Stated {
     pub(crate) raw: RunMass,

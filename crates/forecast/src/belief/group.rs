@@ -88,7 +88,7 @@ impl GroupKey {
     }
 }
 
-/// What a group remembers. Its size is constant.
+/// The memory of a group, of constant size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Group {
     /// The batches, oldest first.

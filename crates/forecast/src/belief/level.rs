@@ -45,7 +45,7 @@ pub(crate) fn is_known(slot: &BatchSlot, own: Option<BatchId>, live: &LiveBatche
     Some(slot.batch) != own && (slot.n_ended > 0 || runs())
 }
 
-/// What the batches of a group say about a job.
+/// The statement of the batches of a group about a job.
 struct Witnesses {
     /// Of run times as they were, then of run times scaled to the request of the job.
     by_run: [RunMass; 2],

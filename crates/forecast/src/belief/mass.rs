@@ -20,7 +20,7 @@ const LANES: usize = 4;
 const MIN_BEYOND: f64 = 1e-9;
 
 /// Masses of run times. Bin `i` holds those whose logarithm is nearest to `i` times [`BIN`]: from one second
-/// to a year. What lies outside counts at the edge.
+/// to a year. Run times outside count at the edge.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunMass(pub(crate) [f64; N_BINS]);
 
@@ -69,7 +69,7 @@ impl RunMass {
         })
     }
 
-    /// Returns the mass spread by a Laplace kernel of this scale, a logarithm. What would leave the grid stays
+    /// Returns the mass spread by a Laplace kernel of this scale, a logarithm. Mass that would leave the grid stays
     /// at its edge.
     pub(crate) fn smoothed(&self, scale: f64) -> Self {
         Self::sum_smoothed(&[(self.clone(), scale)])

@@ -1,4 +1,4 @@
-//! What was stated about a task, kept until its run time shows how good it was.
+//! Statements about tasks, kept until the run time of each shows how good it was.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::distribution::N_LEVELS;

@@ -67,7 +67,7 @@ fn random_jobs(seed: u64) -> Vec<KnownJob> {
     jobs
 }
 
-/// What became of the jobs.
+/// The fates of the jobs.
 #[derive(Debug, Default)]
 struct JobHistory {
     /// When each ran; None if it never did.
