@@ -181,8 +181,8 @@ impl ActiveArray {
         self.counts.attempts += 1;
     }
 
-    /// Counts an attempt that was lost before its start was known.
-    pub(crate) fn count_lost_attempt(&mut self) {
+    /// Counts an attempt that was over before its start was known.
+    pub(crate) fn count_unstarted(&mut self) {
         self.changed = true;
         self.counts.attempts += 1;
     }

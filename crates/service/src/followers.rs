@@ -20,6 +20,7 @@ use tollgate_model::{
 use tollgate_policy::JobPhase;
 
 use crate::array::ActiveArray;
+use crate::clock::dated_within;
 use crate::output::{AdmissionState, CommandError, EngineAction, RowChange, StepOutput};
 use crate::{Core, LOCAL_WORKER};
 
@@ -371,7 +372,7 @@ impl Core {
             AttemptEvent::Ended(ended)
                 if matches!(ended.status, AttemptStatus::NotStarted { .. }) =>
             {
-                self.return_follower(task, step)
+                self.return_follower(report, step)
             }
             AttemptEvent::Lost { .. } => {
                 self.lose_follower(task, step);
@@ -390,7 +391,12 @@ impl Core {
     }
 
     /// Queues a follower that the engine has not started.
-    fn return_follower(&mut self, task: TaskId, step: &mut StepOutput) -> Result<(), CommandError> {
+    fn return_follower(
+        &mut self,
+        report: &AttemptReport,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let task = report.attempt.task();
         let fate = self
             .jobs
             .take_from_chain(task)
@@ -404,6 +410,8 @@ impl Core {
         }
         // The engine knows this attempt, and would not start it again.
         live.attempt += 1;
+        let dated = dated_within(report, self.now, self.now);
+        self.record_unstarted(dated, step);
         self.forget_pace(task.job);
         if fate == Some(FollowerFate::Hold) {
             self.mark_held(task, true);
@@ -417,33 +425,44 @@ impl Core {
     /// again, and is lost otherwise.
     pub(crate) fn lose_follower(&mut self, task: TaskId, step: &mut StepOutput) {
         let follower = self.jobs.take_from_chain(task);
-        let array = self.jobs.arrays.get_mut(&task.job);
+        let array = self.jobs.arrays.get(&task.job);
         let (Some(array), Some(follower)) = (array, follower) else {
             return;
         };
-        array.count_lost_attempt();
         let may_run_again = array.submission.retry == tollgate_gate::OnEviction::Requeue;
         let Some(live) = self.jobs.get_mut(task) else {
             return;
         };
         live.attempt += 1;
         let (slot, attempt) = (live.slot, live.attempt_key(task));
-        step.changes.push(RowChange::Started {
-            attempt,
-            of_array: true,
-        });
-        step.changes.push(RowChange::AttemptReported(AttemptReport {
+        let lost = AttemptReport {
             attempt,
             event: AttemptEvent::Lost { at: self.now },
-        }));
+        };
+        self.record_unstarted(lost, step);
         step.actions.push(EngineAction::Kill { attempt });
         let done = if may_run_again && follower.fate != FollowerFate::Cancel {
             self.queue_held_task(task, step)
         } else {
-            live.is_lost = follower.fate != FollowerFate::Cancel;
+            if let Some(live) = self.jobs.get_mut(task) {
+                live.is_lost = follower.fate != FollowerFate::Cancel;
+            }
             self.apply_input(GateInput::Cancel { job: slot }, step)
         };
         debug_assert!(done.is_ok(), "a follower is held: {done:?}");
+    }
+
+    /// Records an attempt at a follower that is over and whose start is not known. Later changes of its task, as its
+    /// cancellation, are recorded with its last attempt.
+    fn record_unstarted(&mut self, report: AttemptReport, step: &mut StepOutput) {
+        if let Some(array) = self.jobs.arrays.get_mut(&report.attempt.job) {
+            array.count_unstarted();
+        }
+        step.changes.push(RowChange::Started {
+            attempt: report.attempt,
+            of_array: true,
+        });
+        step.changes.push(RowChange::AttemptReported(report));
     }
 
     /// Loses all that follows an attempt.

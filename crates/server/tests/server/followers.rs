@@ -8,8 +8,8 @@ use tollgate_model::{
     KillReason, Market, Span,
 };
 use tollgate_service::{
-    AdmissionRules, ArraySpec, Core, EngineAction, ServiceCommand, Submission, SubmissionOptions,
-    TaskRanges,
+    AdmissionRules, ArraySpec, Core, EngineAction, RowChange, ServiceCommand, Submission,
+    SubmissionOptions, TaskRanges,
 };
 
 use crate::common::{rules, submission};
@@ -24,6 +24,8 @@ struct OneByOneEngine {
     /// The running attempt, and those that follow it.
     chain: VecDeque<AttemptId>,
     succeeded: BTreeSet<u32>,
+    /// The attempts that have a row.
+    recorded: BTreeSet<AttemptId>,
 }
 
 impl OneByOneEngine {
@@ -41,6 +43,7 @@ impl OneByOneEngine {
             now: Instant::from_secs(1_000),
             chain: VecDeque::new(),
             succeeded: BTreeSet::new(),
+            recorded: BTreeSet::new(),
         };
         engine.step(&[ServiceCommand::WorkerUp {
             worker: WorkerId(0),
@@ -67,6 +70,7 @@ impl OneByOneEngine {
 
     fn step(&mut self, commands: &[ServiceCommand]) {
         let step = self.core.step(self.now, commands);
+        self.record(&step.changes);
         for action in step.actions {
             if let EngineAction::Start { attempt, after, .. } = action {
                 assert_eq!(after, self.chain.back().copied(), "one at a time");
@@ -74,6 +78,20 @@ impl OneByOneEngine {
             }
         }
         self.core.check_invariants().expect("a possible state");
+    }
+
+    /// Records which attempts have rows, and checks that nothing else of an attempt is recorded without one.
+    fn record(&mut self, changes: &[RowChange]) {
+        for change in changes {
+            if let RowChange::Started { attempt, .. } = change {
+                assert!(self.recorded.insert(*attempt), "{attempt} starts twice");
+            }
+            if let RowChange::TaskEnded { attempt, .. }
+            | RowChange::AttemptReported(AttemptReport { attempt, .. }) = change
+            {
+                assert!(self.recorded.contains(attempt), "{change:?} has no row");
+            }
+        }
     }
 
     /// Ends the running attempt.
@@ -204,6 +222,28 @@ fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
                 assert_eq!(engine.succeeded.len(), N_TASKS as usize, "{case}");
             }
         }
+    }
+}
+
+#[test]
+fn task_that_was_taken_back_and_cancelled_is_recorded_as_cancelled() {
+    for policy in ["easy", "tail-risk"] {
+        let mut engine = OneByOneEngine::new(policy);
+        while engine.chain.len() < 4 {
+            let end = engine.end_first();
+            engine.step(&[end]);
+        }
+        let last = engine.chain.len() - 1;
+        let task = engine.chain[last].task;
+        let withdrawn = engine.withdraw(last);
+        engine.step(&[withdrawn]);
+        let cancel = ServiceCommand::Cancel {
+            job: engine.job(),
+            tasks: Some(TaskRanges::new(task, task)),
+        };
+        engine.step(&[cancel]);
+        engine.drain();
+        assert_eq!(engine.succeeded.len(), N_TASKS as usize - 1, "{policy}");
     }
 }
 

@@ -40,6 +40,9 @@ use crate::common::{program, rules, submission};
 /// Number of steps in a run.
 const STEPS: u32 = 80;
 
+/// Maximum number of minutes until every job is finished: an array has tasks for each of them.
+const DRAIN_ROUNDS: u32 = 4_000;
+
 /// Seconds for which nobody asks the service for anything.
 const SILENT_S: i64 = 10;
 
@@ -657,7 +660,7 @@ impl ServiceSimulation {
             drained: false,
             reply: oneshot::channel().0,
         }]);
-        for _ in 0..400 {
+        for _ in 0..DRAIN_ROUNDS {
             let jobs: Vec<u64> = self.controller().core().jobs().into_keys().collect();
             if jobs.is_empty() {
                 return;
