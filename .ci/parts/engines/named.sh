@@ -36,8 +36,10 @@ name_hosts() {
   $NODE_ENTER ip addr add 10.99.0.2/24 dev login
 }
 
-# as_ann COMMAND..: runs a command as the user, with nothing of this environment.
+# as_ann COMMAND..: runs a command as the user, with nothing of this environment; by way of `enter_engine`, if the engine has a root
+# directory of its own.
+enter_engine=()
 as_ann() {
-  setpriv --reuid=$ann --regid=$ann --clear-groups env -i HOME="$folder/home" USER=ann LOGNAME=ann SHELL=/bin/bash \
+  "${enter_engine[@]}" setpriv --reuid=$ann --regid=$ann --clear-groups env -i HOME="$folder/home" USER=ann LOGNAME=ann SHELL=/bin/bash \
     PATH="$folder/home/bin:/usr/bin:/bin" "${variables[@]}" "$@"
 }

@@ -2,7 +2,7 @@
 # What docs/sites.md and docs/sessions.md tell a reader to type at a real engine, as it stands: an ordinary user, on a host with a
 # name and an address that is not loopback, with nodes elsewhere. Needs root, and installs the engine.
 #
-#   .ci/parts/engines/typed.sh slurm|sge PROGRAM FOLDER
+#   .ci/parts/engines/typed.sh slurm|sge|htcondor PROGRAM FOLDER
 #
 # PROGRAM is the built tollgate; FOLDER keeps the engine, the service and what they write.
 set -euo pipefail
@@ -49,7 +49,12 @@ start_engine() {
       readarray -t variables < <(env | grep '^SGE_[A-Z_]*=' | grep -v '^SGE_ENTER=')
       variables+=("PATH=$folder/home/bin:$PATH")
       ;;
-    *) echo "$engine: expected slurm or sge" >&2; exit 2 ;;
+    htcondor)
+      SHARE=$folder/home "$here/htcondor.sh" up "$folder/htcondor"
+      enter_engine=(chroot "$folder/htcondor/root")
+      "${enter_engine[@]}" id ann >/dev/null 2>&1 || "${enter_engine[@]}" useradd --uid $ann --no-create-home --home-dir "$folder/home" ann
+      ;;
+    *) echo "$engine: expected slurm, sge or htcondor" >&2; exit 2 ;;
   esac
 }
 
@@ -63,6 +68,8 @@ run() {
   { typed sessions.md; cat "$here/typed_session.sh"; } | ann_types session
 }
 
+# The named host has no network: what the engine needs is there before.
+[ "$engine" != htcondor ] || [ -n "${NAMED_HOST:-}" ] || "$here/htcondor.sh" install "$folder/htcondor"
 enter_named_host "$@"
 run
 echo "$engine, typed: all is well"

@@ -9,4 +9,10 @@ tollgate wait "$job"
 tollgate explain "$job" | grep 'promise kept'
 tollgate session agents
 tollgate session exit --force
-if [ -n "${SLURM_CONF:-}" ]; then test -z "$(squeue --noheader --me --states=PENDING,RUNNING)"; else test -z "$("$qstat_of_engine")"; fi
+if [ -n "${SLURM_CONF:-}" ]; then
+  test -z "$(squeue --noheader --me --states=PENDING,RUNNING)"
+elif [ -n "$qstat_of_engine" ]; then
+  test -z "$("$qstat_of_engine")"
+else
+  test -z "$(condor_q -autoformat ClusterId)"
+fi
