@@ -41,6 +41,9 @@ pub struct ServiceLimits {
     /// Maximum size of the commands, environments and scripts of a user's unfinished jobs, in bytes.
     /// At least 1.
     pub stored_bytes: u64,
+    /// Maximum size of the environments, scripts and commands of more than 1 KiB that are kept of a user's
+    /// jobs that are over, in bytes. Equal texts count once. 0 keeps none.
+    pub kept_bytes: u64,
     /// Maximum number of tasks of an array. At least 1.
     pub array: u32,
     /// Maximum number of event streams of a user. At least 1.
@@ -94,6 +97,7 @@ impl Default for ServiceLimits {
             strangers: 64,
             jobs: 100_000,
             stored_bytes: 64 << 20,
+            kept_bytes: 64 << 20,
             array: 1_000_000,
             streams: 8,
             task_processes: 4_096,

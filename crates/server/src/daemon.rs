@@ -115,6 +115,9 @@ pub fn serve<E: Engine + 'static>(
     controller.delay_reports(REPORT_DELAY);
     controller.limit_jobs(access.limits.jobs);
     controller.limit_stored_bytes(access.limits.stored_bytes);
+    controller
+        .limit_kept_bytes(access.limits.kept_bytes)
+        .map_err(StartError::from)?;
     controller.limit_tasks(access.limits.task_limits());
     let began = std::time::Instant::now();
     controller

@@ -9,6 +9,7 @@ use std::path::Path;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
+use tollgate_engine::script::sha256;
 
 use crate::{StoreError, sqlite, sums};
 
@@ -102,7 +103,17 @@ const CHANGED_TABLES: &[(u32, &[(&str, &str)])] = &[
             "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, wait, worst, broken, void, unpromised, cpu, peak_memory, timed_out, out_of_memory, output_limit",
         )],
     ),
+    (
+        FIRST_VERSION_WITH_CONTENTS,
+        &[(
+            "job",
+            "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue, forecast, environment, command",
+        )],
+    ),
 ];
+
+/// The tables with a checksum that a later version removed, with that version.
+const REMOVED_TABLES: &[(u32, &str)] = &[(FIRST_VERSION_WITH_CONTENTS, "script")];
 
 /// The tables with a checksum that a later version added, with that version and their columns.
 const ADDED_TABLES: &[(u32, (&str, &str))] = &[
@@ -118,6 +129,12 @@ const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         FIRST_VERSION_WITH_ANSWERS,
         ("answered", "user, key, at, request, status, body"),
     ),
+    (FIRST_VERSION_WITH_CONTENTS, ("content", "sha256, text")),
+    (
+        FIRST_VERSION_WITH_CONTENTS,
+        ("kept", "user, sha256, bytes, last"),
+    ),
+    (FIRST_VERSION_WITH_CONTENTS, ("kept_by_user", "user, bytes")),
     (
         FIRST_VERSION_WITH_USAGE,
         (
@@ -126,6 +143,9 @@ const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         ),
     ),
 ];
+
+/// The first version with texts of jobs that are stored once each.
+pub(crate) const FIRST_VERSION_WITH_CONTENTS: u32 = 15;
 
 /// The first version with answers to requests that their clients may send again.
 pub(crate) const FIRST_VERSION_WITH_ANSWERS: u32 = 13;
@@ -166,6 +186,7 @@ pub struct CheckedRows {
 /// If SQLite rejects a function.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     sums::register(connection)?;
+    register_sha256(connection)?;
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
         | FunctionFlags::SQLITE_INNOCUOUS;
@@ -199,6 +220,14 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     })
 }
 
+/// Registers the function that names the texts of jobs.
+fn register_sha256(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8
+        | FunctionFlags::SQLITE_DETERMINISTIC
+        | FunctionFlags::SQLITE_INNOCUOUS;
+    connection.create_scalar_function("sha256", 1, flags, |row| Ok(sha256(&row.get::<String>(0)?)))
+}
+
 /// Returns the migration that adds the sums to the store. A later migration that changes the
 /// columns of a table has to replace the table's triggers and its sum.
 pub(crate) fn step() -> String {
@@ -226,12 +255,14 @@ pub(crate) fn renewed_sums(version: u32) -> [String; 2] {
         )
     };
     let keep = |(name, columns): &(&str, &str)| keep_sum_of(name, columns);
+    let removed = REMOVED_TABLES.iter().filter(|(of, _)| *of == version);
+    let removed = removed.map(|(_, name)| format!("DELETE FROM sum_of WHERE name = '{name}';\n"));
     let changed = CHANGED_TABLES.iter().find(|(of, _)| *of == version);
     let tables = changed.map_or(&[][..], |(_, tables)| tables);
     let added = ADDED_TABLES.iter().filter(|(of, _)| *of == version);
     let added = added.map(|(_, table)| table);
     [
-        tables.iter().map(drop).collect(),
+        tables.iter().map(drop).chain(removed).collect(),
         tables.iter().chain(added).map(keep).collect(),
     ]
 }
@@ -242,7 +273,11 @@ fn summed_tables(version: u32) -> impl Iterator<Item = (&'static str, &'static s
         .iter()
         .filter(move |(since, _)| *since <= version);
     let tables = SUMMED_TABLES.iter().chain(added.map(|(_, table)| table));
-    tables.map(move |&(name, first)| {
+    let is_there = move |(name, _): &&(&str, &str)| {
+        let removed = REMOVED_TABLES.iter().find(|(_, removed)| removed == name);
+        removed.is_none_or(|(since, _)| version < *since)
+    };
+    tables.filter(is_there).map(move |&(name, first)| {
         let changes = CHANGED_TABLES.iter().filter(|(since, _)| *since <= version);
         let tables = changes.flat_map(|(_, tables)| tables.iter());
         let last = tables.rev().find(|(changed, _)| *changed == name);

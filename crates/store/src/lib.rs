@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`data_dir`] | [`DataDir`]: the data directory: its lock, its files, their permissions |
 //! | `write`, `arrays`, `attempts` | the rows that a step changes |
+//! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
 //! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
 //! | `objectives` | [`ObjectiveSums`]: sums over finished jobs, and how well promises were kept |
 //! | `usage` | [`UsageRow`]: usage by user, account and day; jobs and bookings page by page |
@@ -26,7 +27,8 @@
 //! | `snapshot` | the state after some batch |
 //! | `job`, `attempt` | the history of each job, for queries |
 //! | `array`, `task_range` | task counts of an array by state, and the tasks that never ran |
-//! | `script` | the texts of unfinished jobs' scripts, each once |
+//! | `content` | scripts, environments and long commands of jobs, each once |
+//! | `kept`, `kept_by_user` | those that users keep of jobs that are over, and their sizes |
 //! | `ledger` | charges and penalties, append-only, one row per attempt and kind |
 //! | `rules` | the rules under which the batches were handled |
 //! | `total`, `promise`, `account` | sums over finished jobs, promises and the ledger |
@@ -44,6 +46,7 @@ mod answers;
 mod arrays;
 mod attempts;
 pub mod backup;
+mod content;
 mod copy;
 pub mod data_dir;
 mod disk_reserve;
@@ -72,6 +75,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tollgate_service::TakeoverObstacle;
 
 pub use answers::{KeyedAnswer, StoredAnswer};
+pub use content::StoredProgram;
 pub use copy::check;
 pub use data_dir::{DataDir, DataDirError};
 pub use impossible::ImpossibleValue;
@@ -103,6 +107,8 @@ pub struct Store {
     batch: i64,
     /// Number of batches since the last snapshot.
     since_snapshot: u32,
+    /// Maximum size of the texts that a user keeps of jobs that are over, in bytes.
+    max_kept: i64,
     disk_reserve: DiskReserve,
 }
 
@@ -299,6 +305,7 @@ impl Store {
             path: path.to_owned(),
             batch,
             since_snapshot: 0,
+            max_kept: i64::MAX,
             disk_reserve: DiskReserve::for_store(path),
         })
     }
@@ -320,22 +327,6 @@ impl Store {
     /// there was none.
     pub fn release_reserve(&self) -> bool {
         self.disk_reserve.release()
-    }
-
-    /// Returns the program of a job; None if the job was rejected or does not exist.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn program(&self, job: u64) -> Result<Option<JobProgram>, StoreError> {
-        read::program(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
-    }
-
-    /// Returns the text of a script; None if no unfinished job uses the script.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn script(&self, sha256: &str) -> Result<Option<String>, StoreError> {
-        read::script(&self.connection, sha256).map_err(sqlite(&self.path, "cannot be read"))
     }
 
     /// Returns the user of a finished job, and whether all of its tasks ended with exit code 0.

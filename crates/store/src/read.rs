@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use tollgate_model::{AttemptId, Credits, Instant, JobEndState, Span};
 use tollgate_service::TaskCounts;
 
@@ -38,6 +38,9 @@ pub struct JobRow {
     pub state: String,
     /// The program; None if the job was rejected.
     pub program: Option<JobProgram>,
+    /// The texts of the program that the user keeps no more, because the job is over: `command`,
+    /// `environment`, `script`. Of a dropped command the first word is left.
+    pub dropped: Vec<&'static str>,
     /// Number of processors.
     pub procs: u32,
     /// Instant of the submission.
@@ -155,7 +158,14 @@ pub(crate) const COLUMNS: &str =
         THEN (SELECT saturating_sum(cpu) FROM attempt WHERE job = id) ELSE array.cpu END,
     CASE WHEN array.job IS NULL
         THEN (SELECT max(peak_memory) FROM attempt WHERE job = id) ELSE array.peak_memory END,
-    forecast, timed_out, out_of_memory, output_limit";
+    forecast, timed_out, out_of_memory, output_limit,
+    (SELECT text FROM content WHERE sha256 = job.command),
+    finish IS NOT NULL AND command IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM kept WHERE kept.user = job.user AND sha256 = job.command),
+    finish IS NOT NULL AND environment IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM kept WHERE kept.user = job.user AND sha256 = job.environment),
+    finish IS NOT NULL AND script IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM kept WHERE kept.user = job.user AND sha256 = job.script)";
 /// Selects the jobs that are not over.
 pub(crate) const IS_UNFINISHED: &str =
     "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";
@@ -297,21 +307,13 @@ pub(crate) fn batch(row: &Row<'_>) -> rusqlite::Result<(Instant, Vec<u8>, u32, i
     Ok((at, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
-/// Returns the program of a job.
-pub(crate) fn program(connection: &Connection, job: u64) -> rusqlite::Result<Option<JobProgram>> {
-    let mut statement = connection.prepare_cached("SELECT program FROM job WHERE id = ?1")?;
-    statement.query_row([job], |row| program_of(row, 0))
+pub(crate) fn program_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<JobProgram>> {
+    json(&row.get::<_, String>(column)?, column)
 }
 
-/// Returns the text of a script.
-pub(crate) fn script(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<String>> {
-    let mut statement = connection.prepare_cached("SELECT text FROM script WHERE sha256 = ?1")?;
-    statement.query_row([sha256], |row| row.get(0)).optional()
-}
-
-fn program_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<JobProgram>> {
-    let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(|error| {
+/// Parses the text of a column.
+fn json<T: serde::de::DeserializeOwned>(text: &str, column: usize) -> rusqlite::Result<T> {
+    serde_json::from_str(text).map_err(|error| {
         let kind = rusqlite::types::Type::Text;
         rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
     })
@@ -339,6 +341,14 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
     let reasons: Option<String> = row.get(13)?;
     let after: Option<String> = row.get(19)?;
     let after = after.unwrap_or_default();
+    let dropped = dropped_texts(row)?;
+    let mut program = program_of(row, 4)?;
+    let command: Option<String> = row.get(46)?;
+    if let (Some(program), Some(command)) = (&mut program, command)
+        && !dropped.contains(&"command")
+    {
+        program.argv = json(&command, 46)?;
+    }
     Ok(JobRow {
         id: row.get(0)?,
         task: None,
@@ -350,7 +360,8 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         user: row.get(1)?,
         name: row.get(2)?,
         state: row.get(3)?,
-        program: program_of(row, 4)?,
+        program,
+        dropped,
         procs: row.get(5)?,
         submit: Instant::from_micros(row.get(6)?),
         estimate: Span::from_micros(row.get(7)?),
@@ -376,6 +387,17 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         account: row.get(33)?,
         queue: row.get(34)?,
     })
+}
+
+/// Returns the names of the texts of a job that its user keeps no more.
+fn dropped_texts(row: &Row<'_>) -> rusqlite::Result<Vec<&'static str>> {
+    let mut dropped = Vec::new();
+    for (column, name) in [(47, "command"), (48, "environment"), (49, "script")] {
+        if row.get(column)? {
+            dropped.push(name);
+        }
+    }
+    Ok(dropped)
 }
 
 fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
@@ -411,7 +433,8 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
 /// Lists the unfinished jobs: number, user, and size of the program in bytes.
 pub(crate) fn stored_bytes(connection: &Connection) -> rusqlite::Result<Vec<(u64, u32, u64)>> {
     let sql = "SELECT id, user, octet_length(program)
-                   + coalesce((SELECT octet_length(text) FROM script WHERE sha256 = job.script), 0)
+                   + coalesce((SELECT sum(octet_length(text)) FROM content
+                       WHERE sha256 IN (script, environment, command)), 0)
                FROM job WHERE finish IS NULL";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| {

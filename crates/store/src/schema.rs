@@ -4,6 +4,7 @@
 //! the tables from one version to the next, in a transaction of its own. Tables that differ from
 //! those of their version are damaged: the definitions of all tables are compared.
 
+pub(crate) mod contents;
 mod ends;
 pub(crate) mod records;
 mod saturation;
@@ -500,7 +501,7 @@ CREATE INDEX answered_at ON answered (at);
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 10;
+pub const VERSION: u32 = FIRST + 11;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
@@ -522,6 +523,7 @@ fn steps() -> [String; N_VERSIONS] {
         with_renewed_sums(integrity::FIRST_VERSION_WITH_ENDS, ends::ENDS),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_ANSWERS, ANSWERS),
         saturation::step(),
+        with_renewed_sums(integrity::FIRST_VERSION_WITH_CONTENTS, &contents::step()),
     ]
 }
 

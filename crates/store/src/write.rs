@@ -12,6 +12,7 @@ use tollgate_service::{
 };
 
 use crate::attempts::AttemptUpdates;
+use crate::content::{self, ProgramTexts};
 use crate::{FORMAT, KeyedAnswer, Store, StoreError, answers, arrays, sqlite};
 
 /// The program of a job: the part of a submission that decisions do not depend on.
@@ -111,6 +112,7 @@ impl Store {
             write(&transaction, &mut attempts, batch, change).map_err(failed)?;
         }
         attempts.write(&transaction).map_err(failed)?;
+        content::drop_above(&transaction, self.max_kept).map_err(failed)?;
         for answer in batch.answers {
             answers::insert(&transaction, batch.at, answer).map_err(failed)?;
         }
@@ -175,8 +177,7 @@ fn write(
                 arrays::insert(to, *job, plan)?;
             }
             let program = batch.programs.get(job).copied();
-            insert_job(to, *job, at, submission, answer, program)?;
-            insert_script(to, *job, program)
+            insert_job(to, *job, at, submission, answer, program)
         }
         RowChange::Decided { job, answer } => decide(to, *job, at, answer),
         RowChange::Granted { job, by, reason } => run(
@@ -212,12 +213,7 @@ fn write(
             attempts.set_ended(*attempt, *ending);
             Ok(())
         }
-        RowChange::Claimed { job } => run(
-            to,
-            "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
-            params![job, program_json(batch.programs.get(job).copied())?],
-        )
-        .and_then(|()| insert_script(to, *job, batch.programs.get(job).copied())),
+        RowChange::Claimed { job } => claim(to, *job, batch.programs.get(job).copied()),
         RowChange::Expired { job } => run(
             to,
             "UPDATE job SET state = 'expired', finish = ?2 WHERE id = ?1",
@@ -331,12 +327,14 @@ fn insert_job(
         probability,
         forecast,
     } = DecisionColumns::of(answer, at);
-    let program = program_json(program)?;
+    let texts = ProgramTexts::of(program).map_err(unwritable)?;
+    let program = texts.rest(program).map_err(unwritable)?;
     let state = match (answer.reserved_until, state) {
         (Some(_), _) => "reserved",
         (None, "dependent") => deferred_state(submission.options.held),
         (None, state) => state,
     };
+    let is_rejected = state == "rejected";
     let after = submission.options.dependencies.iter();
     let after: Vec<String> = after.map(|earlier| earlier.job.to_string()).collect();
     let after = Some(after.join(",")).filter(|after| !after.is_empty());
@@ -344,9 +342,9 @@ fn insert_job(
         to,
         "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source, due,
              budget, penalty, decided, price, reasons, probability, finish, after,
-             account, queue, forecast)
+             account, queue, forecast, script, environment, command)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-             ?20, ?21)",
+             ?20, ?21, ?22, ?23, ?24)",
         params![
             job,
             submission.user,
@@ -369,8 +367,17 @@ fn insert_job(
             submission.account,
             submission.queue,
             forecast,
+            texts.script.as_ref().filter(|_| !is_rejected),
+            texts.environment().filter(|_| !is_rejected),
+            texts.command(),
         ],
-    )
+    )?;
+    // Nobody needs the texts of a job that will never run.
+    if is_rejected {
+        Ok(())
+    } else {
+        texts.insert(to)
+    }
 }
 
 /// Updates a job whose decision was deferred.
@@ -440,37 +447,26 @@ fn deferred_state(held: bool) -> &'static str {
     if held { "held" } else { "dependent" }
 }
 
-/// Stores the text of a job's script. A trigger deletes the text once no unfinished job needs it.
-fn insert_script(
-    to: &Transaction<'_>,
-    job: u64,
-    program: Option<&JobProgram>,
-) -> rusqlite::Result<()> {
-    let Some(script) = program.and_then(|program| program.script.as_ref()) else {
-        return Ok(());
-    };
-    let sha256 = script.sha256();
+/// Updates a reserved quote that became a job.
+fn claim(to: &Transaction<'_>, job: u64, program: Option<&JobProgram>) -> rusqlite::Result<()> {
+    let texts = ProgramTexts::of(program).map_err(unwritable)?;
+    texts.insert(to)?;
     run(
         to,
-        "UPDATE job SET script = ?2 WHERE id = ?1",
-        params![job, sha256],
-    )?;
-    run(
-        to,
-        "INSERT OR IGNORE INTO script (sha256, text)
-         SELECT ?2, ?3 WHERE ?3 IS NOT NULL AND EXISTS
-             (SELECT 1 FROM job WHERE id = ?1 AND finish IS NULL)",
-        params![job, sha256, script.text().map(AsRef::<str>::as_ref)],
+        "UPDATE job SET state = 'queued', program = ?2, script = ?3, environment = ?4, command = ?5
+         WHERE id = ?1",
+        params![
+            job,
+            texts.rest(program).map_err(unwritable)?,
+            texts.script,
+            texts.environment(),
+            texts.command(),
+        ],
     )
 }
 
-fn program_json(program: Option<&JobProgram>) -> rusqlite::Result<String> {
-    let program = program.map(|program| JobProgram {
-        script: program.script.as_ref().map(LaunchScript::without_text),
-        ..program.clone()
-    });
-    serde_json::to_string(&program)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+fn unwritable(error: serde_json::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
 
 pub(crate) fn keys(refusals: &[RejectReason]) -> String {

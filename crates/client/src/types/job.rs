@@ -116,6 +116,10 @@ pub struct JobDetails {
     /// Peak memory of an attempt or task that has ended, the greatest of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+    /// Texts that came with the job and are no longer kept, because the job is over: `command`,
+    /// `environment`, `script`. Only the first word is left of such a command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
 }
 
 impl JobDetails {

@@ -6,6 +6,19 @@ use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
 
 use crate::controller::{NamedHost, TaskOutlook};
 
+/// Returns the sentence about texts of a job that are no longer kept; None if all are.
+pub(super) fn dropped_sentence(job: &JobDetails) -> Option<String> {
+    let texts = match job.dropped.as_slice() {
+        [] => return None,
+        [text] => format!("{text} is"),
+        [first, last] => format!("{first} and {last} are"),
+        texts => format!("{} are", texts.join(", ")),
+    };
+    Some(format!(
+        "its {texts} no longer kept: jobs that are over keep their latest texts only (limits.kept_bytes)"
+    ))
+}
+
 /// Returns the sentence about an exception from the share of the job's user.
 pub(super) fn grant_sentence(at: Instant, by: &str, reason: &str) -> String {
     format!(

@@ -15,7 +15,7 @@ use tollgate_store::{JobFilter, JobRow};
 
 use super::convert;
 use super::error::ApiError;
-use super::explain::{explanation_sentences, failed_predecessor, grant_sentence};
+use super::explain::{dropped_sentence, explanation_sentences, failed_predecessor, grant_sentence};
 use super::job_selector::{JobSelector, MAX_ID};
 use super::repeat::{KeyedPeer, receive};
 use super::state::{ApiState, JsonResult, ask_controller, query_store, visible_user};
@@ -153,6 +153,7 @@ pub(super) async fn explain(
         words: explanation_sentences(&job, story.as_ref(), predecessor)
             .into_iter()
             .chain(granted)
+            .chain(dropped_sentence(&job))
             .collect(),
         expected: prospect.map(convert::job_forecast),
         job,

@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use tollgate_engine::part::{HOST_VARIABLE, HOSTS_VARIABLE};
-use tollgate_engine::{Engine, EngineError, LaunchHost, LaunchLimits, LaunchScript, LaunchSpec};
+use tollgate_engine::{Engine, EngineError, LaunchHost, LaunchLimits, LaunchSpec};
 use tollgate_model::{
     AttemptId, AttemptReport, BoundedReport, Instant, KillReason, NodeId, ReportBounds, Span,
 };
 use tollgate_service::EngineAction;
-use tollgate_store::{JobProgram, StoreError};
+use tollgate_store::{StoreError, StoredProgram};
 use tollgate_workers::pool::LaunchRequest;
 
 use super::state::Controller;
@@ -180,38 +180,22 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Returns the program of a job. The tasks of an array share a program, which is read once.
-    pub(super) fn program(&mut self, job: u64) -> Result<Option<JobProgram>, StoreError> {
+    pub(super) fn program(&mut self, job: u64) -> Result<Option<StoredProgram>, StoreError> {
         if self.core.array(job).is_none() {
-            return self.stored_program(job);
+            return self.store.program(job);
         }
         if let Some(program) = self.programs.get(&job) {
-            return Ok(Some(program.clone()));
+            return Ok(Some(StoredProgram::Whole(Box::new(program.clone()))));
         }
         let core = &self.core;
         self.programs.retain(|&job, _| core.array(job).is_some());
-        let program = self.stored_program(job)?;
-        if self.programs.len() < MAX_CACHED_PROGRAMS {
-            self.programs
-                .extend(program.clone().map(|program| (job, program)));
+        let program = self.store.program(job)?;
+        if let Some(StoredProgram::Whole(program)) = &program
+            && self.programs.len() < MAX_CACHED_PROGRAMS
+        {
+            self.programs.insert(job, (**program).clone());
         }
         Ok(program)
-    }
-
-    /// Returns the program of a job with the text of its script. The text is missing if the stored
-    /// text differs from the submitted one.
-    fn stored_program(&self, job: u64) -> Result<Option<JobProgram>, StoreError> {
-        let Some(mut program) = self.store.program(job)? else {
-            return Ok(None);
-        };
-        if let Some(named) = &mut program.script
-            && let Some(text) = self.store.script(named.sha256())?
-        {
-            let stored = LaunchScript::new(text);
-            if stored.sha256() == named.sha256() {
-                *named = stored;
-            }
-        }
-        Ok(Some(program))
     }
 
     /// Ends an attempt without the engine.
@@ -236,19 +220,19 @@ impl<E: Engine> Controller<E> {
         let Some((owner, time_limit)) = live.map(|live| (live.user, live.time_limit)) else {
             return Ok(LaunchOutcome::Failed);
         };
-        let Some(program) = self.program(attempt.job)? else {
-            return Ok(LaunchOutcome::Failed);
+        let program = match self.program(attempt.job)? {
+            Some(StoredProgram::Whole(program)) => *program,
+            Some(StoredProgram::Missing(text)) => {
+                let why = "its text is not in the store as it came with the job";
+                return Ok(self.fail_attempt(attempt, text, why.to_owned()));
+            }
+            None => return Ok(LaunchOutcome::Failed),
         };
         let user = match (self.run_as)(owner) {
             None => return Ok(LaunchOutcome::Pending),
             Some(Ok(user)) => user,
             Some(Err(error)) => return Ok(self.fail_attempt(attempt, "user", error.to_string())),
         };
-        let script = program.script.as_ref();
-        if script.is_some_and(|script| script.text().is_none()) {
-            let why = "its text is not in the store as it came with the job";
-            return Ok(self.fail_attempt(attempt, "script", why.to_owned()));
-        }
         let enforced = self.core.rules().enforces_time_limits();
         let hosts = self.launch_hosts(nodes);
         let host = hosts.first().map(|host| host.name.as_str());

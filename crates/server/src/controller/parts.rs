@@ -3,7 +3,7 @@
 use tollgate_engine::{Engine, LaunchLimits};
 use tollgate_model::AttemptId;
 use tollgate_service::EngineAction;
-use tollgate_store::StoreError;
+use tollgate_store::{StoreError, StoredProgram};
 use tollgate_workers::PartAttempt;
 
 use super::dispatch::USER_LOOKUP_INTERVAL;
@@ -77,7 +77,7 @@ impl<E: Engine> Controller<E> {
         let (Some(nodes), Some(owner), false) = (nodes, live, is_killed) else {
             return Ok(PartLookup::NotRunning);
         };
-        let Some(program) = self.program(id.job)? else {
+        let Some(StoredProgram::Whole(program)) = self.program(id.job)? else {
             return Ok(PartLookup::NotRunning);
         };
         let user = match (self.run_as)(owner) {

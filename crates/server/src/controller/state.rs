@@ -143,6 +143,15 @@ impl<E: Engine> Controller<E> {
         self.stored.set_max(most);
     }
 
+    /// Limits the texts that each user keeps of jobs that are over: environments, scripts and long commands.
+    /// Without this call there is no limit.
+    ///
+    /// # Errors
+    /// If those above the limit cannot be dropped.
+    pub fn limit_kept_bytes(&mut self, most: u64) -> Result<(), StoreError> {
+        self.store.limit_kept(most)
+    }
+
     /// Sets the limits of a task, unless its job sets others. Without this call there is no limit.
     pub fn limit_tasks(&mut self, limits: LaunchLimits) {
         self.task_limits = limits;

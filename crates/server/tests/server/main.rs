@@ -11,6 +11,7 @@ mod calibration;
 mod checks;
 mod clocks;
 mod constraints;
+mod contents;
 mod controller;
 mod damage;
 mod dependencies;

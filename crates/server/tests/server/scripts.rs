@@ -1,9 +1,10 @@
-//! Scripts of jobs: the store keeps each text once, as long as an unfinished job needs it.
+//! Scripts of jobs: the store has each text once, as long as an unfinished job needs it, and longer if users
+//! keep texts.
 
+use rusqlite::OptionalExtension;
 use tollgate_engine::LaunchScript;
 use tollgate_server::controller::{ControllerRequest, NewJob, SubmittedJob};
 use tollgate_service::{ArraySpec, ServiceCommand, Submission, SubmissionOptions};
-use tollgate_store::Store;
 
 use crate::common::{TestCluster, program, submission};
 
@@ -26,8 +27,18 @@ fn submit_script(site: &mut TestCluster, submission: Submission, text: &str) -> 
 
 /// Returns the stored text of a script.
 fn stored(site: &TestCluster, text: &str) -> Option<String> {
-    let store = Store::open(&site.store()).unwrap();
-    store.script(LaunchScript::new(text).sha256()).unwrap()
+    let connection = rusqlite::Connection::open(site.store()).unwrap();
+    let sql = "SELECT text FROM content WHERE sha256 = ?1";
+    let name = LaunchScript::new(text);
+    let found = connection.query_row(sql, [name.sha256()], |row| row.get(0));
+    found.optional().unwrap()
+}
+
+/// Returns a service whose users keep no texts of jobs that are over.
+fn site_that_keeps_nothing() -> TestCluster {
+    let mut site = TestCluster::new("easy");
+    site.controller().limit_kept_bytes(0).unwrap();
+    site
 }
 
 fn cancel(site: &mut TestCluster, job: u64) {
@@ -43,7 +54,7 @@ fn cancel(site: &mut TestCluster, job: u64) {
 
 #[test]
 fn script_is_stored_until_the_last_job_with_it_is_over() {
-    let mut site = TestCluster::new("easy");
+    let mut site = site_that_keeps_nothing();
     let held = SubmissionOptions {
         held: true,
         ..SubmissionOptions::default()
@@ -96,6 +107,7 @@ fn tasks_of_an_array_run_the_script_after_a_restart_too() {
     let job = submit_script(&mut site, work, TEXT).job;
     site.advance(5);
     site.restart();
+    site.controller().limit_kept_bytes(0).unwrap();
     assert_eq!(stored(&site, TEXT).as_deref(), Some(TEXT));
     site.advance(60);
     assert_eq!(
@@ -120,7 +132,7 @@ fn job_whose_script_was_changed_in_the_store_is_not_started() {
     let connection = rusqlite::Connection::open(site.store()).unwrap();
     // The damage bypasses the triggers that update the sums.
     let triggers = ["updated", "deleted"].map(|event| {
-        let name = format!("script_sum_of_{event}");
+        let name = format!("content_sum_of_{event}");
         let sql = "SELECT sql FROM sqlite_schema WHERE name = ?1";
         let trigger: String = connection
             .query_one(sql, [&name], |row| row.get(0))
@@ -130,11 +142,11 @@ fn job_whose_script_was_changed_in_the_store_is_not_started() {
             .unwrap();
         trigger
     });
-    let change = "UPDATE script SET text = 'evil' WHERE text = 'one'";
+    let change = "UPDATE content SET text = 'evil' WHERE text = 'one'";
     assert_eq!(connection.execute(change, []).unwrap(), 1);
     assert_eq!(
         connection
-            .execute("DELETE FROM script WHERE text = 'two'", [])
+            .execute("DELETE FROM content WHERE text = 'two'", [])
             .unwrap(),
         1
     );

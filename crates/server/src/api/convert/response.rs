@@ -177,6 +177,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         run_s: row.run.map(Span::as_secs_f64),
         cpu_s: row.cpu.map(Span::as_secs_f64),
         peak_memory_bytes: row.peak_memory,
+        dropped: row.dropped.into_iter().map(str::to_owned).collect(),
     }
 }
 

@@ -68,6 +68,7 @@ impl TestService {
             Controller::new(store, SimEngine::open(&world), &rules, host_clock(|| NOW)).unwrap();
         controller.limit_jobs(limits.jobs);
         controller.limit_stored_bytes(limits.stored_bytes);
+        controller.limit_kept_bytes(limits.kept_bytes).unwrap();
         controller.limit_tasks(limits.task_limits());
         let log = controller.log();
         let (controller_handle, thread) = controller::start(controller).unwrap();
