@@ -5,15 +5,15 @@
 mod index;
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use tollgate_engine::output::{OutputFile, OutputPiece};
-use tollgate_host::replace_private;
+use tollgate_host::{guarded, replace_private};
 use tollgate_model::{Instant, TaskId};
 use tollgate_workers::CollectedOutput;
 
@@ -173,20 +173,14 @@ impl KeptOutputs {
         let mut text = serde_json::to_vec(header)?;
         text.push(b'\n');
         text.extend(bytes);
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(path(&self.dir, task))?;
+        let mut file = guarded::open_or_create(&path(&self.dir, task))?;
+        file.set_len(0)?;
         file.write_all(&text)?;
         Ok(text.len() as u64)
     }
 
     fn append(&self, task: TaskId, bytes: &[u8]) -> io::Result<u64> {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .open(path(&self.dir, task))?;
+        let mut file = guarded::open_append(&path(&self.dir, task))?;
         file.write_all(bytes)?;
         Ok(file.metadata()?.len())
     }
@@ -241,14 +235,15 @@ impl KeptPiece {
     /// Reads at most `most` bytes of what is kept of a task's output, from a position in the output on;
     /// None if nothing is kept.
     pub(crate) fn read(dir: &Path, task: TaskId, from: u64, most: u64) -> io::Result<Option<Self>> {
-        let file = match File::open(path(dir, task)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        let file = match guarded::open(&path(dir, task)) {
+            Err(error) if error.is_not_found() => return Ok(None),
             opened => opened?,
         };
         let mut file = BufReader::new(file);
         let (header, header_bytes) = parse_header(&mut file)?;
         let kept = file.get_ref().metadata()?.len() - header_bytes;
-        let end = header.start + kept;
+        // A damaged header may have any number.
+        let end = header.start.saturating_add(kept);
         let start = from.clamp(header.start, end);
         file.seek(SeekFrom::Start(header_bytes + (start - header.start)))?;
         let mut bytes = Vec::new();
@@ -264,13 +259,14 @@ impl KeptPiece {
 
 /// Returns the instant before which outputs may have been removed.
 pub(crate) fn removed_until(dir: &Path) -> Instant {
-    let text = fs::read_to_string(dir.join(REMOVED)).unwrap_or_default();
+    let text = guarded::read(&dir.join(REMOVED)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     Instant::from_micros(text.trim().parse().unwrap_or(0))
 }
 
 fn read_header(path: &Path) -> io::Result<Option<KeptHeader>> {
-    match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+    match guarded::open(path) {
+        Err(error) if error.is_not_found() => Ok(None),
         // A file that a crash has cut off is written anew.
         opened => Ok(parse_header(&mut BufReader::new(opened?))
             .ok()
@@ -298,8 +294,9 @@ fn task_of(name: &str) -> Option<TaskId> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
     use tollgate_engine::output::OutputBytes;
     use tollgate_model::AttemptId;
 
@@ -401,5 +398,25 @@ mod tests {
         KeptOutputs::open(dir.to_owned(), 1 << 20, owner_of).unwrap();
         assert!(text(dir, 1).is_some());
         assert_eq!(text(dir, 2), None);
+    }
+
+    #[test]
+    fn link_or_pipe_in_place_of_an_output_is_neither_read_nor_written() {
+        let place = tempfile::tempdir().unwrap();
+        let (dir, other) = (place.path().join("outputs"), place.path().join("other"));
+        let mut kept = open(&dir, 1 << 20);
+        fs::write(&other, "kept").unwrap();
+        let name = path(&dir, attempt(7, 1).task());
+        let new = piece(attempt(7, 1), 0, b"new", 3);
+        for is_pipe in [false, true] {
+            let _ = fs::remove_file(&name);
+            match is_pipe {
+                true => mknodat(CWD, &name, FileType::Fifo, Mode::RWXU, 0).unwrap(),
+                false => symlink(&other, &name).unwrap(),
+            }
+            assert!(KeptPiece::read(&dir, attempt(7, 1).task(), 0, 10).is_err());
+            assert!(kept.add(&new, OWNER, Instant::ZERO).is_err());
+        }
+        assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
     }
 }
