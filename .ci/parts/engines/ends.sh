@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Pilots that a real Slurm ends without a warning, each while it runs a task that dies of the first signal: preempted by another
 # partition, at a time limit that was shortened behind their backs, cancelled by somebody else. Every task has to go back to the
-# queue, and none may count as ended by itself. A user with a name, as in .ci/parts/engines/typed.sh. Needs root.
+# queue, and none may count as ended by itself; without `--requeue`, every one is lost. A user with a name, as in
+# .ci/parts/engines/typed.sh. Needs root.
 #
 #   .ci/parts/engines/ends.sh PROGRAM FOLDER [ROUNDS [MANNER..]]
 #
@@ -80,6 +81,21 @@ run() {
   done
 }
 
+# Tasks that may not run again: each is lost, whatever its pilot ended by, and nothing says that it failed by itself.
+run_without_requeue() {
+  as_ann tollgate cancel 1
+  as_ann tollgate submit --array "1-$pilots" --estimate 10m --output none -- sleep 1200
+  as_ann tollgate site scale north "$pilots" >/dev/null
+  waits_for "not all tasks run" all_run
+  end_pilots cancelled
+  waits_for "tasks still run" none_runs
+  sleep 6
+  as_ann tollgate jobs 2 | tee "$folder/lost"
+  [ "$(grep -c ' lost' "$folder/lost")" = "$pilots" ]
+  echo "without --requeue: $pilots tasks of cancelled pilots are lost"
+}
+
 enter_named_host "$@"
 run
+run_without_requeue
 echo "ends of pilots: all is well"

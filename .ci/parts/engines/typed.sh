@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What docs/sites.md and docs/sessions.md tell a reader to type at a real engine, as it stands: an ordinary user, on a host with a
-# name and an address that is not loopback, with nodes elsewhere. Needs root, and installs the engine.
+# What docs/sites.md and docs/sessions.md, and for Slurm docs/engines.md, tell a reader to type at a real engine, as it stands: an
+# ordinary user, on a host with a name and an address that is not loopback, with nodes elsewhere. Needs root, and installs the engine.
 #
 #   .ci/parts/engines/typed.sh slurm|sge|htcondor PROGRAM FOLDER
 #
@@ -40,7 +40,7 @@ start_engine() {
   variables=()
   case "$engine" in
     slurm)
-      PORT=7930 NODES=2 CPUS=4 "$here/slurm.sh" up "$folder/slurm"
+      PORT=7930 NODES=2 CPUS=4 SETTINGS="PartitionName=tollgate Nodes=ALL MaxTime=600 State=UP" "$here/slurm.sh" up "$folder/slurm"
       variables=("SLURM_CONF=$folder/slurm/slurm.conf")
       ;;
     sge)
@@ -66,6 +66,7 @@ run() {
   chown -R $ann:$ann "$folder/home"
   { typed sites.md; cat "$here/typed_site.sh"; } | ann_types site
   { typed sessions.md; cat "$here/typed_session.sh"; } | ann_types session
+  [ "$engine" != slurm ] || { typed engines.md; cat "$here/typed_engine.sh"; } | ann_types engine
 }
 
 # The named host has no network: what the engine needs is there before.
