@@ -10,6 +10,7 @@ mod books;
 mod calibration;
 mod checks;
 mod clocks;
+mod cold_start;
 mod constraints;
 mod contents;
 mod controller;

@@ -2,10 +2,12 @@
 
 use tollgate_model::{Market, Span};
 use tollgate_service::{
-    AdmissionState, ArraySpec, Submission, SubmissionOptions, SubmitOutcome, TaskRanges,
+    AdmissionState, ArraySpec, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
+    TaskRanges,
 };
 
-use crate::common::{TestCluster, submission};
+use crate::common::core_driver::CoreDriver;
+use crate::common::{TestCluster, rules, submission};
 
 /// Returns an array of `tasks` tasks.
 fn array(name: &str, tasks: u32, estimate_s: i64, deadline_s: Option<i64>) -> Submission {
@@ -22,6 +24,10 @@ fn array(name: &str, tasks: u32, estimate_s: i64, deadline_s: Option<i64>) -> Su
         options,
         ..submission(name, estimate_s)
     }
+}
+
+fn submitted(submission: Submission) -> ServiceCommand {
+    ServiceCommand::Submit(Box::new(submission))
 }
 
 fn is_promised(answer: &SubmitOutcome) -> bool {
@@ -55,6 +61,37 @@ fn hundred_short_test_tasks_promise_nothing_about_the_real_ones() {
     site.advance(11);
     let rest = site.quote(array("real", 34, 6, Some(19)));
     assert!(!is_promised(&rest) && probability(&rest) < 0.1, "{rest:?}");
+}
+
+#[test]
+fn smoke_test_of_five_hundred_tasks_promises_no_work_that_does_not_fit() {
+    let mut driver = CoreDriver::new(&rules("plan", Market::None));
+    driver.runtimes.insert(1, Span::from_secs_f64(0.1));
+    driver.step(&[submitted(array("smoke", 500, 60, None))]);
+    driver.wait(60);
+    assert!(driver.core.job(1).is_none(), "the smoke test is over");
+    // 500 tasks that take their estimate on three nodes need eleven hours.
+    let real = |tasks, due_s| array("sim.sh", tasks, 240, Some(due_s));
+    let answer = driver.core.quote(driver.now, &real(500, 7_200));
+    assert!(
+        !is_promised(&answer) && probability(&answer) <= 0.6,
+        "{answer:?}"
+    );
+    driver.submit(2, array("sim.sh", 500, 240, None), 240);
+    // Three tasks have run for two minutes and a half.
+    driver.wait(150);
+    let running = driver.core.quote(driver.now, &real(497, 7_050));
+    assert!(
+        !is_promised(&running) && probability(&running) <= probability(&answer),
+        "{running:?}"
+    );
+    // Three have ended: they are one witness of another array.
+    driver.wait(100);
+    let ended = driver.core.quote(driver.now, &real(494, 6_950));
+    assert!(
+        !is_promised(&ended) && probability(&ended) < 0.2,
+        "{ended:?}"
+    );
 }
 
 #[test]
