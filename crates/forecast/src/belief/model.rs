@@ -1,12 +1,19 @@
 //! The model: what happens to jobs, and what it teaches.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `lessons` | how well statements held, and what that teaches |
+//! | `revision` | beliefs about waiting jobs that have become outdated |
+
+mod lessons;
+mod revision;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Distribution, Instant, Kinship, Span, TaskId, UserId};
 
-use super::alike::{AlikeCounts, SiteAlike};
+use super::alike::SiteAlike;
 use super::batch::{BatchId, LiveBatches};
 use super::chain::{Query, Teaches};
 use super::group::{Group, GroupKey};
@@ -14,14 +21,10 @@ use super::mixture::Lesson;
 use super::recalibration::Recalibration;
 use super::site::SiteHistory;
 use super::statement::{Due, DueAt, Occasion, Statement};
-use super::weights::{Cell, LearnedWeights, N_COUNTS};
+use super::weights::{LearnedWeights, N_COUNTS};
 use super::{Belief, BeliefJob, alike, siblings};
 use crate::record::ln_secs;
 
-/// The part of their experience that groups forget with each run time, and the step towards it.
-const GROUP_STEP: f64 = 0.1;
-/// The step of a batch towards the experience with its own tasks.
-const BATCH_STEP: f64 = 0.05;
 /// The run time in whose middle a job without a request is believed where no job has ended.
 const DEFAULT_RUNTIME: Span = Span::from_secs(3600);
 
@@ -305,16 +308,6 @@ impl BeliefModel {
         self.batches.release(task.batch);
     }
 
-    /// Counts the intervals of a statement that a run time passed, and the one in which it ended.
-    fn judge_end(&mut self, statement: &Statement, ln_run: f64) {
-        let ended_in = statement.quantiles.partition_point(|bound| *bound < ln_run);
-        for interval in statement.n_judged..LEVELS.len().min(ended_in + 1) {
-            let ended = interval == ended_in;
-            let Statement { bucket, weight, .. } = *statement;
-            self.recalibration.judge(bucket, interval, ended, weight);
-        }
-    }
-
     /// Removes a job that did not end by itself: it was cancelled, rejected, killed or lost. It leaves no
     /// trace in beliefs.
     pub fn remove(&mut self, id: TaskId) {
@@ -355,134 +348,5 @@ impl BeliefModel {
             }
         }
         Some(task)
-    }
-
-    /// Learns from the time that has passed by now. Each method that changes the model does so first.
-    pub fn advance(&mut self, now: Instant) {
-        while let Some(&(at, due)) = self.due.first()
-            && at <= now
-        {
-            self.due.pop_first();
-            match due {
-                Due::Quantile(id, occasion) => self.pass_quantile(id, occasion),
-                Due::Lesson(id, occasion) => {
-                    if let Some(late) = self.late.remove(&(id, occasion)) {
-                        self.teach(&late);
-                        self.batches.release(late.batch);
-                    }
-                }
-            }
-        }
-        while let Some((class, misses)) = self.batches.pop_closed(now) {
-            let class = self.groups.get_mut(&class);
-            let mut none = AlikeCounts::default();
-            let counts = class.map_or(&mut none, |group| &mut group.alike);
-            self.alike.learn(&misses, counts);
-        }
-    }
-
-    fn pass_quantile(&mut self, id: TaskId, occasion: Occasion) {
-        let Some(task) = self.tasks.get_mut(&id) else {
-            return;
-        };
-        let (batch, started) = ((task.job.user, task.batch), task.started);
-        let Some(statement) = task.statements.get_mut(&occasion) else {
-            return;
-        };
-        let (bucket, interval) = (statement.bucket, statement.n_judged);
-        statement.n_judged += 1;
-        let next = statement.next_quantile().zip(started);
-        let next = next.map(|(run, started)| (started + run, Due::Quantile(id, occasion)));
-        self.recalibration
-            .judge(bucket, interval, false, statement.weight);
-        self.due.extend(next);
-        self.outdated_batches.insert(batch);
-    }
-
-    /// Teaches weights and multipliers what each component would have explained.
-    fn teach(&mut self, late: &LateLessons) {
-        for lesson in &late.lessons {
-            let weight = match lesson.cell {
-                Cell::Site { .. } | Cell::Group { .. } => 1.0,
-                Cell::Siblings(bucket) => self.teach_siblings(late, lesson, bucket),
-            };
-            let explained = lesson.explained(late.ln_run);
-            self.weights.learn(lesson.cell, &explained, weight);
-            if let Some((key, scales)) = lesson.group
-                && let Some(group) = self.groups.get_mut(&key)
-            {
-                let gains = lesson.gains(late.ln_run);
-                group.multipliers[usize::from(scales)].learn(gains, GROUP_STEP, GROUP_STEP);
-            }
-        }
-    }
-
-    /// Teaches a batch and its class how alike siblings are, and returns the weight of the lesson.
-    fn teach_siblings(&mut self, late: &LateLessons, lesson: &Lesson, bucket: u8) -> f64 {
-        let Some(batch) = self.batches.get_mut(late.batch) else {
-            return 0.0;
-        };
-        let weight = batch.lesson_weight(bucket);
-        if siblings::has_ended(bucket) {
-            let gains = || lesson.gains(late.ln_run);
-            batch.multipliers.learn(gains(), BATCH_STEP, GROUP_STEP);
-            let class = self
-                .groups
-                .entry(GroupKey::smallest(&late.job))
-                .or_default();
-            class
-                .siblings
-                .learn(gains(), GROUP_STEP * weight, GROUP_STEP * weight);
-        }
-        weight
-    }
-
-    /// Returns the waiting jobs about which more is known than at the last call, with what is believed of
-    /// each now. Jobs that look alike in one batch have one belief.
-    pub fn take_revised(&mut self, now: Instant) -> Vec<(TaskId, Belief)> {
-        self.advance(now);
-        let users = std::mem::take(&mut self.outdated_users);
-        let batches = std::mem::take(&mut self.outdated_batches);
-        let mut outdated = BTreeSet::new();
-        for user in users {
-            outdated.extend(self.waiting_between((user, BatchId(0)), (user, BatchId(u64::MAX))));
-        }
-        for batch in batches {
-            outdated.extend(self.waiting_between(batch, batch));
-        }
-        let mut known: BTreeMap<(BatchId, BeliefJob), Belief> = BTreeMap::new();
-        let beliefs = outdated.into_iter().filter_map(|id| {
-            let task = self.tasks.get(&id)?;
-            let belief = known
-                .entry((task.batch, task.job))
-                .or_insert_with(|| self.believe(&task.job, Some(task.batch), now, Occasion::Later));
-            Some((id, *belief))
-        });
-        beliefs.collect()
-    }
-
-    fn waiting_between(
-        &self,
-        (user, first): (UserId, BatchId),
-        (_, last): (UserId, BatchId),
-    ) -> impl Iterator<Item = TaskId> {
-        let ids = [(0, 0), (u64::MAX, u32::MAX)].map(|(job, task)| TaskId { job, task });
-        let range = (user, first, ids[0])..=(user, last, ids[1]);
-        self.waiting.range(range).map(|&(_, _, id)| id)
-    }
-
-    /// Returns the next instant at which a belief about a waiting job changes though nothing happens.
-    pub fn next_revision(&self) -> Option<Instant> {
-        let is_waited_for = |id: &TaskId| {
-            self.tasks.get(id).is_some_and(|task| {
-                let batch = (task.job.user, task.batch);
-                self.waiting_between(batch, batch).next().is_some()
-            })
-        };
-        let mut due = self.due.iter();
-        due.find_map(|(at, due)| match due {
-            Due::Quantile(id, _) => is_waited_for(id).then_some(*at),
-            Due::Lesson(..) => None,
-        })
     }
 }

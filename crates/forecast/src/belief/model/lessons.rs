@@ -1,0 +1,109 @@
+//! The lessons of a model: how well its statements held, as time passes and tasks end.
+
+use tollgate_model::distribution::LEVELS;
+use tollgate_model::{Instant, TaskId};
+
+use super::super::alike::AlikeCounts;
+use super::super::group::GroupKey;
+use super::super::mixture::Lesson;
+use super::super::siblings;
+use super::super::statement::{Due, Occasion, Statement};
+use super::super::weights::Cell;
+use super::{BeliefModel, LateLessons};
+
+/// The part of their experience that groups forget with each run time, and the step towards it.
+const GROUP_STEP: f64 = 0.1;
+/// The step of a batch towards the experience with its own tasks.
+const BATCH_STEP: f64 = 0.05;
+
+impl BeliefModel {
+    /// Learns from the time that has passed by now. Each method that changes the model does so first.
+    pub fn advance(&mut self, now: Instant) {
+        while let Some(&(at, due)) = self.due.first()
+            && at <= now
+        {
+            self.due.pop_first();
+            match due {
+                Due::Quantile(id, occasion) => self.pass_quantile(id, occasion),
+                Due::Lesson(id, occasion) => {
+                    if let Some(late) = self.late.remove(&(id, occasion)) {
+                        self.teach(&late);
+                        self.batches.release(late.batch);
+                    }
+                }
+            }
+        }
+        while let Some((class, misses)) = self.batches.pop_closed(now) {
+            let class = self.groups.get_mut(&class);
+            let mut none = AlikeCounts::default();
+            let counts = class.map_or(&mut none, |group| &mut group.alike);
+            self.alike.learn(&misses, counts);
+        }
+    }
+
+    fn pass_quantile(&mut self, id: TaskId, occasion: Occasion) {
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return;
+        };
+        let (batch, started) = ((task.job.user, task.batch), task.started);
+        let Some(statement) = task.statements.get_mut(&occasion) else {
+            return;
+        };
+        let (bucket, interval) = (statement.bucket, statement.n_judged);
+        statement.n_judged += 1;
+        let next = statement.next_quantile().zip(started);
+        let next = next.map(|(run, started)| (started + run, Due::Quantile(id, occasion)));
+        self.recalibration
+            .judge(bucket, interval, false, statement.weight);
+        self.due.extend(next);
+        self.outdated_batches.insert(batch);
+    }
+
+    /// Teaches weights and multipliers what each component would have explained.
+    pub(super) fn teach(&mut self, late: &LateLessons) {
+        for lesson in &late.lessons {
+            let weight = match lesson.cell {
+                Cell::Site { .. } | Cell::Group { .. } => 1.0,
+                Cell::Siblings(bucket) => self.teach_siblings(late, lesson, bucket),
+            };
+            let explained = lesson.explained(late.ln_run);
+            self.weights.learn(lesson.cell, &explained, weight);
+            if let Some((key, scales)) = lesson.group
+                && let Some(group) = self.groups.get_mut(&key)
+            {
+                let gains = lesson.gains(late.ln_run);
+                group.multipliers[usize::from(scales)].learn(gains, GROUP_STEP, GROUP_STEP);
+            }
+        }
+    }
+
+    /// Teaches a batch and its class how alike siblings are, and returns the weight of the lesson.
+    fn teach_siblings(&mut self, late: &LateLessons, lesson: &Lesson, bucket: u8) -> f64 {
+        let Some(batch) = self.batches.get_mut(late.batch) else {
+            return 0.0;
+        };
+        let weight = batch.lesson_weight(bucket);
+        if siblings::has_ended(bucket) {
+            let gains = || lesson.gains(late.ln_run);
+            batch.multipliers.learn(gains(), BATCH_STEP, GROUP_STEP);
+            let class = self
+                .groups
+                .entry(GroupKey::smallest(&late.job))
+                .or_default();
+            class
+                .siblings
+                .learn(gains(), GROUP_STEP * weight, GROUP_STEP * weight);
+        }
+        weight
+    }
+
+    /// Counts the intervals of a statement that a run time passed, and the one in which it ended.
+    pub(super) fn judge_end(&mut self, statement: &Statement, ln_run: f64) {
+        let ended_in = statement.quantiles.partition_point(|bound| *bound < ln_run);
+        for interval in statement.n_judged..LEVELS.len().min(ended_in + 1) {
+            let ended = interval == ended_in;
+            let Statement { bucket, weight, .. } = *statement;
+            self.recalibration.judge(bucket, interval, ended, weight);
+        }
+    }
+}
