@@ -2,7 +2,7 @@
 //! it believes of waiting jobs afterwards.
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{CompletedJob, TaskStage, learn_beliefs};
+use tollgate_forecast::{BeliefJob, CompletedJob, TaskStage, learn_beliefs};
 use tollgate_gate::GateInput;
 use tollgate_model::{
     AttemptEnding, BeliefSource, ExceededLimit, Instant, RuntimeBelief, Span, TaskId, UserId,
@@ -38,6 +38,15 @@ pub struct RunRecord {
     pub finish: Instant,
     /// The run time. Positive.
     pub runtime: Span,
+}
+
+/// A run of a job of this service that ended with success.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnRun {
+    /// The run. Its digest counts for nothing.
+    pub run: RunRecord,
+    /// The number of the array, if the job is a task of one.
+    pub array: Option<u64>,
 }
 
 impl Core {
@@ -88,14 +97,26 @@ impl Core {
     pub(crate) fn learn_records(&mut self, records: &[RunRecord]) -> CommandResult {
         let mut records: Vec<&RunRecord> = records.iter().collect();
         records.sort_by_key(|record| record.finish);
-        let (mut learned, mut known) = (0, 0);
+        let n_records = records.len();
+        records.retain(|record| self.learned_records.insert(record.digest));
+        let (learned, known) = (records.len(), n_records - records.len());
+        self.learn_runs(records.into_iter().map(|record| (record, None)));
+        CommandResult::Learned {
+            learned: learned as u32,
+            known: known as u32,
+        }
+    }
+
+    /// Learns anew from runs of this service's own jobs, in the order of their ends.
+    pub fn relearn(&mut self, mut runs: Vec<OwnRun>) {
+        runs.sort_by_key(|own| own.run.finish);
+        self.learn_runs(runs.iter().map(|own| (&own.run, own.array)));
+    }
+
+    /// Learns from runs in the order of their ends, each with the number of its array.
+    fn learn_runs<'a>(&mut self, runs: impl Iterator<Item = (&'a RunRecord, Option<u64>)>) {
         let mut jobs = Vec::new();
-        for record in records {
-            if !self.learned_records.insert(record.digest) {
-                known += 1;
-                continue;
-            }
-            learned += 1;
+        for (record, array) in runs {
             let ended = CompletedJob {
                 job: self.classes.add(&JobFacts::from(record)),
                 submit: record.submit,
@@ -105,10 +126,10 @@ impl Core {
             let said = self.history.forecaster.forecast(&ended.job);
             // A job that never ran is no error here.
             let _ = self.history.forecaster.learn(&ended, &said);
-            jobs.push((belief_job(UserId(record.user), &ended.job), ended));
+            let job = belief_job(UserId(record.user), &ended.job);
+            jobs.push((BeliefJob { array, ..job }, ended));
         }
         learn_beliefs(&mut self.history.beliefs, &jobs);
-        CommandResult::Learned { learned, known }
     }
 
     /// Reports to the beliefs which tasks were submitted, started, queued again or removed in this step.

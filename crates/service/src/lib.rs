@@ -73,7 +73,7 @@ pub use command::{
 use job_classes::JobClasses;
 pub use jobs::ActiveTask;
 use jobs::JobTable;
-pub use learning::RunRecord;
+pub use learning::{OwnRun, RunRecord};
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
     EstimateSource, HostMismatch, OfferAxis, RejectReason, ResourceShortage, RowChange, StepOutput,

@@ -13,6 +13,7 @@
 //! | `prune` | removal of jobs that are over |
 //! | `impossible`, `repair` | values that cannot be true, and the nearest ones that can |
 //! | `replay`, `recover` | the state after a crash, from snapshot and commands; new rules for it |
+//! | `earlier_runs` | the runs of finished jobs, from which a state of another format is learned anew |
 //! | `rehearsal` | the recovery of a store that stays as it is, for checks |
 //! | `schema` | the tables, and their migrations |
 //! | `sums` | sums in SQL that stay in range |
@@ -50,6 +51,7 @@ mod content;
 mod copy;
 pub mod data_dir;
 mod disk_reserve;
+mod earlier_runs;
 mod impossible;
 pub mod integrity;
 mod objectives;

@@ -4,6 +4,7 @@ use rusqlite::params;
 use tollgate_model::Instant;
 use tollgate_service::{AdmissionRules, Core};
 
+use crate::earlier_runs::earlier_runs;
 use crate::replay::{PROGRAM, Replay, ReplayedState};
 use crate::{Store, StoreError, sqlite};
 
@@ -51,7 +52,7 @@ impl Store {
     }
 
     /// Returns whether the state has the format of another version and no job is unfinished. All rows are kept
-    /// then; what was learned from them begins anew, and no node is drained.
+    /// then, and what was learned from them is learned anew; no node is drained.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -70,6 +71,7 @@ impl Store {
             .map_err(sqlite(&self.path, "cannot be read"))?;
         let now = Instant::from_micros(at);
         let mut core = Core::going_on(rules.clone(), last.cast_unsigned(), now);
+        core.relearn(earlier_runs(&self.connection, &self.path)?);
         self.save(&mut core)?;
         self.store_rules(rules)?;
         Ok(core)

@@ -56,7 +56,7 @@ pub(super) fn keep_outputs<E: Engine>(
 pub(super) fn log_new_beginning(store: &Store) -> Result<(), StoreError> {
     if store.begins_anew()? {
         tracing::warn!(
-            "another version wrote the store: its jobs and accounts are kept; beliefs about run times begin anew, and no node is drained"
+            "another version wrote the store: its jobs and accounts are kept, and run times are learned anew from its finished jobs; what `tollgate learn` taught is not known any more, and no node is drained"
         );
     }
     Ok(())

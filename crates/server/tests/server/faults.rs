@@ -271,11 +271,14 @@ fn state_of_another_format_begins_anew_once_all_jobs_are_over() {
         let reader = Store::open(&site.store()).unwrap().reader().unwrap();
         reader.jobs(&all).unwrap()
     };
+    let basis = |site: &mut TestCluster| site.quote(submission("sleep", 10)).basis;
+    let known = basis(&mut site);
     as_by_another_version(&mut site);
     let before = rows(&site);
     assert!(Store::open(&site.store()).unwrap().begins_anew().unwrap());
     site.restart();
     assert_eq!(rows(&site), before);
+    assert_eq!(basis(&mut site), known, "run times are learned anew");
     assert!(!Store::open(&site.store()).unwrap().begins_anew().unwrap());
     let next = site.submit(&["sleep", "5"], 10).unwrap();
     let last = before.iter().map(|job| job.id).max();
