@@ -2,6 +2,7 @@
 //! service.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use tollgate_model::{Instant, Market, Span};
 use tollgate_service::{AdmissionState, RowChange, ServiceCommand, StepOutput, Submission};
@@ -26,6 +27,8 @@ struct StatedPromise {
     third: usize,
     due: Instant,
     probability: f64,
+    /// The interval in which the job ends 8 times in 10.
+    interval: RangeInclusive<Instant>,
 }
 
 /// The promises of a bin.
@@ -34,6 +37,8 @@ struct BinTally {
     n: f64,
     stated: f64,
     kept: f64,
+    /// Number of jobs that ended within their intervals.
+    within: f64,
 }
 
 fn uniform(random: &mut SplitMix) -> f64 {
@@ -61,10 +66,12 @@ fn promise(step: &StepOutput, third: usize) -> Option<(u64, StatedPromise)> {
         if !matches!(answer.admission, AdmissionState::Accepted { .. }) {
             return None;
         }
+        let prediction = answer.prediction?;
         let stated = StatedPromise {
             third,
             due: answer.spec.due()?,
-            probability: answer.prediction?.probability?.as_f64(),
+            probability: prediction.probability?.as_f64(),
+            interval: prediction.earliest..=prediction.latest,
         };
         Some((*job, stated))
     })
@@ -111,9 +118,9 @@ fn play(seed: u64, tallies: &mut [[BinTally; 3]; 3]) {
         let tally = &mut tallies[stated.third][bin];
         tally.n += 1.0;
         tally.stated += stated.probability;
-        tally.kept += f64::from(u8::from(
-            ends.get(&job).is_some_and(|&end| end <= stated.due),
-        ));
+        let end = ends[&job];
+        tally.kept += f64::from(u8::from(end <= stated.due));
+        tally.within += f64::from(u8::from(stated.interval.contains(&end)));
     }
 }
 
@@ -125,6 +132,13 @@ fn promises_of_a_cold_service_hold_in_every_third_of_a_run() {
     }
     let mut judged = 0;
     for (third, bins) in tallies.iter().enumerate() {
+        let sum = |of: fn(&BinTally) -> f64| bins.iter().map(of).sum::<f64>();
+        let within = sum(|tally| tally.within) / sum(|tally| tally.n);
+        println!("third {third}: {within:.3} end within their intervals");
+        assert!(
+            third > 0 || (0.76..0.88).contains(&within),
+            "{within} while the service is cold"
+        );
         for (bin, tally) in bins
             .iter()
             .enumerate()
