@@ -130,6 +130,13 @@ impl ExecutionNode {
 
     fn wait_for_end(&mut self) -> Result<&'static str, InsideError> {
         let mut idle_since = std::time::Instant::now();
+        // The host's clock may be set meanwhile.
+        let left_s = self
+            .options
+            .until
+            .map(|until| left_s(until) - LEAVE_BEFORE_S);
+        let left = left_s.map(|left| Duration::from_secs(u64::try_from(left).unwrap_or(0)));
+        let leave_at = left.map(|left| idle_since + left);
         loop {
             match self.events.recv_timeout(POLL) {
                 Ok(GuardEvent::Leave) => return Ok("it was asked to leave"),
@@ -138,11 +145,7 @@ impl ExecutionNode {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if self
-                .options
-                .until
-                .is_some_and(|until| left_s(until) <= LEAVE_BEFORE_S)
-            {
+            if leave_at.is_some_and(|at| std::time::Instant::now() >= at) {
                 return Ok("its time is over");
             }
             let phase = match &mut self.daemon {

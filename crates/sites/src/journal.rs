@@ -9,7 +9,7 @@ use std::time::{Duration, Instant as WallInstant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 
 use crate::{KeepRecord, PilotRecord, QueueLooks, SiteError, SiteUsage};
 
@@ -231,6 +231,13 @@ pub(crate) fn now() -> Instant {
     Instant::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
 }
 
+/// Returns whether a span has passed since an instant that was written down. An instant that lies in the future by more
+/// than the span was written by a clock that has been set back since: nobody waits for the clock to catch up.
+pub(crate) fn has_passed(span: Span, since: Instant, now: Instant) -> bool {
+    let passed = now.since(since);
+    passed >= span || passed <= -span
+}
+
 /// Returns the error of a file.
 pub(crate) fn file_error(path: &Path, action: &'static str, error: io::Error) -> SiteError {
     SiteError::File {
@@ -275,6 +282,16 @@ mod tests {
             phase,
             ..PilotRecord::offered(number, job, Instant::ZERO)
         }
+    }
+
+    #[test]
+    fn span_since_an_instant_of_the_future_has_passed() {
+        let passed = |since_s: i64| {
+            let (since, now) = (Instant::from_secs(since_s), Instant::from_secs(1_000));
+            has_passed(Span::from_secs(60), since, now)
+        };
+        assert_eq!([1_059, 1_000, 941].map(passed), [false; 3]);
+        assert_eq!([9_000, 1_060, 940].map(passed), [true; 3]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
 use crate::journal::file_error;
+use crate::journal::has_passed;
 use crate::{PilotRecord, SiteError};
 
 /// The first pause of a site that does not work, and the longest; each is twice the one before.
@@ -87,12 +88,14 @@ impl KeepRecord {
     /// Returns the learned limit, as long as it counts.
     pub fn learned(&self, now: Instant) -> Option<&LearnedLimit> {
         let learned = self.learned.as_ref();
-        learned.filter(|learned| now.since(learned.at) < LEARNED_FOR)
+        learned.filter(|learned| !has_passed(LEARNED_FOR, learned.at, now))
     }
 
-    /// Returns whether the site is paused at an instant.
+    /// Returns whether the site is paused at an instant. A pause that would last longer than any is over: the clock
+    /// was set back since.
     pub fn is_paused(&self, now: Instant) -> bool {
-        self.paused_until.is_some_and(|until| now < until)
+        let left = self.paused_until.map(|until| until.since(now));
+        left.is_some_and(|left| left > Span::ZERO && left <= LONGEST_PAUSE)
     }
 
     /// Returns the number of the latest pilot if the last pilots to end all failed, so that the site

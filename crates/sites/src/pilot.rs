@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_batch::{BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport};
 use tollgate_model::{Instant, Span};
 
+use crate::journal::has_passed;
+
 /// The time after which a pilot that was offered to the engine, and that the engine does not know,
 /// was never submitted: longer than the longest command.
 const UNCERTAIN: Span = Span::from_secs(60);
@@ -161,6 +163,6 @@ impl PilotRecord {
 
     /// Returns whether the engine may still learn of the pilot, from a command that is on its way.
     pub fn may_still_appear(&self, now: Instant) -> bool {
-        self.id.is_none() && now.since(self.offered_at) < UNCERTAIN
+        self.id.is_none() && !has_passed(UNCERTAIN, self.offered_at, now)
     }
 }

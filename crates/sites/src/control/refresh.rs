@@ -4,6 +4,7 @@ use tollgate_batch::{BatchJobId, BatchJobPhase, BatchJobReport, RecordAge};
 use tollgate_model::Span;
 
 use super::SiteControl;
+use crate::journal::has_passed;
 use crate::{PilotPhase, PilotRecord, SiteError};
 
 /// The maximum number of ended pilots whose record is asked for at a time.
@@ -61,9 +62,10 @@ impl SiteControl {
                 self.state.usage.count_end(pilot, self.settings.cores);
             }
         }
-        let again = (self.clock)() - CANCEL_AGAIN;
         let lingering = self.state.pilots.iter().filter(|pilot| {
-            let is_old = pilot.cancelled_at.is_some_and(|at| at < again);
+            let is_old = pilot
+                .cancelled_at
+                .is_some_and(|at| has_passed(CANCEL_AGAIN, at, now));
             is_old && pilot.is_live()
         });
         unwanted.extend(lingering.filter_map(|pilot| pilot.id));

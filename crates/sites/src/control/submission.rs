@@ -7,7 +7,7 @@ use tollgate_batch::EngineCommand;
 use tollgate_model::Span;
 
 use super::{HOUR, ServiceAddress, SiteControl, TokenIssuer};
-use crate::journal::replace_file;
+use crate::journal::{has_passed, replace_file};
 use crate::{PilotPhase, PilotRecord, ShellError, SiteError};
 
 /// The time after which a pilot that is gone has no use for its token: an engine that lost its state
@@ -144,9 +144,10 @@ impl SiteControl {
     /// service does not answer, the next call does it.
     pub(super) fn revoke_tokens(&mut self, tokens: &mut dyn TokenIssuer) -> Result<(), SiteError> {
         let mut has_changed = false;
-        let before = (self.clock)() - GONE_FOR_GOOD;
+        let now = (self.clock)();
         for pilot in &mut self.state.pilots {
-            let is_over = !pilot.is_live() && pilot.gone_at.is_some_and(|at| at < before);
+            let gone_at = pilot.gone_at.filter(|_| !pilot.is_live());
+            let is_over = gone_at.is_some_and(|at| has_passed(GONE_FOR_GOOD, at, now));
             if !is_over {
                 continue;
             }
