@@ -45,9 +45,9 @@ impl CrashTestSite {
         self.folder.path().join("data")
     }
 
-    /// Returns the data directory of the worker.
-    pub(crate) fn worker_data(&self) -> PathBuf {
-        self.folder.path().join("worker")
+    /// Returns the data directory of a worker.
+    pub(crate) fn worker_data(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// Returns the file in which each job writes a line.

@@ -1,5 +1,6 @@
-//! Kills the service, its runner, a worker and the worker's runner, alone or together, while users
-//! submit arrays and dependent jobs, and cancel jobs.
+//! Kills the service, its runner, two workers and their runners, alone or together, while users
+//! submit arrays, dependent jobs and jobs that end at their time limits, and cancel jobs. The processes that watch
+//! the runners of workers are left alone: without its runner and its watcher nothing would end a task of a worker.
 //!
 //! Afterwards every acknowledged job exists, no attempt was started twice, no two attempts of a
 //! task overlapped, no task was charged twice, and the ledger is the sum of its entries.
@@ -37,6 +38,8 @@ const USERS: u64 = 2;
 const CONFIG: &str = "policy = \"easy\"\nmarket = \"commodity\"\n[workers]\ngrace_s = 2.0\n";
 /// The maximum number of queued tasks. Above it, users wait.
 const MAX_QUEUED: u32 = 20;
+/// The workers.
+const WORKERS: [&str; 2] = ["left", "right"];
 /// A script that writes a line at its start and another line at its end.
 const TASK: &str = "\
 say() { echo \"$1 $TOLLGATE_JOB $TOLLGATE_TASK $TOLLGATE_TRY $(date +%s%N)\" >> WITNESS; }
@@ -48,23 +51,35 @@ say begin; sleep NAP; say end
 enum KillTarget {
     Service,
     Runner,
-    Worker,
-    WorkersRunner,
+    /// A worker, by its place in [`WORKERS`].
+    Worker(usize),
+    WorkersRunner(usize),
 }
 
 /// The sets of processes that are killed together: each process alone, processes that depend on
 /// each other, and all processes.
-const KILL_SETS: [&[KillTarget]; 8] = {
+const KILL_SETS: [&[KillTarget]; 12] = {
     use KillTarget::{Runner, Service, Worker, WorkersRunner};
     [
         &[Service],
         &[Runner],
         &[Service, Runner],
-        &[Worker],
-        &[WorkersRunner],
-        &[Worker, WorkersRunner],
-        &[Service, Worker],
-        &[Service, Runner, Worker, WorkersRunner],
+        &[Worker(0)],
+        &[WorkersRunner(0)],
+        &[Worker(0), WorkersRunner(0)],
+        &[Worker(1)],
+        &[WorkersRunner(1)],
+        &[Worker(0), Worker(1)],
+        &[Service, Worker(1)],
+        &[Worker(1), WorkersRunner(1)],
+        &[
+            Service,
+            Runner,
+            Worker(0),
+            WorkersRunner(0),
+            Worker(1),
+            WorkersRunner(1),
+        ],
     ]
 };
 
@@ -75,7 +90,7 @@ fn random_kills_lose_no_job_and_run_none_twice() {
     let mut seed = number("TOLLGATE_SEED").unwrap_or(1);
     let mut site = CrashTestSite::with(CONFIG);
     site.start(&[]);
-    let mut worker = StormWorker::start(&site);
+    let mut workers = WORKERS.map(|name| StormWorker::start(&site, name));
     let stop = Arc::new(AtomicBool::new(false));
     let users: Vec<_> = (0..USERS)
         .map(|user| {
@@ -92,8 +107,8 @@ fn random_kills_lose_no_job_and_run_none_twice() {
         let pids = |victim: &KillTarget| match victim {
             KillTarget::Service => site.service().into_iter().collect(),
             KillTarget::Runner => site.runners_below(&site.data()),
-            KillTarget::Worker => vec![worker.pid()],
-            KillTarget::WorkersRunner => site.runners_below(&site.worker_data()),
+            KillTarget::Worker(n) => vec![workers[*n].pid()],
+            KillTarget::WorkersRunner(n) => site.runners_below(&site.worker_data(WORKERS[*n])),
         };
         let of_cast: Vec<(KillTarget, Vec<Pid>)> =
             cast.iter().map(|victim| (*victim, pids(victim))).collect();
@@ -104,16 +119,19 @@ fn random_kills_lose_no_job_and_run_none_twice() {
             site.kill();
             site.start(&[]);
         }
-        if cast.contains(&KillTarget::Worker) {
-            worker.end();
+        for (n, name) in WORKERS.into_iter().enumerate() {
+            if !cast.contains(&KillTarget::Worker(n)) {
+                continue;
+            }
+            workers[n].end();
             // The worker's jobs continue, or the service gives them up and starts them again during
             // the absence.
             if random(&mut seed).is_multiple_of(3) {
                 until("the worker is given up", || {
-                    state_of_worker(&site) == "lost"
+                    state_of_worker(&site, name) == "lost"
                 });
             }
-            worker = StormWorker::start(&site);
+            workers[n] = StormWorker::start(&site, name);
         }
     }
     stop.store(true, Ordering::Relaxed);
@@ -131,23 +149,36 @@ fn random_kills_lose_no_job_and_run_none_twice() {
         "{killed:?} killed in {:.0} s: {seen}",
         began.elapsed().as_secs_f64()
     );
-    assert!(seen.finished > 0, "{seen}");
-    let journal = fs::read_to_string(site.worker_data().join("runner/journal")).unwrap();
-    assert!(journal.contains("taken"), "the worker was given nothing");
+    assert!(seen.finished > 0 && seen.limited > 0, "{seen}");
+    for name in WORKERS {
+        let journal = fs::read_to_string(site.worker_data(name).join("runner/journal")).unwrap();
+        assert!(
+            journal.contains("taken"),
+            "the worker {name} was given nothing"
+        );
+    }
 }
 
 /// A worker of the site, with one node.
 struct StormWorker(Child);
 
 impl StormWorker {
-    fn start(site: &CrashTestSite) -> Self {
+    fn start(site: &CrashTestSite, name: &str) -> Self {
         let socket = tollgate_store::data_dir::socket(&site.data());
         let child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
             .arg("worker")
             .arg(format!("--connect=unix:{}", socket.display()))
             .arg("--data")
-            .arg(site.worker_data())
-            .args(["--nodes", "1", "--root-jobs", "--account", "root"])
+            .arg(site.worker_data(name))
+            .args([
+                "--name",
+                name,
+                "--nodes",
+                "1",
+                "--root-jobs",
+                "--account",
+                "root",
+            ])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -173,9 +204,11 @@ impl Drop for StormWorker {
     }
 }
 
-fn state_of_worker(site: &CrashTestSite) -> String {
+fn state_of_worker(site: &CrashTestSite, name: &str) -> String {
     let nodes: Value = site.client().get("/v1/nodes").expect("nodes");
-    let state = nodes["workers"][0]["state"].as_str();
+    let workers = nodes["workers"].as_array().into_iter().flatten();
+    let mut named = workers.filter(|worker| worker["name"] == name);
+    let state = named.next().and_then(|worker| worker["state"].as_str());
     // The test does not wait for a worker that never connected.
     state.unwrap_or("lost").to_owned()
 }
@@ -251,13 +284,19 @@ impl StormUser {
     }
 
     fn request(&self, n: u64) -> JobRequest {
-        let nap = if n.is_multiple_of(3) { "0.4" } else { "0.02" };
+        let is_limited = n.is_multiple_of(7);
+        let nap = match is_limited {
+            true => "600",
+            false if n.is_multiple_of(3) => "0.4",
+            false => "0.02",
+        };
         let witness = self.witness.display().to_string();
         let script = TASK.replace("WITNESS", &witness).replace("NAP", nap);
         JobRequest {
             command: ["/bin/sh", "-c", &script].map(str::to_owned).to_vec(),
             procs: 1,
-            estimate_s: Some(1.0),
+            estimate_s: Some(if is_limited { 0.3 } else { 1.0 }),
+            time_limit_s: is_limited.then_some(0.3),
             deadline_s: Some(100_000.0),
             budget: Some(1_000.0),
             dir: "/".to_owned(),
@@ -274,6 +313,8 @@ struct TaskAudit {
     finished: usize,
     lost: usize,
     cancelled: usize,
+    /// Tasks that ended at their time limits.
+    limited: usize,
     attempts: usize,
 }
 
@@ -284,11 +325,12 @@ impl fmt::Display for TaskAudit {
             finished,
             lost,
             cancelled,
+            limited,
             attempts,
         } = self;
         write!(
             f,
-            "{jobs} jobs, {attempts} attempts, {finished} tasks finished, {lost} lost, {cancelled} cancelled"
+            "{jobs} jobs, {attempts} attempts, {finished} tasks finished, {lost} lost, {cancelled} cancelled, {limited} ended at a limit"
         )
     }
 }
@@ -311,10 +353,15 @@ fn audit(site: &CrashTestSite, told: &[u64]) -> TaskAudit {
     for (job, row) in &jobs {
         for task in tasks(site, row) {
             let number = task.task.unwrap_or(0);
+            let last = (*job, number, task.attempts);
+            let status = task.status.as_deref().unwrap_or_default();
             match task.state.key() {
+                "finished" | "timed_out" if status.ends_with("(time limit)") => {
+                    seen.limited += 1;
+                    assert!(!ended.contains_key(&last), "{last:?} ended at its limit");
+                }
                 "finished" => {
                     seen.finished += 1;
-                    let last = (*job, number, task.attempts);
                     assert!(
                         ended.contains_key(&last),
                         "{last:?} finished without its end"
