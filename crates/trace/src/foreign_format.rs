@@ -5,6 +5,9 @@ use std::fmt;
 
 use memchr::memmem;
 
+use crate::job_table;
+use crate::parse_field::unquoted;
+
 /// A format that is known, but not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignFormat {
@@ -20,6 +23,18 @@ pub enum ForeignFormat {
     Qacct,
     /// The table that `sacct` prints without `-P`.
     SacctColumns,
+    /// The output of `sacct -P --delimiter=,`.
+    SacctCommas,
+    /// Slurm's log of finished jobs (`jobcomp/filetxt`), or the text of `scontrol show job`.
+    SlurmKeyValues,
+    /// The jobs in the queue, in JSON: `squeue --json`.
+    SqueueJson,
+    /// The table that `squeue`, `qstat`, `bjobs` or `condor_history` prints for people.
+    QueueTable,
+    /// The log of the server of PBS or Torque (`server_logs`).
+    PbsServerLog,
+    /// LSF's stream of events (`lsb.stream`), which has names before its values.
+    LsfStream,
     /// Text in UTF-16, as some shells of Windows write it.
     Utf16,
 }
@@ -37,11 +52,38 @@ impl ForeignFormat {
             b'{' if has(b"\"job_number\"") && has(b"\"submission_time\"") => {
                 Some(Self::OpenClusterAccounting)
             }
+            b'{' if has(b"\"job_state\"") && has(b"\"submit_time\"") => Some(Self::SqueueJson),
             b'<' if has(b"EventTypeNumber") => Some(Self::CondorEventsXml),
             b'<' if has(b"ClusterId") || has(b"<classads>") => Some(Self::CondorAdsXml),
             b'=' => has(b"\nqname ").then_some(Self::Qacct),
-            _ => is_sacct_table(text).then_some(Self::SacctColumns),
+            _ if is_sacct_table(text) => Some(Self::SacctColumns),
+            _ => Self::of_line(text.split(|&byte| byte == b'\n').next()?),
         }
+    }
+
+    /// Returns the format whose first line is `line`, if it is one of these.
+    fn of_line(line: &[u8]) -> Option<Self> {
+        let has = |words: &[u8]| memmem::find(line, words).is_some();
+        let words = || {
+            line.split(u8::is_ascii_whitespace)
+                .filter(|word| !word.is_empty())
+        };
+        let is_queue = QUEUE_TABLES
+            .iter()
+            .any(|heads| words().take(heads.len()).eq(heads.iter().copied()));
+        let cells = || line.split(|&byte| byte == b',').map(unquoted);
+        let is_own = job_table::separator(line).is_some();
+        let is_cell = |name: &[u8]| cells().any(|cell| cell.eq_ignore_ascii_case(name));
+        Some(match line {
+            _ if line.starts_with(b"JobId=") => Self::SlurmKeyValues,
+            _ if line.starts_with(b"\"JOB_") && has(b"\"jobId\"") => Self::LsfStream,
+            _ if has(b";PBS_Server;") => Self::PbsServerLog,
+            _ if is_queue => Self::QueueTable,
+            _ if !is_own && is_cell(b"JobID") && (is_cell(b"State") || is_cell(b"Submit")) => {
+                Self::SacctCommas
+            }
+            _ => return None,
+        })
     }
 
     /// Returns what to use instead.
@@ -60,10 +102,33 @@ impl ForeignFormat {
             Self::SacctColumns => {
                 "export it anew with `TZ=UTC sacct -P`; docs/formats.md has the columns"
             }
+            Self::SacctCommas => {
+                "lists of hosts and resources have commas: export it anew with `TZ=UTC sacct -P`, without \
+                 --delimiter"
+            }
+            Self::SlurmKeyValues | Self::SqueueJson => {
+                "the accounting has the same jobs: `TZ=UTC sacct -P` or `sacct --json`; docs/formats.md has \
+                 the columns"
+            }
+            Self::QueueTable => {
+                "name the accounting of the batch system: docs/formats.md has where it is and how to export it"
+            }
+            Self::PbsServerLog => "name the directory beside it: server_priv/accounting",
+            Self::LsfStream => "name the file that LSF keeps for accounting: lsb.acct",
             Self::Utf16 => "convert it first: `iconv -f UTF-16 -t UTF-8 FILE | tollgate .. -`",
         }
     }
 }
+
+/// The first words of tables that commands print: of Slurm, Grid Engine, PBS, Torque, LSF and HTCondor.
+const QUEUE_TABLES: [&[&[u8]]; 6] = [
+    &[b"JOBID", b"PARTITION"],
+    &[b"job-ID", b"prior"],
+    &[b"Job", b"id", b"Name"],
+    &[b"Job", b"ID", b"Name"],
+    &[b"JOBID", b"USER", b"STAT"],
+    &[b"ID", b"OWNER"],
+];
 
 /// Returns whether the first line names columns between blanks, and the second underlines them.
 fn is_sacct_table(text: &[u8]) -> bool {
@@ -87,6 +152,16 @@ impl fmt::Display for ForeignFormat {
             Self::OpenClusterAccounting => "the accounting of Open Cluster Scheduler in JSON",
             Self::Qacct => "the text of `qacct`",
             Self::SacctColumns => "the table that `sacct` prints without `-P`",
+            Self::SacctCommas => "the table of `sacct` with commas",
+            Self::SlurmKeyValues => {
+                "Slurm's `JobId=..` records (`jobcomp/filetxt`, `scontrol show job`)"
+            }
+            Self::SqueueJson => "the JSON of `squeue`",
+            Self::QueueTable => {
+                "the table that `squeue`, `qstat`, `bjobs` or `condor_history` prints"
+            }
+            Self::PbsServerLog => "the log of the server of PBS",
+            Self::LsfStream => "LSF's event stream (`lsb.stream`)",
             Self::Utf16 => "text in UTF-16",
         })
     }

@@ -118,7 +118,7 @@ fn parse_record<'a>(
     Ok(ParsedRecord {
         number: parse_field::job_number(record.number)?,
         submit: parse_field::submit(record.submit)?,
-        runtime: parse_field::span(record.runtime, RecordField::RunTime)?,
+        runtime: record.runtime()?,
         key: None,
         estimate: estimate.filter(|&span| span > Span::ZERO),
         allocated,

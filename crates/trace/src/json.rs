@@ -4,6 +4,6 @@ mod lenient;
 mod record_splitter;
 mod repair;
 
-pub(crate) use lenient::{Lenient, LenientNumber, LenientTexts, null_as_default};
+pub(crate) use lenient::{Lenient, LenientNumber, LenientTexts};
 pub(crate) use record_splitter::for_each_record;
 pub(crate) use repair::parse_record;

@@ -1,5 +1,7 @@
 //! Numbers as traces write them, read from bytes.
 
+use std::borrow::Cow;
+
 /// Why a field is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NumberError {
@@ -43,6 +45,26 @@ pub(crate) fn whole(text: &[u8]) -> Result<Option<u64>, NumberError> {
         value if value % MILLION != 0 => Err(NumberError::NotWhole),
         value => Ok(Some((value / MILLION) as u64)),
     }
+}
+
+/// Returns a number such as `1,234,567.5` without its commas; any other text as it is.
+pub(crate) fn without_thousands(cell: &[u8]) -> Cow<'_, [u8]> {
+    if !cell.contains(&b',') {
+        return Cow::Borrowed(cell);
+    }
+    let point = cell.iter().position(|&byte| byte == b'.');
+    let (whole, fraction) = cell.split_at(point.unwrap_or(cell.len()));
+    let mut groups = whole.split(|&byte| byte == b',');
+    let is_digits = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
+    let first = groups.next().unwrap_or_default();
+    let is_grouped = (1..=3).contains(&first.len())
+        && is_digits(first)
+        && groups.all(|group| group.len() == 3 && is_digits(group));
+    if !is_grouped {
+        return Cow::Borrowed(cell);
+    }
+    let digits = whole.iter().copied().filter(|&byte| byte != b',');
+    Cow::Owned(digits.chain(fraction.iter().copied()).collect())
 }
 
 /// From this value on, millionths were parsed as `f64` and are not exact.

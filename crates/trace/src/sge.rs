@@ -132,6 +132,7 @@ fn usage(
     let wait = (start > Instant::ZERO).then(|| record_reader::wait_time(submit, start, notes));
     let requested = [&b"h_vmem="[..], b"mem_free="].map(|name| request(record.category, name));
     let requested = requested.into_iter().flatten().next();
+    let requested = requested.filter(|&size| !size.eq_ignore_ascii_case(b"INFINITY"));
     let requested = requested.map_or(Ok(None), |size| {
         memory_size::grid_engine(size, RecordField::RequestedMemory)
     });

@@ -62,8 +62,8 @@ pub(crate) fn read_to(
 pub(crate) fn matches_format(line: &[u8]) -> bool {
     // This is called for every line of every trace until the format is known; most lines need only
     // one check.
-    memchr(b'|', line).is_some()
-        && (SacctHeader::of_header(line).is_some() || SacctHeader::known_order(line).is_some())
+    SacctHeader::of_header(line).is_some()
+        || (memchr(b'|', line).is_some() && SacctHeader::known_order(line).is_some())
 }
 
 #[derive(Default)]

@@ -84,7 +84,7 @@ pub struct TraceStatistics {
     pub queues: NameCounts,
     /// Errors of the estimates.
     pub estimates: EstimateCounts,
-    /// Estimate over run time of the over-estimated jobs that ran; above 1.
+    /// Estimate over run time of the over-estimated jobs that ran longer than 0 s; above 1.
     pub over_ratios: Option<QuantileSummary>,
     /// Run time over estimate of the under-estimated jobs; above 1.
     pub under_ratios: Option<QuantileSummary>,
@@ -162,10 +162,7 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
         let count =
             |is: &dyn Fn(&TraceJob) -> bool| jobs.iter().filter(|job| is(job)).count() as u64;
         let submits = || jobs.iter().map(|job| job.submit);
-        let ran = jobs
-            .iter()
-            .map(|job| job.runtime)
-            .filter(|&runtime| runtime > Span::ZERO);
+        let ran = jobs.iter().filter(|job| job.ran()).map(|job| job.runtime);
         TraceStatistics {
             nodes_from,
             submitted: submits().min().zip(submits().max()),
@@ -196,7 +193,7 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
     fn estimate(&mut self, job: &TraceJob) {
         let counts = &mut self.estimates_known;
         counts.known += 1;
-        if job.runtime <= Span::ZERO {
+        if !job.ran() {
             return;
         }
         counts.known_of_ran += 1;
@@ -204,7 +201,8 @@ impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
         match job.estimate.cmp(&job.runtime) {
             std::cmp::Ordering::Greater => {
                 counts.over += 1;
-                self.over_ratios.push(ratio);
+                self.over_ratios
+                    .extend(Some(ratio).filter(|ratio| ratio.is_finite()));
             }
             std::cmp::Ordering::Equal => counts.exact += 1,
             std::cmp::Ordering::Less => {

@@ -30,7 +30,7 @@ pub struct TraceSummary {
     pub over_estimated: usize,
     /// Number of jobs that ran longer than their estimate.
     pub under_estimated: usize,
-    /// Estimate over run time of the over-estimated jobs that ran; above 1.
+    /// Estimate over run time of the over-estimated jobs that ran longer than 0 s; above 1.
     pub over_ratios: Option<QuantileSummary>,
     /// Run time over estimate of the under-estimated jobs; above 1.
     pub under_ratios: Option<QuantileSummary>,
@@ -70,7 +70,8 @@ impl TraceSummary {
 
     /// Computes the metrics of `jobs` on a machine of this many processors.
     pub(crate) fn on_machine(jobs: &[TraceJob], nodes: u32) -> Self {
-        let ran = || jobs.iter().filter(|job| job.runtime > Span::ZERO);
+        let ran = || jobs.iter().filter(|job| job.ran());
+        let ran_for_long = || ran().filter(|job| job.runtime > Span::ZERO);
         let over = |job: &&TraceJob| job.estimate > job.runtime;
         let under = |job: &&TraceJob| job.estimate < job.runtime;
         let span = span(jobs);
@@ -84,10 +85,12 @@ impl TraceSummary {
             runtimes_s: QuantileSummary::of(ran().map(|job| job.runtime.as_secs_f64())),
             mean_procs: mean(jobs.iter().map(|job| f64::from(job.procs))),
             procs: QuantileSummary::of(jobs.iter().map(|job| f64::from(job.procs))),
-            never_ran: jobs.iter().filter(|job| job.runtime < Span::ZERO).count(),
+            never_ran: jobs.iter().filter(|job| !job.ran()).count(),
             over_estimated: jobs.iter().filter(over).count(),
             under_estimated: ran().filter(under).count(),
-            over_ratios: QuantileSummary::of(ran().filter(over).map(|job| 1.0 / overrun(job))),
+            over_ratios: QuantileSummary::of(
+                ran_for_long().filter(over).map(|job| 1.0 / overrun(job)),
+            ),
             under_ratios: QuantileSummary::of(ran().filter(under).map(overrun)),
             nodes,
             utilisation: utilisation(jobs, nodes, span),
@@ -148,7 +151,7 @@ fn utilisation(jobs: &[TraceJob], nodes: u32, span: Span) -> Option<f64> {
 fn mean_of_ran(jobs: &[TraceJob]) -> Option<Span> {
     let ran: Vec<f64> = jobs
         .iter()
-        .filter(|job| job.runtime > Span::ZERO)
+        .filter(|job| job.ran())
         .map(|job| job.runtime.as_secs_f64())
         .collect();
     mean(ran.into_iter()).map(Span::from_secs_f64)

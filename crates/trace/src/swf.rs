@@ -22,7 +22,7 @@ use crate::error::ReadError;
 use crate::line_reader::{MAX_LINE, TextLine, for_each_line};
 use crate::options::ReadOptions;
 use crate::parse_field;
-use crate::parse_number::millionths;
+use crate::parse_number::{millionths, without_thousands};
 use crate::trace::{Trace, TraceJob};
 use crate::trace_sink::TraceSink;
 
@@ -178,7 +178,7 @@ impl SwfReader<'_, '_> {
     fn job(&mut self, record: &SwfRecord<'_>, line: u64) -> Result<TraceJob, Finding> {
         let number = parse_field::job_number(record.number)?;
         let submit = parse_field::submit(record.submit)?;
-        let runtime = parse_field::span(record.runtime, RecordField::RunTime)?;
+        let runtime = record.runtime()?;
 
         // The line is a job, so the assumptions can be noted from here on.
         let mut found = Vec::new();
@@ -233,8 +233,8 @@ impl SwfReader<'_, '_> {
 }
 
 fn first_number(text: &[u8]) -> Option<i64> {
-    let word = BlankSeparatedFields(text).next()?;
-    std::str::from_utf8(word).ok()?.parse().ok()
+    let word = without_thousands(BlankSeparatedFields(text).next()?);
+    std::str::from_utf8(&word).ok()?.parse().ok()
 }
 
 fn keep_first<T: Copy + PartialEq>(kept: &mut Option<T>, value: T) -> Result<(), Finding> {

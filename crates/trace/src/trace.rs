@@ -36,6 +36,13 @@ pub struct TraceJob {
     pub procs: u32,
 }
 
+impl TraceJob {
+    /// Returns whether the job ran, be it for less than the unit of the record.
+    pub fn ran(&self) -> bool {
+        self.runtime >= Span::ZERO
+    }
+}
+
 /// The SLA of a job in a trace; each part may be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceSla {

@@ -79,7 +79,11 @@ impl CondorHistoryReader<'_, '_> {
                 return self.trace.diagnostics.record(Finding::ZeroBytes, number);
             }
         };
-        if text.is_empty() || text.starts_with(b"***") {
+        // `condor_history -l` writes the name of each schedd (`-- Schedd: ..`) before its ads.
+        let is_rule = [&b"***"[..], b"-- "]
+            .iter()
+            .any(|rule| text.starts_with(rule));
+        if text.is_empty() || is_rule {
             return self.finish_ad();
         }
         match attribute(text) {

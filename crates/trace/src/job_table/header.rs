@@ -7,6 +7,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::error::ReadError;
 use crate::parse_field;
+use crate::parse_number::without_thousands;
 
 /// The columns that tollgate knows, in output order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
@@ -47,37 +48,27 @@ impl JobTableColumn {
     pub(super) fn name(self) -> &'static str {
         self.into()
     }
+
+    /// Returns the column that a header calls `name`, in upper or lower case.
+    fn of_name(name: &str) -> Option<Self> {
+        name.to_ascii_lowercase().parse().ok()
+    }
 }
 
 /// Returns whether a header cell names a required column of a job table.
 fn is_required(cell: &[u8]) -> bool {
     JobTableColumn::REQUIRED
         .iter()
-        .any(|column| column.name().as_bytes() == cell)
+        .any(|&column| is_named(cell, column))
+}
+
+/// Returns whether a header cell is the name of `column`.
+fn is_named(cell: &[u8], column: JobTableColumn) -> bool {
+    cell.eq_ignore_ascii_case(column.name().as_bytes())
 }
 
 /// Words that other programs write for a missing value; case does not matter.
 const MISSING: [&[u8]; 6] = [b"na", b"n/a", b"nan", b"null", b"none", b"-"];
-
-/// Returns a number such as `1,234,567.5` without its commas; any other text as it is.
-fn without_thousands(cell: &[u8]) -> Cow<'_, [u8]> {
-    if !cell.contains(&b',') {
-        return Cow::Borrowed(cell);
-    }
-    let point = cell.iter().position(|&byte| byte == b'.');
-    let (whole, fraction) = cell.split_at(point.unwrap_or(cell.len()));
-    let mut groups = whole.split(|&byte| byte == b',');
-    let is_digits = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
-    let first = groups.next().unwrap_or_default();
-    let is_grouped = (1..=3).contains(&first.len())
-        && is_digits(first)
-        && groups.all(|group| group.len() == 3 && is_digits(group));
-    if !is_grouped {
-        return Cow::Borrowed(cell);
-    }
-    let digits = whole.iter().copied().filter(|&byte| byte != b',');
-    Cow::Owned(digits.chain(fraction.iter().copied()).collect())
-}
 
 /// Separators of cells, in the order in which they are tried.
 const SEPARATORS: [u8; 4] = *b",\t;|";
@@ -111,9 +102,9 @@ impl JobTableHeader {
             if header.place_of(&name).is_some() {
                 return Err(ReadError::DuplicateColumn { line, column: name });
             }
-            match name.parse::<JobTableColumn>() {
-                Ok(column) => header.places[column as usize] = Some(place),
-                Err(_) => header.extra.push((name, place)),
+            match JobTableColumn::of_name(&name) {
+                Some(column) => header.places[column as usize] = Some(place),
+                None => header.extra.push((name, place)),
             }
         }
         match JobTableColumn::REQUIRED
@@ -157,15 +148,16 @@ impl JobTableHeader {
 
     /// Returns whether `record` repeats the header.
     pub(super) fn is_repeated(&self, record: &ByteRecord) -> bool {
-        JobTableColumn::REQUIRED
-            .into_iter()
-            .all(|column| self.cell(record, column) == Some(column.name().as_bytes()))
+        JobTableColumn::REQUIRED.into_iter().all(|column| {
+            self.cell(record, column)
+                .is_some_and(|cell| is_named(cell, column))
+        })
     }
 
     fn place_of(&self, name: &str) -> Option<usize> {
-        match name.parse::<JobTableColumn>() {
-            Ok(column) => self.places[column as usize],
-            Err(_) => self
+        match JobTableColumn::of_name(name) {
+            Some(column) => self.places[column as usize],
+            None => self
                 .extra
                 .iter()
                 .find(|(extra, _)| extra == name)

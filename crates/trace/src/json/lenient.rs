@@ -111,15 +111,6 @@ impl<T> Deref for Lenient<T> {
     }
 }
 
-/// Reads a value, or the default for `null`.
-pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
-}
-
 /// A truth value; None if the value is something else.
 struct LenientFlag(Option<bool>);
 

@@ -4,11 +4,14 @@ use super::attributes::PbsAttributes;
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_field;
 
-/// Returns the allocated processors: the slots of `exec_host`, or the processors used if those are
-/// more.
+/// Returns the allocated processors: the slots of `exec_host`, else the processors of `exec_vnode`; or the
+/// processors used if those are more.
 pub(super) fn allocated(attributes: &PbsAttributes<'_>, notes: &mut Vec<Finding>) -> Option<u32> {
     let used = count(attributes, b"resources_used.ncpus", notes);
-    let slots = attributes.get(b"exec_host").map_or(Ok(None), slots);
+    let slots = match attributes.get(b"exec_host") {
+        Some(hosts) => slots(hosts),
+        None => attributes.get(b"exec_vnode").map_or(Ok(None), vnodes),
+    };
     let total = count(attributes, b"total_execution_slots", notes);
     used.max(parse_field::usable(slots, RecordField::Procs, notes))
         .or(total)
@@ -38,6 +41,19 @@ fn count(attributes: &PbsAttributes<'_>, name: &[u8], notes: &mut Vec<Finding>) 
 /// Counts the processors in `n33/7+n33/6` (two), `n33/0*13` (13) or `n33/0-3,7` (five).
 fn slots(hosts: &[u8]) -> Result<Option<u32>, Finding> {
     sum(hosts.split(|byte| b"+,".contains(byte)).map(width))
+}
+
+/// Counts the processors in `(n1:ncpus=4:mem=4gb)+(n2:ncpus=2)` (six). A part without processors has
+/// memory alone.
+fn vnodes(parts: &[u8]) -> Result<Option<u32>, Finding> {
+    let parts = parts.split(|byte| b"+()".contains(byte));
+    sum(parts.map(|part| {
+        let mut resources = part.split(|&byte| byte == b':');
+        let count = resources.find_map(|resource| resource.strip_prefix(b"ncpus="));
+        count.map_or(Some(0), |count| {
+            std::str::from_utf8(count).ok()?.parse().ok()
+        })
+    }))
 }
 
 /// Counts the processors in `4:ppn=8` (32), `n33:ppn=2+1` (three) or `2:ncpus=4+1:ncpus=2` (ten). A
@@ -111,6 +127,11 @@ mod tests {
         ] {
             assert_eq!(node_slots(nodes.as_bytes()), Ok(Some(count)), "{nodes}");
         }
+        assert_eq!(
+            vnodes(b"(n1:ncpus=4:mem=4gb)+(n2:ncpus=2+n3:mem=1gb)"),
+            Ok(Some(6))
+        );
+        assert!(vnodes(b"(n1:ncpus=x)").is_err());
         assert_eq!(node_slots(b"0"), Ok(None));
         assert_eq!(slots(b"n/0*0"), Ok(None));
     }

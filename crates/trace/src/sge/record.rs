@@ -51,9 +51,11 @@ impl<'a> GridEngineRecord<'a> {
         if n_pieces < FIELDS {
             return Err(Finding::ShortRecord);
         }
-        // The fewest colons in the name with which the fields behind it have their shapes; none if there
-        // is no such way, so that the damaged field is reported.
-        let in_name = (0..=n_pieces - FIELDS).find(|&extra| pieces.fit_behind_name(extra));
+        // The fewest colons in the name with which the fields behind it have their shapes, those that a job
+        // must have first; none if there is no such way, so that the damaged field is reported.
+        let ways = || 0..=n_pieces - FIELDS;
+        let in_name = ways().find(|&extra| pieces.needed_fit(extra));
+        let in_name = in_name.or_else(|| ways().find(|&extra| pieces.fit_behind_name(extra)));
         let in_name = in_name.unwrap_or(0);
         let spare = n_pieces - in_name;
         let mut in_category = VERSIONS.iter().filter_map(|&width| {
@@ -125,6 +127,18 @@ impl<'a> Pieces<'a> {
             text,
             ends: ends.collect(),
         }
+    }
+
+    /// Returns whether the fields that a job must have fit if the name has this number of colons: a number,
+    /// and instants, of which those of the start and the end may be 0. So does the priority between them.
+    fn needed_fit(&self, extra: usize) -> bool {
+        let field = |field: usize| self.at(field + extra);
+        let is_instant = |text: &[u8]| is_number(text) && text.len() >= INSTANT_DIGITS;
+        let is_end = |text: &[u8]| text == b"0" || is_instant(text);
+        is_number(field(5))
+            && is_decimal(field(7))
+            && is_instant(field(8))
+            && [9, 10].into_iter().all(|at| is_end(field(at)))
     }
 
     /// Returns whether the fields have their shapes if the name has this number of colons: a number, a

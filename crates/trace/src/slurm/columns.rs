@@ -1,4 +1,4 @@
-//! The columns of `sacct -P` and their positions.
+//! The columns of `sacct -P`, their separator and their positions.
 
 use std::array;
 
@@ -68,7 +68,7 @@ const COST_SIMULATOR: &[u8] = b"State|JobID|ReqCPUS|ReqMem|ReqNodes|Constraints|
     Start|Elapsed|Suspended|End|ExitCode|DerivedExitCode|AllocNodes|NCPUS|MaxDiskRead|\
     MaxDiskWrite|MaxPages|MaxRSS|MaxVMSize|MinCPU|SystemCPU|UserCPU|TotalCPU|Partition";
 
-/// Columns whose text may contain bars: people choose it.
+/// Columns whose text may contain the separator: people choose it.
 const FREE_TEXT: [&str; 12] = [
     "JobName",
     "SubmitLine",
@@ -84,22 +84,33 @@ const FREE_TEXT: [&str; 12] = [
     "Container",
 ];
 
+/// Bytes between the cells, as `--delimiter` sets them. Commas are not among them: lists of hosts and of
+/// resources have commas.
+const SEPARATORS: [u8; 4] = *b"|\t;^";
+
 /// The position of each column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SacctHeader {
+    /// The byte between the cells.
+    separator: u8,
     /// The positions by `SacctColumn as usize`.
     places: [Option<usize>; SacctColumn::VARIANTS.len()],
     width: usize,
-    /// The positions of columns whose text may contain bars.
+    /// The positions of columns whose text may contain the separator.
     free_text: Vec<usize>,
     /// Number of trailing columns that a line may leave out.
     optional: usize,
 }
 
 impl SacctHeader {
-    /// Parses a header: a line with bars in which one column is the job's identifier.
+    /// Parses a header: a line with separators in which one column is the job's identifier.
     pub(super) fn of_header(line: &[u8]) -> Option<Self> {
-        let names = || cells(line).map(<[u8]>::trim_ascii);
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b' ';
+        let separator = *line.iter().find(|byte| !is_name(byte))?;
+        if !SEPARATORS.contains(&separator) {
+            return None;
+        }
+        let names = || cells(line, separator).map(<[u8]>::trim_ascii);
         let place = |column: SacctColumn| {
             names().position(|name| name.eq_ignore_ascii_case(column.name().as_bytes()))
         };
@@ -114,6 +125,7 @@ impl SacctHeader {
         };
         let free_text = || (0..).zip(names()).filter(|(_, name)| is_free(name));
         is_header.then(|| Self {
+            separator,
             places: array::from_fn(|at| place(SacctColumn::VARIANTS[at])),
             width,
             free_text: free_text().map(|(place, _)| place).collect(),
@@ -124,7 +136,7 @@ impl SacctHeader {
     /// Returns whether `line` is the rest of a record that has begun with `first`: neither is whole,
     /// and together they have at most as many cells as the header.
     pub(super) fn continues(&self, first: &[u8], line: &[u8]) -> bool {
-        let [first, line] = [first, line].map(|part| cells(part).count());
+        let [first, line] = [first, line].map(|part| cells(part, self.separator).count());
         let least = self.width - self.optional;
         first < least && line < least && first + line - 1 <= self.width
     }
@@ -159,10 +171,10 @@ impl SacctHeader {
             && record.is_plausible()
     }
 
-    /// Splits `line` into cells. Bars beyond those of the header belong to a name, wherever the name
+    /// Splits `line` into cells. Separators beyond those of the header belong to a name, wherever the name
     /// stands: the cells before and behind it tell which.
     pub(super) fn split<'a>(&self, line: &'a [u8]) -> Result<SacctRecord<'a>, Finding> {
-        let n_cells = cells(line).count();
+        let n_cells = cells(line, self.separator).count();
         if n_cells + self.optional < self.width {
             return Err(Finding::FieldCount);
         }
@@ -182,14 +194,14 @@ impl SacctHeader {
         }
     }
 
-    /// Assigns the cells of `line` to the columns; the cell at a place may have further bars.
+    /// Assigns the cells of `line` to the columns; the cell at a place may have further separators.
     fn assign<'a>(&self, line: &'a [u8], wide: Option<(usize, usize)>) -> SacctRecord<'a> {
         let mut found = [None; SacctColumn::VARIANTS.len()];
         let mut rest = Some(line);
         for place in 0..self.width {
             let Some(text) = rest else { break };
             let bars = wide.map_or(0, |(at, extra)| if at == place { extra } else { 0 });
-            let end = memchr_iter(b'|', text).nth(bars);
+            let end = memchr_iter(self.separator, text).nth(bars);
             let (cell, behind) =
                 end.map_or((text, None), |end| (&text[..end], Some(&text[end + 1..])));
             rest = behind;
@@ -231,6 +243,6 @@ impl<'a> SacctRecord<'a> {
     }
 }
 
-fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|&byte| byte == b'|')
+fn cells(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    line.split(move |&byte| byte == separator)
 }

@@ -16,7 +16,7 @@ use tollgate_model::{Bytes, Instant, Span};
 use super::state;
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::json::{self, Lenient, LenientNumber, LenientTexts, null_as_default};
+use crate::json::{self, Lenient, LenientNumber, LenientTexts};
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
@@ -89,7 +89,7 @@ struct SacctJob {
     required: Lenient<SacctRequired>,
     nodes: LenientTexts,
     tres: Lenient<SacctTres>,
-    steps: Lenient<Vec<SacctStep>>,
+    steps: Lenient<Vec<Lenient<SacctStep>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -112,8 +112,7 @@ struct SacctTime {
     end: LenientNumber,
     elapsed: LenientNumber,
     limit: LenientNumber,
-    #[serde(deserialize_with = "null_as_default")]
-    total: SacctSpan,
+    total: Lenient<SacctSpan>,
 }
 
 /// A span of processor time in two numbers.
@@ -142,29 +141,18 @@ struct SacctRequired {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SacctTres {
-    #[serde(deserialize_with = "null_as_default")]
-    allocated: Vec<SacctResource>,
+    allocated: SacctResources,
+    /// A list in a job; in a step an object, which is not read.
     requested: SacctResources,
-    #[serde(deserialize_with = "null_as_default")]
-    consumed: SacctConsumed,
+    consumed: Lenient<SacctConsumed>,
 }
 
-/// Requested resources: a list in a job; in a step an object, which is not read.
-#[derive(Default)]
-struct SacctResources(Vec<SacctResource>);
-
-impl<'de> Deserialize<'de> for SacctResources {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
-        Ok(Self(serde_json::from_value(value).unwrap_or_default()))
-    }
-}
+type SacctResources = Lenient<Vec<Lenient<SacctResource>>>;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SacctConsumed {
-    #[serde(deserialize_with = "null_as_default")]
-    total: Vec<SacctResource>,
+    total: SacctResources,
 }
 
 #[derive(Default, Deserialize)]
@@ -178,10 +166,8 @@ struct SacctResource {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SacctStep {
-    #[serde(deserialize_with = "null_as_default")]
-    tres: SacctTres,
-    #[serde(deserialize_with = "null_as_default")]
-    time: SacctTime,
+    tres: Lenient<SacctTres>,
+    time: Lenient<SacctTime>,
 }
 
 impl SacctJob {
@@ -236,7 +222,7 @@ impl SacctJob {
                 wait: start.and_then(|start| record_reader::wait_time(submit, start, &mut notes)),
                 cpu_time: self.cpu_time(),
                 peak_memory: self.peak_memory(),
-                requested_memory: bytes(count_of(&self.tres.requested.0, "mem"), MEBI),
+                requested_memory: bytes(count_of(&self.tres.requested, "mem"), MEBI),
                 status: status.unwrap_or_default(),
             }),
             attempts: None,
@@ -259,9 +245,10 @@ impl SacctJob {
             return Ok((NEVER_RAN, None));
         };
         let start = instant(start, RecordField::Start);
-        let elapsed = self.time.elapsed.0.filter(|&elapsed| elapsed >= 0.0);
-        if let Some(elapsed) = elapsed {
-            let elapsed = parse_field::span(elapsed.to_string().as_bytes(), RecordField::RunTime)?;
+        let elapsed = self.time.elapsed.text();
+        let elapsed = elapsed.map(|text| parse_field::span(text.as_bytes(), RecordField::RunTime));
+        let elapsed = elapsed.and_then(Result::ok);
+        if let Some(elapsed) = elapsed.filter(|&elapsed| elapsed >= Span::ZERO) {
             let start = parse_field::usable(start.map(Some), RecordField::Start, notes);
             return Ok((elapsed, start));
         }
@@ -303,7 +290,7 @@ fn instant(seconds: f64, field: RecordField) -> Result<Instant, Finding> {
     parse_time::unix_seconds(seconds.to_string().as_bytes(), field)
 }
 
-fn count_of(resources: &[SacctResource], kind: &str) -> LenientNumber {
+fn count_of(resources: &[Lenient<SacctResource>], kind: &str) -> LenientNumber {
     let found = resources
         .iter()
         .find(|resource| resource.kind.first() == kind);

@@ -25,23 +25,39 @@ const NOT_FINAL: [&[u8]; 18] = [
     b"EXPEDITING",
 ];
 
+/// States that are final.
+const FINAL: [(&[u8], TraceStatus); 11] = [
+    (b"BOOT_FAIL", TraceStatus::NodeFailed),
+    (b"CANCELLED", TraceStatus::Cancelled),
+    (b"COMPLETED", TraceStatus::Completed),
+    (b"DEADLINE", TraceStatus::TimedOut),
+    (b"FAILED", TraceStatus::Failed),
+    (b"LAUNCH_FAILED", TraceStatus::NodeFailed),
+    (b"NODE_FAIL", TraceStatus::NodeFailed),
+    (b"OUT_OF_MEMORY", TraceStatus::OutOfMemory),
+    (b"PREEMPTED", TraceStatus::Preempted),
+    (b"REVOKED", TraceStatus::Cancelled),
+    (b"TIMEOUT", TraceStatus::TimedOut),
+];
+
 /// Returns the final status of a job in `state`, which may be followed by the user who cancelled
-/// it, or by a plus if it was cut.
+/// it, or by a plus if it was cut at the width of its column (`OUT_OF_ME+`).
 ///
 /// # Errors
-/// If it has not ended yet, or the state is not known.
+/// If it has not ended yet, or the state is not known, or was cut so that it may be several.
 pub(super) fn end_status(state: &[u8]) -> Result<TraceStatus, Finding> {
-    let mut words = state.split(|byte| b" +".contains(byte));
-    match words.next().unwrap_or_default() {
-        b"COMPLETED" => Ok(TraceStatus::Completed),
-        b"FAILED" => Ok(TraceStatus::Failed),
-        b"CANCELLED" | b"REVOKED" => Ok(TraceStatus::Cancelled),
-        b"TIMEOUT" | b"DEADLINE" => Ok(TraceStatus::TimedOut),
-        b"OUT_OF_MEMORY" => Ok(TraceStatus::OutOfMemory),
-        b"BOOT_FAIL" | b"LAUNCH_FAILED" | b"NODE_FAIL" => Ok(TraceStatus::NodeFailed),
-        b"PREEMPTED" => Ok(TraceStatus::Preempted),
-        word if NOT_FINAL.contains(&word) => Err(Finding::NotEnded),
-        _ => Err(Finding::UnknownState),
+    let end = state.iter().position(|byte| b" +".contains(byte));
+    let (word, rest) = state.split_at(end.unwrap_or(state.len()));
+    let is_cut = rest.starts_with(b"+");
+    let is_state = |known: &[u8]| known == word || (is_cut && known.starts_with(word));
+    let ended = FINAL.iter().filter(|(known, _)| is_state(known));
+    let ended = ended.map(|&(_, status)| Ok(status));
+    let going_on = NOT_FINAL.iter().filter(|known| is_state(known));
+    let mut meanings = ended.chain(going_on.map(|_| Err(Finding::NotEnded)));
+    let first = meanings.next().ok_or(Finding::UnknownState)?;
+    match meanings.all(|meaning| meaning == first) {
+        true => first,
+        false => Err(Finding::UnknownState),
     }
 }
 

@@ -32,7 +32,7 @@ const STARTS_S: [i64; 22] = [
     300 * DAY_S,
 ];
 
-/// A histogram of positive spans.
+/// A histogram of spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpanHistogram {
     /// The bins from the first nonempty one to the last; empty without spans.
@@ -42,7 +42,7 @@ pub struct SpanHistogram {
 /// A bin of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanBin {
-    /// Minimum span of the bin, inclusive; 0 is excluded.
+    /// Minimum span of the bin, inclusive.
     pub from: Span,
     /// Maximum span of the bin, exclusive; None for the last bin of all.
     pub to: Option<Span>,
@@ -51,7 +51,7 @@ pub struct SpanBin {
 }
 
 impl SpanHistogram {
-    /// Counts `spans`, which must be positive.
+    /// Counts `spans`, none of which is negative.
     pub(super) fn of(spans: impl Iterator<Item = Span>) -> Self {
         let mut counts = [0; STARTS_S.len()];
         for span in spans {

@@ -4,6 +4,7 @@ use tollgate_model::Span;
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::parse_field;
+use crate::record_reader::NEVER_RAN;
 use crate::trace::RecordNames;
 use crate::usage::{TraceStatus, TraceUsage};
 
@@ -17,7 +18,7 @@ pub(crate) struct SwfRecord<'a> {
     pub(crate) number: &'a [u8],
     pub(crate) submit: &'a [u8],
     wait: Option<&'a [u8]>,
-    pub(crate) runtime: &'a [u8],
+    runtime: &'a [u8],
     pub(crate) allocated: &'a [u8],
     cpu_time: Option<&'a [u8]>,
     memory: Option<&'a [u8]>,
@@ -91,6 +92,15 @@ impl<'a> SwfRecord<'a> {
     /// line of its own.
     pub(crate) fn is_partial(&self) -> bool {
         matches!(self.status, Some(b"2" | b"3" | b"4"))
+    }
+
+    /// Parses the run time; negative if the job never ran. The format has no start: a job that was
+    /// cancelled after 0 s, with no processor time, is taken for one that was cancelled while it waited.
+    pub(crate) fn runtime(&self) -> Result<Span, Finding> {
+        let runtime = parse_field::span(self.runtime, RecordField::RunTime)?;
+        let is_cancelled = self.status == Some(b"5");
+        let never_ran = runtime == Span::ZERO && is_cancelled && self.cpu_time.is_none();
+        Ok(if never_ran { NEVER_RAN } else { runtime })
     }
 
     /// Returns the names, where they are known.

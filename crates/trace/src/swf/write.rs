@@ -104,7 +104,7 @@ impl<W: Write> SwfWriter<W> {
         let job = &trace.jobs[row];
         let metadata = trace.metadata.as_ref();
         let usage = trace.usage(row);
-        let ran = job.runtime > Span::ZERO;
+        let ran = job.ran();
         let estimate = trace.has_estimate(row).then_some(job.estimate);
         let [user, group, executable, queue] = self.names.of(metadata, row);
         let procs = u64::from(job.procs);
@@ -113,7 +113,11 @@ impl<W: Write> SwfWriter<W> {
         put(out, usage.wait)?;
         write!(out, " {}", job.runtime)?;
         put(out, ran.then_some(procs))?;
-        put(out, usage.cpu_time.map(|time| per_processor(time, procs)))?;
+        // Without a processor time, a job that was cancelled after 0 s is one that never ran.
+        let cpu_time = usage
+            .cpu_time
+            .or((job.runtime == Span::ZERO).then_some(Span::ZERO));
+        put(out, cpu_time.map(|time| per_processor(time, procs)))?;
         put(
             out,
             usage

@@ -553,6 +553,45 @@ mod swf {
         assert_eq!(trace.jobs[0].runtime, secs(300));
         assert_eq!(trace.diagnostics.count(Finding::PartOfJob), 2);
     }
+
+    #[test]
+    fn zero_seconds_are_a_run_unless_the_job_was_cancelled_without_processor_time() {
+        let runtimes = |format: fn(i32, &str) -> String| -> Vec<Span> {
+            let ends = [
+                (1, "-1"),
+                (0, "0"),
+                (5, "-1"),
+                (5, "0"),
+                (5, "0.5"),
+                (-1, "-1"),
+            ];
+            let lines = ends.map(|(status, cpu_time)| format(status, cpu_time));
+            parsed(lines.concat())
+                .jobs
+                .iter()
+                .map(|job| job.runtime)
+                .collect()
+        };
+        let expected = [
+            Span::ZERO,
+            Span::ZERO,
+            NEVER_RAN,
+            Span::ZERO,
+            Span::ZERO,
+            Span::ZERO,
+        ];
+        let swf = |status, cpu_time: &str| {
+            format!("7 9 5 0 4 {cpu_time} -1 4 400 -1 {status} 1 1 1 1 -1 -1 -1\n")
+        };
+        assert_eq!(runtimes(swf), expected);
+        let gwf = |status, cpu_time: &str| {
+            format!(
+                "7 9 5 0 4 {cpu_time} -1 4 400 -1 {status} 1 1 1 1 -1 -1 -1 UNITARY{}\n",
+                " -1".repeat(10)
+            )
+        };
+        assert_eq!(runtimes(gwf), expected);
+    }
 }
 
 mod table {

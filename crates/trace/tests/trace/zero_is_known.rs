@@ -1,0 +1,110 @@
+//! Properties of 0: a run of 0 s is a run, and only a job without a start never ran.
+
+use proptest::prelude::*;
+use tollgate_model::Span;
+use tollgate_trace::{ColumnSelection, ReadOptions, Trace, TraceSummary, read};
+
+/// The instant of submission, since 1970.
+const SUBMIT_S: i64 = 1_700_000_000;
+
+/// Returns the record of a job that waited, and ran or never ran for 0 s, with the header of its format.
+type ZeroRecord = fn(Option<i64>) -> String;
+
+fn clock(at: Option<i64>) -> String {
+    at.map_or("Unknown".to_owned(), |at| at.to_string())
+}
+
+fn slurm(start: Option<i64>) -> String {
+    let (start, cpus) = (clock(start), if start.is_some() { 4 } else { 0 });
+    let end = SUBMIT_S + 9999;
+    let (end, state) = match cpus {
+        0 => (end.to_string(), "CANCELLED by 7"),
+        _ => (start.clone(), "FAILED"),
+    };
+    format!(
+        "JobID|State|Submit|Start|End|Elapsed|AllocCPUS|ReqCPUS|NodeList\n\
+         7|{state}|{SUBMIT_S}|{start}|{end}|00:00:00|{cpus}|4|n1\n"
+    )
+}
+
+/// The start of a job that was cancelled while pending is its end in older versions.
+fn old_slurm(start: Option<i64>) -> String {
+    match start {
+        Some(_) => slurm(start),
+        None => format!(
+            "JobID|State|Submit|Start|End|Elapsed|AllocCPUS|ReqCPUS|NodeList\n\
+             7|CANCELLED by 7|{SUBMIT_S}|{0}|{0}|00:00:00|0|4|None assigned\n",
+            SUBMIT_S + 60
+        ),
+    }
+}
+
+fn slurm_json(start: Option<i64>) -> String {
+    let state = if start.is_some() {
+        "FAILED"
+    } else {
+        "CANCELLED"
+    };
+    let start = start.unwrap_or(0);
+    format!(
+        "{{\"jobs\": [{{\"job_id\": 7, \"state\": {{\"current\": [\"{state}\"]}}, \"required\": {{\"CPUs\": 4}}, \
+         \"time\": {{\"submission\": {SUBMIT_S}, \"start\": {start}, \"end\": {start}, \"elapsed\": 0}}}}]}}"
+    )
+}
+
+fn pbs(start: Option<i64>) -> String {
+    let start = start.unwrap_or(0);
+    format!(
+        "03/01/2024 08:00:00;E;7.srv;user=ann ctime={SUBMIT_S} start={start} end={start} \
+         exec_host=n1/0*4 Exit_status=1\n"
+    )
+}
+
+fn grid_engine(start: Option<i64>) -> String {
+    let start = start.unwrap_or(0);
+    format!(
+        "all.q:h1:users:ann:a:7:sge:0:{SUBMIT_S}:{start}:{start}:0:1:0:{}NONE:dept:mpi:4:0:0:0:0:NONE:0.0:\
+         NONE:0:0:0\n",
+        "0:".repeat(17)
+    )
+}
+
+fn lsf(start: Option<i64>) -> String {
+    let (start, end) = (start.unwrap_or(0), start.unwrap_or(SUBMIT_S + 9));
+    format!(
+        "\"JOB_FINISH\" \"10.108\" {end} 7 1501 33554434 4 {SUBMIT_S} 0 0 {start} \"ann\" \"normal\" \"\" \"\" \
+         \"\" \"head\" \"/home\" \"\" \"\" \"\" \"1.101\" 0 0 32 2.0 \"j\" \"run\" 0 0 10 0 -1 0 0 1 1 0 1 1 -1 \
+         0 0 0 1 1 -1 \"\" \"proj\" 0 4\n"
+    )
+}
+
+fn swf(start: Option<i64>) -> String {
+    let wait = start.map_or(-1, |start| start - SUBMIT_S);
+    let (run, status) = start.map_or((-1, 5), |_| (0, 0));
+    format!("; Version: 2.2\n7 {SUBMIT_S} {wait} {run} 4 -1 -1 4 -1 -1 {status} 1 1 1 1 -1 -1 -1\n")
+}
+
+const RECORDS: [ZeroRecord; 7] = [slurm, old_slurm, slurm_json, pbs, grid_engine, lsf, swf];
+
+fn parsed(text: &str) -> Trace {
+    let options = ReadOptions {
+        columns: ColumnSelection::All,
+    };
+    read("jobs", text.as_bytes(), options).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+proptest! {
+    #[test]
+    fn job_with_a_start_ran_for_0_s_and_one_without_never_did(
+        record in prop::sample::select(RECORDS.to_vec()),
+        wait in 0i64..100_000,
+    ) {
+        let ran = parsed(&record(Some(SUBMIT_S + wait)));
+        prop_assert_eq!(ran.jobs[0].runtime, Span::ZERO);
+        prop_assert_eq!(ran.usage(0).wait, Some(Span::from_secs(wait)));
+        prop_assert_eq!(TraceSummary::of(&ran).never_ran, 0);
+        let never = parsed(&record(None));
+        prop_assert_eq!(never.jobs[0].runtime, Span::from_secs(-1));
+        prop_assert_eq!((never.usage(0).wait, TraceSummary::of(&never).never_ran), (None, 1));
+    }
+}
