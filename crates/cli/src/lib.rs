@@ -19,6 +19,7 @@
 //! | `progress` | a bar for long runs on a terminal |
 //! | `text_table` | tables for people |
 //! | `messages` | messages on standard error |
+//! | `missing_requests` | notes on jobs whose record has no request |
 //!
 //! Data goes to standard output, and messages go to standard error.
 
@@ -33,6 +34,7 @@ mod forecast;
 #[doc(hidden)]
 pub mod fuzz;
 mod messages;
+mod missing_requests;
 mod parallel;
 mod policies;
 mod progress;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tollgate_model::SpeedCountError;
 use tollgate_sim::{MAX_RECORD_NODES, PolicyRegistry};
 use tollgate_trace::{ColumnSelection, OpenError};
+use tollgate_workload::MissingRequests;
 
 use crate::builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
 use crate::chart::{self, CHARTS_FILE};
@@ -214,6 +215,17 @@ impl Study {
     /// Returns the jobs and the machine; None in a world that has none or generates them itself.
     pub const fn source(&self) -> Option<&StudyWorkload> {
         self.source.as_ref()
+    }
+
+    /// Returns the numbers of jobs without a request. The estimates of these jobs are the medians of
+    /// earlier requests, as in `tollgate replay`. 0 in a world whose policies see no estimates of a record.
+    pub fn missing_requests(&self) -> MissingRequests {
+        let is_replayed = self.experiment.world.kind.0.model().is_none();
+        let source = self.source.as_ref().filter(|_| is_replayed);
+        let never_ran = self.experiment.workload.never_ran.0;
+        source.map_or_else(MissingRequests::default, |source| {
+            source.missing_requests(never_ran)
+        })
     }
 
     /// Returns the runs.

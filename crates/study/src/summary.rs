@@ -18,6 +18,7 @@ pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
     let columns: serde_json::Map<String, Value> = meanings
         .map(|column| (column.name.to_owned(), column.meaning.into()))
         .collect();
+    let missing = study.missing_requests();
     let summary = json!({
         "study": experiment.name,
         "title": experiment.title,
@@ -32,6 +33,8 @@ pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
             "jobs": source.trace().jobs.len(),
             "never_ran": experiment.workload.never_ran.to_string(),
             "deadlines": experiment.workload.deadlines.to_string(),
+            "jobs_without_request": missing.jobs,
+            "jobs_leaking_run_time": missing.leaking,
         })),
         "nodes": study.source().map(StudyWorkload::nodes),
         "rows": study.plan().rows.len(),

@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tollgate_model::MachineSpeeds;
+use tollgate_model::{MachineSpeeds, Market};
 use tollgate_sim::LearnedHistory;
 use tollgate_sim::learning::EarlierJobs;
 use tollgate_sim::learning::job_names::JobNames;
 use tollgate_trace::{ColumnSelection, NodeCountSource, OpenError, ReadOptions, Trace, open};
-use tollgate_workload::WorkloadGenerator;
+use tollgate_workload::{
+    DeadlineModel, MissingRequests, NeverRanHandling, Workload, WorkloadConfig, WorkloadGenerator,
+};
 
 use crate::experiment::{EarlierLearning, Experiment};
 use crate::fingerprint::InputFingerprint;
@@ -105,6 +107,19 @@ impl StudyWorkload {
         self.trace.nodes().1
     }
 
+    /// Returns the numbers of jobs without a request. They are the same in every run: no other setting
+    /// decides which jobs take part.
+    pub fn missing_requests(&self, never_ran: NeverRanHandling) -> MissingRequests {
+        let settings = WorkloadConfig {
+            never_ran,
+            deadlines: DeadlineModel::Paper,
+            ..WorkloadConfig::default()
+        };
+        Workload::new(self.trace.clone(), settings, Market::None)
+            .expect("the defaults are in range")
+            .missing_requests()
+    }
+
     /// Returns a fingerprint of these jobs on this machine.
     pub fn fingerprint(&self) -> InputFingerprint {
         let mut fingerprint = InputFingerprint::default();
@@ -118,6 +133,10 @@ impl StudyWorkload {
             ];
             for time in times {
                 fingerprint.add_number(time.cast_unsigned());
+            }
+            // An estimate that is no request is replaced, whatever it is.
+            if !job.is_estimated {
+                fingerprint.add_text("no request");
             }
         }
         for sla in self.trace.slas.iter().flatten() {

@@ -20,6 +20,7 @@ use super::error::ReplayError;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
 use crate::messages::pluralise;
+use crate::missing_requests;
 
 /// The jobs of all runs, and the machine that they run on.
 pub(super) struct ReplayInput {
@@ -274,21 +275,7 @@ impl ReplayInput {
                  policies what nobody knows at submission; `--deadlines habit` does not",
             );
         }
-        let missing = workload.missing_requests();
-        if missing.jobs > missing.leaking {
-            voice.note(format_args!(
-                "{} without a request: the estimate is the median request of the user and program before, \
-                 else of the site",
-                pluralise(missing.jobs - missing.leaking, "job"),
-            ));
-        }
-        if missing.leaking > 0 {
-            voice.note(format_args!(
-                "{} without a request before which none is known: the estimate is the true run time, \
-                 which tells policies what nobody knows at submission",
-                pluralise(missing.leaking, "job"),
-            ));
-        }
+        missing_requests::print_notes(workload.missing_requests(), voice);
         if workload.synthesised().budgets > 0 {
             voice.note("each drawn budget is a factor of the job's true run time");
         }

@@ -12,6 +12,7 @@ use super::error::{BrokenClaims, NoBatchSystem};
 use super::{batch, print, report};
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
+use crate::missing_requests;
 
 pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let voice = if args.quiet {
@@ -94,6 +95,7 @@ fn describe(study: &Study, voice: Verbosity) {
             trace.source,
             pluralise(source.nodes() as usize, "node"),
         ));
+        missing_requests::print_notes(study.missing_requests(), voice);
     }
     voice.note(format!(
         "{} of {}, with {}",
