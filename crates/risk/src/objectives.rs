@@ -52,7 +52,7 @@ pub struct Objectives {
     pub response_quantiles: Option<UpperQuantiles>,
     /// Mean bounded slowdown of all jobs that ran, with [`BOUNDED_SLOWDOWN_THRESHOLD`]; at least 1.
     pub mean_bounded_slowdown: Option<f64>,
-    /// Mean response time over run time of fulfilled jobs, without jobs whose run time is zero.
+    /// Mean response time over run time of fulfilled jobs, without jobs whose run time is at most [`Span::TICK`].
     pub mean_slowdown_fulfilled: Option<f64>,
     /// Work of the jobs that ran (procs x mean run time of a task) over nodes x makespan, in seconds of the
     /// nodes themselves, however fast they are. 0 to 1 if no node was counted twice.
@@ -169,7 +169,8 @@ impl ObjectiveTotals {
         self.fulfilled += 1;
         let wait = outcome.wait().unwrap_or(Span::ZERO);
         self.fulfilled_wait += i128::from(wait.as_micros());
-        if outcome.runtime > Span::ZERO {
+        // The shortest run stands for one of which the record has no more than 0 s: its slowdown is unknown.
+        if outcome.runtime > Span::TICK {
             self.fulfilled_slowdown.extend(outcome.slowdown());
         }
     }

@@ -1,6 +1,6 @@
 //! The rows of a trace that take part in a run, and their order.
 
-use tollgate_model::{Span, UserId};
+use tollgate_model::UserId;
 use tollgate_trace::{Trace, TraceJob};
 
 use crate::settings::NeverRanHandling;
@@ -22,7 +22,7 @@ impl RowSelection {
     pub(crate) fn of(jobs: &[TraceJob], never_ran: NeverRanHandling) -> Self {
         let count = u32::try_from(jobs.len()).expect("a trace has fewer than 2^32 jobs");
         let takes_part = |job: &TraceJob| match never_ran {
-            NeverRanHandling::Drop => ran(job),
+            NeverRanHandling::Drop => job.ran(),
             NeverRanHandling::One => true,
         };
         if jobs.is_sorted_by_key(|job| job.submit) && jobs.iter().all(takes_part) {
@@ -63,11 +63,6 @@ impl RowSelection {
     }
 }
 
-/// Returns whether a job of a record ran at all.
-pub(crate) fn ran(job: &TraceJob) -> bool {
-    job.runtime > Span::ZERO
-}
-
 /// Returns the user of the job in `row`. Jobs without a user are taken to be one user's.
 pub(crate) fn user_of(trace: &Trace, row: usize) -> UserId {
     let metadata = trace.metadata.as_ref();
@@ -77,7 +72,7 @@ pub(crate) fn user_of(trace: &Trace, row: usize) -> UserId {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_model::Instant;
+    use tollgate_model::{Instant, Span};
 
     use super::*;
 
@@ -102,7 +97,7 @@ mod tests {
 
     #[test]
     fn jobs_that_never_ran_are_dropped_and_rows_sorted_stably() {
-        let jobs = [(7, 5), (3, -1), (7, 5), (2, 5)];
+        let jobs = [(7, 5), (3, -1), (7, 0), (2, 5)];
         let some = |never_ran| rows(&jobs, never_ran).iter().collect::<Vec<_>>();
         assert_eq!(some(NeverRanHandling::Drop), [3, 0, 2]);
         assert_eq!(some(NeverRanHandling::One), [3, 1, 0, 2]);

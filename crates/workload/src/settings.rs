@@ -50,7 +50,7 @@ impl Default for WorkloadConfig {
     }
 }
 
-/// The handling of jobs whose run time is not positive.
+/// The handling of jobs whose run time is negative. A job that ran for 0 s always takes part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NeverRanHandling {
     /// Jobs that never ran are removed, after the trace was cut.

@@ -8,7 +8,7 @@ use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 use crate::deadline::clock::SiteClock;
 use crate::deadline::{CausalDeadlines, SubmittedJob};
 use crate::requests::RequestSubstitutes;
-use crate::row_selection::{RowSelection, ran, user_of};
+use crate::row_selection::{RowSelection, user_of};
 use crate::settings::{WorkloadConfig, WorkloadConfigError};
 use crate::sla::SlaModel;
 
@@ -40,7 +40,8 @@ pub struct Workload {
 pub struct JobArrival {
     /// The specification, which a policy may see.
     pub spec: JobSpec,
-    /// True run time on each of its processors. Positive.
+    /// True run time on each of its processors. Positive: [`Span::TICK`] if the record says 0 s, since the
+    /// job ran for less than the unit of the record.
     pub runtime: Span,
     /// Whether the job has a request of its own, which is also the limit on its run time. The estimate
     /// of any other job is that of the policy, and kills nothing.
@@ -391,7 +392,10 @@ fn scaled(span: Span, factor: f64) -> Span {
 }
 
 fn runtime_of(job: &TraceJob) -> Span {
-    if ran(job) { job.runtime } else { ONE_SECOND }
+    match job.ran() {
+        true => job.runtime.max(Span::TICK),
+        false => ONE_SECOND,
+    }
 }
 
 fn traced_sla(trace: &Trace, row: usize) -> TraceSla {

@@ -52,7 +52,7 @@ pub(super) struct LearnSummary {
     learned: usize,
     /// Number of records that had been learned before.
     known: usize,
-    /// Number of records of jobs that never ran.
+    /// Number of records of jobs that never ran, or for 0 s.
     never_ran: usize,
     /// Number of records of jobs that ran and did not end with success.
     unsuccessful: usize,

@@ -172,7 +172,7 @@ impl ForecastJobs {
         } = self.tally;
         let left_out = match never_ran {
             0 => String::new(),
-            never_ran => format!("; {never_ran} that never ran are left out"),
+            never_ran => format!("; {never_ran} that ran for 0 s or never are left out"),
         };
         voice.note(format_args!(
             "{} from {sources}{left_out}",

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-use tollgate_model::{Decision, Market, NodeRange, Outcome};
+use tollgate_model::{Decision, Market, NodeRange, Outcome, Span};
 use tollgate_sim::ReplayResult;
 use tollgate_workload::Workload;
 
@@ -118,7 +118,9 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
             )?;
             self.deadline(outcome)?;
             self.money(outcome)?;
-            self.put_or_empty(outcome.slowdown())?;
+            // The shortest run stands for one of 0 s in the record, whose slowdown is unknown.
+            let slowdown = outcome.slowdown();
+            self.put_or_empty(slowdown.filter(|_| outcome.runtime > Span::TICK))?;
             self.submission(job, outcome)?;
             self.extra(job)?;
             end_row(&mut self.csv)?;

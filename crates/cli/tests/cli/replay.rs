@@ -11,7 +11,7 @@ const TABLE: &[u8] = b"\
 job_id,submit_s,runtime_s,procs,estimate_s,deadline_s,budget,penalty_per_s,site,note
 11,0,10,2,10,40,100,1,north,\"a, quoted\"
 12,5.5,10,4,12,30,100,2,south,
-13,6,0,1,5,10,10,1,south,never ran
+13,6,-1,1,5,10,10,1,south,never ran
 14,6,8,2,8,9,100,0.5,north,late
 ";
 

@@ -168,13 +168,15 @@ fn tiny_jobs_are_bounded_at_ten_seconds() {
 
 #[test]
 fn a_job_without_run_time_has_no_slowdown() {
-    let empty = Outcome {
-        runtime: Span::ZERO,
-        ..ran(5, 5, 0.0)
-    };
-    let found = Objectives::of(&[empty, ran(10, 20, 0.0)], 1, Market::None);
-    assert_eq!(found.fulfilled, 2);
-    assert_eq!(found.mean_slowdown_fulfilled, Some(2.0));
+    for runtime in [Span::ZERO, Span::TICK] {
+        let empty = Outcome {
+            runtime,
+            ..ran(5, 5, 0.0)
+        };
+        let found = Objectives::of(&[empty, ran(10, 20, 0.0)], 1, Market::None);
+        assert_eq!(found.fulfilled, 2);
+        assert_eq!(found.mean_slowdown_fulfilled, Some(2.0));
+    }
 }
 
 #[test]

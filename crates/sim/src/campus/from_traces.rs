@@ -114,7 +114,8 @@ fn tasks(trace: &Trace, notes: &mut CampusTraceNotes) -> Vec<CampusTask> {
             TaskTruth::Bad {
                 removed: job.submit + wait + job.runtime.max(Span::ZERO),
             }
-        } else if runtime > Span::ZERO {
+        } else if runtime >= Span::ZERO && !taken_back {
+            let runtime = runtime.max(Span::TICK);
             TaskTruth::Good { runtime }
         } else {
             notes.never_ran += 1;

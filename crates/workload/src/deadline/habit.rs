@@ -77,8 +77,12 @@ struct UnfinishedRuns(BinaryHeap<Reverse<(Instant, usize)>>);
 
 impl UnfinishedRuns {
     /// Adds the run of the job in `row`. A job whose wait is unknown counts as started at its submission.
+    /// A run of 0 s is no run time that a user could expect, so that it is not remembered.
     fn add(&mut self, record: &Trace, row: usize) {
         let job = &record.jobs[row];
+        if job.runtime == Span::ZERO {
+            return;
+        }
         let wait = record.usage(row).wait.unwrap_or(Span::ZERO);
         let end = job.submit + wait + job.runtime;
         self.0.push(Reverse((end, row)));

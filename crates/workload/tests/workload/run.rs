@@ -110,6 +110,19 @@ fn jobs_that_never_ran_can_run_for_a_second() {
 }
 
 #[test]
+fn job_that_ran_for_less_than_a_second_takes_the_shortest_run() {
+    for never_ran in [NeverRanHandling::Drop, NeverRanHandling::One] {
+        let mut trace = four();
+        trace.jobs[0].runtime = Span::ZERO;
+        let run = workload(trace, Market::None, |settings| {
+            settings.never_ran = never_ran
+        });
+        assert_eq!((run.number(1), run.arrival(1).runtime), (11, Span::TICK));
+        assert_eq!(run.arrival(1).spec.estimate, Span::from_secs(100));
+    }
+}
+
+#[test]
 fn dropping_jobs_keeps_the_draws_of_the_others() {
     let plain = |settings: &mut WorkloadConfig| {
         settings.deadline = SlaFactor {
