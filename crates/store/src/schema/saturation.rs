@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{TOTALS, records};
+use super::promises::TOTALS;
+use super::records;
 
 /// The columns of `account`, `promise` and `total` that triggers add to. `expected` is a real number.
 const TOTAL_SUMS: [&str; 12] = [
