@@ -32,6 +32,17 @@ fn replace(store: &StoreSample, bytes: &[u8]) {
     fs::write(&store.path, bytes).unwrap();
 }
 
+/// One of this number of damaged stores is backed up, too.
+const BACKUP_EVERY: u64 = 128;
+
+/// Returns what a service reads from a backup of the store; None if the backup is refused.
+fn answers_of_backup(store: &StoreSample) -> Option<String> {
+    let copy = tempfile::tempdir().unwrap();
+    let data = store.data_dir.path();
+    backup::back_up(data, copy.path(), String::new(), &builtin_registry()).ok()?;
+    Some(answers(&copy.path().join("tollgate.db")).unwrap())
+}
+
 /// Returns the distance between two damaged bytes: `TOLLGATE_FLIP_STEP`, or a default for a short test.
 fn flip_step() -> usize {
     let asked = std::env::var("TOLLGATE_FLIP_STEP").ok();
@@ -57,6 +68,11 @@ fn store_with_a_flipped_bit_that_passes_its_check_is_served() {
         let bit = random.below(8);
         bytes[place] ^= 1 << bit;
         replace(&store, &bytes);
+        if random.below(BACKUP_EVERY) == 0
+            && let Some(copied) = answers_of_backup(&store)
+        {
+            assert_eq!(copied, expected, "backup with bit {bit} of byte {place}");
+        }
         if check().is_err() {
             refused += 1;
             continue;

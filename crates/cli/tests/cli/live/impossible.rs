@@ -45,6 +45,8 @@ fn impossible_values_are_named_and_mended_and_stop_nothing() {
     integrity::register(&connection).unwrap();
     let sql = "UPDATE attempt SET wall = 9223372036854775807, cpu = -1, peak_memory = -1
              WHERE job = 1;
+         UPDATE attempt SET start = -9223372036854775807, finish = 9223372036854775807
+             WHERE job = 2;
          UPDATE usage SET wall = 9223372036854775807, cpu = -1;";
     connection.execute_batch(sql).unwrap();
     drop(connection);
