@@ -13,12 +13,17 @@ pub(crate) enum ForecastError {
     /// Neither records nor a state were given.
     #[error("RECORDS: expected at least one file with records of jobs")]
     NoRecords,
+    /// Beliefs from nothing are asked for where no answer has them.
+    #[error("--cold changes nothing: only the JSON format has evaluations of beliefs")]
+    ColdWithoutJson,
 }
 
 impl CliError for ForecastError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::NothingToLearn { .. } | Self::NoRecords => ExitKind::Usage,
+            Self::NothingToLearn { .. } | Self::NoRecords | Self::ColdWithoutJson => {
+                ExitKind::Usage
+            }
         }
     }
 
@@ -26,6 +31,7 @@ impl CliError for ForecastError {
         match self {
             Self::NothingToLearn { .. } => None,
             Self::NoRecords => Some("`-` reads standard input".into()),
+            Self::ColdWithoutJson => Some("add `--format json`".into()),
         }
     }
 }

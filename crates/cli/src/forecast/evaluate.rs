@@ -18,9 +18,11 @@ use tollgate_model::Instant;
 use self::beliefs::BeliefEvaluations;
 use self::series::SeriesRecorder;
 use super::args::ForecastEvaluateArgs;
+use super::error::ForecastError;
 use super::name_ids::ForecastNames;
 use super::records::{self, ForecastJobs};
 use super::verbosity;
+use crate::args::OutputFormat;
 use crate::calendar::month;
 use crate::exit::CliFailure;
 
@@ -43,6 +45,9 @@ pub(super) struct EvaluationPair {
 pub(super) const PERIOD_DAYS: i64 = 30;
 
 pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
+    if args.cold.is_some() && args.format != OutputFormat::Json {
+        return Err(ForecastError::ColdWithoutJson.into());
+    }
     let voice = verbosity(args.quiet);
     let mut naming = ForecastNames::new(&args.class_keys.by);
     let jobs = records::read(&args.records, &mut naming, None, voice)?;

@@ -134,6 +134,7 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
         ("trace synth", "--max-width") => "4",
         ("trace synth", "--load") => "0.4",
         ("forecast evaluate", "--series") => "20",
+        ("forecast evaluate", "--cold") => "30",
         ("trace info", "--zone") => "Asia/Tokyo",
         ("trace check", "--only") => "repaired",
         ("study run", "--workload") => "jobs.swf",
