@@ -10,6 +10,7 @@ mod exports;
 mod folders;
 mod foreign_columns;
 mod formats;
+mod independent_counts;
 mod optional_fields;
 #[cfg(feature = "parquet")]
 mod parquet;
