@@ -12,7 +12,8 @@ use std::time::{Duration, Instant as Moment, SystemTime, UNIX_EPOCH};
 use tollgate_batch::{BatchJobId, BatchJobReport};
 use tollgate_engine::{LaunchSpec, RunningAttempt};
 use tollgate_model::{
-    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, Instant, KillReason, Span,
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, Instant, KillReason, LaunchFailure,
+    Span,
 };
 use tollgate_runner::attempt::files::{AttemptFile, AttemptFolder, OfferedAttempt, parse_key};
 
@@ -77,7 +78,7 @@ impl AttemptBook {
                 .entry(attempt)
                 .is_some_and(|entry| entry.killed.is_some())
             {
-                book.end_before_start(attempt, "start", KILLED)?;
+                book.end_before_start(attempt, LaunchFailure::of_job("start", KILLED))?;
             }
         }
         for file in [AttemptFile::Ended, AttemptFile::Accepted, AttemptFile::Kill] {
@@ -145,7 +146,7 @@ impl AttemptBook {
             self.to_cancel.insert(id);
         }
         self.to_submit.retain(|other| *other != attempt);
-        self.end_before_start(attempt, "start", KILLED)?;
+        self.end_before_start(attempt, LaunchFailure::of_job("start", KILLED))?;
         Ok(())
     }
 
@@ -154,13 +155,12 @@ impl AttemptBook {
     pub(crate) fn end_before_start(
         &mut self,
         attempt: AttemptId,
-        step: &str,
-        reason: &str,
+        failure: LaunchFailure,
     ) -> io::Result<bool> {
         if !self.folder.claim(attempt)? {
             return Ok(false);
         }
-        let outcome = AttemptOutcome::not_started(step, reason.to_owned(), wall_clock());
+        let outcome = AttemptOutcome::not_started(failure, wall_clock());
         self.decide_end(attempt, AttemptEvent::Ended(outcome))?;
         Ok(true)
     }
@@ -342,7 +342,7 @@ impl AttemptBook {
     /// # Errors
     /// If the end cannot be written down.
     pub(crate) fn refused(&mut self, attempt: AttemptId, said: &str) -> io::Result<()> {
-        if !self.end_before_start(attempt, "submit", said)? {
+        if !self.end_before_start(attempt, LaunchFailure::of_host("submit", said))? {
             self.uncertain(attempt);
         }
         Ok(())

@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use tollgate_model::{
-    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, KillReason, NodeId, Span,
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, KillReason,
+    LaunchFailure, LaunchFault, NodeId, Span,
 };
 
 use crate::{Engine, EngineError, LaunchSpec, Retryability};
@@ -143,10 +144,15 @@ fn exit_codes_and_signals_are_distinguished(subject: &mut EngineUnderTest<'_>) {
 fn unstartable_attempt_ends_as_not_started(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["no-such-program-anywhere"]);
     let ended = subject.run_to_end(&launch);
-    let AttemptStatus::NotStarted { step, reason } = &ended.status else {
+    let AttemptStatus::NotStarted(LaunchFailure {
+        step,
+        reason,
+        fault,
+    }) = &ended.status
+    else {
         panic!("{:?} ran", launch.argv);
     };
-    assert_eq!(step, "program");
+    assert_eq!((step.as_str(), *fault), ("program", LaunchFault::Job));
     assert!(!reason.is_empty());
     assert_eq!(ended.wall, Span::ZERO);
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, Span};
+use crate::{Instant, LaunchFailure, LaunchFault, Span};
 
 /// The permanent id of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -61,11 +61,11 @@ pub struct AttemptReport {
 }
 
 impl AttemptReport {
-    /// Returns the report that an attempt has ended without its program: `step` failed for `reason`.
-    pub fn not_started(attempt: AttemptId, step: &str, reason: String, at: Instant) -> Self {
+    /// Returns the report that an attempt has ended without its program.
+    pub fn not_started(attempt: AttemptId, failure: LaunchFailure, at: Instant) -> Self {
         Self {
             attempt,
-            event: AttemptEvent::Ended(AttemptOutcome::not_started(step, reason, at)),
+            event: AttemptEvent::Ended(AttemptOutcome::not_started(failure, at)),
         }
     }
 }
@@ -124,19 +124,23 @@ pub struct AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    /// Returns the outcome of an attempt whose program never ran: `step` failed for `reason`.
-    pub fn not_started(step: &str, reason: String, at: Instant) -> Self {
+    /// Returns the outcome of an attempt whose program never ran.
+    pub fn not_started(failure: LaunchFailure, at: Instant) -> Self {
         Self {
-            status: AttemptStatus::NotStarted {
-                step: step.to_owned(),
-                reason,
-            },
+            status: AttemptStatus::NotStarted(failure),
             killed: None,
             at,
             wall: Span::ZERO,
             cpu: Span::ZERO,
             peak_memory: None,
         }
+    }
+
+    /// Returns whether the site could not launch the attempt, which nothing has ended: another attempt repeats no work,
+    /// and may succeed.
+    pub fn is_failed_launch_of_site(&self) -> bool {
+        let fault = self.status.launch_fault();
+        self.killed.is_none() && fault.is_some_and(LaunchFault::is_of_site)
     }
 
     /// Returns whether the engine took the attempt back before its program ran, so that the job goes back
@@ -154,12 +158,7 @@ pub enum AttemptStatus {
     /// A signal ended the program.
     Signalled(u8),
     /// The program never ran, so another attempt repeats no work.
-    NotStarted {
-        /// The step that failed: `program`, `dir`, `output`, `user`, ..
-        step: String,
-        /// The cause, as a text.
-        reason: String,
-    },
+    NotStarted(LaunchFailure),
 }
 
 impl AttemptStatus {
@@ -168,11 +167,11 @@ impl AttemptStatus {
         matches!(self, Self::Exited(0))
     }
 
-    /// Returns whether the program never ran, and the host is at fault and not the job.
-    pub fn is_fault_of_host(&self) -> bool {
+    /// Returns the side at fault if the program never ran.
+    pub const fn launch_fault(&self) -> Option<LaunchFault> {
         match self {
-            Self::NotStarted { step, .. } => ["launch", "start", "cgroup"].contains(&&**step),
-            Self::Exited(_) | Self::Signalled(_) => false,
+            Self::NotStarted(failure) => Some(failure.fault),
+            Self::Exited(_) | Self::Signalled(_) => None,
         }
     }
 
@@ -182,7 +181,7 @@ impl AttemptStatus {
         match self {
             Self::Exited(code) => *code,
             Self::Signalled(signal) => signal.saturating_add(128),
-            Self::NotStarted { .. } => 127,
+            Self::NotStarted(_) => 127,
         }
     }
 }
@@ -193,7 +192,7 @@ impl fmt::Display for AttemptStatus {
         match self {
             Self::Exited(code) => write!(f, "exit {code}"),
             Self::Signalled(signal) => write!(f, "signal {signal}"),
-            Self::NotStarted { step, reason } => write!(f, "not started: {step}: {reason}"),
+            Self::NotStarted(failure) => write!(f, "not started: {failure}"),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AttemptOutcome, JobSpec, KillReason};
+use crate::{AttemptOutcome, AttemptStatus, JobSpec, KillReason};
 
 /// A limit that ended an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -153,7 +153,9 @@ impl AttemptOutcome {
             (Some(KillReason::TimeLimit), _) => exceeded(ExceededLimit::Time, owners),
             (Some(KillReason::MemoryLimit), _) => exceeded(ExceededLimit::Memory, owners),
             (Some(KillReason::OutputLimit), _) => exceeded(ExceededLimit::Output, owners),
-            (None, status) if status.is_fault_of_host() => AttemptEnding::EndedBySite,
+            (None, AttemptStatus::NotStarted(failure)) if failure.fault.is_of_site() => {
+                AttemptEnding::EndedBySite
+            }
             (None, status) if status.is_success() => AttemptEnding::Succeeded,
             (None, _) => AttemptEnding::Failed,
         }
@@ -238,7 +240,7 @@ impl JobEndState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AttemptStatus, Instant, Span};
+    use crate::{Instant, LaunchFailure, Span};
 
     const STATUSES: [AttemptStatus; 5] = [
         AttemptStatus::Exited(0),
@@ -320,13 +322,19 @@ mod tests {
     #[test]
     fn program_that_never_ran_is_the_fault_of_its_user_or_of_the_host() {
         let owners = owners(LimitOwner::User);
-        let ending = |step: &str| {
-            let ended = AttemptOutcome::not_started(step, "no".to_owned(), Instant::ZERO);
+        let ending = |failure: LaunchFailure| {
+            let ended = AttemptOutcome::not_started(failure, Instant::ZERO);
             assert_eq!(ended.wait_code(), 127);
             ended.ending(owners)
         };
-        assert_eq!(ending("program"), AttemptEnding::Failed);
-        assert_eq!(ending("launch"), AttemptEnding::EndedBySite);
+        assert_eq!(
+            ending(LaunchFailure::of_job("program", "no")),
+            AttemptEnding::Failed
+        );
+        assert_eq!(
+            ending(LaunchFailure::of_host("launch", "no")),
+            AttemptEnding::EndedBySite
+        );
     }
 
     #[test]

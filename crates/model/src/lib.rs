@@ -11,6 +11,7 @@
 //! | [`ending`] | [`AttemptEnding`], [`JobEndState`], [`ExceededLimit`]: the judgement of an end |
 //! | [`normal`] | the standard normal distribution |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
+//! | `launch_failure` | [`LaunchFailure`], [`LaunchFault`]: launches that failed, and whose fault that is |
 //! | [`maintenance`] | [`MaintenanceCalendar`]: times in which no job runs |
 //! | [`belief`] | [`BeliefSource`], [`RuntimeBelief`]: the beliefs that policies ask for |
 //! | [`decision`] | [`Decision`], [`Reason`]: the answer to a submission, with its reason |
@@ -31,6 +32,7 @@ pub mod decision;
 pub mod distribution;
 pub mod ending;
 pub mod job;
+mod launch_failure;
 pub mod maintenance;
 pub mod market;
 pub mod memory;
@@ -54,6 +56,7 @@ pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
 pub use ending::{AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners};
 pub use job::{JobId, JobSpec, Sla, UserId};
+pub use launch_failure::{LaunchFailure, LaunchFault};
 pub use maintenance::{MaintenanceCalendar, MaintenanceWindow};
 pub use market::{Market, PenaltyLimit};
 pub use memory::Bytes;

@@ -4,7 +4,9 @@
 //! values up for years, so a value that cannot be true is replaced by the nearest one that can, and the
 //! service says so in its log. An attempt is not lost for that: its user did nothing wrong.
 
-use crate::{AttemptEvent, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Span};
+use crate::{
+    AttemptEvent, AttemptOutcome, AttemptReport, AttemptStatus, Instant, LaunchFailure, Span,
+};
 
 /// Maximum length of the words of a status, in bytes: a message of the system with a long path fits.
 const MAX_TEXT_LEN: usize = 5_000;
@@ -109,14 +111,14 @@ fn max_cpu(wall: Span) -> Span {
 }
 
 fn bounded_status(status: AttemptStatus, replaced: &mut Vec<&'static str>) -> AttemptStatus {
-    let AttemptStatus::NotStarted { step, reason } = status else {
+    let AttemptStatus::NotStarted(failure) = &status else {
         return status;
     };
-    let bounded = AttemptStatus::NotStarted {
-        step: plain_text(&step),
-        reason: plain_text(&reason),
-    };
-    let status = AttemptStatus::NotStarted { step, reason };
+    let bounded = AttemptStatus::NotStarted(LaunchFailure {
+        step: plain_text(&failure.step),
+        reason: plain_text(&failure.reason),
+        fault: failure.fault,
+    });
     if bounded != status {
         replaced.push("status");
     }
@@ -202,7 +204,7 @@ mod tests {
     #[test]
     fn words_of_a_status_are_short_and_plain() {
         let reason = format!("\u{1b}[2J{}", "ü".repeat(MAX_TEXT_LEN));
-        let event = AttemptOutcome::not_started("dir", reason, BOUNDS.now);
+        let event = AttemptOutcome::not_started(LaunchFailure::of_job("dir", reason), BOUNDS.now);
         let bounded = BOUNDS.apply(report(AttemptEvent::Ended(event)));
         let AttemptEvent::Ended(outcome) = bounded.report.event else {
             panic!("an end stays an end");

@@ -34,6 +34,7 @@ use tollgate_engine::{LaunchSpec, OutputAnswer, OutputRead};
 use tollgate_model::{AttemptEvent, AttemptId};
 
 use self::files::AttemptFolder;
+use crate::child::failure::failed_step;
 use crate::child::setup::SpawnPhase;
 use crate::outputs;
 use crate::slot::not_started_event;
@@ -77,8 +78,9 @@ fn run(folder: &AttemptFolder, attempt: AttemptId) -> io::Result<()> {
     let Some(offer) = folder.read_offer(attempt)?.filter(|_| is_ours) else {
         return Ok(());
     };
-    let event = supervision::run(folder, &offer)
-        .unwrap_or_else(|error| not_started_event(SpawnPhase::Begin, error.to_string()));
+    let event = supervision::run(folder, &offer).unwrap_or_else(|error| {
+        not_started_event(failed_step(SpawnPhase::Begin, error.to_string()))
+    });
     record(folder, attempt, &event)?;
     folder.remove_work(attempt);
     Ok(())

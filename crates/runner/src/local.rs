@@ -22,7 +22,9 @@ use tollgate_engine::{
     AttemptPart, BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer,
     OutputRead, RunningAttempt, WakeCallback,
 };
-use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, KillReason};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, KillReason, LaunchFailure,
+};
 
 use crate::clock;
 use crate::log::LogSettings;
@@ -317,8 +319,9 @@ fn starts_part(ask: &RunnerRequestKind) -> bool {
 
 /// Returns the end of a launch that the runner of an earlier release would start too early.
 fn withdrawn(launch: &LaunchSpec) -> AttemptReport {
-    let reason = "the runner of an earlier release keeps no order".to_owned();
-    let mut ended = AttemptOutcome::not_started("start", reason, clock::now());
+    let reason = "the runner of an earlier release keeps no order";
+    let failure = LaunchFailure::of_host("start", reason);
+    let mut ended = AttemptOutcome::not_started(failure, clock::now());
     ended.killed = Some(KillReason::Withdrawn);
     AttemptReport {
         attempt: launch.attempt,

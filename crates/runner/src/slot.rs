@@ -18,11 +18,14 @@ use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 use stuck::SetupWatch;
 use tollgate_engine::LaunchSpec;
-use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, KillReason, Span};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, KillReason, LaunchFailure, Span,
+};
 
 use crate::cgroup::group::{self, SlotCgroup};
 use crate::cgroup::memory::SampledMemory;
 use crate::cgroup::meter::CgroupUsageBaseline;
+use crate::child::failure::{failed_call, failed_step};
 use crate::child::setup::SpawnPhase;
 use crate::child::spawn::{self, ChildStack, SpawnResult};
 use crate::child::spec::SpawnSpec;
@@ -88,9 +91,15 @@ pub(crate) fn serve(mut slot: SlotWorker, orders: &SlotQueue) {
         let event = match &joined {
             Ok(()) => match slot.admit(order) {
                 Ok(order) => slot.run(&order, &mut stack),
-                Err(refused) => Some(not_started_event(SpawnPhase::User, refused.to_string())),
+                Err(refused) => Some(not_started_event(failed_step(
+                    SpawnPhase::User,
+                    refused.to_string(),
+                ))),
             },
-            Err(error) => Some(not_started_event(SpawnPhase::Confine, error.to_string())),
+            Err(error) => Some(not_started_event(failed_step(
+                SpawnPhase::Confine,
+                error.to_string(),
+            ))),
         };
         let number = slot.number;
         let over = match event {
@@ -128,12 +137,20 @@ impl SlotWorker {
         let plan = match self.prepare(order, meter) {
             Ok(plan) => plan,
             Err(error) => {
-                return Some(not_started_event(SpawnPhase::Confine, error.to_string()));
+                return Some(not_started_event(failed_step(
+                    SpawnPhase::Confine,
+                    error.to_string(),
+                )));
             }
         };
         let birth = match spawn::spawn(&plan, &self.lease, stack, &self.setting_up) {
             Ok(birth) => birth,
-            Err(error) => return Some(not_started_event(SpawnPhase::Begin, error.to_string())),
+            Err(error) => {
+                return Some(not_started_event(failed_step(
+                    SpawnPhase::Begin,
+                    error.to_string(),
+                )));
+            }
         };
         let began = time::Instant::now();
         failpoint::kill_at("spawned");
@@ -285,34 +302,18 @@ fn finish_event(birth: &SpawnResult, ended: impl FnOnce() -> AttemptOutcome) -> 
             AttemptEvent::Lost { at: clock::now() }
         }
         Some(spawn::LEASE_ENDED) if birth.phase == SpawnPhase::Program => {
-            not_started_event(SpawnPhase::Begin, "the lease has ended".to_owned())
+            not_started_event(failed_step(SpawnPhase::Begin, "the lease has ended"))
         }
-        Some(errno) => not_started_event(birth.phase, describe_failure(birth.phase, errno)),
-        None if birth.phase != SpawnPhase::Program => {
-            not_started_event(birth.phase, "it was killed while it was set up".to_owned())
-        }
+        Some(errno) => not_started_event(failed_call(birth.phase, errno)),
+        None if birth.phase != SpawnPhase::Program => not_started_event(failed_step(
+            birth.phase,
+            "it was killed while it was set up",
+        )),
         None => AttemptEvent::Ended(ended()),
     }
 }
 
-/// Returns the operating system's message without the number that Rust adds.
-fn describe_failure(step: SpawnPhase, errno: Errno) -> String {
-    if step == SpawnPhase::Output && errno == Errno::LOOP {
-        return "it is a symbolic link".to_owned();
-    }
-    let words = io::Error::from(errno).to_string();
-    words
-        .split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_owned()
-}
-
 /// Returns the end of an attempt whose program never ran.
-pub(crate) fn not_started_event(step: SpawnPhase, reason: String) -> AttemptEvent {
-    AttemptEvent::Ended(AttemptOutcome::not_started(
-        step.name(),
-        reason,
-        clock::now(),
-    ))
+pub(crate) fn not_started_event(failure: LaunchFailure) -> AttemptEvent {
+    AttemptEvent::Ended(AttemptOutcome::not_started(failure, clock::now()))
 }

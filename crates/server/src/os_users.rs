@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::{self, Uid, getgrouplist};
 use tollgate_engine::LaunchUser;
+use tollgate_model::LaunchFailure;
 
 use crate::accounts::Accounts;
 
@@ -47,6 +48,20 @@ pub enum UserLookupError {
         /// The system's error.
         reason: String,
     },
+}
+
+impl UserLookupError {
+    /// Returns the failure of a launch. A name service that does not answer may do so later.
+    pub(crate) fn into_failure(self) -> LaunchFailure {
+        let reason = self.to_string();
+        match self {
+            Self::Foreign { .. }
+            | Self::Reassigned { .. }
+            | Self::Unknown(_)
+            | Self::UnknownName(_) => LaunchFailure::of_job("user", reason),
+            Self::System { .. } => LaunchFailure::of_host("user", reason),
+        }
+    }
 }
 
 /// The account that jobs of a user run as; None for the service's own user.

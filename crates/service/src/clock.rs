@@ -117,7 +117,7 @@ pub(crate) fn dated_within(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tollgate_model::AttemptId;
+    use tollgate_model::{AttemptId, LaunchFailure};
 
     use super::*;
 
@@ -188,7 +188,8 @@ mod tests {
                 attempt: 1,
             };
             let at = Instant::from_secs(at_s);
-            let mut report = AttemptReport::not_started(attempt, "dir", String::new(), at);
+            let mut report =
+                AttemptReport::not_started(attempt, LaunchFailure::of_job("dir", ""), at);
             if let AttemptEvent::Ended(ended) = &mut report.event {
                 ended.wall = Span::from_secs(wall_s);
             }

@@ -369,9 +369,7 @@ impl Core {
     ) -> Result<(), CommandError> {
         let task = report.attempt.task();
         match &report.event {
-            AttemptEvent::Ended(ended)
-                if matches!(ended.status, AttemptStatus::NotStarted { .. }) =>
-            {
+            AttemptEvent::Ended(ended) if matches!(ended.status, AttemptStatus::NotStarted(_)) => {
                 self.return_follower(report, step)
             }
             AttemptEvent::Lost { .. } => {

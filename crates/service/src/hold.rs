@@ -120,12 +120,18 @@ impl Core {
                 self.mark_held(task, true);
                 Ok(())
             }
+            // Its user wants what the site began.
+            (true, true) if self.jobs.cancel_launch_retry(task) => Ok(()),
             (true, _) => {
                 self.apply_input(GateInput::Hold { job: slot }, step)?;
                 self.mark_held(task, true);
                 Ok(())
             }
             (false, true) => {
+                self.jobs.cancel_launch_retry(task);
+                if let Some(live) = self.jobs.get_mut(task) {
+                    live.failed_launches = 0;
+                }
                 self.mark_held(task, false);
                 self.queue_held_task(task, step)
             }

@@ -69,6 +69,10 @@ pub struct ActiveTask {
     pub(crate) unpromised: bool,
     /// Whether the task was submitted without a decision and has none yet.
     pub(crate) undecided: bool,
+    /// The number of launches in a row that the site could not carry out.
+    pub(crate) failed_launches: u32,
+    /// The time of the next launch, for which the task is held.
+    pub(crate) launch_retry_at: Option<Instant>,
 }
 
 impl ActiveTask {
@@ -108,6 +112,8 @@ impl ActiveTask {
             is_lost: false,
             unpromised: false,
             undecided: false,
+            failed_launches: 0,
+            launch_retry_at: None,
         }
     }
 
@@ -200,6 +206,8 @@ pub(crate) struct JobTable {
     followers: BTreeMap<AttemptId, TaskId>,
     /// Followers that are not withdrawn yet, by the time at which they are.
     follower_ends: BTreeSet<(Instant, TaskId)>,
+    /// Tasks that are held until the next launch, by its time.
+    pub(crate) launch_retries: BTreeSet<(Instant, TaskId)>,
     /// Admitted tasks with a deadline that has not passed, by the last instant within it.
     deadlines: BTreeSet<(Instant, TaskId)>,
     /// The last number given to a job.
@@ -371,6 +379,9 @@ impl JobTable {
         }
         if let Some(last) = live.last_instant() {
             self.deadlines.remove(&(last, task));
+        }
+        if let Some(at) = live.launch_retry_at {
+            self.launch_retries.remove(&(at, task));
         }
         if let Some(array) = self.arrays.get_mut(&task.job) {
             array.remove_from_gate(&live);

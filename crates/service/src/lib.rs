@@ -16,6 +16,7 @@
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts |
+//! | `launch_retry` | attempts that the site could not launch, which are tried again |
 //! | `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
@@ -41,6 +42,7 @@ mod grant;
 mod hold;
 mod job_classes;
 mod jobs;
+mod launch_retry;
 mod learning;
 mod output;
 mod prediction;
@@ -73,6 +75,7 @@ pub use command::{
 use job_classes::JobClasses;
 pub use jobs::ActiveTask;
 use jobs::JobTable;
+pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use learning::{OwnRun, RunRecord};
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
@@ -188,6 +191,7 @@ impl Core {
         self.look_ahead.clear();
         let mut step = StepOutput::default();
         self.expire_due(&mut step);
+        self.retry_due_launches(&mut step);
         self.withdraw_late(&mut step);
         // A job is probed before its submission to the gate. A due tick comes first, so that the
         // probe sees the current shares.
@@ -243,8 +247,9 @@ impl Core {
         let gate = self.gate.next_wake();
         let believes = self.rules.policy.belief().is_some();
         let revision = self.history.beliefs.next_revision().filter(|_| believes);
+        let launch = self.jobs.next_launch_retry();
         let own = lapse.into_iter().chain(deadline).chain(follower);
-        let own = own.chain(revision);
+        let own = own.chain(revision).chain(launch);
         gate.into_iter().chain(own).min()
     }
 
@@ -406,6 +411,7 @@ impl Core {
             .ok_or(CommandError::UnknownJob)?;
         if let AttemptEvent::Ended(ended) = &report.event
             && !ended.is_withdrawn()
+            && !ended.is_failed_launch_of_site()
         {
             live.wait_code = Some(ended.wait_code());
             live.ending = Some(ended.ending(live.limit_owners()));
@@ -414,9 +420,15 @@ impl Core {
         let dated = clock::dated_within(report, live.started.unwrap_or(self.now), self.now);
         step.changes.push(RowChange::AttemptReported(dated));
         let done = match &report.event {
-            AttemptEvent::Started(_) => return Ok(()),
+            AttemptEvent::Started(_) => {
+                live.failed_launches = 0;
+                return Ok(());
+            }
             AttemptEvent::Ended(ended) if ended.is_withdrawn() => {
                 self.return_started(key.task(), hold, step)
+            }
+            AttemptEvent::Ended(ended) if ended.is_failed_launch_of_site() => {
+                self.retry_launch(key.task(), hold, step)
             }
             AttemptEvent::Ended(ended) => {
                 if ended.killed.is_none() {

@@ -95,7 +95,7 @@ use replay::Replay;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-const FORMAT: u32 = 14;
+const FORMAT: u32 = 15;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;

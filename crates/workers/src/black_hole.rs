@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};
 use tollgate_model::report_bounds::plain_text;
-use tollgate_model::{AttemptEvent, AttemptReport, AttemptStatus};
+use tollgate_model::{AttemptEvent, AttemptReport, AttemptStatus, LaunchFault};
 use tollgate_service::ServiceCommand;
 
 use crate::pool::WorkerPool;
@@ -31,12 +31,13 @@ impl FailedStarts {
         match &report.event {
             AttemptEvent::Started(_) => self.jobs.clear(),
             AttemptEvent::Ended(ended) => {
-                if let AttemptStatus::NotStarted { step, reason } = &ended.status
+                if let AttemptStatus::NotStarted(failure) = &ended.status
                     && ended.killed.is_none()
-                    && (ended.status.is_fault_of_host() || is_of_one_user && step == "dir")
+                    && (failure.fault == LaunchFault::Host
+                        || is_of_one_user && failure.step == "dir")
                 {
                     self.jobs.insert(report.attempt.job);
-                    self.reason = plain_text(&format!("{step}: {reason}"));
+                    self.reason = plain_text(&failure.to_string());
                 }
             }
             AttemptEvent::Lost { .. } => {}
@@ -101,7 +102,7 @@ impl<E: Engine> WorkerPool<E> {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_model::{AttemptId, AttemptStart, Instant};
+    use tollgate_model::{AttemptId, AttemptStart, Instant, LaunchFailure};
 
     use super::*;
 
@@ -111,7 +112,7 @@ mod tests {
             task,
             attempt: 1,
         };
-        AttemptReport::not_started(attempt, "dir", "gone".to_owned(), Instant::ZERO)
+        AttemptReport::not_started(attempt, LaunchFailure::of_job("dir", "gone"), Instant::ZERO)
     }
 
     #[test]
@@ -120,8 +121,7 @@ mod tests {
         for job in 1..9 {
             let mistyped = AttemptReport::not_started(
                 failure(job, 0).attempt,
-                "program",
-                String::new(),
+                LaunchFailure::of_job("program", ""),
                 Instant::ZERO,
             );
             starts.count(&mistyped, true);
@@ -131,8 +131,7 @@ mod tests {
         for job in 1..4 {
             let report = AttemptReport::not_started(
                 failure(job, 0).attempt,
-                "cgroup",
-                String::new(),
+                LaunchFailure::of_host("limits", ""),
                 Instant::ZERO,
             );
             starts.count(&report, false);

@@ -417,7 +417,7 @@ impl PendingRead {
 fn may_have_output(report: &AttemptReport) -> bool {
     let was_started = match &report.event {
         AttemptEvent::Started(_) => false,
-        AttemptEvent::Ended(ended) => !matches!(ended.status, AttemptStatus::NotStarted { .. }),
+        AttemptEvent::Ended(ended) => !matches!(ended.status, AttemptStatus::NotStarted(_)),
         AttemptEvent::Lost { .. } => true,
     };
     was_started && AttemptPart::of(report.attempt).is_none()

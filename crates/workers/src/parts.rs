@@ -13,7 +13,7 @@ use tollgate_engine::{
     SpreadAccess,
 };
 use tollgate_gate::WorkerId;
-use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, KillReason, NodeId};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, KillReason, LaunchFailure, NodeId};
 use tollgate_service::LOCAL_WORKER;
 
 use crate::placement::LaunchError;
@@ -112,8 +112,8 @@ enum PartError {
     Disconnected(String),
     #[error("the attempt has {MAX_PARTS} parts already")]
     TooMany,
-    #[error("{step}: {reason}")]
-    Launch { step: &'static str, reason: String },
+    #[error("{0}")]
+    Launch(LaunchFailure),
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -182,9 +182,9 @@ impl<E: Engine> WorkerPool<E> {
                 if !self.workers.get(&worker).is_some_and(is_connected) {
                     return Err(PartError::Disconnected(request.host.clone()));
                 }
-                let launch = self.worker_launch(attempt.owner, launch).map_err(
-                    |LaunchError { step, reason, .. }| PartError::Launch { step, reason },
-                )?;
+                let launch = self
+                    .worker_launch(attempt.owner, launch)
+                    .map_err(|LaunchError { failure, .. }| PartError::Launch(failure))?;
                 self.assign(part.id(), worker);
                 self.send(worker, ServerMessage::Start(vec![launch]));
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_engine::part::whole_attempt;
 use tollgate_engine::{Engine, EngineError, LaunchSpec};
 use tollgate_gate::WorkerId;
-use tollgate_model::{AttemptId, AttemptReport, Instant};
+use tollgate_model::{AttemptId, AttemptReport, Instant, LaunchFailure};
 use tollgate_service::LOCAL_WORKER;
 
 use crate::pool::{LaunchRequest, WorkerPool};
@@ -83,8 +83,7 @@ impl<E: Engine> WorkerPool<E> {
         let killed: Vec<LaunchRequest> = self.delayed.extract_if(.., is_meant).collect();
         let ended = killed.into_iter().map(|request| LaunchError {
             attempt: request.launch.attempt,
-            step: "start",
-            reason: "it was killed before it started".to_owned(),
+            failure: LaunchFailure::of_job("start", "it was killed before it started"),
         });
         self.inbox.extend(ended.map(|unfit| unfit.into_report(now)));
     }
@@ -118,19 +117,14 @@ impl<E: Engine> WorkerPool<E> {
         launch: LaunchSpec,
     ) -> Result<WorkerLaunch, LaunchError> {
         let attempt = launch.attempt;
-        let unfit = |step, reason| LaunchError {
-            attempt,
-            step,
-            reason,
-        };
+        let unfit = |failure| LaunchError { attempt, failure };
         let pool_config = self.pool_config.as_ref();
         let Some(pool_config) = pool_config else {
-            return Err(unfit(
-                "node",
-                "the service takes no workers any more".to_owned(),
-            ));
+            let reason = "the service takes no workers any more";
+            return Err(unfit(LaunchFailure::of_host("node", reason)));
         };
-        let owner = (pool_config.name_of)(owner).map_err(|error| unfit("user", error))?;
+        let owner = (pool_config.name_of)(owner)
+            .map_err(|error| unfit(LaunchFailure::of_job("user", error)))?;
         Ok(WorkerLaunch {
             launch: LaunchSpec {
                 user: None,
@@ -150,12 +144,11 @@ fn has_output(launch: &LaunchSpec) -> bool {
 /// An attempt that cannot be sent.
 pub(crate) struct LaunchError {
     pub(crate) attempt: AttemptId,
-    pub(crate) step: &'static str,
-    pub(crate) reason: String,
+    pub(crate) failure: LaunchFailure,
 }
 
 impl LaunchError {
     fn into_report(self, at: Instant) -> AttemptReport {
-        AttemptReport::not_started(self.attempt, self.step, self.reason, at)
+        AttemptReport::not_started(self.attempt, self.failure, at)
     }
 }

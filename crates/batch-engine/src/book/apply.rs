@@ -5,7 +5,9 @@ use std::io;
 use std::time::Instant as Moment;
 
 use tollgate_batch::{BatchJobPhase, BatchJobReport, BatchLimit};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptStatus, KillReason, Span};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptStatus, KillReason, LaunchFailure, Span,
+};
 
 use super::{AttemptBook, JobStage, STRAY_SIGHTINGS, wall_clock};
 
@@ -115,7 +117,7 @@ impl AttemptBook {
                 entry.reason.clone_from(&chosen.reason);
                 self.to_cancel.insert(chosen.id);
                 let reason = reason_of(&chosen.reason);
-                self.end_before_start(attempt, "submit", &reason)?;
+                self.end_before_start(attempt, LaunchFailure::of_host("submit", reason))?;
             }
         }
         if known != Some(chosen.id) {
@@ -191,7 +193,7 @@ impl AttemptBook {
             self.not_submitted(attempt);
             return Ok(());
         }
-        if self.end_before_start(attempt, "start", &reason)? {
+        if self.end_before_start(attempt, LaunchFailure::of_host("start", reason.clone()))? {
             return Ok(());
         }
         let at = wall_clock();

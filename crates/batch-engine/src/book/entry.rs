@@ -70,7 +70,7 @@ impl BookEntry {
                     (Some(KillReason::Evicted), _) => self.killed.or(ended.killed),
                     (Some(_), _) | (None, AttemptStatus::Exited(_)) => ended.killed,
                     // The engine's signal may reach the task first.
-                    (None, AttemptStatus::Signalled(_) | AttemptStatus::NotStarted { .. }) => {
+                    (None, AttemptStatus::Signalled(_) | AttemptStatus::NotStarted(_)) => {
                         self.killed
                     }
                 };

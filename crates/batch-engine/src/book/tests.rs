@@ -10,7 +10,7 @@ use tollgate_batch::{BatchJobId, BatchJobPhase, BatchJobReport};
 use tollgate_engine::LaunchSpec;
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, AttemptStatus, Instant, KillReason,
-    NodeId, Span,
+    LaunchFailure, NodeId, Span,
 };
 use tollgate_runner::attempt::files::{AttemptFolder, OfferedAttempt};
 
@@ -172,7 +172,8 @@ impl World {
                     folder.start(id, start).is_ok()
                 }
                 _ => {
-                    let mut ended = AttemptOutcome::not_started("", String::new(), Instant::ZERO);
+                    let mut ended =
+                        AttemptOutcome::not_started(LaunchFailure::of_job("", ""), Instant::ZERO);
                     ended.status = AttemptStatus::Exited(0);
                     ended.wall = Span::TICK;
                     folder.end(id, &AttemptEvent::Ended(ended)).unwrap();
@@ -284,7 +285,7 @@ fn at_most_one_copy_runs_and_each_attempt_has_one_end() {
             let runs = world.runs.contains_key(&attempt(job));
             match end {
                 Some(AttemptEvent::Ended(ended)) => {
-                    let never_ran = matches!(ended.status, AttemptStatus::NotStarted { .. });
+                    let never_ran = matches!(ended.status, AttemptStatus::NotStarted(_));
                     assert!(!(never_ran && runs), "seed {seed}: {job} ran");
                 }
                 Some(AttemptEvent::Lost { .. }) => {

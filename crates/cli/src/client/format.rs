@@ -79,12 +79,14 @@ pub(super) fn format_probability(probability: f64) -> String {
 /// What the status of a job begins with whose program never ran.
 const NOT_STARTED: &str = "not started";
 
-/// Returns the state of a job as users read it: a job whose program never ran is not called finished.
+/// Returns the state of a job as users read it: a job whose program never ran is not called finished, and a job that
+/// is held because the site could not start it says so.
 pub(super) fn state_word(job: &JobDetails) -> &'static str {
     let status = job.status.as_deref().unwrap_or_default();
-    match status.starts_with(NOT_STARTED) && job.finished_at.is_some() {
-        true => NOT_STARTED,
-        false => job.state.key(),
+    match (status.starts_with(NOT_STARTED), job.state.key()) {
+        (true, "held") => "held (not started)",
+        (true, _) if job.finished_at.is_some() => NOT_STARTED,
+        (_, state) => state,
     }
 }
 

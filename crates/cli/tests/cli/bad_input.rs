@@ -173,7 +173,7 @@ fn zero_jobs() {
     insta::assert_snapshot!("an_empty_file", replay("empty.swf", b""));
     insta::assert_snapshot!("only_comments", replay("comments.swf", b"; MaxProcs: 8\n"));
     insta::assert_snapshot!("only_bad_lines", replay("bad.swf", b"1 2 3\n4 5 6\n"));
-    let never = "1 0 -1 -1 4 -1 -1 4 20\n2 5 -1 0 8 -1 -1 8 20\n";
+    let never = "1 0 -1 -1 4 -1 -1 4 20\n2 5 -1 -1 8 -1 -1 8 20\n";
     insta::assert_snapshot!("nothing_ran", replay("never.swf", never.as_bytes()));
 }
 

@@ -44,6 +44,7 @@ mod generate;
 mod impossible;
 mod job_in_job;
 mod jobs;
+mod launch_failures;
 mod learn;
 mod lists;
 mod log;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, Instant,
-    KillReason, Span,
+    KillReason, LaunchFailure, Span,
 };
 
 use super::program::SimProgram;
@@ -315,8 +315,8 @@ impl SimMachine {
 
     fn outcome_of(&self, task: &SimTask) -> AttemptOutcome {
         let Some(started) = task.started else {
-            let reason = "it was killed before it started".to_owned();
-            let mut ended = AttemptOutcome::not_started("start", reason, self.now);
+            let failure = LaunchFailure::of_job("start", "it was killed before it started");
+            let mut ended = AttemptOutcome::not_started(failure, self.now);
             ended.killed = task.stop_requested.map(|(_, why)| why);
             return ended;
         };
@@ -359,7 +359,7 @@ impl SimMachine {
 impl SimTask {
     /// Returns whether the program can be started.
     const fn has_program(&self) -> bool {
-        !matches!(self.program.status, AttemptStatus::NotStarted { .. })
+        !matches!(self.program.status, AttemptStatus::NotStarted(_))
     }
 
     const fn runs(&self) -> bool {

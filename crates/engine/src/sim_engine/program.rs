@@ -1,6 +1,6 @@
 //! The programs of a simulated machine.
 
-use tollgate_model::{AttemptStatus, Span};
+use tollgate_model::{AttemptStatus, LaunchFailure, Span};
 
 use crate::LaunchSpec;
 
@@ -31,7 +31,8 @@ impl SimProgram {
 
     /// Returns the behaviour of the commands of the conformance suite: `true`, `false`, `sleep N`,
     /// and `sh -c` with `exit N`, `kill -N $$` or `trap '' TERM; sleep N`. In addition `work N`
-    /// computes for N seconds. There are no other programs on this machine.
+    /// computes for N seconds, and `no-room N` cannot be launched before its attempt N + 1. There are no other
+    /// programs on this machine.
     pub fn of_command(launch: &LaunchSpec) -> Self {
         let words: Vec<_> = launch
             .argv
@@ -44,6 +45,10 @@ impl SimProgram {
             ["false"] => Self::exit(1),
             ["sleep", secs] => Self::sleep(secs, false),
             ["work", secs] => Self::busy(span(secs)),
+            ["no-room", attempts] if launch.attempt.attempt <= attempts.parse().unwrap_or(0) => {
+                Self::unstartable(LaunchFailure::of_host("record", "No space left on device"))
+            }
+            ["no-room", _] => Self::exit(0),
             ["sh", "-c", script] => Self::of_script(script),
             _ => Self::program_not_found(),
         }
@@ -88,12 +93,16 @@ impl SimProgram {
     }
 
     fn program_not_found() -> Self {
-        let status = AttemptStatus::NotStarted {
-            step: "program".to_owned(),
-            reason: "No such file or directory".to_owned(),
-        };
+        Self::unstartable(LaunchFailure::of_job(
+            "program",
+            "No such file or directory",
+        ))
+    }
+
+    /// Returns a program whose launch fails.
+    pub fn unstartable(failure: LaunchFailure) -> Self {
         Self {
-            status,
+            status: AttemptStatus::NotStarted(failure),
             ..Self::exit(0)
         }
     }

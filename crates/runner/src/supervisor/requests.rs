@@ -8,7 +8,7 @@ use std::time::Instant;
 use rustix::process::Signal;
 use tollgate_engine::capacity::ShareEnforcement;
 use tollgate_engine::{BootTime, LaunchScript, LaunchSpec, OutputRead};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, KillReason};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, KillReason, LaunchFailure};
 
 use super::RunnerSupervisor;
 use super::task::RunnerTask;
@@ -154,8 +154,8 @@ impl RunnerSupervisor {
                 }
                 // Callers check launches too, but this runner does not rely on it.
                 Err(error) => {
-                    let ended =
-                        AttemptOutcome::not_started("launch", error.to_string(), clock::now());
+                    let failure = LaunchFailure::of_host("launch", error.to_string());
+                    let ended = AttemptOutcome::not_started(failure, clock::now());
                     self.on_finished(attempt, AttemptEvent::Ended(ended));
                 }
             }
@@ -298,10 +298,10 @@ impl RunnerSupervisor {
             task.killed = Some(why);
         }
         if waits {
-            let reason = "it was killed before it started".to_owned();
+            let failure = LaunchFailure::of_job("start", "it was killed before it started");
             self.on_finished(
                 attempt,
-                AttemptEvent::Ended(AttemptOutcome::not_started("start", reason, clock::now())),
+                AttemptEvent::Ended(AttemptOutcome::not_started(failure, clock::now())),
             );
         } else {
             self.send_sigterm(attempt);

@@ -6,6 +6,7 @@ use tollgate_model::AttemptId;
 
 use super::RunnerSupervisor;
 use super::task::RunnerTaskState;
+use crate::child::failure::failed_step;
 use crate::child::setup::SpawnPhase;
 use crate::slot::not_started_event;
 use crate::slot::pool::GivenUpSlot;
@@ -30,7 +31,10 @@ impl RunnerSupervisor {
             let reason = format!(
                 "no answer for {limit} s from the file system of its directory, output or program"
             );
-            self.on_finished(attempt, not_started_event(SpawnPhase::Dir, reason));
+            self.on_finished(
+                attempt,
+                not_started_event(failed_step(SpawnPhase::Dir, reason)),
+            );
         }
         for attempt in slot.behind {
             self.placed.remove(&attempt);
@@ -59,7 +63,10 @@ impl RunnerSupervisor {
             "limit of hanging tasks reached: {n_stuck} tasks of this user hang on this host, because a \
              file system does not answer; at most {MAX_STUCK_PER_USER} may"
         );
-        self.on_finished(attempt, not_started_event(SpawnPhase::Dir, reason));
+        self.on_finished(
+            attempt,
+            not_started_event(failed_step(SpawnPhase::Dir, reason)),
+        );
         true
     }
 

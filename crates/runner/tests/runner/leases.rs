@@ -67,7 +67,7 @@ fn attempt_is_not_started_after_the_lease_ended() {
     engine.start(std::slice::from_ref(&late)).unwrap();
     let end = ended(&mut engine, &late);
     assert!(
-        matches!(end.status, AttemptStatus::NotStarted { .. }),
+        matches!(end.status, AttemptStatus::NotStarted(_)),
         "{end:?}"
     );
     assert_eq!(end.killed, Some(KillReason::Evicted));

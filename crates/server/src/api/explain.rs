@@ -3,6 +3,7 @@
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails, JobState};
 use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
+use tollgate_service::MAX_FAILED_LAUNCHES;
 
 use crate::controller::{NamedHost, TaskOutlook};
 
@@ -77,7 +78,7 @@ pub(super) fn explanation_sentences(
             job.id
         )),
         (JobState::Dependent, story) => words.push(dependency_sentence(story)),
-        (JobState::Held, _) => words.push("held by its user".to_owned()),
+        (JobState::Held, story) => words.push(hold_sentence(job, story)),
         (JobState::Running, _) => words.push("running".to_owned()),
         (JobState::Cancelled, _) if failed_predecessor(job).is_some() => {
             words.extend(dependency_failure(job, predecessor))
@@ -161,6 +162,24 @@ fn limit_sentence(job: &JobDetails, limit: ExceededLimit) -> String {
             "the job needs more memory than the site gives a job that names none".to_owned()
         }
         (ExceededLimit::Output, _, _) => "the output is longer than the site's limit".to_owned(),
+    }
+}
+
+/// Returns who or what holds a job.
+fn hold_sentence(job: &JobDetails, story: Option<&TaskOutlook>) -> String {
+    let Some(failed) = story.and_then(|story| story.failed_launches) else {
+        return "held by its user".to_owned();
+    };
+    let (count, status) = (failed.count, job.status.as_deref().unwrap_or("not started"));
+    match failed.retry_at {
+        Some(at) => format!(
+            "held until {}: the site could not start it ({status}); launches that failed: {count} of {MAX_FAILED_LAUNCHES}",
+            format_iso(at)
+        ),
+        None => format!(
+            "held: the site could not start it {count} times ({status}); `tollgate release {}` tries again",
+            job.id
+        ),
     }
 }
 

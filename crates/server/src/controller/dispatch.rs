@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use tollgate_engine::part::{HOST_VARIABLE, HOSTS_VARIABLE};
 use tollgate_engine::{Engine, EngineError, LaunchHost, LaunchLimits, LaunchSpec};
 use tollgate_model::{
-    AttemptId, AttemptReport, BoundedReport, Instant, KillReason, NodeId, ReportBounds, Span,
+    AttemptId, AttemptReport, BoundedReport, Instant, KillReason, LaunchFailure, NodeId,
+    ReportBounds, Span,
 };
 use tollgate_service::EngineAction;
 use tollgate_store::{StoreError, StoredProgram};
@@ -199,10 +200,10 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Ends an attempt without the engine.
-    fn fail_attempt(&mut self, attempt: AttemptId, step: &str, why: String) -> LaunchOutcome {
+    fn fail_attempt(&mut self, attempt: AttemptId, failure: LaunchFailure) -> LaunchOutcome {
         let now = self.now();
         self.failed_launches
-            .push(AttemptReport::not_started(attempt, step, why, now));
+            .push(AttemptReport::not_started(attempt, failure, now));
         self.retry_at = Some(now);
         LaunchOutcome::Failed
     }
@@ -224,14 +225,14 @@ impl<E: Engine> Controller<E> {
             Some(StoredProgram::Whole(program)) => *program,
             Some(StoredProgram::Missing(text)) => {
                 let why = "its text is not in the store as it came with the job";
-                return Ok(self.fail_attempt(attempt, text, why.to_owned()));
+                return Ok(self.fail_attempt(attempt, LaunchFailure::of_host(text, why)));
             }
             None => return Ok(LaunchOutcome::Failed),
         };
         let user = match (self.run_as)(owner) {
             None => return Ok(LaunchOutcome::Pending),
             Some(Ok(user)) => user,
-            Some(Err(error)) => return Ok(self.fail_attempt(attempt, "user", error.to_string())),
+            Some(Err(error)) => return Ok(self.fail_attempt(attempt, error.into_failure())),
         };
         let enforced = self.core.rules().enforces_time_limits();
         let hosts = self.launch_hosts(nodes);

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use tollgate_engine::Engine;
 use tollgate_gate::WorkerId;
-use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, LaunchFailure,
+    LaunchFault,
+};
 use tollgate_service::AdmissionState as Admission;
 use tollgate_service::LOCAL_WORKER;
 use tollgate_service::{RejectReason, RowChange};
@@ -85,9 +88,37 @@ impl<E: Engine> Controller<E> {
                 tracing::warn!(job, task, attempt, host, reason, "attempt is lost");
             }
             AttemptEvent::Ended(AttemptOutcome {
-                status: AttemptStatus::NotStarted { step, reason },
+                status: AttemptStatus::NotStarted(failure),
                 ..
-            }) => tracing::debug!(job, task, attempt, step, reason, "attempt was not started"),
+            }) => {
+                let LaunchFailure {
+                    step,
+                    reason,
+                    fault,
+                } = failure;
+                match fault {
+                    LaunchFault::Job => {
+                        tracing::debug!(
+                            job,
+                            task,
+                            attempt,
+                            step,
+                            reason,
+                            "attempt was not started"
+                        );
+                    }
+                    LaunchFault::Storage | LaunchFault::Host => {
+                        tracing::warn!(
+                            job,
+                            task,
+                            attempt,
+                            step,
+                            reason,
+                            "attempt could not be started, and is tried again"
+                        );
+                    }
+                }
+            }
             AttemptEvent::Ended(_) | AttemptEvent::Started(_) => {}
         }
     }

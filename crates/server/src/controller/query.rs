@@ -171,6 +171,7 @@ impl<E: Engine> Controller<E> {
             prediction: None,
             dependencies: Vec::new(),
             failures: 0,
+            failed_launches: None,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
             let earlier = waiting.options.dependencies.iter();
@@ -191,6 +192,7 @@ impl<E: Engine> Controller<E> {
         story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
         story.host = this.spec.needs.host.map(|host| self.named_host(host));
         story.failures = self.core.n_failures(live);
+        story.failed_launches = live.failed_launches();
         story.prediction = self.core.predict(now, task);
         Some(story)
     }

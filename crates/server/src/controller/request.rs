@@ -7,8 +7,8 @@ use tollgate_model::{
     AttemptId, Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, Span, TaskId,
 };
 use tollgate_service::{
-    CommandError, JobChange, JobPrediction, NamedResources, PolicyComparison, RunRecord,
-    ServiceCommand, Submission, SubmitOutcome,
+    CommandError, FailedLaunches, JobChange, JobPrediction, NamedResources, PolicyComparison,
+    RunRecord, ServiceCommand, Submission, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::{ConnectionEvent, PartCall};
@@ -359,6 +359,8 @@ pub struct TaskOutlook {
     pub dependencies: Vec<u64>,
     /// Number of jobs of its class that have failed by themselves.
     pub failures: u64,
+    /// The launches since its last start that the site could not carry out.
+    pub failed_launches: Option<FailedLaunches>,
 }
 
 /// The reason for failing a request.

@@ -68,8 +68,8 @@ pub(crate) fn run<E: Engine>(
     engine.acknowledge(&[attempt]).map_err(failed)?;
     match status {
         Some(AttemptStatus::Exited(0)) => Ok(()),
-        Some(AttemptStatus::NotStarted { step, reason }) => Err(ProbeError::Failed(format!(
-            "a trivial task was not started: {step}: {reason}"
+        Some(AttemptStatus::NotStarted(failure)) => Err(ProbeError::Failed(format!(
+            "a trivial task was not started: {failure}"
         ))),
         Some(other) => Err(ProbeError::Failed(format!(
             "a trivial task failed: {other}"

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use tollgate_gate::WorkerId;
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, Instant,
-    KillReason, Market, Span,
+    KillReason, LaunchFailure, Market, Span,
 };
 use tollgate_service::{
     AdmissionRules, ArraySpec, Core, EngineAction, RowChange, ServiceCommand, Submission,
@@ -134,7 +134,8 @@ impl OneByOneEngine {
     /// Takes the attempt at this place of the chain back.
     fn withdraw(&mut self, place: usize) -> ServiceCommand {
         let attempt = self.chain.remove(place).expect("a follower");
-        let outcome = AttemptOutcome::not_started("start", "withdrawn".to_owned(), self.now);
+        let outcome =
+            AttemptOutcome::not_started(LaunchFailure::of_job("start", "withdrawn"), self.now);
         report(
             attempt,
             AttemptEvent::Ended(AttemptOutcome {

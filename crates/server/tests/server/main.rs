@@ -25,6 +25,7 @@ mod grants;
 mod impossible;
 mod keys;
 mod labels;
+mod launch_failures;
 mod learning;
 mod limits;
 mod live_and_simulated;

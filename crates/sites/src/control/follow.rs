@@ -4,7 +4,6 @@ use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_model::{Instant, Span};
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
-use crate::journal::has_passed;
 use crate::keep::pause_length;
 use crate::{
     KeepRecord, LearnedLimit, PilotPhase, PilotRecord, RunningPilot, ScalePlan, SiteDemand,
@@ -167,7 +166,8 @@ impl SiteControl {
     ) -> Option<RunningPilot> {
         let began = pilot.started_at.unwrap_or(now);
         let has_failures = self.record().failures > 0;
-        let is_joining = !has_passed(JOINING, began, now) && !has_failures;
+        // The engine's clock, which may be ahead of this one, says when a pilot started.
+        let is_joining = now.since(began) < JOINING && !has_failures;
         let idle_cores = match seat(&worker_name(&self.settings.name, pilot)) {
             Some(seat) => seat.takes_tasks.then_some(seat.idle_cores)?,
             None => is_joining.then_some(self.settings.cores)?,

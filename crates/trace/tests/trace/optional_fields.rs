@@ -32,7 +32,8 @@ fn any_junk(format: TraceFormat) -> BoxedStrategy<String> {
         return word.boxed();
     }
     let text = word.prop_map(|word| format!("\"{word}\""));
-    let value = "(null|NaN|true|-5|1e99|\\[\\]|\\{\\}|\\[null\\]|\\{\"set\": 3\\}|[0-9]{20,30})";
+    let value =
+        "(null|NaN|true|-5|1e99|\\[\\]|\\{\\}|\\[null\\]|\\{\"set\": 3\\}|[1-9][0-9]{19,29})";
     prop_oneof![text, value].boxed()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate_engine::{Engine, EngineError, LaunchSpec};
-use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
+use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, LaunchFailure};
 
 use super::{ENGINE_RETRY_DELAY, WorkerAgent, is_retryable};
 use crate::protocol::WorkerLaunch;
@@ -77,7 +77,7 @@ impl<E: Engine> WorkerAgent<E> {
             let attempt = charge.launch.attempt;
             match self.launch(charge) {
                 Ok(launch) => launches.push(launch),
-                Err((step, why)) => unfit.push(AttemptReport::not_started(attempt, step, why, at)),
+                Err(failure) => unfit.push(AttemptReport::not_started(attempt, failure, at)),
             }
         }
         let started = match launches.is_empty() {
@@ -93,8 +93,8 @@ impl<E: Engine> WorkerAgent<E> {
                         Ok(()) => {}
                         Err(error) if is_retryable(&error) => return Err(error),
                         Err(error) => {
-                            let (attempt, why) = (launch.attempt, error.to_string());
-                            unfit.push(AttemptReport::not_started(attempt, "launch", why, at));
+                            let failure = LaunchFailure::of_host("launch", error.to_string());
+                            unfit.push(AttemptReport::not_started(launch.attempt, failure, at));
                         }
                     }
                 }
@@ -106,8 +106,9 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     /// Returns the launch specification with a user of this host.
-    fn launch(&self, charge: WorkerLaunch) -> Result<LaunchSpec, (&'static str, String)> {
-        let user = (self.config.resolve_owner)(&charge.owner).map_err(|why| ("user", why))?;
+    fn launch(&self, charge: WorkerLaunch) -> Result<LaunchSpec, LaunchFailure> {
+        let unknown = |why| LaunchFailure::of_job("user", why);
+        let user = (self.config.resolve_owner)(&charge.owner).map_err(unknown)?;
         let mut launch = charge.launch;
         launch.user = user;
         launch.env.extend(self.config.environment.iter().cloned());

@@ -76,7 +76,7 @@ fn is_suspicious(report: &AttemptReport) -> bool {
         AttemptStatus::Signalled(signal) => Some(signal),
         // A shell whose command was ended by a signal says so.
         AttemptStatus::Exited(code) => code.checked_sub(128),
-        AttemptStatus::NotStarted { .. } => None,
+        AttemptStatus::NotStarted(_) => None,
     };
     let mut ending = ENDING.iter().map(|ending| ending.as_raw());
     let by_signal = signal.is_some_and(|signal| ending.any(|ending| ending == i32::from(signal)));

@@ -268,16 +268,13 @@ fn unsupported_options_are_rejected_or_noted() {
 #[test]
 fn variables_keep_escaped_commas_and_faults_name_the_option() {
     let tools = FrontendTestSite::new("pbs", "");
-    tools.script(
-        "job.sh",
-        "#PBS -v FROM=a\\,b -j oe -o out\necho [$CM] [$FROM]\n",
-    );
+    tools.script("job.sh", "#PBS -v FROM=a\\,b -j oe\necho [$CM] [$FROM]\n");
     tools
-        .shell(r#"qsub -v 'CM=x\,y' job.sh; qsub -v "CM='x,y'" job.sh"#)
+        .shell(r#"qsub -o 1.out -v 'CM=x\,y' job.sh; qsub -o 2.out -v "CM='x,y'" job.sh"#)
         .answer();
-    for id in ["1", "2"] {
+    for (id, output) in [("1", "1.out"), ("2", "2.out")] {
         tools.until_over(id);
-        assert_eq!(read(&tools.work().join("out")), "[x,y] [a,b]\n");
+        assert_eq!(read(&tools.work().join(output)), "[x,y] [a,b]\n");
     }
     let refused = tools.shell("qsub -v CM=x,none_such job.sh");
     assert_eq!(refused.code, Some(2));

@@ -244,9 +244,11 @@ pub(super) fn everything_is_over(run: &ServiceSimulation) {
         let attempts = reader.attempts(row.id).unwrap();
         let tasks = reader.tasks(row.id, None, u32::MAX).unwrap();
         assert_eq!(attempts.len() as u32, row.attempts, "job {}", row.id);
-        // An attempt that was withdrawn never ran.
-        let has_run =
-            |status: &str| !status.starts_with("lost") && !status.ends_with("(withdrawn)");
+        // An attempt that was withdrawn, or that the site could not launch, never ran.
+        let has_run = |status: &str| {
+            let is_lost = status.starts_with("lost") || status.starts_with("not started: record");
+            !is_lost && !status.ends_with("(withdrawn)")
+        };
         let ended = |status: &Option<String>| status.as_deref().is_some_and(has_run);
         for row in tasks.unwrap_or_else(|| vec![row.clone()]) {
             let own = |task: u32| row.task.unwrap_or(0) == task;

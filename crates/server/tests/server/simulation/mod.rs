@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use tollgate_engine::sim_engine::{SimFaults, SimProgram};
 use tollgate_engine::{Engine, LaunchSpec, SimHost};
 use tollgate_gate::OnEviction;
-use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, Market, Span};
+use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, LaunchFailure, Market, Span};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
@@ -276,7 +276,10 @@ impl ServiceSimulation {
         for _ in 0..=self.random.below(3) {
             let (submission, secs) = self.job();
             let due = self.due(&submission);
-            let program = Box::new(program(&["work", &secs.to_string()]));
+            let program = Box::new(match self.random.one_in(6) {
+                true => program(&["unlucky", &secs.to_string()]),
+                false => program(&["work", &secs.to_string()]),
+            });
             if submission.reserve_for.is_some() {
                 let (reply, answer) = oneshot::channel();
                 waiting.1.push((due, answer));
@@ -699,7 +702,8 @@ impl ServiceSimulation {
     }
 }
 
-/// Returns the program of an attempt: `short` with its milliseconds, for one task in 13 of them seconds.
+/// Returns the program of an attempt: `work` with its seconds, `unlucky` with its seconds, which the site cannot
+/// launch at two of three attempts, `short` with its milliseconds, for one task in 13 of them seconds.
 fn program_of(launch: &LaunchSpec) -> SimProgram {
     let mut words = launch.argv.iter().map(|word| word.to_string_lossy());
     match (words.next().as_deref(), words.next()) {
@@ -714,6 +718,13 @@ fn program_of(launch: &LaunchSpec) -> SimProgram {
                 ..launch.clone()
             };
             SimProgram::of_command(&launch)
+        }
+        (Some("unlucky"), _) if !launch.attempt.attempt.is_multiple_of(3) => {
+            let why = "No space left on device";
+            SimProgram::unstartable(LaunchFailure::of_host("record", why))
+        }
+        (Some("unlucky"), Some(secs)) => {
+            SimProgram::busy(Span::from_secs(secs.parse().expect("a number")))
         }
         _ => SimProgram::of_command(launch),
     }

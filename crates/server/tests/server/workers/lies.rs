@@ -15,7 +15,7 @@ use tollgate_engine::output::{OutputBytes, OutputFile, OutputPiece};
 use tollgate_engine::{EngineCapacity, OutputAnswer, PartRequest};
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, Instant,
-    KillReason, Span,
+    KillReason, LaunchFailure, LaunchFault, Span,
 };
 use tollgate_server::controller::ControllerRequest;
 use tollgate_store::{JobFilter, RecordFilter, Store, UsageKeys};
@@ -244,7 +244,21 @@ fn status() -> impl Strategy<Value = AttemptStatus> {
     prop_oneof![
         any::<u8>().prop_map(AttemptStatus::Exited),
         any::<u8>().prop_map(AttemptStatus::Signalled),
-        (text(), text()).prop_map(|(step, reason)| AttemptStatus::NotStarted { step, reason }),
+        (text(), text(), fault()).prop_map(|(step, reason, fault)| {
+            AttemptStatus::NotStarted(LaunchFailure {
+                step,
+                reason,
+                fault,
+            })
+        }),
+    ]
+}
+
+fn fault() -> impl Strategy<Value = LaunchFault> {
+    prop_oneof![
+        Just(LaunchFault::Job),
+        Just(LaunchFault::Storage),
+        Just(LaunchFault::Host)
     ]
 }
 

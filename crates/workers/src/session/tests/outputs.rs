@@ -134,7 +134,11 @@ fn empty_output_and_output_that_cannot_be_read_are_over_at_once() {
 
 #[test]
 fn nothing_is_collected_of_what_has_no_output() {
-    let not_started = AttemptReport::not_started(end(1).attempt, "dir", "".into(), Instant::ZERO);
+    let not_started = AttemptReport::not_started(
+        end(1).attempt,
+        tollgate_model::LaunchFailure::of_job("dir", ""),
+        Instant::ZERO,
+    );
     let mut talk = session(1);
     assert_eq!(
         talk.exchange(1, WorkerMessage::Reports(vec![not_started])),
