@@ -13,9 +13,6 @@ pub const MAX_FAILED_LAUNCHES: u32 = 5;
 /// The wait after the first failed launch. Each wait is twice as long as the one before.
 const FIRST_WAIT: Span = Span::from_secs(60);
 
-/// The longest wait.
-const MAX_WAIT: Span = Span::from_secs(3_600);
-
 /// The failed launches of a task since its last start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedLaunches {
@@ -108,10 +105,10 @@ impl Core {
     }
 }
 
-/// Returns the wait after this number of failed launches in a row.
+/// Returns the wait after this number of failed launches in a row, which is below [`MAX_FAILED_LAUNCHES`].
 fn wait_after(count: u32) -> Span {
-    let doublings = count.saturating_sub(1).min(16);
-    Span::from_micros(FIRST_WAIT.as_micros() << doublings).min(MAX_WAIT)
+    let doublings = count.saturating_sub(1);
+    Span::from_micros(FIRST_WAIT.as_micros() << doublings)
 }
 
 #[cfg(test)]
@@ -119,9 +116,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_an_hour() {
-        let minutes =
-            [1, 2, 3, 4, 5, 6, 7, 8, 100].map(|count| wait_after(count).as_secs_f64() / 60.0);
-        assert_eq!(minutes, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]);
+    fn waits_double_until_the_task_is_held() {
+        let waits = (1..MAX_FAILED_LAUNCHES).map(|count| wait_after(count).as_secs_f64() / 60.0);
+        assert!(waits.eq([1.0, 2.0, 4.0, 8.0]));
     }
 }
