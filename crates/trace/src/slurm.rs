@@ -168,7 +168,7 @@ fn parse_record<'a>(
     let allocated = procs(record, &ALLOCATED, SacctColumn::AllocTres, &mut notes);
     let (runtime, start) = match is_cancelled_while_pending(record, status) {
         true => (NEVER_RAN, None),
-        false => times(record, end, &mut notes)?,
+        false => times(record, end, status, &mut notes)?,
     };
     let name = |column| record.get(column).unwrap_or_default();
     let draft = ParsedRecord {
@@ -256,18 +256,21 @@ fn is_cancelled_while_pending(record: &SacctRecord<'_>, status: Option<TraceStat
         && at(SacctColumn::Start) == at(SacctColumn::End)
 }
 
-/// Returns the run time and the start. A start that cannot be read is needed only where nothing else
-/// has the run time.
+/// Returns the run time and the start. A start that cannot be read, or was not asked for, is needed only
+/// where nothing else has the run time.
 fn times(
     record: &SacctRecord<'_>,
     end: Option<Instant>,
+    status: Option<TraceStatus>,
     notes: &mut Vec<Finding>,
 ) -> Result<(Span, Option<Instant>), Finding> {
     let start = instant(record, SacctColumn::Start, RecordField::Start);
+    let elapsed = elapsed(record);
     if start == Ok(None) {
-        return Ok((NEVER_RAN, None));
+        let told = record.get(SacctColumn::Start).is_some();
+        return without_start(elapsed, told, status).map(|runtime| (runtime, None));
     }
-    if let Some(elapsed) = elapsed(record) {
+    if let Some(elapsed) = elapsed {
         let start = parse_field::usable(start, RecordField::Start, notes);
         return Ok((elapsed, start));
     }
@@ -277,6 +280,20 @@ fn times(
     }
     let end = end.ok_or(Finding::NotEnded)?;
     Ok((record_reader::run_time(start, end, notes), Some(start)))
+}
+
+/// Returns the run time of a job without a start. `told` is whether the record says that there was none.
+fn without_start(
+    elapsed: Option<Span>,
+    told: bool,
+    status: Option<TraceStatus>,
+) -> Result<Span, Finding> {
+    let ended = !matches!(status, None | Some(TraceStatus::Cancelled));
+    match elapsed {
+        Some(elapsed) if elapsed > Span::ZERO || (ended && !told) => Ok(elapsed),
+        None if ended && !told => Err(Finding::Missing(RecordField::Start)),
+        Some(_) | None => Ok(NEVER_RAN),
+    }
 }
 
 fn elapsed(record: &SacctRecord<'_>) -> Option<Span> {
@@ -350,6 +367,29 @@ mod tests {
              1 line defaulted: the array's number for lack of one of its own (line 4)\n\
              1 line defaulted: UTC for lack of a zone (line 2)"
         );
+    }
+
+    #[test]
+    fn a_start_that_was_not_asked_for_is_not_missing_from_the_run() {
+        let runs = |header: &str, line: &str| {
+            let text = format!("JobID|Submit|State|{header}\n7|{DAY}07:00:00|{line}\n");
+            let read = read("jobs", text.as_bytes(), ReadOptions::default());
+            read.map(|trace| trace.jobs[0].runtime)
+        };
+        let ran = Span::from_secs(53);
+        assert_eq!(runs("Elapsed", "COMPLETED|00:00:53").unwrap(), ran);
+        assert_eq!(runs("ElapsedRaw", "CANCELLED by 5|53").unwrap(), ran);
+        assert_eq!(runs("Elapsed|Start", "COMPLETED|53|").unwrap(), ran);
+        assert_eq!(runs("Elapsed", "FAILED|00:00:00").unwrap(), Span::ZERO);
+        for (header, line) in [
+            ("Elapsed", "CANCELLED by 5|00:00:00"),
+            ("Elapsed|Start", "CANCELLED by 5|00:00:00|None"),
+            ("Elapsed|Start", "FAILED|00:00:00|Unknown"),
+        ] {
+            assert_eq!(runs(header, line).unwrap(), NEVER_RAN, "{line}");
+        }
+        let error = runs("Partition", "COMPLETED|all").unwrap_err().to_string();
+        assert!(error.contains("start time is missing"), "{error}");
     }
 
     #[test]

@@ -207,6 +207,25 @@ mod tests {
     }
 
     #[test]
+    fn run_of_a_removed_job_is_its_last_attempt() {
+        let removed = |lines: &str| {
+            let ad = "ClusterId = 8\nQDate = 101\nJobStatus = 3\nCommittedTime = 0\n\
+                JobCurrentStartDate = 160\nCompletionDate = 0\nEnteredCurrentStatus = 200\n";
+            parsed(&format!("{ad}{lines}")).jobs[0].runtime
+        };
+        let suspended = "CumulativeSuspensionTime = 5\n";
+        let all = format!("RemoteWallClockTime = 90.0\n{suspended}");
+        assert_eq!(removed(&all), Span::from_secs(85));
+        let last = format!("{all}LastRemoteWallClockTime = 39.0\n");
+        assert_eq!(removed(&last), Span::from_secs(39));
+        let only = format!("{all}LastRemoteWallClockTime = 90.0\n");
+        assert_eq!(removed(&only), Span::from_secs(85));
+        // Ads without any sum of times, as gatekeepers and the job router leave them.
+        assert_eq!(removed(""), Span::from_secs(40));
+        assert_eq!(removed("LastJobStatus = 1\n"), Span::ZERO);
+    }
+
+    #[test]
     fn non_job_ads_are_counted() {
         let text = format!(
             "{DONE}\nfoo\n\nClusterId = 1\n\nClusterId = 1\nQDate = 5\nJobStatus = 2\n\n\

@@ -2,7 +2,8 @@
 //!
 //! - Number: `ClusterId`, which the processes of a cluster share. Submission: `QDate`.
 //! - Run time: `CommittedTime`, the run time of the attempt that counted, without its suspensions;
-//!   else `RemoteWallClockTime`, that of all attempts, for a job that was removed.
+//!   else, for a job that was removed, `LastRemoteWallClockTime`, that of the last attempt, or
+//!   `RemoteWallClockTime`, that of all attempts; else the span of the last attempt.
 //! - Processors: `CpusProvisioned`, else `RequestCpus` times `MaxHosts`.
 //! - Estimate: `AllowedExecuteDuration`, else `AllowedJobDuration`, else `MaxWallTime` in minutes.
 //! - Wait: until `JobStartDate`. Peak memory: `ResidentSetSize`, else `MemoryUsage`, else
@@ -28,7 +29,7 @@ const MEBI: u64 = 1 << 20;
 const SECONDS_PER_MINUTE: i64 = 60;
 
 /// The attributes that are read. Case does not matter.
-const ATTRIBUTES: [&str; 37] = [
+const ATTRIBUTES: [&str; 38] = [
     "ClusterId",
     "ProcId",
     "QDate",
@@ -40,6 +41,7 @@ const ATTRIBUTES: [&str; 37] = [
     "CommittedTime",
     "CommittedSuspensionTime",
     "RemoteWallClockTime",
+    "LastRemoteWallClockTime",
     "CumulativeSuspensionTime",
     "LastJobStatus",
     "CpusProvisioned",
@@ -110,7 +112,7 @@ impl<'a> JobAd<'a> {
         let submit = record_reader::required(self.get("QDate"), RecordField::Submit)?;
         let submit = parse_time::unix_seconds(submit, RecordField::Submit)?;
         let status = self.status()?;
-        let runtime = self.runtime()?;
+        let runtime = self.runtime(status)?;
         let requested = self.requested(&mut notes);
         Ok(ParsedRecord {
             number,
@@ -156,22 +158,27 @@ impl<'a> JobAd<'a> {
         }
     }
 
-    fn runtime(&self) -> Result<Span, Finding> {
-        let times = [
-            ("CommittedTime", "CommittedSuspensionTime"),
-            ("RemoteWallClockTime", "CumulativeSuspensionTime"),
-        ];
-        for (whole, suspended) in times {
-            let Some(ran) = self.span(whole)?.filter(|&ran| ran > Span::ZERO) else {
-                continue;
-            };
+    fn runtime(&self, status: TraceStatus) -> Result<Span, Finding> {
+        let positive = |name| Ok(self.span(name)?.filter(|&span| span > Span::ZERO));
+        let less = |whole: Span, suspended| {
             let suspended = self.span(suspended)?.unwrap_or(Span::ZERO);
-            return Ok((ran - suspended).max(Span::ZERO));
+            Ok((whole - suspended).max(Span::ZERO))
+        };
+        if let Some(committed) = positive("CommittedTime")? {
+            return less(committed, "CommittedSuspensionTime");
         }
-        Ok(match self.get("JobCurrentStartDate") {
-            Some(_) => Span::ZERO,
-            None => NEVER_RAN,
-        })
+        let last = positive("LastRemoteWallClockTime")?;
+        match (last, positive("RemoteWallClockTime")?) {
+            // How long the last of several attempts was suspended is not recorded.
+            (Some(last), Some(all)) if last < all => Ok(last),
+            (_, Some(all)) => less(all, "CumulativeSuspensionTime"),
+            (Some(last), None) => less(last, "CumulativeSuspensionTime"),
+            (None, None) => Ok(match self.attempts(status).last() {
+                Some(attempt) => attempt.end.since(attempt.start),
+                None if self.get("JobCurrentStartDate").is_some() => Span::ZERO,
+                None => NEVER_RAN,
+            }),
+        }
     }
 
     fn span(&self, name: &str) -> Result<Option<Span>, Finding> {

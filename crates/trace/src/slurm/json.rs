@@ -13,7 +13,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 use tollgate_model::{Bytes, Instant, Span};
 
-use super::state;
+use super::{state, without_start};
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::json::{self, Lenient, LenientNumber, LenientTexts};
@@ -194,7 +194,7 @@ impl SacctJob {
         let submit = instant(submit, RecordField::Submit)?;
         let (runtime, start) = match self.is_cancelled_while_pending(status) {
             true => (NEVER_RAN, None),
-            false => self.times(&mut notes)?,
+            false => self.times(status, &mut notes)?,
         };
         let user = match self.user.first() {
             "" => self.association.user.first(),
@@ -238,17 +238,24 @@ impl SacctJob {
             && self.time.start == self.time.end
     }
 
-    /// Returns the run time and the start. A start that is out of range is needed only where nothing
-    /// else has the run time.
-    fn times(&self, notes: &mut Vec<Finding>) -> Result<(Span, Option<Instant>), Finding> {
-        let Some(start) = self.time.start.positive() else {
-            return Ok((NEVER_RAN, None));
-        };
-        let start = instant(start, RecordField::Start);
+    /// Returns the run time and the start. A start that is out of range, or missing, is needed only where
+    /// nothing else has the run time.
+    fn times(
+        &self,
+        status: Option<TraceStatus>,
+        notes: &mut Vec<Finding>,
+    ) -> Result<(Span, Option<Instant>), Finding> {
         let elapsed = self.time.elapsed.text();
         let elapsed = elapsed.map(|text| parse_field::span(text.as_bytes(), RecordField::RunTime));
-        let elapsed = elapsed.and_then(Result::ok);
-        if let Some(elapsed) = elapsed.filter(|&elapsed| elapsed >= Span::ZERO) {
+        let elapsed = elapsed
+            .and_then(Result::ok)
+            .filter(|&elapsed| elapsed >= Span::ZERO);
+        let Some(start) = self.time.start.positive() else {
+            let told = self.time.start.text().is_some();
+            return without_start(elapsed, told, status).map(|runtime| (runtime, None));
+        };
+        let start = instant(start, RecordField::Start);
+        if let Some(elapsed) = elapsed {
             let start = parse_field::usable(start.map(Some), RecordField::Start, notes);
             return Ok((elapsed, start));
         }

@@ -256,7 +256,7 @@ mod slurm {
         let runtimes = trace.jobs.iter().map(|job| job.runtime);
         assert_eq!(
             runtimes.collect::<Vec<_>>(),
-            [secs(5), NEVER_RAN, NEVER_RAN, secs(9)]
+            [secs(5), secs(5), NEVER_RAN, secs(9)]
         );
         assert_eq!(executable(&trace, 1), Some("K\u{fffd}ln"));
         assert_eq!(trace.diagnostics.count(Finding::NameNotUtf8), 1);
