@@ -1,9 +1,10 @@
-//! Pointers for the options and commands of other batch systems.
+//! Pointers for the options and commands of other batch systems, and for words that people try first.
 
-/// The options of `sbatch` and `qsub` that `submit` does not have, and what to type in their place.
+/// The options that `submit` does not have but `sbatch`, `qsub` and other programs do, and what to type in their
+/// place.
 const OPTIONS: &[(&[&str], &str)] = &[
     (
-        &["--time", "--walltime"],
+        &["--time", "--walltime", "--timeout", "--runtime"],
         "--time-limit SPAN, or -t, ends a job; --estimate SPAN is its expected run time",
     ),
     (
@@ -15,7 +16,18 @@ const OPTIONS: &[(&[&str], &str)] = &[
         "a job is named with --name NAME",
     ),
     (
-        &["--ntasks", "--cpus-per-task", "--nodes", "-c", "-pe"],
+        &[
+            "--ntasks",
+            "--cpus-per-task",
+            "--nodes",
+            "--cpus",
+            "--ncpus",
+            "--cores",
+            "--slots",
+            "--threads",
+            "-c",
+            "-pe",
+        ],
         "processors are counted with --procs N, or -n; --one-host keeps them together",
     ),
     (&["--partition", "-p"], "a queue is named with --queue NAME"),
@@ -35,11 +47,31 @@ const OPTIONS: &[(&[&str], &str)] = &[
         &["--dependency", "-hold_jid", "-W"],
         "a job starts after others with --after ID, or --after any:ID",
     ),
-    (&["--nodelist", "-w"], "a host is named with --on HOST"),
     (
-        &["--mem-per-cpu", "--mem-per-gpu"],
+        &["--nodelist", "--host", "-w"],
+        "a host is named with --on HOST",
+    ),
+    (
+        &["--mem-per-cpu", "--mem-per-gpu", "--memory", "--ram"],
         "--mem SIZE is the memory of the whole job",
     ),
+    (
+        &["--due", "--by", "--until"],
+        "a deadline is given with --deadline TIME, or -d",
+    ),
+    (
+        &["--priority", "--nice", "--qos"],
+        "jobs have no priority; --deadline TIME says by when one should end",
+    ),
+    (
+        &["--exclusive"],
+        "--one-host with --procs N, all processors of a host, takes a whole host",
+    ),
+    (
+        &["--input", "-i"],
+        "standard input is read with `-- sh -c 'PROGRAM < FILE'`",
+    ),
+    (&["-A", "-P"], "an account is named with --account NAME"),
     (
         &["--gpus", "--gpus-per-node", "-G"],
         "devices are taken with --gres gpu:N",
@@ -62,9 +94,20 @@ const OPTIONS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// The commands of other batch systems, and those in their place.
+/// The commands of other batch systems, words that people try first, and the commands in their place.
 const COMMANDS: &[(&[&str], &str)] = &[
-    (&["sbatch", "bsub"], "`tollgate submit` submits a job"),
+    (
+        &["sbatch", "bsub", "run", "exec"],
+        "`tollgate submit` submits a job",
+    ),
+    (
+        &["start", "init", "setup"],
+        "`tollgate serve --detach` starts a service; `tollgate submit` submits a job",
+    ),
+    (
+        &["stop", "shutdown"],
+        "`tollgate cancel ID` stops a job; `kill PID` the service that `tollgate status` names, and its jobs go on",
+    ),
     (
         &["srun"],
         "`tollgate submit` submits a job, and `tollgate wait --follow ID` shows its output",
@@ -74,10 +117,21 @@ const COMMANDS: &[(&[&str], &str)] = &[
         "`tollgate session shell` opens a shell on reserved processors",
     ),
     (
-        &["squeue", "bjobs", "queue"],
+        &["squeue", "bjobs", "queue", "list", "ls", "ps", "top"],
         "`tollgate jobs` lists jobs, and `tollgate explain ID` says why one waits",
     ),
-    (&["scancel", "bkill"], "`tollgate cancel ID` cancels a job"),
+    (
+        &["info", "show"],
+        "`tollgate explain ID` shows a job, and `tollgate status` the service",
+    ),
+    (
+        &["output", "tail", "cat"],
+        "`tollgate logs ID` prints the output of a job; --follow goes on with it",
+    ),
+    (
+        &["scancel", "bkill", "kill", "delete", "rm"],
+        "`tollgate cancel ID` cancels a job",
+    ),
     (
         &["sinfo", "bhosts", "pbsnodes", "qhost"],
         "`tollgate nodes` lists the nodes",
