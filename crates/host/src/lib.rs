@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`guarded`] | opens a file only if it is a regular file of the directory's own |
 //! | `replace` | [`replace_private`]: durable replacement of a file |
+//! | `state_file` | [`read_state_file`]: the contents of a service's own file, or an error that names it |
 //! | `identity` | [`FileIdentity`]: which file a name stood for |
 //! | `account` | [`with_rights_of`]: a function with the rights of an account |
 
@@ -16,8 +17,10 @@ mod account;
 pub mod guarded;
 mod identity;
 mod replace;
+mod state_file;
 
 pub use account::{AccountIds, with_rights_of};
 pub use guarded::GuardedFileError;
 pub use identity::FileIdentity;
 pub use replace::replace_private;
+pub use state_file::{StateFileError, read_state_file};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
-use tollgate_host::{guarded, replace_private};
+use tollgate_host::{StateFileError, read_state_file, replace_private};
 
 use crate::os_users::{self, UserLookupError};
 
@@ -53,13 +53,35 @@ struct AccountFile {
     accounts: Vec<Account>,
 }
 
+/// An error of the accounts.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountsError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] StateFileError),
+    /// The users of the store cannot get the names of today.
+    #[error("the accounts of users cannot be named or stored: {0}")]
+    Names(#[from] io::Error),
+}
+
+/// Checks the file of accounts, which may be missing.
+///
+/// # Errors
+/// If the file cannot be used.
+pub(crate) fn check_file(file: &Path) -> Result<(), StateFileError> {
+    read(file).map(drop)
+}
+
 impl Accounts {
     /// Reads the accounts in a file. Without the file, the users `stored` get the names that their numbers
     /// have now.
     ///
     /// # Errors
     /// If the file cannot be read or written.
-    pub fn open(file: PathBuf, stored: impl FnOnce() -> io::Result<Vec<u32>>) -> io::Result<Self> {
+    pub fn open(
+        file: PathBuf,
+        stored: impl FnOnce() -> io::Result<Vec<u32>>,
+    ) -> Result<Self, AccountsError> {
         Self::open_with(file, stored, os_users::name)
     }
 
@@ -67,7 +89,7 @@ impl Accounts {
         file: PathBuf,
         stored: impl FnOnce() -> io::Result<Vec<u32>>,
         look_up: NameLookup,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, AccountsError> {
         let by_user = match read(&file)? {
             Some(accounts) => accounts,
             None => first_names(&file, &stored()?, look_up)?,
@@ -218,17 +240,13 @@ fn first_names(
     Ok(accounts)
 }
 
-fn read(file: &Path) -> io::Result<Option<BTreeMap<u32, Account>>> {
-    let text = match guarded::read(file) {
-        Ok(text) => String::from_utf8(text).map_err(io::Error::other)?,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let read: AccountFile = toml::from_str(&text).map_err(io::Error::other)?;
-    let accounts = read.accounts.into_iter();
-    Ok(Some(
-        accounts.map(|account| (account.user, account)).collect(),
-    ))
+/// Returns the accounts in a file, by user. None if there is no such file.
+fn read(file: &Path) -> Result<Option<BTreeMap<u32, Account>>, StateFileError> {
+    let read = read_state_file(file, |text| toml::from_str::<AccountFile>(text))?;
+    Ok(read.map(|read| {
+        let accounts = read.accounts.into_iter();
+        accounts.map(|account| (account.user, account)).collect()
+    }))
 }
 
 fn write(file: &Path, accounts: &BTreeMap<u32, Account>) -> io::Result<()> {

@@ -5,11 +5,13 @@
 //! | `startup` | the steps before the first request |
 //! | `listen` | the sockets |
 //! | `background` | the work beside the requests |
+//! | `own_files` | the files beside the store |
 //! | `error` | errors |
 
 mod background;
 mod error;
 mod listen;
+mod own_files;
 mod startup;
 
 use std::sync::{Arc, Mutex};
@@ -36,9 +38,9 @@ use crate::workers::WorkerAcceptor;
 use crate::workers::batch_nodes::BatchNodes;
 use background::{check_large_store, is_large, plan_maintenance, prune_regularly};
 pub use error::ServeError;
-use error::registry_error;
 pub use listen::BoundAddress;
 use listen::{listen, listen_for_parts, serve_parts};
+pub use own_files::check_own_files;
 use startup::{
     check_batch_system, controller_program, keep_outputs, keep_policy, log_new_beginning,
     open_accounts, own_user_name, report_rebooted_as_lost, report_restored_as_lost,
@@ -120,12 +122,10 @@ pub fn serve<E: Engine + 'static>(
         .map_err(StartError::from)?;
     controller.limit_tasks(access.limits.task_limits());
     let began = std::time::Instant::now();
-    controller
-        .accept_workers(
-            worker_pool_config(dir, &access, doors.lease)?,
-            Box::new(move || began.elapsed()),
-        )
-        .map_err(registry_error)?;
+    controller.accept_workers(
+        worker_pool_config(dir, &access, doors.lease)?,
+        Box::new(move || began.elapsed()),
+    )?;
     let outputs = keep_outputs(dir, doors.outputs, &reader, &mut controller)?;
     report_restored_as_lost(dir, &mut controller)?;
     report_rebooted_as_lost(dir, &mut controller)?;

@@ -1,18 +1,16 @@
 //! The data directory of a service.
 
+use std::convert::Infallible;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ring::rand::{SecureRandom, SystemRandom};
-use tollgate_host::{FileIdentity, guarded, replace_private};
+use tollgate_host::{FileIdentity, StateFileError, guarded, read_state_file, replace_private};
 
 /// Name of the file whose lock holds the directory.
 const LOCK: &str = "lock";
-
-/// Name of the file with the boot of the host.
-const BOOT: &str = "boot";
 
 /// Length of an identity, in random bytes.
 const IDENTITY_LEN: usize = 16;
@@ -20,6 +18,8 @@ const IDENTITY_LEN: usize = 16;
 /// Maximum length of the path of a Unix socket, in bytes, without the NUL.
 const MAX_SOCKET_PATH_LEN: usize = 107;
 
+/// Name of the file with the boot of the host, in a data directory.
+pub const BOOT: &str = "boot";
 /// Name of the settings file in a data directory.
 pub const SETTINGS: &str = "config.toml";
 /// Permission bits of a data directory that root owns and an account writes to, by its group. The
@@ -60,6 +60,9 @@ pub enum DataDirError {
         /// Permission bits of the directory.
         mode: u32,
     },
+    /// Root has prepared the directory for an account, which may write to it, and acts as itself.
+    #[error("{}: prepared for an account, which may write to it: expected a directory of root alone", .0.display())]
+    Prepared(PathBuf),
     /// Only root can serve all users.
     #[error("`users = \"all\"`: started by user {0}: expected root")]
     NotRoot(u32),
@@ -96,6 +99,9 @@ impl DataDirError {
             Self::Foreign { .. } | Self::TooLong(_) => {
                 Some("choose another directory with `--data`")
             }
+            Self::Prepared(_) => Some(
+                "move the directory away or name a new one with `--data`: a service for all users prepares it for its account again",
+            ),
             Self::WritableByOthers { .. } => Some("remove the permissions with `chmod go-w`"),
             Self::NotRoot(_) => {
                 Some("set `users = \"own\"`: each user can run a service of their own")
@@ -139,6 +145,9 @@ impl DataDir {
                 owner: metadata.uid(),
                 me,
             });
+        }
+        if me == 0 && mode == ACCOUNT_DIR_MODE {
+            return Err(DataDirError::Prepared(path.clone()));
         }
         if mode & 0o022 != 0 && !is_taken_over {
             return Err(DataDirError::WritableByOthers {
@@ -225,9 +234,11 @@ impl DataDir {
     }
 
     /// Returns the boot of the host during which a service last ran here; None if no service recorded it.
-    pub fn last_boot(&self) -> Option<String> {
-        let id = String::from_utf8(guarded::read(&self.path.join(BOOT)).ok()?).ok()?;
-        Some(id.trim().to_owned())
+    ///
+    /// # Errors
+    /// If the file cannot be read or is no text.
+    pub fn last_boot(&self) -> Result<Option<String>, StateFileError> {
+        read_boot(&self.path)
     }
 
     /// Records the boot of the host durably.
@@ -256,22 +267,22 @@ impl DataDir {
 
     /// Returns the file with the accounts of users, of a service for all users.
     pub fn accounts(&self) -> PathBuf {
-        self.path.join("accounts.toml")
+        accounts(&self.path)
     }
 
     /// Returns the file of created tokens, which holds their fingerprints.
     pub fn tokens(&self) -> PathBuf {
-        self.path.join("tokens.toml")
+        tokens(&self.path)
     }
 
     /// Returns the file of the certificate that is created if the settings name none.
     pub fn certificate(&self) -> PathBuf {
-        self.path.join("server.crt")
+        certificate(&self.path)
     }
 
     /// Returns the file of the private key of that certificate.
     pub fn certificate_key(&self) -> PathBuf {
-        self.path.join("server.key")
+        certificate_key(&self.path)
     }
 
     /// Returns the engine's directory.
@@ -283,21 +294,21 @@ impl DataDir {
     ///
     /// # Errors
     /// If the identifier cannot be read or stored.
-    pub fn identity(&self) -> io::Result<String> {
-        let path = identity(&self.path);
-        match guarded::read(&path) {
-            Err(error) if error.is_not_found() => {
-                let random = random_identity()?;
-                replace_private(&path, random.as_bytes())?;
-                Ok(random)
-            }
-            read => String::from_utf8(read?).map_err(io::Error::other),
+    pub fn identity(&self) -> Result<String, StateFileError> {
+        if let Some(known) = read_identity(&self.path)? {
+            return Ok(known);
         }
+        let path = identity(&self.path);
+        let random = random_identity().and_then(|random| {
+            replace_private(&path, random.as_bytes())?;
+            Ok(random)
+        });
+        random.map_err(|error| StateFileError::Write { path, error })
     }
 
     /// Returns the file that lists every worker ever registered.
     pub fn workers(&self) -> PathBuf {
-        self.path.join("workers.json")
+        workers(&self.path)
     }
 
     /// Returns the directory of the outputs that are kept of tasks on other hosts.
@@ -365,8 +376,58 @@ pub fn store(dir: &Path) -> PathBuf {
 }
 
 /// Returns the file with the identity of the service, in a data directory.
-pub(crate) fn identity(dir: &Path) -> PathBuf {
+pub fn identity(dir: &Path) -> PathBuf {
     dir.join("identity")
+}
+
+/// Returns the identity of the service of a data directory. None if no service has run there.
+///
+/// # Errors
+/// If the file cannot be read, or is no identity.
+pub fn read_identity(dir: &Path) -> Result<Option<String>, StateFileError> {
+    read_state_file(&identity(dir), |text| {
+        let is_one = text.len() == 2 * IDENTITY_LEN && text.bytes().all(|b| b.is_ascii_hexdigit());
+        match is_one {
+            true => Ok(text.to_owned()),
+            false => Err(format!("expected {} hexadecimal digits", 2 * IDENTITY_LEN)),
+        }
+    })
+}
+
+/// Returns the boot of the host during which a service last ran in a data directory. None if no service
+/// recorded it.
+///
+/// # Errors
+/// If the file cannot be read or is no text.
+pub fn read_boot(dir: &Path) -> Result<Option<String>, StateFileError> {
+    read_state_file(&dir.join(BOOT), |text| {
+        Ok::<_, Infallible>(text.trim().to_owned())
+    })
+}
+
+/// Returns the file with the accounts of users, in a data directory.
+pub fn accounts(dir: &Path) -> PathBuf {
+    dir.join("accounts.toml")
+}
+
+/// Returns the file of created tokens in a data directory.
+pub fn tokens(dir: &Path) -> PathBuf {
+    dir.join("tokens.toml")
+}
+
+/// Returns the file that lists every worker ever registered, in a data directory.
+pub fn workers(dir: &Path) -> PathBuf {
+    dir.join("workers.json")
+}
+
+/// Returns the file of the certificate that a service creates in its data directory.
+pub fn certificate(dir: &Path) -> PathBuf {
+    dir.join("server.crt")
+}
+
+/// Returns the file of the private key of that certificate.
+pub fn certificate_key(dir: &Path) -> PathBuf {
+    dir.join("server.key")
 }
 
 /// Returns the file in a data directory with the address and the key under which the service is

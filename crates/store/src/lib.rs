@@ -85,6 +85,7 @@ pub use integrity::CheckedRows;
 pub use objectives::{EstimateCoverage, ObjectiveSums, PromiseBin};
 pub use prune::RemovalProgress;
 pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
+pub use rights::{with_owner_rights, with_writer_rights};
 pub use schema::{FIRST, VERSION};
 pub use tasks::ArrayRow;
 pub use usage::{LedgerRow, RecordFilter, UsageKeys, UsageRow};
@@ -95,7 +96,7 @@ use replay::Replay;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-const FORMAT: u32 = 15;
+pub const FORMAT: u32 = 15;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;
@@ -295,7 +296,7 @@ impl Store {
         let mut connection = Connection::open(path).map_err(failed("cannot be opened"))?;
         integrity::register(&connection).map_err(failed("cannot be prepared"))?;
         if schema::version(&connection, path)?.is_some_and(|found| found < VERSION) {
-            Replay::new(&connection, path).check_program()?;
+            Replay::new(&connection, path).check_version()?;
         }
         copy::check_writable(&connection, path)?;
         schema::prepare(&mut connection, path)?;

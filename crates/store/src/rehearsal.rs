@@ -35,7 +35,7 @@ pub(crate) fn rehearse(
     if schema::version(connection, path)? == Some(VERSION) {
         return recover(connection, path, registry);
     }
-    Replay::new(connection, path).check_program()?;
+    Replay::new(connection, path).check_version()?;
     let migrated = migrated_copy(connection, path)?;
     integrity::check(&migrated, path, VERSION)?;
     recover(&migrated, path, registry)

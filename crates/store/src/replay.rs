@@ -60,6 +60,7 @@ impl<'a> Replay<'a> {
         registry: &PolicyRegistry,
     ) -> Result<Option<ReplayedState>, StoreError> {
         self.check_tables()?;
+        self.check_version()?;
         if self.begins_anew()? {
             return Ok(None);
         }
@@ -73,17 +74,14 @@ impl<'a> Replay<'a> {
         };
         let known = AdmissionRules::from_stored(&written, registry);
         let is_same_program = program == PROGRAM;
-        let has_format = self.format_is_known();
-        let is_readable = known.is_some() && has_format;
-        if !is_same_program && (has_batches || !is_readable) {
-            let path = self.path.to_owned();
-            return Err(StoreError::OtherProgram { path, program });
-        }
-        if !has_format {
-            let path = self.path.to_owned();
-            return Err(StoreError::OtherFormat { path });
-        }
-        let rules = known.ok_or_else(|| self.damaged("the rules in force cannot be read"))?;
+        let path = self.path.to_owned();
+        let rules = match known {
+            Some(rules) => rules,
+            None if is_same_program => {
+                return Err(self.damaged("the rules in force cannot be read"));
+            }
+            None => return Err(StoreError::OtherProgram { path, program }),
+        };
         let (core, n_batches) = self.state_under(&rules)?;
         Ok(Some(ReplayedState {
             core,
@@ -93,18 +91,22 @@ impl<'a> Replay<'a> {
         }))
     }
 
-    /// Fails if another version of the program has left batches: only that version can replay them, and it
-    /// could not after a migration.
+    /// Fails if another version of the program has left batches, or unfinished jobs in a state of another
+    /// format: only that version can go on with them, and it could not after a migration.
     ///
     /// # Errors
-    /// [`StoreError::OtherProgram`], or an error of reading the store.
-    pub(crate) fn check_program(&self) -> Result<(), StoreError> {
-        match self.rules_in_force()? {
-            Some((program, _)) if program != PROGRAM && self.has_batches()? => {
-                let path = self.path.to_owned();
-                Err(StoreError::OtherProgram { path, program })
-            }
-            Some(_) | None => Ok(()),
+    /// [`StoreError::OtherProgram`], [`StoreError::OtherFormat`], or an error of reading the store.
+    pub(crate) fn check_version(&self) -> Result<(), StoreError> {
+        let Some((program, _)) = self.rules_in_force()? else {
+            return Ok(());
+        };
+        let path = self.path.to_owned();
+        if program != PROGRAM && self.has_batches()? {
+            return Err(StoreError::OtherProgram { path, program });
+        }
+        match self.format_is_known() || self.begins_anew()? {
+            true => Ok(()),
+            false => Err(StoreError::OtherFormat { path }),
         }
     }
 

@@ -18,13 +18,23 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 ///
 /// # Errors
 /// If the account cannot be determined or become. `act` does not run then.
-pub(crate) fn with_writer_rights<T: Send>(
-    dir: &Path,
-    act: impl FnOnce() -> T + Send,
-) -> io::Result<T> {
+pub fn with_writer_rights<T: Send>(dir: &Path, act: impl FnOnce() -> T + Send) -> io::Result<T> {
     match writer(dir)? {
         Some(account) => with_rights_of(account, act),
         None => Ok(act()),
+    }
+}
+
+/// Runs `act` with the rights of those who start a service in the data directory `dir`: of its owner.
+///
+/// # Errors
+/// If the owner cannot be determined or become. `act` does not run then.
+pub fn with_owner_rights<T: Send>(dir: &Path, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let found = fs::metadata(dir)?;
+    let (uid, gid) = (found.uid(), found.gid());
+    match rustix::process::geteuid().is_root() && uid != 0 {
+        true => with_rights_of(AccountIds { uid, gid }, act),
+        false => Ok(act()),
     }
 }
 

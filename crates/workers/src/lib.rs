@@ -53,3 +53,4 @@ pub use parts::{PartAttempt, PartCall, PartSink};
 pub use pool::{
     JobOwners, LaunchRequest, MonotonicClock, UserNameLookup, WorkerPool, WorkerPoolConfig,
 };
+pub use registry::check_registry;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tollgate_engine::{Engine, EngineCapacity, EngineError, LaunchSpec, WakeCallback};
 use tollgate_gate::WorkerId;
+use tollgate_host::StateFileError;
 use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, NodeId, NodeRange};
 use tollgate_service::LOCAL_WORKER;
 
@@ -123,7 +124,7 @@ impl<E: Engine> WorkerPool<E> {
         &mut self,
         pool_config: WorkerPoolConfig,
         ticks: MonotonicClock,
-    ) -> std::io::Result<()> {
+    ) -> Result<(), StateFileError> {
         self.registry = WorkerRegistry::read(&pool_config.registry)?;
         self.pool_config = Some(pool_config);
         self.ticks = ticks;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::WorkerId;
-use tollgate_host::{guarded, replace_private};
+use tollgate_host::{StateFileError, read_state_file, replace_private};
 
 use crate::protocol::WorkerHello;
 
@@ -38,6 +38,14 @@ pub(crate) enum WorkerVacancy {
     Clean,
 }
 
+/// Checks the file of a registry, which may be missing.
+///
+/// # Errors
+/// If a service could not use the file.
+pub fn check_registry(path: &Path) -> Result<(), StateFileError> {
+    WorkerRegistry::read(path).map(drop)
+}
+
 /// The registry of workers.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerRegistry {
@@ -48,12 +56,9 @@ pub(crate) struct WorkerRegistry {
 
 impl WorkerRegistry {
     /// Reads the file, which does not exist before the first worker has registered.
-    pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        let entries: Vec<RegistryEntry> = match guarded::read(path) {
-            Ok(text) => serde_json::from_slice(&text)?,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+    pub(crate) fn read(path: &Path) -> Result<Self, StateFileError> {
+        let read = read_state_file(path, |text| serde_json::from_str(text))?;
+        let entries: Vec<RegistryEntry> = read.unwrap_or_default();
         Ok(Self {
             path: Some(path.to_owned()),
             entries: entries.into_iter().map(|entry| (entry.id, entry)).collect(),

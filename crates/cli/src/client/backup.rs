@@ -2,14 +2,18 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use tollgate_policy::PolicyRegistry;
+use tollgate_server::check_own_files;
 use tollgate_store::backup::{self, CheckedStore};
-use tollgate_store::{CheckedRows, DataDir, ImpossibleValue};
+use tollgate_store::{
+    CheckedRows, DataDir, ImpossibleValue, with_owner_rights, with_writer_rights,
+};
 
 use super::endpoint::DataDirArgs;
+use super::serve::default_config;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::messages::{Verbosity, pluralise};
 
@@ -89,11 +93,25 @@ pub(crate) fn check(args: &StoreCheckArgs, registry: &PolicyRegistry) -> Result<
         return print_checked("nothing is damaged", checked.rows);
     }
     let checked = backup::check(&data, registry)?;
+    check_files(&data, registry)?;
     if !checked.impossible.is_empty() {
         print_values("impossible", &checked.impossible)?;
         return Err(ImpossibleValues(checked.impossible.len()).into());
     }
     print_checked("nothing is damaged", checked.rows)
+}
+
+/// Checks the settings and the other files beside the store, each with the rights of those who read it when a
+/// service starts.
+fn check_files(data: &Path, registry: &PolicyRegistry) -> Result<(), CliFailure> {
+    let failed = |error| CliFailure::read_failed(data.display().to_string(), error);
+    with_writer_rights(data, || check_own_files(data)).map_err(failed)??;
+    let settings = with_owner_rights(data, || {
+        let settings = default_config(data)?;
+        settings.rules(registry)?;
+        settings.serve_options().map(drop)
+    });
+    Ok(settings.map_err(failed)??)
 }
 
 /// Prints a line for each of the values.

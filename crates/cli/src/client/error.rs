@@ -286,9 +286,10 @@ impl CliError for ConfigError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Open(error) => error.hint().map(Cow::Borrowed),
-            Self::Read { .. }
-            | Self::Parse { .. }
-            | Self::Credential { .. }
+            Self::Read { .. } | Self::Parse { .. } => Some(Cow::Borrowed(
+                "docs/service.md lists the settings; without the file a service has the defaults",
+            )),
+            Self::Credential { .. }
             | Self::Policy { .. }
             | Self::Policies { .. }
             | Self::WrongMarket { .. }

@@ -15,7 +15,9 @@ use tollgate_runner::starter::StarterLink;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_server::config::EngineConfig;
 use tollgate_server::privileges::ServiceAccount;
-use tollgate_server::{ListenConfig, ServeError, ServeOptions, ServiceConfig, UserScope, serve};
+use tollgate_server::{
+    ConfigError, ListenConfig, ServeError, ServeOptions, ServiceConfig, UserScope, serve,
+};
 use tollgate_service::AdmissionRules;
 use tollgate_sites::EngineShell;
 use tollgate_store::DataDir;
@@ -226,12 +228,13 @@ pub(super) fn drop_root(
     Ok(Some(given_up.starter))
 }
 
-fn default_config(place: &Path) -> Result<ServiceConfig, CliFailure> {
+/// Returns the settings in a data directory, or the defaults if there are none.
+pub(super) fn default_config(place: &Path) -> Result<ServiceConfig, ConfigError> {
     let file = place.join(SETTINGS);
-    if file.exists() {
-        return Ok(ServiceConfig::read(&file)?);
+    match file.exists() {
+        true => ServiceConfig::read(&file),
+        false => Ok(ServiceConfig::default()),
     }
-    Ok(ServiceConfig::default())
 }
 
 /// Returns the usual settings of the engine of this machine, with a runner that outlives the service. The

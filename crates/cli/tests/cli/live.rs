@@ -16,8 +16,11 @@
 //! | [`clusters`] | jobs that go to one of several clusters |
 //! | [`cluster_faults`] | the same, with services that hang or lose answers and clients that are killed |
 //! | [`batch`] | many jobs at once |
+//! | [`clocks`] | services whose host's clock was wrong |
+//! | [`launch_failures`] | jobs that the site cannot start |
 //! | [`notices`] | notices to users |
 //! | [`outputs`] | output files, and what a restarted job finds in them |
+//! | [`own_files`] | services whose files beside the store are damaged |
 //! | [`arrays`] | arrays and dependent jobs |
 //! | [`frontends`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`backup`] | backups, and services whose data is missing |
@@ -34,6 +37,7 @@ mod answers;
 mod arrays;
 mod backup;
 mod batch;
+mod clocks;
 mod cluster_faults;
 mod clusters;
 mod demo;
@@ -52,6 +56,7 @@ mod network;
 mod no_service;
 mod notices;
 mod outputs;
+mod own_files;
 mod reconnect;
 mod records;
 mod schemas;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tollgate_engine::{Engine, LaunchLimits, SpreadAccess, WakeCallback};
 use tollgate_gate::WorkerId;
+use tollgate_host::StateFileError;
 use tollgate_model::{AttemptReport, Instant, Span};
 use tollgate_service::{AdmissionRules, Core, EngineAction};
 use tollgate_store::{JobProgram, Store, StoreError};
@@ -172,7 +173,7 @@ impl<E: Engine> Controller<E> {
         &mut self,
         house: WorkerPoolConfig,
         ticks: MonotonicClock,
-    ) -> std::io::Result<()> {
+    ) -> Result<(), StateFileError> {
         self.workers.accept_workers(house, ticks)
     }
 

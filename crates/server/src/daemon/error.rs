@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use tollgate_batch_engine::BatchSystemError;
 use tollgate_client::certificate::CertificateError;
+use tollgate_host::StateFileError;
 use tollgate_store::data_dir::DataDirError;
 
+use super::own_files;
+use crate::accounts::AccountsError;
 use crate::controller::StartError;
-use crate::net::credentials::CredentialFileError;
 use crate::net::own_certificate::OwnCertificateError;
 
 /// An error of the service.
@@ -37,9 +39,12 @@ pub enum ServeError {
     /// TLS rejects the certificate.
     #[error("the certificate cannot be used: {0}")]
     Tls(#[from] rustls::Error),
-    /// The token file cannot be used.
+    /// A file that the service keeps for itself cannot be used.
     #[error(transparent)]
-    Credentials(#[from] CredentialFileError),
+    StateFile(#[from] StateFileError),
+    /// The accounts of users cannot be used.
+    #[error(transparent)]
+    Accounts(#[from] AccountsError),
     /// The store is missing, and the data directory had one.
     #[error("{}: the store is missing or empty, and a service has run in this directory before", .0.display())]
     StoreGone(PathBuf),
@@ -88,6 +93,9 @@ impl ServeError {
             Self::StoreGone(_) => Some(
                 "`tollgate restore BACKUP` brings it back; to begin with an empty store, remove the file `identity`",
             ),
+            Self::StateFile(error) | Self::Accounts(AccountsError::File(error)) => {
+                own_files::hint(error)
+            }
             Self::DataDirGone(_) => {
                 Some("`tollgate restore BACKUP` brings back what was backed up")
             }
@@ -108,21 +116,17 @@ impl ServeError {
             | Self::OwnCertificate(OwnCertificateError::Read(CertificateError::Open(error))) => {
                 error.hint()
             }
+            Self::OwnCertificate(OwnCertificateError::Read(CertificateError::File { .. })) => {
+                Some(own_files::KEPT_IN_BACKUPS)
+            }
             Self::Start(_)
             | Self::BatchUsers
             | Self::Listen { .. }
             | Self::Certificate(_)
             | Self::OwnCertificate(_)
             | Self::Tls(_)
-            | Self::Credentials(_)
+            | Self::Accounts(AccountsError::Names(_))
             | Self::System { .. } => None,
         }
-    }
-}
-
-pub(super) fn registry_error(error: io::Error) -> ServeError {
-    ServeError::System {
-        action: "what is known of workers cannot be read",
-        error,
     }
 }

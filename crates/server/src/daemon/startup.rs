@@ -12,7 +12,7 @@ use tollgate_store::data_dir::DataDir;
 use tollgate_store::{Store, StoreError, StoreReader};
 use tollgate_workers::{JobOwners, LeaseTimings, UserNameLookup, WorkerPoolConfig};
 
-use super::error::{ServeError, registry_error};
+use super::error::ServeError;
 use crate::access::{AccessRules, UserScope};
 use crate::accounts::Accounts;
 use crate::config::OutputConfig;
@@ -153,7 +153,10 @@ pub(super) fn report_rebooted_as_lost<E: Engine>(
         action: "the boot of this host cannot be recorded",
         error,
     };
-    let (last, now) = (dir.last_boot(), tollgate_runner::boot_id().map_err(failed)?);
+    let (last, now) = (
+        dir.last_boot()?,
+        tollgate_runner::boot_id().map_err(failed)?,
+    );
     if last.as_ref() == Some(&now) {
         return Ok(());
     }
@@ -174,7 +177,7 @@ pub(super) fn worker_pool_config(
     timings: LeaseTimings,
 ) -> Result<WorkerPoolConfig, ServeError> {
     Ok(WorkerPoolConfig {
-        service: dir.identity().map_err(registry_error)?,
+        service: dir.identity()?,
         owners: match access.scope {
             // An empty name matches no worker.
             UserScope::Own => JobOwners::Own(own_user_name()),
@@ -207,10 +210,7 @@ pub(super) fn open_accounts(
         let of_jobs = reader.users().map_err(io::Error::other)?;
         Ok(of_jobs.into_iter().chain(of_tokens).collect())
     };
-    let accounts = Accounts::open(dir.accounts(), stored).map_err(|error| ServeError::System {
-        action: "the accounts of users cannot be read or stored",
-        error,
-    })?;
+    let accounts = Accounts::open(dir.accounts(), stored)?;
     access.accounts = accounts.clone();
     // A user without an account is refused when the credential is used.
     let of_account = |key: Credential| Credential {

@@ -10,9 +10,10 @@ use std::sync::{PoisonError, RwLock};
 
 use tollgate_client::types::AccessRole;
 use tollgate_client::{Fingerprint, SecretToken};
+use tollgate_host::StateFileError;
 use tollgate_model::Instant;
 
-pub use file::{CredentialConfig, CredentialFileError};
+pub use file::CredentialConfig;
 pub use issue::{IssueError, MAX_USES};
 
 /// Maximum number of unrevoked tokens of a user, besides those for a number of workers.
@@ -84,7 +85,7 @@ impl CredentialStore {
     ///
     /// # Errors
     /// If the file exists and cannot be read.
-    pub fn open(file: PathBuf, set: Vec<Credential>) -> Result<Self, CredentialFileError> {
+    pub fn open(file: PathBuf, set: Vec<Credential>) -> Result<Self, StateFileError> {
         Ok(Self {
             configured: set,
             tokens: RwLock::new(file::read(&file)?),

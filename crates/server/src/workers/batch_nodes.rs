@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tollgate_batch_engine::{BatchEngine, BatchSystem, BatchSystemError};
 use tollgate_engine::{BootTime, Engine, SpreadAccess};
-use tollgate_host::replace_private;
+use tollgate_host::{read_state_file, replace_private};
 use tollgate_model::AttemptId;
 use tollgate_store::data_dir::random_identity;
 use tollgate_workers::agent::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
@@ -418,19 +418,18 @@ fn lock(file: &Mutex<BatchNodeFile>) -> std::sync::MutexGuard<'_, BatchNodeFile>
 }
 
 fn read_file(path: &Path) -> io::Result<BatchNodeFile> {
-    match fs::read(path) {
-        Ok(text) => Ok(serde_json::from_slice(&text)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let new = BatchNodeFile {
-                identity: random_identity()?,
-                state: AgentPersistentState::default(),
-                is_drained: false,
-            };
-            write_file(path, &new)?;
-            Ok(new)
-        }
-        Err(error) => Err(error),
+    let known =
+        read_state_file(path, |text| serde_json::from_str(text)).map_err(io::Error::other)?;
+    if let Some(known) = known {
+        return Ok(known);
     }
+    let new = BatchNodeFile {
+        identity: random_identity()?,
+        state: AgentPersistentState::default(),
+        is_drained: false,
+    };
+    write_file(path, &new)?;
+    Ok(new)
 }
 
 fn write_file(path: &Path, file: &BatchNodeFile) -> io::Result<()> {

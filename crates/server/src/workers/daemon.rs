@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tollgate_client::timestamp::format_iso;
 use tollgate_engine::{BootTime, Engine, EngineError, LaunchUser, SpreadAccess};
-use tollgate_host::replace_private;
+use tollgate_host::{StateFileError, read_state_file, replace_private};
 use tollgate_model::Instant;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_store::data_dir::random_identity;
@@ -93,8 +93,11 @@ pub enum WorkerError {
     #[error(transparent)]
     Folder(#[from] DataDirError),
     /// The worker's state cannot be read or stored.
+    #[error(transparent)]
+    State(#[from] StateFileError),
+    /// The worker's key, or the program itself, cannot be used.
     #[error("{}: {error}", path.display())]
-    Memory {
+    File {
         /// The file.
         path: std::path::PathBuf,
         /// The system's error.
@@ -120,7 +123,10 @@ impl WorkerError {
             Self::NeverRegistered => {
                 Some("`tollgate site check` says whether this host reaches the service")
             }
-            Self::Memory { .. } | Self::User(_) | Self::Dial(_) => None,
+            Self::State(StateFileError::Contents { .. }) => Some(
+                "stop the worker and remove the file: the worker registers as a new one, and its jobs are lost",
+            ),
+            Self::State(_) | Self::File { .. } | Self::User(_) | Self::Dial(_) => None,
         }
     }
 }
@@ -150,17 +156,13 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         None => false,
     };
     let path = dir.path().join("worker.json");
-    let failed = |error| WorkerError::Memory {
-        path: path.clone(),
-        error,
-    };
-    let disk = read_state(&path).map_err(failed)?;
+    let disk = read_state(&path)?;
     let identity = disk.identity.clone();
     let calls = Arc::new(Notify::new());
     let departure = settings.departure;
     let is_pilot = departure.is_pilot;
     let access = SpreadAccess {
-        program: std::env::current_exe().map_err(|error| WorkerError::Memory {
+        program: std::env::current_exe().map_err(|error| WorkerError::File {
             path: "/proc/self/exe".into(),
             error,
         })?,
@@ -227,7 +229,7 @@ fn probe_of(settings: &LocalEngineConfig, dir: &DataDir) -> Option<EngineProbe<L
 fn keyed(dir: &DataDir, transport: WorkerTransport) -> Result<WorkerTransport, WorkerError> {
     match transport {
         WorkerTransport::Remote(remote) => {
-            let key = WorkerKey::open(dir).map_err(|error| WorkerError::Memory {
+            let key = WorkerKey::open(dir).map_err(|error| WorkerError::File {
                 path: dir.path().join("key"),
                 error,
             })?;
@@ -288,19 +290,19 @@ fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<Laun
     os_users::any_user(user).map_err(|error| error.to_string())
 }
 
-fn read_state(path: &Path) -> io::Result<WorkerStateFile> {
-    match std::fs::read(path) {
-        Ok(text) => Ok(serde_json::from_slice(&text)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let disk = WorkerStateFile {
-                identity: random_identity()?,
-                state: AgentPersistentState::default(),
-            };
-            write_state(path, &disk.identity, &disk.state)?;
-            Ok(disk)
-        }
-        Err(error) => Err(error),
+fn read_state(path: &Path) -> Result<WorkerStateFile, StateFileError> {
+    if let Some(disk) = read_state_file(path, |text| serde_json::from_str(text))? {
+        return Ok(disk);
     }
+    let new = random_identity().and_then(|identity| {
+        let state = AgentPersistentState::default();
+        write_state(path, &identity, &state)?;
+        Ok(WorkerStateFile { identity, state })
+    });
+    new.map_err(|error| StateFileError::Write {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 fn write_state(path: &Path, identity: &str, memory: &AgentPersistentState) -> io::Result<()> {

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use tollgate_policies::builtin_registry;
 use tollgate_store::{Store, backup, integrity};
 
+use crate::common::older_store::{copy_older_store, copy_store_with_older_tables};
 use crate::damage::{StoreSample, answers, store_sample};
 use crate::simulation::random::SplitMix;
 
@@ -129,9 +130,7 @@ fn store_that_is_not_served_is_refused_by_its_check_in_the_same_words() {
 #[test]
 fn older_store_with_steps_of_another_version_is_refused_before_its_migration() {
     let data_dir = tempfile::tempdir().unwrap();
-    let path = data_dir.path().join("tollgate.db");
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store-12.db");
-    fs::copy(fixture, &path).unwrap();
+    let path = copy_store_with_older_tables(12, data_dir.path());
     let connection = Connection::open(&path).unwrap();
     integrity::register(&connection).unwrap();
     let sql = "UPDATE rules SET program = '0.0.9';
@@ -145,9 +144,26 @@ fn older_store_with_steps_of_another_version_is_refused_before_its_migration() {
         served.to_string().contains("version 0.0.9 was killed"),
         "{served}"
     );
-    let connection = Connection::open(&path).unwrap();
-    let version = connection.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0));
-    assert_eq!(version.unwrap(), 12);
+    assert_eq!(table_version(&path), 12);
+}
+
+#[test]
+fn older_store_with_unfinished_jobs_of_another_format_is_refused_before_its_migration() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let path = copy_older_store(14, data_dir.path());
+    let checked = backup::check(data_dir.path(), &builtin_registry()).unwrap_err();
+    let served = Store::open(&path).unwrap_err();
+    assert_eq!(checked.to_string(), served.to_string());
+    let expected = "another version left unfinished jobs";
+    assert!(served.to_string().contains(expected), "{served}");
+    // The version that wrote it still reads its tables, as the hint says.
+    assert_eq!(table_version(&path), 14);
+}
+
+fn table_version(path: &Path) -> u32 {
+    let connection = Connection::open(path).unwrap();
+    let version = connection.pragma_query_value(None, "user_version", |row| row.get(0));
+    version.unwrap()
 }
 
 fn bytes_of(path: &Path, sql: &str) -> Vec<u8> {

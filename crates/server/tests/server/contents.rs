@@ -2,7 +2,6 @@
 //! a limit for each user, the latest ones.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -17,6 +16,7 @@ use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{ServiceCommand, Submission, SubmissionOptions};
 use tollgate_store::{JobProgram, Store, StoredProgram};
 
+use crate::common::older_store::copy_store_with_older_tables;
 use crate::common::{TestCluster, program, submission};
 
 /// Two users. Their jobs are held, so that none needs an account.
@@ -188,9 +188,7 @@ fn texts_of_removed_jobs_are_removed() {
 #[test]
 fn environments_of_an_older_store_become_one_text() {
     let data_dir = tempfile::tempdir().unwrap();
-    let path = data_dir.path().join("tollgate.db");
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store-14.db");
-    fs::copy(fixture, &path).unwrap();
+    let path = copy_store_with_older_tables(14, data_dir.path());
     let mut store = Store::open(&path).unwrap();
     let environment_of = |store: &Store, job| match store.program(job).unwrap() {
         Some(StoredProgram::Whole(program)) => program.env,

@@ -10,6 +10,7 @@ use tollgate_model::{Market, Span};
 use tollgate_service::{ArraySpec, Submission, SubmissionOptions};
 use tollgate_store::{FIRST, JobFilter, RecordFilter, Store, StoreError, UsageKeys, VERSION};
 
+use crate::common::older_store::copy_store_with_older_tables;
 use crate::common::{TestCluster, rules, submission};
 use crate::simulation::random::SplitMix;
 
@@ -266,8 +267,8 @@ fn stores_of_earlier_versions_are_migrated_with_all_their_rows() {
         };
         versions.push(version.parse::<u32>().unwrap());
         let data_dir = tempfile::tempdir().unwrap();
-        let path = data_dir.path().join("tollgate.db");
-        fs::copy(&fixture, &path).unwrap();
+        let version = *versions.last().unwrap();
+        let path = copy_store_with_older_tables(version, data_dir.path());
         let reader = Store::open(&path).unwrap().reader().unwrap();
         let all = JobFilter {
             limit: 100,

@@ -47,4 +47,11 @@ fn root_checks_and_restores_what_it_backed_up_of_an_account() {
     site.start();
     let jobs = site.run_ok(ROOT, &["jobs", "--all"]);
     assert!(jobs.contains("finished"), "{jobs}");
+
+    // Root would act on names that the account chose.
+    site.stop();
+    let prepared = run(&site, &["restore", &saved.to_string_lossy()]);
+    let said = String::from_utf8_lossy(&prepared.stderr);
+    assert!(said.contains("prepared for an account"), "{said}");
+    assert!(said.contains("move the directory away"), "{said}");
 }

@@ -1,5 +1,5 @@
 //! Kills the service, its runner, two workers and their runners, alone or together, while users
-//! submit arrays, dependent jobs and jobs that end at their time limits, and cancel jobs. The processes that watch
+//! submit arrays, dependent jobs and jobs that end at their limits of time, memory or output, and cancel jobs. The processes that watch
 //! the runners of workers are left alone: without its runner and its watcher nothing would end a task of a worker.
 //!
 //! Afterwards every acknowledged job exists, no attempt was started twice, no two attempts of a
@@ -35,7 +35,8 @@ const ROUNDS: u64 = 12;
 const USERS: u64 = 2;
 /// A node runs one task, so that the worker's node has its share. A killed worker is soon lost, or
 /// reconnects before.
-const CONFIG: &str = "policy = \"easy\"\nmarket = \"commodity\"\n[workers]\ngrace_s = 2.0\n";
+const CONFIG: &str = "policy = \"easy\"\nmarket = \"commodity\"\n[workers]\ngrace_s = 2.0\n\
+    [limits]\noutput_bytes = 20000\n";
 /// The maximum number of queued tasks. Above it, users wait.
 const MAX_QUEUED: u32 = 20;
 /// The workers.
@@ -43,8 +44,38 @@ const WORKERS: [&str; 2] = ["left", "right"];
 /// A script that writes a line at its start and another line at its end.
 const TASK: &str = "\
 say() { echo \"$1 $TOLLGATE_JOB $TOLLGATE_TASK $TOLLGATE_TRY $(date +%s%N)\" >> WITNESS; }
-say begin; sleep NAP; say end
+say begin; WORK; say end
 ";
+
+/// The limit at which a job is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StormLimit {
+    Time,
+    Memory,
+    Output,
+}
+
+impl StormLimit {
+    /// Returns the limit of the job with this number. None for most jobs.
+    const fn of(n: u64) -> Option<Self> {
+        match n % 21 {
+            7 => Some(Self::Time),
+            14 => Some(Self::Memory),
+            0 => Some(Self::Output),
+            _ => None,
+        }
+    }
+
+    /// Returns a command of a shell that does not end before the limit.
+    const fn work(self) -> &'static str {
+        match self {
+            Self::Time => "sleep 600",
+            // `tail` keeps all of a line. Where nothing limits memory, it ends.
+            Self::Memory => "head -c 200000000 /dev/zero | tail -n 1 > /dev/null || exit 1",
+            Self::Output => "head -c 100000 /dev/zero; sleep 600",
+        }
+    }
+}
 
 /// A process that is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,7 +180,11 @@ fn random_kills_lose_no_job_and_run_none_twice() {
         "{killed:?} killed in {:.0} s: {seen}",
         began.elapsed().as_secs_f64()
     );
-    assert!(seen.finished > 0 && seen.limited > 0, "{seen}");
+    assert!(seen.finished > 0, "{seen}");
+    // Where no control group limits memory, its jobs finish.
+    for limit in ["timed_out", "output_limit"] {
+        assert!(seen.limited.contains_key(limit), "{seen}");
+    }
     for name in WORKERS {
         let journal = fs::read_to_string(site.worker_data(name).join("runner/journal")).unwrap();
         assert!(
@@ -284,19 +319,26 @@ impl StormUser {
     }
 
     fn request(&self, n: u64) -> JobRequest {
-        let is_limited = n.is_multiple_of(7);
-        let nap = match is_limited {
-            true => "600",
-            false if n.is_multiple_of(3) => "0.4",
-            false => "0.02",
+        let limit = StormLimit::of(n);
+        let work = match limit {
+            Some(limit) => limit.work(),
+            None if n.is_multiple_of(3) => "sleep 0.4",
+            None => "sleep 0.02",
         };
+        let is_limited = |to| limit == Some(to);
         let witness = self.witness.display().to_string();
-        let script = TASK.replace("WITNESS", &witness).replace("NAP", nap);
+        let script = TASK.replace("WITNESS", &witness).replace("WORK", work);
         JobRequest {
             command: ["/bin/sh", "-c", &script].map(str::to_owned).to_vec(),
             procs: 1,
-            estimate_s: Some(if is_limited { 0.3 } else { 1.0 }),
-            time_limit_s: is_limited.then_some(0.3),
+            estimate_s: Some(if is_limited(StormLimit::Time) {
+                0.3
+            } else {
+                1.0
+            }),
+            time_limit_s: is_limited(StormLimit::Time).then_some(0.3),
+            memory_bytes: is_limited(StormLimit::Memory).then_some(50_000_000),
+            output: is_limited(StormLimit::Output).then(|| format!("{witness}-%j")),
             deadline_s: Some(100_000.0),
             budget: Some(1_000.0),
             dir: "/".to_owned(),
@@ -313,8 +355,8 @@ struct TaskAudit {
     finished: usize,
     lost: usize,
     cancelled: usize,
-    /// Tasks that ended at their time limits.
-    limited: usize,
+    /// Tasks that ended at a limit, by their state.
+    limited: BTreeMap<String, usize>,
     attempts: usize,
 }
 
@@ -330,7 +372,7 @@ impl fmt::Display for TaskAudit {
         } = self;
         write!(
             f,
-            "{jobs} jobs, {attempts} attempts, {finished} tasks finished, {lost} lost, {cancelled} cancelled, {limited} ended at a limit"
+            "{jobs} jobs, {attempts} attempts, {finished} tasks finished, {lost} lost, {cancelled} cancelled, ended at limits: {limited:?}"
         )
     }
 }
@@ -354,10 +396,9 @@ fn audit(site: &CrashTestSite, told: &[u64]) -> TaskAudit {
         for task in tasks(site, row) {
             let number = task.task.unwrap_or(0);
             let last = (*job, number, task.attempts);
-            let status = task.status.as_deref().unwrap_or_default();
             match task.state.key() {
-                "finished" | "timed_out" if status.ends_with("(time limit)") => {
-                    seen.limited += 1;
+                limit @ ("timed_out" | "out_of_memory" | "output_limit") => {
+                    *seen.limited.entry(limit.to_owned()).or_default() += 1;
                     assert!(!ended.contains_key(&last), "{last:?} ended at its limit");
                 }
                 "finished" => {

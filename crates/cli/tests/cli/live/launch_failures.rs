@@ -1,9 +1,11 @@
 //! Jobs that cannot be launched for what the site lacks.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
+use super::clocks::{clock_ahead, faketime_library};
 use super::site::ClientTestSite;
 
 /// A file system without room for another file.
@@ -36,6 +38,131 @@ impl Drop for FullDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
+}
+
+/// Processes whose memory the kernel cannot take back, in the control groups of all slots of a runner: it sets no
+/// smaller limit there.
+struct Squatters(Vec<Child>);
+
+impl Squatters {
+    /// Moves one into each group beside this one.
+    fn enter(group: &Path) -> Self {
+        let beside = fs::read_dir(group.parent().unwrap()).unwrap().flatten();
+        let tasks = beside.map(|group| group.path().join("tasks"));
+        let slots = tasks.filter(|tasks| tasks.exists());
+        Self(slots.map(|tasks| squat(&tasks)).collect())
+    }
+}
+
+impl Drop for Squatters {
+    fn drop(&mut self) {
+        for squatter in &mut self.0 {
+            let _ = squatter.kill();
+            let _ = squatter.wait();
+        }
+    }
+}
+
+/// Starts a process that enters a group, and returns once it uses memory there.
+fn squat(tasks: &Path) -> Child {
+    let script = "import sys, time\n\
+        open(sys.argv[1], 'w').write('0')\n\
+        used = b'x' * (64 << 20)\n\
+        print('ready', flush=True)\n\
+        time.sleep(600)";
+    let mut squatter = Command::new("python3")
+        .args(["-c", script])
+        .arg(tasks)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 runs");
+    let mut ready = String::new();
+    let said = BufReader::new(squatter.stdout.take().unwrap()).read_line(&mut ready);
+    assert_eq!((said.unwrap(), ready.as_str()), (6, "ready\n"));
+    squatter
+}
+
+/// Returns the control group of version 1 that limits the memory of the only slot of a runner. None if there is
+/// none.
+fn memory_group(site: &ClientTestSite) -> Option<PathBuf> {
+    let own = "sed -n 's/^[0-9]*:\\(.*,\\)\\{0,1\\}memory\\(,.*\\)\\{0,1\\}://p' /proc/self/cgroup";
+    let words = [
+        "submit", "-q", "-e", "1s", "-o", "group", "--", "sh", "-c", own,
+    ];
+    let job = site.tollgate(&words).answer();
+    site.tollgate(&["wait", job.trim()]).answer();
+    let group = fs::read_to_string(site.folder().join("group")).unwrap();
+    let group = Path::new("/sys/fs/cgroup/memory").join(group.trim().trim_start_matches('/'));
+    let is_of_slot = group
+        .parent()?
+        .to_string_lossy()
+        .contains("tollgate-runner-");
+    is_of_slot.then_some(group)
+}
+
+/// A site whose only slot can be given no small limit of memory, and a promised job that wants one. None where no
+/// control group of version 1 limits memory.
+fn site_that_sets_no_limit() -> Option<(ClientTestSite, Squatters, String)> {
+    let site = ClientTestSite::start("policy = \"easy\"\n[local]\nnodes = 1\n");
+    let Some(group) = memory_group(&site) else {
+        eprintln!("skipped: no control group of version 1 limits memory here");
+        return None;
+    };
+    let squatters = Squatters::enter(&group);
+    let words = ["submit", "-q", "-e", "1s", "--mem", "8M", "-d", "+10h"];
+    let job = site
+        .tollgate(&[&words[..], &["--", "true"]].concat())
+        .answer();
+    let job = job.trim().to_owned();
+    Some((site, squatters, job))
+}
+
+fn until_refused(site: &ClientTestSite, job: &str, count: &str) {
+    let why = || site.tollgate(&["explain", job]).answer();
+    site.until(count, || why().contains(count));
+    let said = why();
+    assert!(said.contains("limits: Device or resource busy"), "{said}");
+}
+
+/// Asserts that a job is started at its user's word, and its promise is kept.
+fn assert_kept_after_release(site: &ClientTestSite, job: &str, attempts: u32) {
+    site.tollgate(&["release", job]).answer();
+    assert_eq!(site.tollgate(&["wait", job]).code, Some(0));
+    let explained = site.tollgate(&["explain", job, "--format", "json"]).json();
+    assert_eq!(explained["job"]["promise"], "kept");
+    assert_eq!(explained["job"]["attempts"], attempts);
+}
+
+#[test]
+fn job_whose_limit_the_kernel_refuses_is_held_for_its_next_launch_and_not_ended() {
+    let Some((site, squatters, job)) = site_that_sets_no_limit() else {
+        return;
+    };
+    until_refused(&site, &job, "launches that failed: 1 of 5");
+    assert!(site.log_has("is tried again"));
+    drop(squatters);
+    assert_kept_after_release(&site, &job, 2);
+}
+
+#[test]
+fn job_whose_limit_the_kernel_refuses_five_times_is_held_for_its_user() {
+    let Some(library) = faketime_library() else {
+        return;
+    };
+    let Some((mut site, squatters, job)) = site_that_sets_no_limit() else {
+        return;
+    };
+    for failed in 1..5 {
+        let count = format!("launches that failed: {failed} of 5");
+        until_refused(&site, &job, &count);
+        // The next launch is due at the start of a service an hour later.
+        site.stop();
+        let hours = format!("+{failed}h");
+        assert!(site.serve_again(&clock_ahead(&library, &hours)));
+    }
+    until_refused(&site, &job, "held: the site could not start it 5 times");
+    drop(squatters);
+    assert_kept_after_release(&site, &job, 6);
 }
 
 #[test]

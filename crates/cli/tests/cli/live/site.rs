@@ -68,11 +68,20 @@ impl ClientTestSite {
     /// Starts the next service, with these variables in its environment. Returns false if it ends before it
     /// answers.
     pub(crate) fn serve_again(&mut self, environment: &[(&str, &str)]) -> bool {
+        self.serve_again_with(&[], environment)
+    }
+
+    /// As [`Self::serve_again`], with these flags.
+    pub(crate) fn serve_again_with(
+        &mut self,
+        flags: &[&str],
+        environment: &[(&str, &str)],
+    ) -> bool {
         let log = OpenOptions::new()
             .append(true)
             .open(self.folder().join("log"));
         let data = self.folder().join("data");
-        self.service = start_service(&data, &[], environment, log.expect("a log"));
+        self.service = start_service(&data, flags, environment, log.expect("a log"));
         // The service may end while it answers, and is not started again.
         let status = ["status", "--reconnect", "0.001s"];
         self.until("it answers or has ended", || {

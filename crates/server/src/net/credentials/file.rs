@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::AccessRole;
-use tollgate_host::{guarded, replace_private};
+use tollgate_host::{StateFileError, read_state_file, replace_private};
 
 use super::{Credential, ProofType};
 
@@ -38,37 +38,6 @@ pub enum UserRef {
     Id(u32),
     /// By name.
     Name(String),
-}
-
-/// An error of the token file.
-#[derive(Debug, thiserror::Error)]
-pub enum CredentialFileError {
-    /// The file cannot be read.
-    #[error("{}: cannot be read: {error}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The file is not valid TOML for tokens.
-    #[error("{}: {error}", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// The parse error with its location.
-        error: Box<toml::de::Error>,
-    },
-    /// An entry is not a valid token.
-    #[error("{}: token {place}: {what}", path.display())]
-    Token {
-        /// The file.
-        path: PathBuf,
-        /// Position of the entry, from 1.
-        place: usize,
-        /// Description of the problem.
-        what: String,
-    },
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -132,20 +101,12 @@ impl From<&Credential> for CredentialConfig {
 }
 
 /// Returns the tokens in the file; none if the file does not exist.
-pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> {
-    let unreadable = |error| CredentialFileError::Read {
-        path: path.to_owned(),
-        error,
-    };
-    let text = match guarded::read(path) {
-        Ok(text) => String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?,
-        Err(error) if error.is_not_found() => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(error.into())),
-    };
-    let body: TokenFile = toml::from_str(&text).map_err(|error| CredentialFileError::Parse {
-        path: path.to_owned(),
-        error: Box::new(error),
-    })?;
+pub(super) fn read(path: &Path) -> Result<Vec<Credential>, StateFileError> {
+    Ok(read_state_file(path, parse)?.unwrap_or_default())
+}
+
+fn parse(text: &str) -> Result<Vec<Credential>, String> {
+    let body: TokenFile = toml::from_str(text).map_err(|error| error.to_string())?;
     let numbers_only = |name: &str| Err(format!("expected a number, got `{name}`"));
     let tokens = body.tokens.iter().zip(1..);
     tokens
@@ -160,11 +121,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> 
                     ..key
                 })
             });
-            key.map_err(|what| CredentialFileError::Token {
-                path: path.to_owned(),
-                place,
-                what,
-            })
+            key.map_err(|what| format!("token {place}: {what}"))
         })
         .collect()
 }
