@@ -6,7 +6,6 @@
 
 mod clock;
 mod commit;
-mod deadline;
 mod dispatch;
 mod hosts;
 mod isolation;
@@ -19,6 +18,7 @@ mod query;
 mod queue;
 mod quota;
 mod request;
+mod requested_times;
 mod resources;
 mod response;
 mod startup;
@@ -39,6 +39,7 @@ pub use request::{
     ClusterInfo, ControllerRequest, NamedHost, NewJob, RequestError, ResourceUse, Responder,
     StatusSnapshot, SubmittedJob, TaskOutlook,
 };
+pub use requested_times::{RequestedBegin, RequestedTimes};
 pub use startup::StartError;
 pub use state::Controller;
 use tollgate_engine::Engine;

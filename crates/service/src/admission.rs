@@ -134,6 +134,7 @@ impl Core {
             offers: Vec::new(),
             promisable: None,
             reserved_until: None,
+            begin: None,
             groups: Vec::new(),
         };
         let accepted = match answer.admission {

@@ -90,7 +90,7 @@ impl Core {
         step: &mut StepOutput,
     ) -> Result<CommandResult, CommandError> {
         let forecast = self.forecast(&changed, Some(job));
-        let Some(answer) = self.deferral_outcome(&changed, &forecast) else {
+        let Some(answer) = self.deferral_outcome(self.now, &changed, &forecast) else {
             let answer = self.evaluate_without_offers(self.now, &changed, &forecast);
             return Ok(CommandResult::Unaltered { answer });
         };

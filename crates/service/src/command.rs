@@ -238,6 +238,8 @@ pub struct SubmissionOptions {
     pub array: Option<ArraySpec>,
     /// Jobs of the same user that have to finish first.
     pub dependencies: Vec<JobDependency>,
+    /// The instant before which the job is not decided about; None if there is none to wait for.
+    pub begin: Option<Instant>,
     /// Whether the job is held until its user releases it.
     pub held: bool,
     /// The instant of submission of a job that had to wait: its deadline counts from there.
@@ -264,9 +266,10 @@ impl SubmissionOptions {
         self.one_host || self.host.is_some() || !self.resources.is_empty()
     }
 
-    /// Returns whether the decision about the job waits neither for other jobs nor for its user.
+    /// Returns whether the decision about the job waits neither for other jobs, nor for an instant, nor for
+    /// its user.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.held && self.dependencies.is_empty()
+        !self.held && self.begin.is_none() && self.dependencies.is_empty()
     }
 
     /// Returns the number of tasks that are decided together: all of an array without a limit.

@@ -1,24 +1,43 @@
-//! Jobs that wait for other jobs, or for their user, before their admission decision.
+//! Jobs that wait for other jobs, for an instant, or for their user, before their admission decision.
 //!
-//! The gate does not know these jobs. Their outcome depends on when the wait ends, so nothing is
-//! promised before; the deadline counts from the submission all the same.
+//! The gate does not know these jobs. Their outcome depends on when the wait ends and on what is queued by
+//! then, so nothing is promised before; the deadline counts from the submission all the same.
 
-use tollgate_model::{JobEndState, Reason};
+use tollgate_model::{Instant, JobEndState, Reason};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
 use crate::array::TaskCounts;
 use crate::command::{DependencyCondition, Submission};
+use crate::jobs::JobTable;
 use crate::output::{
     AdmissionState, CommandError, RejectReason, RowChange, StepOutput, SubmitOutcome,
 };
 use crate::runtime_forecast::RuntimeForecast;
 
+impl JobTable {
+    /// Returns the next instant for which a job waits.
+    pub(crate) fn next_begin(&self) -> Option<Instant> {
+        self.begins.first().map(|(begin, _)| *begin)
+    }
+
+    /// Removes and returns a job whose instant has come by `now`.
+    fn take_begun(&mut self, now: Instant) -> Option<u64> {
+        self.begins.first().filter(|(begin, _)| *begin <= now)?;
+        let (_, job) = self.begins.pop_first()?;
+        if let Some(waiting) = self.deferred.get_mut(&job) {
+            waiting.options.begin = None;
+        }
+        Some(job)
+    }
+}
+
 impl Core {
-    /// Returns the outcome of a job that has to wait; None if the job need not wait or can never
+    /// Returns the outcome at `at` of a job that has to wait; None if the job need not wait or can never
     /// run.
     pub(crate) fn deferral_outcome(
         &mut self,
+        at: Instant,
         submission: &Submission,
         forecast: &RuntimeForecast,
     ) -> Option<SubmitOutcome> {
@@ -26,9 +45,9 @@ impl Core {
             return None;
         }
         let (estimate, source) = forecast.estimate();
-        let spec = self.spec_of(submission, estimate, self.now);
+        let spec = self.spec_of(submission, estimate, at);
         let candidate = AdmissionCandidate::new(submission, spec, forecast);
-        let never = match self.admission_state(self.now, &candidate) {
+        let never = match self.admission_state(at, &candidate) {
             AdmissionState::Rejected(refusals) => refusals.into_iter().find(|refusal| {
                 matches!(
                     refusal,
@@ -57,11 +76,12 @@ impl Core {
             offers: Vec::new(),
             promisable: None,
             reserved_until: None,
+            begin: submission.options.begin,
             groups: Vec::new(),
         })
     }
 
-    /// Defers a job. Predecessors that have already finished are dropped.
+    /// Defers a job. Predecessors that have already finished are dropped, as is an instant that has passed.
     pub(crate) fn defer(&mut self, job: u64, submission: &Submission, step: &mut StepOutput) {
         let mut submission = submission.clone();
         submission.options.submitted = Some(self.now);
@@ -77,6 +97,9 @@ impl Core {
                 failed = failed.or(Some(earlier.job));
             }
         }
+        let begin = submission.options.begin.filter(|begin| *begin > self.now);
+        submission.options.begin = begin;
+        self.jobs.begins.extend(begin.map(|begin| (begin, job)));
         self.jobs.deferred.insert(job, submission);
         match failed {
             Some(by) => self.cancel_dependent(job, by, step),
@@ -111,6 +134,13 @@ impl Core {
             } else {
                 self.release_if_ready(later);
             }
+        }
+    }
+
+    /// Lets the jobs go on whose instant has come.
+    pub(crate) fn release_begun(&mut self) {
+        while let Some(job) = self.jobs.take_begun(self.now) {
+            self.release_if_ready(job);
         }
     }
 
@@ -191,6 +221,9 @@ impl Core {
         let waiting = self.jobs.deferred.remove(&job)?;
         for earlier in &waiting.options.dependencies {
             self.jobs.dependents.remove(&(earlier.job, job));
+        }
+        if let Some(begin) = waiting.options.begin {
+            self.jobs.begins.remove(&(begin, job));
         }
         Some(waiting)
     }

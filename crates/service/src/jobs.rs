@@ -216,6 +216,8 @@ pub(crate) struct JobTable {
     pub(crate) arrays: BTreeMap<u64, ActiveArray>,
     /// Jobs that were not submitted to the gate yet.
     pub(crate) deferred: BTreeMap<u64, Submission>,
+    /// The instants for which deferred jobs wait.
+    pub(crate) begins: BTreeSet<(Instant, u64)>,
     /// The dependents of each job: pairs of the earlier and the later job.
     pub(crate) dependents: BTreeSet<(u64, u64)>,
     /// Within a step: tasks that may have changed since beliefs took note of them.

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `clock` | the clock of the service, which the host's clock cannot set back |
 //! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
-//! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent and held jobs, and of quotes |
+//! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent, later and held jobs, and of quotes |
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
 //! | `alter` | changes to jobs that wait |
 //! | `grant` | exceptions from the shares of users |
@@ -192,6 +192,7 @@ impl Core {
         let mut step = StepOutput::default();
         self.expire_due(&mut step);
         self.retry_due_launches(&mut step);
+        self.release_begun();
         self.withdraw_late(&mut step);
         // A job is probed before its submission to the gate. A due tick comes first, so that the
         // probe sees the current shares.
@@ -225,13 +226,17 @@ impl Core {
     /// changes nothing.
     pub fn quote(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         let at = self.now.max(at);
-        self.evaluate(at, submission)
+        let forecast = self.forecast(submission, None);
+        match self.deferral_outcome(at, submission, &forecast) {
+            Some(deferred) => deferred,
+            None => self.evaluate(at, submission),
+        }
     }
 
     /// Returns a quote that, if the job would be promised, names surer promises with their prices.
     pub fn quote_with_levels(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         let at = self.now.max(at);
-        let mut answer = self.evaluate(at, submission);
+        let mut answer = self.quote(at, submission);
         if matches!(answer.admission, AdmissionState::Accepted { .. }) {
             let forecast = self.forecast(submission, None);
             answer.offers = self.surer_promises(at, submission, &forecast);
@@ -248,8 +253,9 @@ impl Core {
         let believes = self.rules.policy.belief().is_some();
         let revision = self.history.beliefs.next_revision().filter(|_| believes);
         let launch = self.jobs.next_launch_retry();
+        let begin = self.jobs.next_begin();
         let own = lapse.into_iter().chain(deadline).chain(follower);
-        let own = own.chain(revision).chain(launch);
+        let own = own.chain(revision).chain(launch).chain(begin);
         gate.into_iter().chain(own).min()
     }
 

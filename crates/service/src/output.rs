@@ -109,6 +109,8 @@ pub struct SubmitOutcome {
     pub promisable: Option<u32>,
     /// Expiry of the reservation, if this is a reserved quote.
     pub reserved_until: Option<Instant>,
+    /// The instant before which a deferred job is not decided about, if it waits for one.
+    pub begin: Option<Instant>,
     /// The outcomes of an array's tasks, ascending; all other fields are those of its first task.
     pub groups: Vec<TaskGroupOutcome>,
 }
@@ -184,7 +186,7 @@ pub enum AdmissionState {
     /// The job runs without a promise, as its user wants: its deadline could not be promised, for these
     /// reasons.
     Unpromised(Vec<RejectReason>),
-    /// The job waits for other jobs or for its user, and its admission is decided after that.
+    /// The job waits for other jobs, for an instant or for its user, and its admission is decided after that.
     Deferred,
     /// The job is rejected, for these reasons.
     Rejected(Vec<RejectReason>),

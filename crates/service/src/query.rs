@@ -1,6 +1,6 @@
 //! Queries on the state, and the check of its invariants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::TaskId;
 use tollgate_policy::JobPhase;
@@ -121,6 +121,14 @@ impl Core {
                     live.has_nodes()
                 )));
             }
+        }
+        let waiting = self.jobs.deferred.iter();
+        let begins = waiting.filter_map(|(&job, waiting)| Some((waiting.options.begin?, job)));
+        if !begins.collect::<BTreeSet<_>>().eq(&self.jobs.begins) {
+            return Err(tollgate_gate::InvariantViolation(format!(
+                "other jobs than those that begin later are to be released: {:?}",
+                self.jobs.begins
+            )));
         }
         self.check_arrays()?;
         self.check_followers()?;

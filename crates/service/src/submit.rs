@@ -17,7 +17,7 @@ impl Core {
         step: &mut StepOutput,
     ) -> CommandResult {
         let forecast = self.forecast(submission, None);
-        if let Some(answer) = self.deferral_outcome(submission, &forecast) {
+        if let Some(answer) = self.deferral_outcome(self.now, submission, &forecast) {
             let job = self.jobs.next_number();
             step.changes.push(RowChange::Submitted {
                 job,

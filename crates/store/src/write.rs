@@ -46,6 +46,9 @@ pub struct JobProgram {
     /// The kinds of notices that the user wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<String>,
+    /// The instant before which the job was not to be decided about, for those who look at the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<Instant>,
     /// The key with which the job was claimed as a reserved quote, if its claim had one. The same claim
     /// again changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -89,7 +89,9 @@ pub(crate) enum ClientCommandError {
     #[error("expected jobs of one cluster")]
     SeveralClusters,
     /// A job for which no clusters can be asked.
-    #[error("--to: expected one job or array that may start at once, without --after and --hold")]
+    #[error(
+        "--to: expected one job or array that may start at once, without --after, --begin and --hold"
+    )]
     NotReservable,
     /// Clusters that do not answer.
     #[error("{n_silent} of {n_asked} clusters did not answer")]

@@ -8,6 +8,7 @@
 //! | [`resources`] | resources requested with `-l` |
 //! | [`variables`] | environment variables named with `-v` |
 //! | [`job_options`] | the job that the options describe |
+//! | [`begin_date`] | the earliest start |
 //! | [`output_names`] | the variables in the names of output files |
 //! | [`prelude`] | its script, with variables known only at its start |
 //! | [`qsub`], [`qstat`], [`qdel`] | the three tools |
@@ -20,6 +21,7 @@
 //! error says that the option is ignored. Notes come before the answer, so that callers that read
 //! both streams together find the job number last.
 
+mod begin_date;
 mod directives;
 mod error;
 mod help;

@@ -83,6 +83,13 @@ pub(crate) struct JobArgs {
     #[arg(long, short, value_name = "TIME")]
     pub(super) deadline: Option<String>,
 
+    /// Earliest start, as in +2h, 20:00 or `fri 6pm`
+    ///
+    /// The forms are those of --deadline; a day without a time means its start. The policy decides about the
+    /// job then, and promises nothing before.
+    #[arg(long, value_name = "TIME")]
+    pub(super) begin: Option<String>,
+
     /// Maximum cost, in credits
     #[arg(long, short, value_name = "CREDITS")]
     pub(super) budget: Option<f64>,
@@ -184,6 +191,7 @@ impl JobArgs {
             let request = self.clone().build(None, now)?;
             if let Some(program) = request.command.first()
                 && request.after.is_empty()
+                && self.begin.is_none()
             {
                 let path = request.env.get("PATH").map_or("", String::as_str);
                 startable::check(program, Path::new(&request.dir), path)?;
@@ -208,6 +216,7 @@ impl JobArgs {
             time_limit: self.time_limit.or(below.time_limit),
             signal: self.signal.or(below.signal),
             deadline: self.deadline.or(below.deadline),
+            begin: self.begin.or(below.begin),
             budget: self.budget.or(below.budget),
             penalty: self.penalty.or(below.penalty),
             confidence: self.confidence.or(below.confidence),
@@ -261,6 +270,10 @@ impl JobArgs {
             Some(words) => parse::parse_deadline(words, now)?,
             None => (None, None),
         };
+        let (begin_s, begin_at) = match self.begin.as_deref() {
+            Some(words) => parse::parse_begin(words, now)?,
+            None => (None, None),
+        };
         Ok(JobRequest {
             command: self.command.clone(),
             script,
@@ -277,6 +290,8 @@ impl JobArgs {
             signal: self.signal.clone(),
             deadline_s,
             deadline_at,
+            begin_s,
+            begin_at,
             budget: self.budget,
             penalty_per_s: self.penalty.unwrap_or(0.0),
             confidence: self.confidence,

@@ -24,6 +24,9 @@ pub(super) fn notes(job: &JobArgs, now: &Zoned) -> Vec<String> {
         span(job.estimate, "estimate"),
         span(job.time_limit, "time-limit"),
         deadline.and_then(|words| parse::note_of_deadline(words, now)),
+        job.begin
+            .as_deref()
+            .and_then(|words| parse::note_of_begin(words, now)),
         behind,
         job.dir.as_deref().and_then(note_of_missing_dir),
         job.output
@@ -51,8 +54,9 @@ fn note_of_options_behind(command: &[String], now: &Zoned) -> Option<String> {
 /// Returns whether a word is an option of a job: a long one that few programs have, or a short one with a
 /// fitting value.
 fn is_job_option(word: &str, value: Option<&str>, now: &Zoned) -> bool {
-    const LONG: [&str; 8] = [
+    const LONG: [&str; 9] = [
         "--deadline",
+        "--begin",
         "--estimate",
         "--time-limit",
         "--budget",

@@ -22,6 +22,8 @@ pub(in crate::client) use self::job_numbers::parse_job_id;
 pub(in crate::client) use self::job_numbers::{
     JobNumbers, parse_cluster_job_id, parse_cluster_job_numbers, parse_explained,
 };
-pub(in crate::client) use self::moment::{note_of_deadline, parse_deadline, parse_moment};
+pub(in crate::client) use self::moment::{
+    note_of_begin, note_of_deadline, parse_begin, parse_deadline, parse_moment,
+};
 pub(crate) use self::span::parse_span;
 pub(in crate::client) use self::span::{TypedSpan, parse_typed_span};

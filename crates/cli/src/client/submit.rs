@@ -277,6 +277,13 @@ pub(super) fn render_answer(
             format::format_local_time(at, now)
         )?;
     }
+    if let Some(at) = &answer.begin_at {
+        let at = format::format_local_time(at, now);
+        writeln!(
+            out,
+            "  begin     {at}: decided about then, and not started before"
+        )?;
+    }
     if let Some(at) = &answer.decided_by_at {
         let at = format::format_local_time(at, now);
         writeln!(
@@ -358,7 +365,7 @@ pub(super) fn render_decision(
         }
         JobDecision::Deferred => writeln!(
             out,
-            "{what}: deferred until it is released and the jobs before it are over"
+            "{what}: deferred until its time has come, it is released and the jobs before it are over"
         ),
         JobDecision::Rejected => {
             for reason in reasons {

@@ -32,7 +32,7 @@ pub enum JobDecision {
     Waitlisted,
     /// Runs without a promise, as `otherwise` asks for: its deadline cannot be promised.
     Unpromised,
-    /// Decided later: once the jobs before it have finished, or once it is released.
+    /// Decided later: once the jobs before it have finished, at `begin_at`, or once it is released.
     Deferred,
     /// Not admitted.
     Rejected,
@@ -70,6 +70,9 @@ pub struct SubmitResponse {
     /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
+    /// Of a deferred job: the instant before which it does not start, if it names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin_at: Option<String>,
     /// Of a waitlisted job: the instant by which it is promised or rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by_at: Option<String>,

@@ -64,6 +64,9 @@ pub struct JobDetails {
     /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
+    /// The instant before which the job was not to start, if its user named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin_at: Option<String>,
     /// Budget, in credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,

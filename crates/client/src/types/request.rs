@@ -97,6 +97,15 @@ pub struct JobRequest {
     /// Deadline as an instant; instead of `deadline_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
+    /// Span after submission before which the job does not start. It is decided about then, so nothing is
+    /// promised before. Positive, and shorter than the time to the deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub begin_s: Option<f64>,
+    /// The instant before which the job does not start; instead of `begin_s`. One that has passed changes
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin_at: Option<String>,
     /// Maximum cost, in credits. Not negative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = MAX_CREDITS))]

@@ -27,7 +27,7 @@ use tollgate_model::{ExceededLimit, JobEndState};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum JobState {
-    /// Waits for other jobs; its admission is decided after that.
+    /// Waits for other jobs, or for the instant at which it begins; its admission is decided after that.
     Dependent,
     /// Waits for nodes, or for a decision.
     Queued,

@@ -11,7 +11,9 @@ use tollgate_gate::OnEviction;
 use tollgate_model::{CreditsPerSecond, Span};
 use tollgate_server::DEFAULT_POLICY;
 use tollgate_server::controller;
-use tollgate_server::controller::{Controller, ControllerHandle, ControllerRequest, NewJob};
+use tollgate_server::controller::{
+    Controller, ControllerHandle, ControllerRequest, NewJob, RequestedTimes,
+};
 use tollgate_service::{ClockReading, Submission, SubmissionOptions};
 use tollgate_store::{JobProgram, Store};
 
@@ -132,7 +134,7 @@ fn quote(door: &ControllerHandle, user: u32) {
     let submission = submission(user, SubmissionOptions::default(), None);
     answer(door, |reply| ControllerRequest::Quote {
         submission,
-        due: None,
+        times: RequestedTimes::default(),
         with_levels: false,
         reply,
     });
@@ -150,7 +152,7 @@ fn reserve(door: &ControllerHandle) {
     );
     answer(door, |reply| ControllerRequest::Reserve {
         submission,
-        due: None,
+        times: RequestedTimes::default(),
         reply,
     });
 }
@@ -174,12 +176,13 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         signal: None,
         notify: Vec::new(),
         append: false,
+        begin: None,
         claim_key: None,
     });
     answer(door, |reply| {
         ControllerRequest::submit(NewJob {
             submission,
-            due: None,
+            times: RequestedTimes::default(),
             program,
             reply,
         })

@@ -17,8 +17,8 @@ use super::submission::{check_size, may_submit, submitted, with_output_name};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, NewJob, Responder, SubmittedJob};
 
-/// The fields that name a deadline. A job that has one of them does not get the other from the batch.
-const DEADLINES: [&str; 2] = ["deadline_s", "deadline_at"];
+/// The fields that name one time in two ways. A job that has one of them does not get the other from the batch.
+const TIMES: [[&str; 2]; 2] = [["deadline_s", "deadline_at"], ["begin_s", "begin_at"]];
 
 pub(super) async fn submit_batch(
     State(service): State<ApiState>,
@@ -85,12 +85,12 @@ pub(super) fn new_job(
         return Err(refused.hint("the setting `notices.command` names one"));
     }
     let submission = convert::submission(&request, user)?;
-    let due = convert::due(request.deadline_at.as_deref(), request.deadline_s)?;
+    let times = convert::times(&request)?;
     check_size(service, &submission)?;
     let program = Box::new(convert::program(request)?);
     Ok(NewJob {
         submission,
-        due,
+        times,
         program,
         reply,
     })
@@ -102,8 +102,10 @@ fn with_common(
     common: &Map<String, Value>,
 ) -> Result<JobRequest, ApiError> {
     let mut fields = common.clone();
-    if DEADLINES.iter().any(|name| job.contains_key(*name)) {
-        fields.retain(|name, _| !DEADLINES.contains(&name.as_str()));
+    for names in TIMES {
+        if names.iter().any(|name| job.contains_key(*name)) {
+            fields.retain(|name, _| !names.contains(&name.as_str()));
+        }
     }
     fields.extend(job);
     serde_json::from_value(Value::Object(fields))

@@ -344,22 +344,24 @@ fn runnable(types: &mut SchemaGenerator) -> Schema {
 /// Returns the schema of a submission: not a quote, at most one deadline, and one output per task.
 fn submission(types: &mut SchemaGenerator) -> Schema {
     let job = runnable(types);
-    json_schema!({"allOf": [job, one_deadline(), one_output_per_task(), {
+    json_schema!({"allOf": [job, one_deadline(), one_begin(), one_output_per_task(), {
         "properties": {"hold_s": {"type": "null"}},
     }]})
 }
 
-/// Returns the schema of a quote: without dependencies, not held; a single task if it is reserved.
+/// Returns the schema of a quote: without dependencies, not held; a single task that may begin at once if it is reserved.
 fn quote_request(types: &mut SchemaGenerator) -> Schema {
     let job = types.subschema_for::<JobRequest>();
-    json_schema!({"allOf": [job, one_deadline(), one_output_per_task(), {
+    json_schema!({"allOf": [job, one_deadline(), one_begin(), one_output_per_task(), {
         "properties": {
             "after": {"maxItems": 0},
             "held": {"const": false},
         },
     }, {
         "anyOf": [
-            {"properties": {"array": {"type": "null"}}},
+            {"properties": {
+                "array": {"type": "null"}, "begin_s": {"type": "null"}, "begin_at": {"type": "null"},
+            }},
             {"properties": {"hold_s": {"type": "null"}}},
         ],
     }]})
@@ -373,11 +375,20 @@ fn one_output_per_task() -> Schema {
     ]})
 }
 
-fn one_deadline() -> Schema {
+/// Returns the schema of a time that is given as a span or as an instant, not both.
+fn one_of_two(span: &str, instant: &str) -> Schema {
     json_schema!({"anyOf": [
-        {"properties": {"deadline_s": {"type": "null"}}},
-        {"properties": {"deadline_at": {"type": "null"}}},
+        {"properties": {span: {"type": "null"}}},
+        {"properties": {instant: {"type": "null"}}},
     ]})
+}
+
+fn one_deadline() -> Schema {
+    one_of_two("deadline_s", "deadline_at")
+}
+
+fn one_begin() -> Schema {
+    one_of_two("begin_s", "begin_at")
 }
 
 fn describe<T: JsonSchema>(types: &mut SchemaGenerator) -> Schema {

@@ -141,6 +141,10 @@ impl From<RequestError> for ApiError {
                     format!("an instant that is still to come: by the service's clock it is {now}");
                 return Self::field("deadline_at", &expected);
             }
+            RequestError::BeginTooLate(most) => {
+                let expected = format!("an instant before {}", format_iso(*most));
+                return Self::field("begin_at", &expected);
+            }
             RequestError::UnknownDependency(_) => StatusCode::UNPROCESSABLE_ENTITY,
             RequestError::JobLimit(_) | RequestError::StorageLimit(_) => {
                 StatusCode::TOO_MANY_REQUESTS

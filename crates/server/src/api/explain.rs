@@ -233,12 +233,19 @@ fn limit_name(limit: ExceededLimit) -> &'static str {
 fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
     let after = story.map_or(&[][..], |story| &story.dependencies);
     let jobs: Vec<String> = after.iter().map(u64::to_string).collect();
-    match jobs.as_slice() {
+    let ends = match jobs.as_slice() {
+        [] => None,
+        [job] => Some(format!("for the end of job {job}")),
+        jobs => Some(format!("for the end of jobs {}", jobs.join(", "))),
+    };
+    let begin = story.and_then(|story| story.begin);
+    let begin = begin.map(|begin| format!("until {}", format_iso(begin)));
+    let waits: Vec<String> = ends.into_iter().chain(begin).collect();
+    match waits.as_slice() {
         [] => "dependent: the policy decides now".to_owned(),
-        [job] => format!("dependent: waits for the end of job {job}; the policy decides then"),
-        jobs => format!(
-            "dependent: waits for the end of jobs {}; the policy decides then",
-            jobs.join(", ")
+        waits => format!(
+            "dependent: waits {}; the policy decides then",
+            waits.join(" and ")
         ),
     }
 }

@@ -136,7 +136,7 @@ pub(super) async fn quote(
 ) -> JsonResult<SubmitResponse> {
     let Json(request) = request?;
     let submission = convert::submission(&request, peer.user)?;
-    let due = convert::due(request.deadline_at.as_deref(), request.deadline_s)?;
+    let times = convert::times(&request)?;
     if submission.options.held || !submission.options.dependencies.is_empty() {
         let expected = "neither of them: a quote is for a job that may start at once";
         return Err(ApiError::field("after, held", expected));
@@ -147,7 +147,7 @@ pub(super) async fn quote(
         let began = Instant::now();
         let answer = ask_controller(&service, |reply| ControllerRequest::Quote {
             submission,
-            due,
+            times,
             with_levels: request.levels,
             reply,
         })
@@ -159,7 +159,7 @@ pub(super) async fn quote(
     let (reply, reserved) = oneshot::channel();
     let request = ControllerRequest::Reserve {
         submission,
-        due,
+        times,
         reply,
     };
     let service_of_answer = service.clone();

@@ -6,7 +6,6 @@ use tollgate_policy::JobPhase;
 use tollgate_service::ActiveArray;
 use tollgate_workers::WorkerState;
 
-use super::deadline;
 use super::request::{
     ClusterInfo, ControllerRequest, NamedHost, RequestError, StatusSnapshot, TaskOutlook,
 };
@@ -17,12 +16,12 @@ impl<E: Engine> Controller<E> {
         match ask {
             ControllerRequest::Quote {
                 mut submission,
-                due,
+                times,
                 with_levels,
                 reply,
             } => {
                 let at = self.now();
-                let settled = deadline::resolve_deadline(&mut submission, due, at);
+                let settled = times.resolve(&mut submission, at);
                 let quote = |()| match with_levels {
                     true => self.core.quote_with_levels(at, &submission),
                     false => self.core.quote(at, &submission),
@@ -170,12 +169,14 @@ impl<E: Engine> Controller<E> {
             reserved: None,
             prediction: None,
             dependencies: Vec::new(),
+            begin: None,
             failures: 0,
             failed_launches: None,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
             let earlier = waiting.options.dependencies.iter();
             story.dependencies = earlier.map(|earlier| earlier.job).collect();
+            story.begin = waiting.options.begin;
             return Some(story);
         }
         let queued = view.jobs();

@@ -190,6 +190,7 @@ mod tests {
 
     use super::super::request::NewJob;
     use super::*;
+    use crate::controller::RequestedTimes;
     use tollgate_service::{Submission, SubmissionOptions};
     use tollgate_store::JobProgram;
 
@@ -227,11 +228,12 @@ mod tests {
             signal: None,
             notify: Vec::new(),
             append: false,
+            begin: None,
             claim_key: None,
         };
         ControllerRequest::submit(NewJob {
             submission: submission(user),
-            due: None,
+            times: RequestedTimes::default(),
             program: Box::new(program),
             reply: oneshot::channel().0,
         })
@@ -240,7 +242,7 @@ mod tests {
     fn quote(user: u32) -> ControllerRequest {
         ControllerRequest::Quote {
             submission: submission(user),
-            due: None,
+            times: RequestedTimes::default(),
             with_levels: false,
             reply: oneshot::channel().0,
         }

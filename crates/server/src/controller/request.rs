@@ -15,6 +15,7 @@ use tollgate_workers::{ConnectionEvent, PartCall};
 
 use super::keys::KeyedRequest;
 use super::outputs::OutputLookup;
+use super::requested_times::RequestedTimes;
 
 /// The channel for a response. The receiver may be gone already.
 pub type Responder<T> = oneshot::Sender<Result<T, RequestError>>;
@@ -44,8 +45,8 @@ pub enum ControllerRequest {
     Reserve {
         /// The job's properties that the decision depends on, with the duration of the reservation.
         submission: Submission,
-        /// The deadline as an instant, as for a submitted job.
-        due: Option<Instant>,
+        /// Its times, as for a submitted job.
+        times: RequestedTimes,
         /// Receives the outcome, and the quote's number if it is reserved.
         reply: Responder<(Option<u64>, SubmitOutcome)>,
     },
@@ -53,8 +54,8 @@ pub enum ControllerRequest {
     Quote {
         /// The job's properties that the decision depends on.
         submission: Submission,
-        /// The deadline as an instant, as for a submitted job.
-        due: Option<Instant>,
+        /// Its times, as for a submitted job.
+        times: RequestedTimes,
         /// Whether surer promises and their prices are told.
         with_levels: bool,
         /// Receives the outcome that the job would get.
@@ -248,8 +249,8 @@ impl ControllerRequest {
 pub struct NewJob {
     /// The job's properties that the decision depends on.
     pub submission: Submission,
-    /// The deadline as an instant, if the user gave one.
-    pub due: Option<Instant>,
+    /// Its times that depend on the clock of the decision.
+    pub times: RequestedTimes,
     /// The job's program.
     pub program: Box<JobProgram>,
     /// Receives the job's number and the outcome.
@@ -357,6 +358,8 @@ pub struct TaskOutlook {
     pub prediction: Option<JobPrediction>,
     /// Jobs that the task depends on.
     pub dependencies: Vec<u64>,
+    /// The instant for which the task waits before its decision.
+    pub begin: Option<Instant>,
     /// Number of jobs of its class that have failed by themselves.
     pub failures: u64,
     /// The launches since its last start that the site could not carry out.
@@ -384,6 +387,9 @@ pub enum RequestError {
     /// The deadline is past or too far away. Contains the present instant.
     #[error("deadline_at: expected an instant that is still to come")]
     DeadlinePassed(Instant),
+    /// The job would begin at its deadline, which is given here, or later; or too far away.
+    #[error("begin_at: expected an instant before the deadline")]
+    BeginTooLate(Instant),
     /// The user has reached the limit of stored bytes, given here.
     #[error(
         "expected at most {0} bytes of commands, environments and scripts of one user's jobs that \

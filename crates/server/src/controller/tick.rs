@@ -7,10 +7,10 @@ use tollgate_service::{Core, DependencyCondition, LOCAL_WORKER, ServiceCommand, 
 use tollgate_store::JobProgram;
 
 use super::commit::{CommandData, CommandPrograms};
-use super::deadline;
 use super::keys::{KeyedCommands, KeyedRequest};
 use super::quota::UserQuota;
 use super::request::{ControllerRequest, NewJob, RequestError};
+use super::requested_times;
 use super::response::{PendingClaim, PendingResponse};
 use super::state::Controller;
 use crate::failpoint::ServiceFailpoint;
@@ -154,9 +154,9 @@ impl<E: Engine> Controller<E> {
             }
             ControllerRequest::Reserve {
                 mut submission,
-                due,
+                times,
                 reply,
-            } => match deadline::resolve_deadline(&mut submission, due, at) {
+            } => match times.resolve(&mut submission, at) {
                 Ok(()) => to.add(
                     ServiceCommand::Submit(Box::new(submission)),
                     PendingResponse::Reserve(reply),
@@ -178,7 +178,7 @@ impl<E: Engine> Controller<E> {
                 due,
                 reply,
             } => {
-                let resolved = deadline::resolve_change(&mut change, due, at);
+                let resolved = requested_times::resolve_change(&mut change, due, at);
                 let command = ServiceCommand::Alter { job, change };
                 match resolved.and_then(|()| self.authorise(user, &command)) {
                     Ok(()) => to.add(command, PendingResponse::Alter(reply)),
@@ -285,7 +285,7 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Checks whether all of the jobs can be taken up, and resolves their dependencies and deadlines.
+    /// Checks whether all of the jobs can be taken up, and resolves their dependencies and times.
     fn check_jobs(
         &mut self,
         jobs: &mut [NewJob],
@@ -310,7 +310,8 @@ impl<E: Engine> Controller<E> {
         }
         for job in jobs {
             self.resolve_dependencies(&mut job.submission)?;
-            deadline::resolve_deadline(&mut job.submission, job.due, at)?;
+            job.times.resolve(&mut job.submission, at)?;
+            job.program.begin = job.submission.options.begin;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use tollgate_engine::Engine;
 use tollgate_engine::SimEngine;
 use tollgate_engine::sim_engine::SimFaults;
 use tollgate_model::{Instant, MaintenanceCalendar, MaintenanceWindow, Span};
-use tollgate_server::controller::{ControllerRequest, StartError};
+use tollgate_server::controller::{ControllerRequest, RequestedTimes, StartError};
 use tollgate_service::Submission;
 
 use crate::common::{TestCluster, submission};
@@ -104,7 +104,7 @@ fn reserved_quote_expires_after_the_clock_was_set_back() {
     };
     site.tick(vec![ControllerRequest::Reserve {
         submission: reserved,
-        due: None,
+        times: RequestedTimes::default(),
         reply,
     }]);
     let (job, _) = answer.try_recv().unwrap().unwrap();

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use tollgate_server::controller::{
-    ControllerRequest, KeyedRequest, NewJob, RequestError, SubmittedJob,
+    ControllerRequest, KeyedRequest, NewJob, RequestError, RequestedTimes, SubmittedJob,
 };
 use tollgate_store::{StoredAnswer, integrity};
 
@@ -31,7 +31,7 @@ fn new_job(name: &str) -> (NewJob, Reply) {
     let (reply, answer) = oneshot::channel();
     let job = NewJob {
         submission: submission(name, 5),
-        due: None,
+        times: RequestedTimes::default(),
         program: Box::new(program(&["sleep", "1"])),
         reply,
     };

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use tollgate_engine::LaunchScript;
 use tollgate_engine::script::sha256;
 use tollgate_model::Instant;
-use tollgate_server::controller::{ControllerRequest, NewJob, SubmittedJob};
+use tollgate_server::controller::{ControllerRequest, NewJob, RequestedTimes, SubmittedJob};
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{ServiceCommand, Submission, SubmissionOptions};
 use tollgate_store::{JobProgram, Store, StoredProgram};
@@ -58,7 +58,7 @@ fn try_submit(
     let submitted = cluster.request(|reply| {
         ControllerRequest::submit(NewJob {
             submission,
-            due: None,
+            times: RequestedTimes::default(),
             program,
             reply,
         })

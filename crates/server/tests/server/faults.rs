@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tollgate_engine::{SimEngine, SimHost, sim_engine::SimProgram};
 use tollgate_model::{Instant, Market};
 use tollgate_policies::builtin_registry;
-use tollgate_server::controller::{Controller, ControllerRequest, NewJob, RequestError};
+use tollgate_server::controller::{
+    Controller, ControllerRequest, NewJob, RequestError, RequestedTimes,
+};
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{AdmissionState, Core, ServiceCommand};
 use tollgate_store::{DataDir, DataDirError};
@@ -117,7 +119,7 @@ fn full_file_system_loses_no_acknowledged_job() {
         program.argv.truncate(2);
         controller.tick(vec![ControllerRequest::submit(NewJob {
             submission: submission("sleep", 10),
-            due: None,
+            times: RequestedTimes::default(),
             program: Box::new(program),
             reply,
         })]);

@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 use tollgate_server::access::ServiceLimits;
 use tollgate_server::controller::{
-    ControllerRequest, KeyedRequest, NewJob, RequestError, SubmittedJob,
+    ControllerRequest, KeyedRequest, NewJob, RequestError, RequestedTimes, SubmittedJob,
 };
 use tollgate_service::CommandResult;
 use tollgate_store::StoredAnswer;
@@ -19,7 +19,7 @@ fn submit(user: u32, key: &str) -> (ControllerRequest, Reply) {
     submission.user = user;
     let request = ControllerRequest::submit(NewJob {
         submission,
-        due: None,
+        times: RequestedTimes::default(),
         program: Box::new(program(&["sleep", "600"])),
         reply,
     });

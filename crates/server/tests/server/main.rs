@@ -6,6 +6,7 @@ mod simulation;
 
 mod alter;
 mod arrays;
+mod begin;
 mod books;
 mod calibration;
 mod checks;

@@ -4,7 +4,7 @@
 use tokio::sync::oneshot;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
 use tollgate_policies::BUILTIN_POLICIES;
-use tollgate_server::controller::{ControllerRequest, RequestError, Responder};
+use tollgate_server::controller::{ControllerRequest, RequestError, RequestedTimes, Responder};
 use tollgate_service::{
     AdmissionState, CommandError, ConfidenceThreshold, CounterOffer, OfferAxis, RejectReason,
     ServiceCommand, Submission, SubmitOutcome,
@@ -255,7 +255,7 @@ fn hold(site: &mut TestCluster, secs: i64) -> (Option<u64>, SubmitOutcome) {
     };
     site.request(|reply| ControllerRequest::Reserve {
         submission,
-        due: None,
+        times: RequestedTimes::default(),
         reply,
     })
     .unwrap()

@@ -50,22 +50,34 @@ enum RecoveryAction {
     Tick,
 }
 
-/// Number of tasks, maximum at a time, dependency, whether the job is held, what becomes of it if it is
-/// not promised, and whether it is promised in part.
-type OptionSample = (Option<u32>, Option<u32>, Option<u64>, bool, Otherwise, bool);
+/// The instant of the first command.
+const START_S: i64 = 1_000;
+
+/// Number of tasks, maximum at a time, dependency, begin in seconds after the first command, whether the job is
+/// held, what becomes of it if it is not promised, and whether it is promised in part.
+type OptionSample = (
+    Option<u32>,
+    Option<u32>,
+    Option<u64>,
+    Option<i64>,
+    bool,
+    Otherwise,
+    bool,
+);
 
 fn planned() -> impl Strategy<Value = OptionSample> {
     (
         prop::option::weighted(0.3, 1u32..30),
         prop::option::weighted(0.3, 1u32..4),
         prop::option::weighted(0.2, 0u64..20),
+        prop::option::weighted(0.1, 0i64..200),
         prop::bool::weighted(0.1),
         prop::sample::select(vec![Otherwise::Wait, Otherwise::Run, Otherwise::Reject]),
         any::<bool>(),
     )
 }
 
-fn plan((tasks, max, after, held, otherwise, partial): OptionSample) -> SubmissionOptions {
+fn plan((tasks, max, after, begin_s, held, otherwise, partial): OptionSample) -> SubmissionOptions {
     let need = DependencyCondition::Success;
     SubmissionOptions {
         array: tasks.map(|last| ArraySpec {
@@ -79,6 +91,7 @@ fn plan((tasks, max, after, held, otherwise, partial): OptionSample) -> Submissi
             })
             .into_iter()
             .collect(),
+        begin: begin_s.map(|begin_s| Instant::from_secs(START_S + begin_s)),
         held,
         submitted: None,
         otherwise,
@@ -155,7 +168,7 @@ impl RecoveryService {
         let mut service = Self {
             core,
             store,
-            now: Instant::from_secs(1_000),
+            now: Instant::from_secs(START_S),
             epoch: 0,
         };
         service.commit(vec![RecoveryAction::Restart]);
@@ -274,6 +287,7 @@ impl RecoveryService {
             signal: None,
             notify: Vec::new(),
             append: false,
+            begin: None,
             claim_key: None,
         };
         self.store

@@ -3,7 +3,7 @@
 
 use rusqlite::OptionalExtension;
 use tollgate_engine::LaunchScript;
-use tollgate_server::controller::{ControllerRequest, NewJob, SubmittedJob};
+use tollgate_server::controller::{ControllerRequest, NewJob, RequestedTimes, SubmittedJob};
 use tollgate_service::{ArraySpec, ServiceCommand, Submission, SubmissionOptions};
 
 use crate::common::{TestCluster, program, submission};
@@ -17,7 +17,7 @@ fn submit_script(site: &mut TestCluster, submission: Submission, text: &str) -> 
     site.request(|reply| {
         ControllerRequest::submit(NewJob {
             submission,
-            due: None,
+            times: RequestedTimes::default(),
             program,
             reply,
         })

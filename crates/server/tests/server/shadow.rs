@@ -62,6 +62,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
             max_at_once: None,
         }),
         dependencies: after.into_iter().collect(),
+        begin: None,
         held: deed.then == 5,
         submitted: None,
         otherwise: Otherwise::Wait,

@@ -22,6 +22,7 @@ pub(in crate::client) fn quote(
     request: &JobRequest,
     wanted: OutputFormat,
 ) -> Result<(), CliFailure> {
+    check_startable(request)?;
     let clusters = ClustersFile::open()?.chosen(&to.to)?;
     let wait = Duration::from_secs_f64(to.quote_wait);
     let request = question(request, None);
@@ -35,6 +36,15 @@ pub(in crate::client) fn quote(
     match compared.clusters.iter().any(|row| !row.best_for.is_empty()) {
         true => Ok(()),
         false => Err(nowhere(&compared)),
+    }
+}
+
+/// Fails if the job may not start at once, so that no cluster can say when it would.
+pub(super) fn check_startable(request: &JobRequest) -> Result<(), ClientCommandError> {
+    let begins_later = request.begin_s.is_some() || request.begin_at.is_some();
+    match request.after.is_empty() && !request.held && !begins_later {
+        true => Ok(()),
+        false => Err(ClientCommandError::NotReservable),
     }
 }
 

@@ -20,7 +20,7 @@ use super::ask::ask_all;
 use super::claim::{ClaimOutcome, claim_quote, post_once};
 use super::compare::{ClusterComparison, ClusterSubmission};
 use super::file::{ClusterSettings, ClustersFile};
-use super::quote::{ask_quotes, nowhere, question};
+use super::quote::{ask_quotes, check_startable, nowhere, question};
 use crate::args::OutputFormat;
 use crate::client::error::ClientCommandError;
 use crate::client::format;
@@ -47,9 +47,7 @@ pub(in crate::client) fn submit(
     request: &JobRequest,
     common: &SubmitCommonArgs,
 ) -> Result<(), CliFailure> {
-    if !request.after.is_empty() || request.held {
-        return Err(ClientCommandError::NotReservable.into());
-    }
+    check_startable(request)?;
     let clusters = ClustersFile::open()?.chosen(&to.to)?;
     let wait = Duration::from_secs_f64(to.quote_wait);
     // A quote reserves room for one task.

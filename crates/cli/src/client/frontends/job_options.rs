@@ -1,6 +1,7 @@
 //! The job that options of PBS and Grid Engine describe.
 
 use super::FrontendDialect;
+use super::begin_date::BeginDate;
 use super::error::FrontendError;
 use super::job_id;
 use super::options::ParsedOption;
@@ -27,6 +28,8 @@ pub(super) struct JobOptions {
     pub(super) max_concurrent: Option<String>,
     /// The dependencies, as `ID` or `any:ID`.
     pub(super) after: Vec<String>,
+    /// The earliest start.
+    pub(super) begin: Option<BeginDate>,
     pub(super) held: bool,
     pub(super) requeue: bool,
     pub(super) terse: bool,
@@ -106,9 +109,13 @@ impl JobOptions {
             "l" => self.resources.add(given)?,
             "pe" => self.parallel(given)?,
             "W" => self.attributes(given, style)?,
-            "a" | "dl" => {
-                return Err(given.unsupported("jobs cannot be submitted for a later start"));
+            "a" => {
+                let expected =
+                    || format!("expected [[[[CC]YY]MM]DD]hhmm[.SS], got `{}`", given.value);
+                let begin = BeginDate::parse(&given.value);
+                self.begin = Some(begin.ok_or_else(|| given.invalid_value(expected()))?);
             }
+            "dl" => return Err(given.unsupported("jobs have no time from which they are urgent")),
             "I" | "X" => return Err(given.unsupported("jobs have no terminal")),
             "D" => return Err(given.unsupported("the root of a job cannot be changed")),
             "hold_jid_ad" => {
@@ -282,8 +289,8 @@ mod tests {
         .unwrap();
         assert_eq!(kept.ignored, ["-M me@here", "-notify"]);
         assert!(kept.join_stderr);
-        let refused = wishes("-a 1200", FrontendDialect::Pbs).unwrap_err();
-        let expected = "qsub: -a: not supported: jobs cannot be submitted for a later start";
+        let refused = wishes("-a noon", FrontendDialect::Pbs).unwrap_err();
+        let expected = "qsub: -a: expected [[[[CC]YY]MM]DD]hhmm[.SS], got `noon`";
         assert_eq!(refused, expected);
     }
 }

@@ -197,6 +197,7 @@ fn request(
         given.insert(0, "all".to_owned());
     }
     given.extend(frontend_variables(&name, &here, style));
+    let now = format::now();
     let job = JobArgs {
         procs: Some(procs),
         mem: wishes.resources.memory_for(procs),
@@ -211,6 +212,7 @@ fn request(
             .deadline
             .clone()
             .or_else(|| env::var("TOLLGATE_DEADLINE").ok()),
+        begin: wishes.begin.and_then(|begin| begin.resolve(&now)),
         budget: wishes
             .resources
             .budget
@@ -234,7 +236,7 @@ fn request(
     };
     Ok(JobRequest {
         held: wishes.held,
-        ..job.build(script, &format::now())?
+        ..job.build(script, &now)?
     })
 }
 

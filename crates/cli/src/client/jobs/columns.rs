@@ -53,7 +53,7 @@ enum ColumnValue {
 use ColumnValue::{Bytes, Id, Number, Text};
 use UsualColumn::{Always, If, Never};
 
-static COLUMNS: [JobColumn; 21] = [
+static COLUMNS: [JobColumn; 22] = [
     column("id", "id", |job| Id(job.id, job.task), None, Always),
     column(
         "user_id",
@@ -99,6 +99,13 @@ static COLUMNS: [JobColumn; 21] = [
         |job| instant(&job.deadline_at),
         None,
         Always,
+    ),
+    column(
+        "begin_at",
+        "begin",
+        |job| instant(&job.begin_at),
+        None,
+        If(have_begins_ahead),
     ),
     column(
         "started_at",
@@ -353,6 +360,12 @@ fn instant(at: &Option<String>) -> ColumnValue {
 fn has_jobs_of_others(jobs: &[JobDetails]) -> bool {
     let own = rustix::process::geteuid().as_raw();
     jobs.iter().any(|job| job.user_id != own)
+}
+
+/// Returns whether a job waits for a time of its own.
+fn have_begins_ahead(jobs: &[JobDetails]) -> bool {
+    let mut waiting = jobs.iter().filter(|job| job.decided_at.is_none());
+    waiting.any(|job| job.begin_at.is_some() && job.finished_at.is_none())
 }
 
 fn is_on_several_hosts(jobs: &[JobDetails]) -> bool {

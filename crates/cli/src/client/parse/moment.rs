@@ -114,13 +114,49 @@ pub(in crate::client) fn parse_deadline(
     }
 }
 
+/// Parses the time at which a job begins into the fields of a request, as a deadline. A day without a time means
+/// its start.
+pub(in crate::client) fn parse_begin(
+    words: &str,
+    now: &Zoned,
+) -> Result<(Option<f64>, Option<String>), CliFailure> {
+    match parse_words(words, now) {
+        Ok(Moment::Relative { secs, .. }) => Ok((Some(secs), None)),
+        Ok(Moment::Absolute(at)) => Ok((None, Some(at.to_string()))),
+        Ok(Moment::EndOfDay(end)) => {
+            let start = day_before(end, now).and_then(|day| day.start_of_day().ok());
+            Ok((None, start.map(|start| start.timestamp().to_string())))
+        }
+        Err(message) => Err(CliFailure::invalid_flag("begin", message)),
+    }
+}
+
+/// Returns an instant of the day that ends at `end`.
+fn day_before(end: Timestamp, now: &Zoned) -> Option<Zoned> {
+    end.to_zoned(now.time_zone().clone()).yesterday().ok()
+}
+
+/// Returns a note about the time at which a job begins, as about a deadline.
+pub(in crate::client) fn note_of_begin(words: &str, now: &Zoned) -> Option<String> {
+    match parse_words(words, now).ok()? {
+        Moment::EndOfDay(end) => {
+            let day = day_before(end, now)?.strftime("%A, %Y-%m-%d");
+            Some(format!("--begin {words}: the start of {day} (00:00)"))
+        }
+        Moment::Relative {
+            unitless: true,
+            secs,
+        } => Some(format!("--begin {words}: {secs} seconds from now")),
+        Moment::Relative { .. } | Moment::Absolute(_) => None,
+    }
+}
+
 /// Returns a note about a deadline that may mean something else to its user: a day without a time, or a
 /// number without a unit.
 pub(in crate::client) fn note_of_deadline(words: &str, now: &Zoned) -> Option<String> {
     match parse_words(words, now).ok()? {
         Moment::EndOfDay(end) => {
-            let day = end.to_zoned(now.time_zone().clone()).yesterday().ok()?;
-            let day = day.strftime("%A, %Y-%m-%d");
+            let day = day_before(end, now)?.strftime("%A, %Y-%m-%d");
             Some(format!("--deadline {words}: the end of {day} (24:00)"))
         }
         Moment::Relative {
@@ -251,6 +287,23 @@ mod tests {
         ] {
             assert!(parse_words(words, &now()).is_err(), "{words}");
         }
+    }
+
+    #[test]
+    fn day_without_a_time_begins_at_its_start() {
+        for (words, expected) in [
+            ("monday", "2026-11-22T23:00:00Z"),
+            ("tomorrow", "2026-11-21T23:00:00Z"),
+            ("monday 17:00", "2026-11-23T16:00:00Z"),
+        ] {
+            let begin = parse_begin(words, &now()).unwrap();
+            assert_eq!(begin, (None, Some(expected.to_owned())), "{words}");
+        }
+        assert_eq!(parse_begin("+2h", &now()).unwrap(), (Some(7200.0), None));
+        assert_eq!(
+            note_of_begin("monday", &now()).as_deref(),
+            Some("--begin monday: the start of Monday, 2026-11-23 (00:00)")
+        );
     }
 
     #[test]

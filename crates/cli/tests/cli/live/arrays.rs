@@ -155,6 +155,68 @@ fn dependent_job_starts_after_its_dependencies_and_lists_them() {
 }
 
 #[test]
+fn later_job_says_when_it_begins_wherever_it_is_shown() {
+    let site = ClientTestSite::start(IN_TURN);
+    let words = [
+        "submit",
+        "--begin",
+        "2030-01-02T03:04Z",
+        "--",
+        "no-such-program-yet",
+    ];
+    let answer = site.tollgate(&words).answer();
+    assert!(answer.contains("job 1: deferred"), "{answer}");
+    assert!(
+        answer.contains("\n  begin     2030-01-02 03:04"),
+        "{answer}"
+    );
+    let quoted = site
+        .tollgate(&["quote", "--begin", "+2h", "--format", "json"])
+        .json();
+    assert_eq!(quoted["decision"], "deferred", "{quoted}");
+    assert!(quoted["begin_at"].is_string(), "{quoted}");
+    let explained = site.tollgate(&["explain", "1"]).answer();
+    let waits = "dependent: waits until 2030-01-02T03:04:00Z; the policy decides then";
+    assert!(explained.contains(waits), "{explained}");
+    let listed = site.tollgate(&["jobs", "--format", "json"]).json();
+    assert_eq!(
+        listed["jobs"][0]["begin_at"], "2030-01-02T03:04:00Z",
+        "{listed}"
+    );
+    let table = site.tollgate(&["jobs"]).answer();
+    assert!(table.contains("begin"), "{table}");
+    for (words, expected) in [
+        (
+            &["submit", "--begin", "+2h", "-d", "+1h", "--", "true"][..],
+            "begin_at: expected an instant before",
+        ),
+        (
+            &["submit", "--begin", "later", "--", "true"],
+            "begin: expected an instant",
+        ),
+        (
+            &["quote", "--begin", "+2h", "--reserve", "60s"],
+            "begin_at, begin_s: expected no begin",
+        ),
+    ] {
+        let refused = site.tollgate(words);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+    }
+    let noted = site.tollgate(&["submit", "--hold", "--begin", "2030-01-02", "--", "true"]);
+    assert!(
+        noted
+            .stderr
+            .contains("the start of Wednesday, 2030-01-02 (00:00)"),
+        "{noted:?}"
+    );
+    assert_eq!(
+        site.tollgate(&["jobs", "--format", "json"]).json()["jobs"][0]["state"],
+        "held"
+    );
+}
+
+#[test]
 fn invalid_array_is_rejected_with_a_message() {
     let site = ClientTestSite::start("[limits]\narray = 1000\njobs = 2000\n");
     for (words, expected) in [

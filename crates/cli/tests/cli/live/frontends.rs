@@ -251,7 +251,7 @@ fn unsupported_options_are_rejected_or_noted() {
         "qsub job.sh",
         "qsub -l walltime=soon job.sh",
         "qsub -I",
-        "qsub -a 0130 job.sh",
+        "qsub -a soon job.sh",
         "qsub -zork job.sh",
         "qsub -pe smp",
         "qsub nowhere.sh",

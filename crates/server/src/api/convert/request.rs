@@ -20,11 +20,12 @@ use tollgate_service::{
 use tollgate_store::JobProgram;
 
 use crate::api::error::ApiError;
+use crate::controller::{RequestedBegin, RequestedTimes};
 use crate::notices::NoticeKind;
 use crate::output_name;
 
-/// Returns the submission of `user`: the part of a request that decisions depend on. A deadline
-/// given as an instant is left out.
+/// Returns the submission of `user`: the part of a request that decisions depend on, but for its
+/// [`times`].
 pub(in crate::api) fn submission(request: &JobRequest, user: u32) -> Result<Submission, ApiError> {
     check_program(request)?;
     if request.procs == 0 {
@@ -87,6 +88,7 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         array,
         partial: request.partial,
         dependencies: after,
+        begin: None,
         held: request.held,
         submitted: None,
         time_limit: time_limit(request)?,
@@ -238,9 +240,34 @@ pub(in crate::api) fn due(
         let expected = "one of deadline_s and deadline_at, not both";
         return Err(ApiError::field("deadline_at", expected));
     }
+    instant("deadline_at", at).map(Some)
+}
+
+/// Returns the times of a request that depend on the clock of the decision.
+pub(in crate::api) fn times(request: &JobRequest) -> Result<RequestedTimes, ApiError> {
+    let after = span("begin_s", request.begin_s)?;
+    let at = request.begin_at.as_deref();
+    let at = at.map(|at| instant("begin_at", at)).transpose()?;
+    let begin = match (after, at) {
+        (Some(_), Some(_)) => {
+            let expected = "one of begin_s and begin_at, not both";
+            return Err(ApiError::field("begin_at", expected));
+        }
+        (after, at) => after
+            .map(RequestedBegin::After)
+            .or(at.map(RequestedBegin::At)),
+    };
+    if begin.is_some() && request.hold_s.is_some() {
+        let expected = "no begin: a quote reserves room from now on";
+        return Err(ApiError::field("begin_at, begin_s", expected));
+    }
+    let due = due(request.deadline_at.as_deref(), request.deadline_s)?;
+    Ok(RequestedTimes { due, begin })
+}
+
+fn instant(field: &str, text: &str) -> Result<Instant, ApiError> {
     let expected = "an instant as in 2026-12-01T09:00:00Z";
-    let at = parse_iso(at).map_err(|_| ApiError::field("deadline_at", expected))?;
-    Ok(Some(at))
+    parse_iso(text).map_err(|_| ApiError::field(field, expected))
 }
 
 fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, ApiError> {
@@ -303,6 +330,7 @@ pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiErro
         time_limit,
         signal,
         notify: request.notify,
+        begin: None,
         claim_key: None,
     })
 }

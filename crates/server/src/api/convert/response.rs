@@ -46,6 +46,7 @@ pub(in crate::api) fn submit_response(
         now_at: format_iso(answer.spec.submit),
         clock_ahead_s: None,
         deadline_at: answer.spec.due().map(format_iso),
+        begin_at: answer.begin.map(format_iso),
         decided_by_at: match answer.admission {
             AdmissionState::Waitlisted { until } => Some(format_iso(until)),
             AdmissionState::Accepted { .. }
@@ -138,6 +139,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
     let time_limit_s = time_limit.map(Span::as_secs_f64);
     let signal = program.as_ref().and_then(|program| program.signal);
     let memory_bytes = program.as_ref().and_then(|program| program.memory);
+    let begin = program.as_ref().and_then(|program| program.begin);
     JobDetails {
         id,
         task: row.task,
@@ -162,6 +164,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         time_limit_s,
         signal: signal.map(job_signal),
         deadline_at: row.due.map(format_iso),
+        begin_at: begin.map(format_iso),
         budget: row.budget.map(Credits::as_f64),
         decided_at: row.decided.map(format_iso),
         price: row.price.map(Credits::as_f64),

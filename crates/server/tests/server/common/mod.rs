@@ -15,7 +15,7 @@ use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_server::controller::{
-    Controller, ControllerRequest, HostClock, NewJob, RequestError, SubmittedJob,
+    Controller, ControllerRequest, HostClock, NewJob, RequestError, RequestedTimes, SubmittedJob,
 };
 use tollgate_service::{
     AdmissionRules, ClockReading, Submission, SubmissionOptions, SubmitOutcome,
@@ -134,7 +134,7 @@ impl TestCluster {
         self.request(|reply| {
             ControllerRequest::submit(NewJob {
                 submission,
-                due: None,
+                times: RequestedTimes::default(),
                 program,
                 reply,
             })
@@ -153,7 +153,7 @@ impl TestCluster {
     fn ask_quote(&mut self, submission: Submission, with_levels: bool) -> SubmitOutcome {
         self.request(|reply| ControllerRequest::Quote {
             submission,
-            due: None,
+            times: RequestedTimes::default(),
             with_levels,
             reply,
         })
@@ -222,6 +222,7 @@ pub(crate) fn program(words: &[&str]) -> JobProgram {
         signal: None,
         notify: Vec::new(),
         append: false,
+        begin: None,
         claim_key: None,
     }
 }

@@ -30,6 +30,18 @@ pub(super) fn invariants(run: &ServiceSimulation) {
         let due = rows[job].due;
         assert!(due <= Some(*asked), "job {job} is due later than was asked");
     }
+    for row in rows.values() {
+        let program = row.program.as_ref();
+        if let Some(begin) = program.and_then(|program| program.begin) {
+            let decided = row.decided.into_iter().chain(row.start).min();
+            let is_early = decided.is_some_and(|decided| decided < begin);
+            assert!(
+                !is_early || row.state == "rejected",
+                "job {} is early",
+                row.id
+            );
+        }
+    }
     let live: BTreeSet<u64> = core.jobs().into_keys().collect();
     let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
     let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();

@@ -25,7 +25,8 @@ use tollgate_gate::OnEviction;
 use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, LaunchFailure, Market, Span};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_server::controller::{
-    Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
+    Controller, ControllerRequest, NewJob, RequestError, RequestedBegin, RequestedTimes,
+    SubmittedJob,
 };
 use tollgate_service::{
     AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobChange,
@@ -276,6 +277,8 @@ impl ServiceSimulation {
         for _ in 0..=self.random.below(3) {
             let (submission, secs) = self.job();
             let due = self.due(&submission);
+            let begin = self.begin(&submission);
+            let times = RequestedTimes { due, begin };
             let program = Box::new(match self.random.one_in(6) {
                 true => program(&["unlucky", &secs.to_string()]),
                 false => program(&["work", &secs.to_string()]),
@@ -285,7 +288,7 @@ impl ServiceSimulation {
                 waiting.1.push((due, answer));
                 requests.push(ControllerRequest::Reserve {
                     submission,
-                    due,
+                    times,
                     reply,
                 });
             } else {
@@ -293,7 +296,7 @@ impl ServiceSimulation {
                 waiting.0.push((due, answer));
                 requests.push(ControllerRequest::submit(NewJob {
                     submission,
-                    due,
+                    times,
                     program,
                     reply,
                 }));
@@ -360,7 +363,7 @@ impl ServiceSimulation {
         let (reply, mut answer) = oneshot::channel();
         self.tick(vec![ControllerRequest::submit(NewJob {
             submission,
-            due: None,
+            times: RequestedTimes::default(),
             program: Box::new(program(&["short", &millis.to_string()])),
             reply,
         })]);
@@ -411,6 +414,22 @@ impl ServiceSimulation {
         self.random.one_in(2).then(|| now + deadline)
     }
 
+    /// Lets some jobs begin later, well before their deadlines.
+    fn begin(&mut self, submission: &Submission) -> Option<RequestedBegin> {
+        let may_begin_later = submission.reserve_for.is_none() && self.random.one_in(8);
+        let most_s = submission
+            .deadline
+            .map_or(200, |left| left.as_micros() / 4_000_000);
+        may_begin_later.then(|| {
+            let span = Span::from_secs(1 + self.random.below(most_s.max(1) as u64) as i64);
+            let now = self.clock.lock().unwrap().read(self.world.now()).host;
+            match self.random.one_in(2) {
+                true => RequestedBegin::After(span),
+                false => RequestedBegin::At(now + span),
+            }
+        })
+    }
+
     /// Makes some jobs an array, dependent or held.
     fn plan(&mut self) -> SubmissionOptions {
         let random = &mut self.random;
@@ -448,6 +467,7 @@ impl ServiceSimulation {
         SubmissionOptions {
             array,
             dependencies: after,
+            begin: None,
             held,
             submitted: None,
             otherwise,

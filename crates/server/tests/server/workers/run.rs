@@ -14,7 +14,7 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_server::KeptOutputs;
 use tollgate_server::controller::{
-    Controller, ControllerRequest, NewJob, RequestError, SubmittedJob,
+    Controller, ControllerRequest, NewJob, RequestError, RequestedTimes, SubmittedJob,
 };
 use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
 use tollgate_store::{JobProgram, Store};
@@ -308,7 +308,7 @@ impl WorkerSimulation {
             answers.push(answer);
             requests.push(ControllerRequest::submit(NewJob {
                 submission,
-                due: None,
+                times: RequestedTimes::default(),
                 program: Box::new(JobProgram {
                     output: Some("out".to_owned()),
                     ..program(&words)
