@@ -63,8 +63,8 @@ pub enum GateInput {
         /// The attempt.
         attempt: u32,
     },
-    /// The engine took a job back before its program ran. It is queued again, whatever its rule for
-    /// evictions.
+    /// An attempt is over that does not count: the engine took the job back before its program ran, or it failed
+    /// and its user wants another try. The job is queued again, whatever its rule for evictions.
     Withdrawn {
         /// The job.
         job: JobId,

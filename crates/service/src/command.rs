@@ -9,6 +9,7 @@ use tollgate_model::{
 use crate::learning::RunRecord;
 use crate::output::ConfidenceThreshold;
 use crate::resources::{HostOffer, NamedResources};
+use crate::retry::RetryRule;
 use crate::task_ranges::TaskRanges;
 
 /// A command. Commands are stored unchanged, and replayed after a crash.
@@ -258,6 +259,8 @@ pub struct SubmissionOptions {
     pub host: Option<String>,
     /// Devices and licences that each of its tasks takes.
     pub resources: NamedResources,
+    /// Which failed ends of a task are followed by another try; None if none is.
+    pub retries: Option<RetryRule>,
 }
 
 impl SubmissionOptions {

@@ -69,6 +69,8 @@ pub struct ActiveTask {
     pub(crate) unpromised: bool,
     /// Whether the task was submitted without a decision and has none yet.
     pub(crate) undecided: bool,
+    /// The number of tries after the first that followed failed ends.
+    pub(crate) retries: u32,
     /// The number of launches in a row that the site could not carry out.
     pub(crate) failed_launches: u32,
     /// The time of the next launch, for which the task is held.
@@ -112,6 +114,7 @@ impl ActiveTask {
             is_lost: false,
             unpromised: false,
             undecided: false,
+            retries: 0,
             failed_launches: 0,
             launch_retry_at: None,
         }

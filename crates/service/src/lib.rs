@@ -17,6 +17,7 @@
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
+//! | `retry` | failed tasks that are tried again, as their users want it |
 //! | `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
@@ -49,6 +50,7 @@ mod prediction;
 mod promise;
 mod query;
 mod resources;
+mod retry;
 mod rules;
 mod runtime_forecast;
 mod shadow;
@@ -85,6 +87,7 @@ pub use output::{
 use prediction::LookAheadCache;
 pub use promise::PromiseOutcome;
 pub use resources::{HostNames, HostOffer, NamedResources, ResourceNames};
+pub use retry::{BadRetryRule, MAX_RETRIES, RetryRule};
 pub use rules::{AdmissionRules, StoredRules};
 pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
@@ -447,7 +450,10 @@ impl Core {
                 if let Some(ending) = live.and_then(|live| live.ending) {
                     self.learn_end(key.task(), ending, work);
                 }
-                self.apply_input(GateInput::Ended { job, attempt }, step)
+                match self.is_retried(key.task()) {
+                    true => self.retry_failed(key.task(), hold, step),
+                    false => self.apply_input(GateInput::Ended { job, attempt }, step),
+                }
             }
             AttemptEvent::Lost { .. } => {
                 self.learn_loss(key.task());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, params};
-use tollgate_model::{AttemptId, Credits, Instant, JobEndState, Span};
+use tollgate_model::{AttemptId, Credits, Instant, JobEndState, Span, TaskId};
 use tollgate_service::TaskCounts;
 
 use crate::tasks::ArrayRow;
@@ -234,9 +234,26 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn attempts(&self, job: u64) -> Result<Vec<AttemptRow>, StoreError> {
+        self.attempts_of_tasks(job, 0, u32::MAX)
+    }
+
+    /// Returns the attempts of a task, in order; of a single job with the task number 0.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn task_attempts(&self, task: TaskId) -> Result<Vec<AttemptRow>, StoreError> {
+        self.attempts_of_tasks(task.job, task.task, task.task)
+    }
+
+    fn attempts_of_tasks(
+        &self,
+        job: u64,
+        first: u32,
+        last: u32,
+    ) -> Result<Vec<AttemptRow>, StoreError> {
         let sql = "SELECT task, attempt, start, finish, status, cpu, peak_memory, work, host
-             FROM attempt WHERE job = ?1 ORDER BY task, attempt";
-        self.rows(sql, [job], |row| {
+             FROM attempt WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
+        self.rows(sql, params![job, first, last], |row| {
             Ok(AttemptRow {
                 task: row.get(0)?,
                 attempt: row.get(1)?,

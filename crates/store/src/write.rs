@@ -8,7 +8,8 @@ use tollgate_engine::LaunchScript;
 use tollgate_gate::BookingKind;
 use tollgate_model::{AttemptId, Instant, LimitWarning, Span};
 use tollgate_service::{
-    AdmissionState, Core, RejectReason, RowChange, ServiceCommand, Submission, SubmitOutcome,
+    AdmissionState, Core, RejectReason, RetryRule, RowChange, ServiceCommand, Submission,
+    SubmitOutcome,
 };
 
 use crate::attempts::AttemptUpdates;
@@ -46,6 +47,9 @@ pub struct JobProgram {
     /// The kinds of notices that the user wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<String>,
+    /// Which failed ends are followed by another try, for those who look at the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetryRule>,
     /// The instant before which the job was not to be decided about, for those who look at the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<Instant>,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 use tollgate_client::types::{JobOtherwise, JobRequest, JobSignal};
 use tollgate_engine::service_location::{DATA_VARIABLE, FINGERPRINT_VARIABLE, URL_VARIABLE};
+use tollgate_service::RetryRule;
 
 use super::parse::{self, TypedSpan};
 use super::script::JobScript;
@@ -156,6 +157,14 @@ pub(crate) struct JobArgs {
     #[arg(long)]
     pub(super) requeue: bool,
 
+    /// Try failed tasks again, as in 3 or 3:75,timed_out
+    ///
+    /// At most three more tries each, after any failure, or after exit code 75 or the time limit. Ends by a
+    /// limit are tried again only if timed_out, out_of_memory or output_limit names them; `failed` stands for
+    /// every exit code. Only the last try decides about the promise and the exit code.
+    #[arg(long, value_name = "N[:CODES]", value_parser = str::parse::<RetryRule>)]
+    pub(super) retries: Option<RetryRule>,
+
     /// Be told of these, as in end,late,lost,at-risk:0.8
     ///
     /// at-risk: the probability of meeting the deadline has fallen below this. Only where the service has
@@ -230,6 +239,7 @@ impl JobArgs {
             output: self.output.or(below.output),
             append: self.append || below.append,
             requeue: self.requeue || below.requeue,
+            retries: self.retries.or(below.retries),
             notify: match self.notify.is_empty() {
                 true => below.notify,
                 false => self.notify,
@@ -296,6 +306,7 @@ impl JobArgs {
             penalty_per_s: self.penalty.unwrap_or(0.0),
             confidence: self.confidence,
             requeue: self.requeue,
+            retries: self.retries.as_ref().map(ToString::to_string),
             notify: self.notify.clone(),
             hold_s: None,
             levels: false,

@@ -24,7 +24,7 @@ use crate::text_table::{fit_to_terminal, new_table, write_table};
 /// The options of `tollgate jobs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
-    /// Array whose tasks to list, as in 7 or 7_1-5,9
+    /// Job, or tasks of an array, to list, as in 7_1-5,9
     #[arg(value_parser = parse::parse_cluster_job_id, conflicts_with_all = ["all", "state"])]
     array: Option<ClusterJob>,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::limits::{
     ABSOLUTE_PATH, MAX_AFTER, MAX_BATCH, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES,
     MAX_SPAN_S, MIN_JOB_MEMORY, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, RESOURCE,
-    TASK_NUMBERS, VARIABLE,
+    RETRIES, TASK_NUMBERS, VARIABLE,
 };
 use crate::whole_number::{optional_whole, whole};
 
@@ -121,6 +121,12 @@ pub struct JobRequest {
     /// Whether the job may run again from its start after it was lost.
     #[serde(default)]
     pub requeue: bool,
+    /// How often, and after which ends, a task that fails is tried again: `3` is at most three more tries after
+    /// any failure; `3:75,timed_out` only after exit code 75 or the time limit. Ends by a limit count only if
+    /// `timed_out`, `out_of_memory` or `output_limit` names them; `failed` stands for every exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = RETRIES))]
+    pub retries: Option<String>,
     /// What the user is told of, if the service has a command for notices: `end`, `late`, `lost`, and
     /// `at-risk:0.8` once the probability of meeting the deadline falls below that (not of an array).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -176,6 +176,7 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         signal: None,
         notify: Vec::new(),
         append: false,
+        retries: None,
         begin: None,
         claim_key: None,
     });

@@ -181,6 +181,7 @@ fn program() -> JobProgram {
         signal: None,
         notify: Vec::new(),
         append: false,
+        retries: None,
         begin: None,
         claim_key: None,
     }

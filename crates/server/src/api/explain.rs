@@ -4,8 +4,12 @@ use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails, JobState};
 use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
 use tollgate_service::MAX_FAILED_LAUNCHES;
+use tollgate_store::AttemptRow;
 
 use crate::controller::{NamedHost, TaskOutlook};
+
+/// Maximum number of earlier attempts that are told.
+const MAX_ATTEMPTS: usize = 10;
 
 /// Returns the sentence about texts of a job that are no longer kept; None if all are.
 pub(super) fn dropped_sentence(job: &JobDetails) -> Option<String> {
@@ -26,6 +30,22 @@ pub(super) fn grant_sentence(at: Instant, by: &str, reason: &str) -> String {
         "{by} let it go beyond its user's share at {}: {reason}",
         format_iso(at)
     )
+}
+
+/// Returns how the earlier attempts at a task ended, at most the latest [`MAX_ATTEMPTS`] of them.
+pub(super) fn attempt_sentences(attempts: &[AttemptRow]) -> Vec<String> {
+    let Some((_, earlier)) = attempts.split_last() else {
+        return Vec::new();
+    };
+    let from = earlier.len().saturating_sub(MAX_ATTEMPTS);
+    let sentence = |attempt: &AttemptRow| {
+        let run = attempt.start.zip(attempt.finish);
+        let run = run.map(|(start, finish)| finish.since(start).as_secs_f64());
+        let run = run.map_or_else(String::new, |run_s| format!(" after {run_s:.1} s"));
+        let status = attempt.status.as_deref().unwrap_or("no end was observed");
+        format!("attempt {}: {status}{run}", attempt.attempt)
+    };
+    earlier[from..].iter().map(sentence).collect()
 }
 
 /// Returns what a queued task waits for.

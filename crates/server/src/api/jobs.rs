@@ -15,7 +15,9 @@ use tollgate_store::{JobFilter, JobRow};
 
 use super::convert;
 use super::error::ApiError;
-use super::explain::{dropped_sentence, explanation_sentences, failed_predecessor, grant_sentence};
+use super::explain::{
+    attempt_sentences, dropped_sentence, explanation_sentences, failed_predecessor, grant_sentence,
+};
 use super::job_selector::{JobSelector, MAX_ID};
 use super::repeat::{KeyedPeer, receive};
 use super::state::{ApiState, JsonResult, ask_controller, query_store, visible_user};
@@ -93,7 +95,7 @@ pub(super) struct TasksQuery {
     limit: Option<u32>,
 }
 
-/// Lists the tasks of an array, each as a job.
+/// Lists the tasks of an array, each as a job; of a job that is no array the job.
 pub(super) async fn tasks(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
@@ -103,8 +105,19 @@ pub(super) async fn tasks(
     let Query(few) = few?;
     let JobSelector { job, tasks } = JobSelector::parse(&id)?;
     let whole = JobSelector { job, tasks: None };
-    own_job(&service, &peer, &whole).await?;
+    let row = own_job(&service, &peer, &whole).await?;
     let limit = few.limit.unwrap_or(100).min(MAX_JOBS);
+    if row.array.is_none() && tasks.is_none() {
+        let only = JobFilter {
+            failed: few.failed,
+            before: Some(job + 1),
+            limit: 1,
+            ..JobFilter::default()
+        };
+        let mut rows = query_store(&service, move |reader| reader.jobs(&only)).await?;
+        rows.retain(|row| row.id == job);
+        return list(&service, rows, limit).await;
+    }
     let rows = query_store(&service, move |reader| {
         if !few.failed {
             return reader.tasks(job, tasks.as_ref(), limit + 1);
@@ -133,6 +146,10 @@ pub(super) async fn explain(
     let story =
         ask_controller(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
     let granted = query_store(&service, move |reader| reader.grant(task.job)).await?;
+    let attempts = match row.array {
+        None => query_store(&service, move |reader| reader.task_attempts(task)).await?,
+        Some(_) => Vec::new(),
+    };
     let job = with_name(&service, row).await?;
     let granted = match granted {
         Some((at, by, reason)) => {
@@ -152,6 +169,7 @@ pub(super) async fn explain(
     Ok(Json(JobExplanation {
         words: explanation_sentences(&job, story.as_ref(), predecessor)
             .into_iter()
+            .chain(attempt_sentences(&attempts))
             .chain(granted)
             .chain(dropped_sentence(&job))
             .collect(),

@@ -228,6 +228,7 @@ mod tests {
             signal: None,
             notify: Vec::new(),
             append: false,
+            retries: None,
             begin: None,
             claim_key: None,
         };

@@ -40,6 +40,7 @@ mod promises;
 mod records;
 mod recovery;
 mod resources;
+mod retries;
 mod scripts;
 mod shadow;
 mod takeover;

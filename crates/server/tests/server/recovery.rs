@@ -54,7 +54,7 @@ enum RecoveryAction {
 const START_S: i64 = 1_000;
 
 /// Number of tasks, maximum at a time, dependency, begin in seconds after the first command, whether the job is
-/// held, what becomes of it if it is not promised, and whether it is promised in part.
+/// held, what becomes of it if it is not promised, whether it is promised in part, and tried again.
 type OptionSample = (
     Option<u32>,
     Option<u32>,
@@ -62,6 +62,7 @@ type OptionSample = (
     Option<i64>,
     bool,
     Otherwise,
+    bool,
     bool,
 );
 
@@ -74,10 +75,13 @@ fn planned() -> impl Strategy<Value = OptionSample> {
         prop::bool::weighted(0.1),
         prop::sample::select(vec![Otherwise::Wait, Otherwise::Run, Otherwise::Reject]),
         any::<bool>(),
+        prop::bool::weighted(0.2),
     )
 }
 
-fn plan((tasks, max, after, begin_s, held, otherwise, partial): OptionSample) -> SubmissionOptions {
+fn plan(
+    (tasks, max, after, begin_s, held, otherwise, partial, retries): OptionSample,
+) -> SubmissionOptions {
     let need = DependencyCondition::Success;
     SubmissionOptions {
         array: tasks.map(|last| ArraySpec {
@@ -100,6 +104,7 @@ fn plan((tasks, max, after, begin_s, held, otherwise, partial): OptionSample) ->
         one_host: false,
         host: None,
         resources: Default::default(),
+        retries: retries.then(|| "2".parse().unwrap()),
     }
 }
 
@@ -230,7 +235,7 @@ impl RecoveryService {
             RecoveryAction::End(n, secs) => pick(n)
                 .map(|attempt| {
                     let ended = AttemptOutcome {
-                        status: AttemptStatus::Exited(0),
+                        status: AttemptStatus::Exited(if secs % 4 == 0 { 3 } else { 0 }),
                         killed: None,
                         at: self.now,
                         wall: Span::from_secs(secs),
@@ -287,6 +292,7 @@ impl RecoveryService {
             signal: None,
             notify: Vec::new(),
             append: false,
+            retries: None,
             begin: None,
             claim_key: None,
         };

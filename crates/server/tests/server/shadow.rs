@@ -71,6 +71,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         one_host: false,
         host: None,
         resources: Default::default(),
+        retries: None,
     }
 }
 

@@ -229,6 +229,7 @@ fn request(
         output: Some(output.unwrap_or_else(|| "none".to_owned())),
         append: false,
         requeue: wishes.requeue,
+        retries: None,
         notify: Vec::new(),
         array: array_spec(wishes),
         after: wishes.after.clone(),

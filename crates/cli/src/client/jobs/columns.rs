@@ -53,7 +53,7 @@ enum ColumnValue {
 use ColumnValue::{Bytes, Id, Number, Text};
 use UsualColumn::{Always, If, Never};
 
-static COLUMNS: [JobColumn; 22] = [
+static COLUMNS: [JobColumn; 23] = [
     column("id", "id", |job| Id(job.id, job.task), None, Always),
     column(
         "user_id",
@@ -127,6 +127,13 @@ static COLUMNS: [JobColumn; 22] = [
         |job| text(&job.host),
         None,
         If(is_on_several_hosts),
+    ),
+    column(
+        "attempts",
+        "attempts",
+        |job| Number(job.attempts.into()),
+        None,
+        If(were_tried_again),
     ),
     column(
         "promise",
@@ -360,6 +367,12 @@ fn instant(at: &Option<String>) -> ColumnValue {
 fn has_jobs_of_others(jobs: &[JobDetails]) -> bool {
     let own = rustix::process::geteuid().as_raw();
     jobs.iter().any(|job| job.user_id != own)
+}
+
+/// Returns whether a job, or a task of an array, has had several attempts.
+fn were_tried_again(jobs: &[JobDetails]) -> bool {
+    let mut alone = jobs.iter().filter(|job| job.array.is_none());
+    alone.any(|job| job.attempts > 1)
 }
 
 /// Returns whether a job waits for a time of its own.

@@ -30,6 +30,66 @@ fn exported_status(site: &ClientTestSite) -> String {
 }
 
 #[test]
+fn failed_job_is_tried_again_and_every_try_is_shown() {
+    let site = ClientTestSite::start("");
+    let script = "echo try >> tries; echo $TOLLGATE_ATTEMPT; test $(wc -l < tries) -ge 3";
+    let dir = site.folder().join("work");
+    fs::create_dir(&dir).unwrap();
+    let words = [
+        "--dir",
+        dir.to_str().unwrap(),
+        "-o",
+        "out",
+        "-d",
+        "+1h",
+        "--retries",
+        "5",
+    ];
+    let job = submit(&site, &[&words[..], &["--", "sh", "-c", script]].concat());
+    assert_eq!(site.tollgate(&["wait", &job]).code, Some(0));
+    assert_eq!(
+        fs::read_to_string(dir.join("tries"))
+            .unwrap()
+            .lines()
+            .count(),
+        3
+    );
+    // Each try appends to the output.
+    assert_eq!(
+        fs::read_to_string(dir.join("out")).unwrap().lines().count(),
+        3
+    );
+    let explained = site.tollgate(&["explain", &job, "--format", "json"]).json();
+    assert_eq!(explained["job"]["attempts"], 3, "{explained}");
+    assert_eq!(explained["job"]["retries"], "5", "{explained}");
+    assert_eq!(explained["job"]["promise"], "kept", "{explained}");
+    let words = explained["words"].to_string();
+    assert!(
+        words.contains("attempt 1: exit 1 after") && words.contains("attempt 2: exit 1 after"),
+        "{words}"
+    );
+    let listed = site.tollgate(&["jobs", &job]).answer();
+    assert!(listed.contains("attempts"), "{listed}");
+    assert_eq!(
+        site.tollgate(&["jobs", &job, "--failed", "-q"]).answer(),
+        ""
+    );
+    let failing = submit(&site, &["--retries", "1:7", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(site.tollgate(&["wait", &failing]).code, Some(7));
+    assert_eq!(
+        site.tollgate(&["jobs", &failing, "--failed", "-q"])
+            .answer(),
+        format!("{failing}\n")
+    );
+    let refused = site.tollgate(&["submit", "--retries", "3:lost", "--", "true"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.stderr.contains("as in 3 or 3:75,timed_out"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn job_that_traps_the_signal_and_exits_0_at_its_time_limit_has_timed_out() {
     let site = ClientTestSite::start("");
     let script = "trap 'exit 0' TERM; sleep 600 & wait";

@@ -14,8 +14,8 @@ use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
 use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, LimitWarning, Span, WarningSignal};
 use tollgate_service::{
-    ArraySpec, DependencyCondition, JobDependency, NamedResources, Otherwise, Submission,
-    SubmissionOptions,
+    ArraySpec, DependencyCondition, JobDependency, NamedResources, Otherwise, RetryRule,
+    Submission, SubmissionOptions,
 };
 use tollgate_store::JobProgram;
 
@@ -95,6 +95,7 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         one_host: request.one_host,
         host: host_name(request)?,
         resources: resources(request)?,
+        retries: retries(request)?,
         otherwise: match request.otherwise {
             JobOtherwise::Wait => Otherwise::Wait,
             JobOtherwise::Run => Otherwise::Run,
@@ -122,6 +123,13 @@ fn resources(request: &JobRequest) -> Result<NamedResources, ApiError> {
             Err(ApiError::field("resources", expected))
         }
     }
+}
+
+fn retries(request: &JobRequest) -> Result<Option<RetryRule>, ApiError> {
+    let rule = request.retries.as_deref().map(RetryRule::from_str);
+    let expected = "a rule as in 3 or 3:75,timed_out";
+    rule.transpose()
+        .map_err(|_| ApiError::field("retries", expected))
 }
 
 /// Returns the time limit, which is not below the estimate.
@@ -315,6 +323,7 @@ pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiErro
     check_program(&request)?;
     let time_limit = time_limit(&request)?;
     let signal = limit_warning(&request, time_limit)?;
+    let retries = retries(&request)?;
     if request.command.first().is_none_or(String::is_empty) {
         return Err(ApiError::field("command", "a program and its arguments"));
     }
@@ -330,6 +339,7 @@ pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiErro
         time_limit,
         signal,
         notify: request.notify,
+        retries,
         begin: None,
         claim_key: None,
     })

@@ -140,6 +140,10 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
     let signal = program.as_ref().and_then(|program| program.signal);
     let memory_bytes = program.as_ref().and_then(|program| program.memory);
     let begin = program.as_ref().and_then(|program| program.begin);
+    let retries = program
+        .as_ref()
+        .and_then(|program| program.retries.as_ref())
+        .map(ToString::to_string);
     JobDetails {
         id,
         task: row.task,
@@ -175,6 +179,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         started_at: row.start.map(format_iso),
         finished_at: row.finish.map(format_iso),
         attempts: row.attempts,
+        retries,
         status: row.status,
         host: row.host,
         run_s: row.run.map(Span::as_secs_f64),

@@ -222,6 +222,7 @@ pub(crate) fn program(words: &[&str]) -> JobProgram {
         signal: None,
         notify: Vec::new(),
         append: false,
+        retries: None,
         begin: None,
         claim_key: None,
     }

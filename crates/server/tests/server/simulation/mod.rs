@@ -480,6 +480,7 @@ impl ServiceSimulation {
                 1 => [("matlab".to_owned(), 1)].into(),
                 _ => NamedResources::new(),
             },
+            retries: (random.one_in(6)).then(|| "2:failed,timed_out".parse().unwrap()),
         }
     }
 
