@@ -56,7 +56,20 @@ waits 60 '[ "$("$program" nodes | grep -c idle)" -ge 32 ]'
 code=0; "$program" submit --estimate 20s --quiet -- sh -c 'exit 99' >job; "$program" wait "$(cat job)" || code=$?
 expect "$code" 99 "Slurm and Grid Engine give this code a meaning of their own"
 code=0; "$program" submit --estimate 2s --time-limit 2s --quiet -- sleep 600 >job; "$program" wait "$(cat job)" || code=$?
-expect "$code" 143 "a time limit of 2 s"
+expect "$code" 124 "a time limit of 2 s"
+code=0
+"$program" submit --estimate 2m --time-limit 2m --signal USR1@115s --output none --quiet -- \
+  sh -c 'trap "exit 7" USR1; while :; do sleep 0.1; done' >job
+"$program" wait "$(cat job)" || code=$?
+expect "$code" 7 "a signal before the limit"
+
+echo "output by a pattern, which a second job appends to"
+for text in first second; do
+  "$program" submit --estimate 5s --name lines --output '%x-%u-%N.%%' --append --quiet -- echo "$text" >job
+  "$program" wait "$(cat job)"
+done
+cat lines-*.% >written
+expect "$(sort written | tr '\n' ' ')" "first second " "$(ls)"
 code=0; "$program" submit --estimate 13h -- true 2>refused || code=$?
 expect "$code" 2 "$(cat refused)"
 

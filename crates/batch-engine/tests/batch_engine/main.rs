@@ -2,6 +2,7 @@
 
 mod conformance;
 mod faults;
+mod launches;
 mod real;
 mod stand_in;
 

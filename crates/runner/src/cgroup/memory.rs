@@ -61,18 +61,22 @@ impl SampledMemory {
     /// Returns the peak in bytes; None if nothing is known.
     ///
     /// `largest` is the peak of the task's largest process, which may lie between two samples. The kernel counts
-    /// the runner's memory in it, since the first process shares it until its program starts. So `largest` adds to
-    /// samples only beyond `of_runner`, the runner's own peak. Without samples it is the best that is known.
-    /// `of_kernel` is the kernel's peak with the page cache, which no part exceeds.
+    /// the runner's memory in it, since the first process shares it until its program starts. So `largest` says
+    /// something only beyond `of_runner`, the runner's own peak. `of_kernel` is the kernel's peak with the page
+    /// cache, which no part exceeds. A task that ended before its first sample and needed less than the runner
+    /// is known by that alone.
     pub(crate) fn peak(
         self,
         largest: Option<u64>,
         of_runner: Option<u64>,
         of_kernel: Option<u64>,
     ) -> Option<u64> {
-        let largest = largest.filter(|bytes| !self.is_of_running || Some(*bytes) > of_runner);
-        let known = self.peak.max(largest)?;
-        Some(of_kernel.map_or(known, |kernel| known.min(kernel)))
+        let own = largest.filter(|bytes| Some(*bytes) > of_runner);
+        let sampled = self.peak.filter(|_| self.is_of_running || own.is_some());
+        match sampled.max(own) {
+            Some(known) => Some(of_kernel.map_or(known, |kernel| known.min(kernel))),
+            None => of_kernel.filter(|kernel| Some(*kernel) <= of_runner),
+        }
     }
 }
 
@@ -94,10 +98,19 @@ mod tests {
     }
 
     #[test]
-    fn peak_leaves_out_the_runners_memory_where_a_sample_of_the_running_task_is_known() {
+    fn peak_of_a_task_that_no_sample_saw_is_the_kernels_or_unknown_and_never_the_runners() {
         let mut sampled = SampledMemory::default();
         sampled.add(Some(1), false);
-        assert_eq!(sampled.peak(Some(17), Some(17), None), Some(17));
+        assert_eq!(sampled.peak(Some(17), Some(17), None), None);
+        assert_eq!(sampled.peak(Some(17), Some(17), Some(9)), Some(9));
+        // With page cache it may be anything up to the runner's.
+        assert_eq!(sampled.peak(Some(17), Some(17), Some(40)), None);
+        assert_eq!(sampled.peak(Some(18), Some(17), Some(40)), Some(18));
+    }
+
+    #[test]
+    fn peak_leaves_out_the_runners_memory() {
+        let mut sampled = SampledMemory::default();
         sampled.add(Some(5), true);
         assert_eq!(sampled.peak(Some(17), Some(17), None), Some(5));
         assert_eq!(sampled.peak(Some(18), Some(17), None), Some(18));

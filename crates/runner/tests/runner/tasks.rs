@@ -251,6 +251,9 @@ fn usage_of_a_task_is_reported() {
     let next = run(&mut engine, &command(2, &["true"]));
     assert!(next.cpu < ended.cpu);
     assert!(next.peak_memory < ended.peak_memory);
+    // It ends before it is looked at, and the runner's memory is not its own.
+    let of_runner = peak_of_process(engine.runner_pid().expect("it runs"));
+    assert!(next.peak_memory < Some(of_runner), "{of_runner}");
 }
 
 /// The page cache of a file is no memory that a task needs.
@@ -275,9 +278,10 @@ fn peak_memory_leaves_out_the_files_that_a_task_wrote_and_read() {
     launch.dir = home.path().to_owned();
     let ended = run(&mut engine, &launch);
     assert_eq!(ended.status, AttemptStatus::Exited(0));
-    let peak = ended.peak_memory.expect("known");
-    assert!((100_000..30_000_000).contains(&peak), "{peak}");
-    assert!(!by_groups || peak < of_runner, "{peak} {of_runner}");
+    match ended.peak_memory {
+        Some(peak) => assert!((100_000..of_runner).contains(&peak), "{peak} {of_runner}"),
+        None => assert!(!by_groups, "the group was looked at"),
+    }
     // Memory of the task's own, in a process that is not its first one, is counted.
     let text = "(head -c 60000000 /dev/zero | tail -c 60000000 > /dev/null); true";
     let ended = run(&mut engine, &script(2, text));
