@@ -307,8 +307,7 @@ mod tests {
 
     #[test]
     fn root_reads_nothing_that_the_user_cannot_read() {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: only root can become another user");
+        if !tollgate_needs::root() {
             return;
         }
         let dir = tempfile::tempdir().unwrap();

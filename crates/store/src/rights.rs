@@ -128,8 +128,7 @@ mod tests {
 
     #[test]
     fn root_acts_as_the_account_whose_store_it_is() {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: only root can act with the rights of another account");
+        if !tollgate_needs::root() {
             return;
         }
         for (owner, mode, store_owner, expected) in CASES {
@@ -147,8 +146,7 @@ mod tests {
 
     #[test]
     fn store_of_root_in_a_directory_of_others_is_refused() {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: only root owns such a directory");
+        if !tollgate_needs::root() {
             return;
         }
         let dir = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ const ALL: &str = "users = \"all\"\n";
 
 #[test]
 fn jobs_run_as_their_user_with_the_groups_of_that_user_only() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -46,7 +46,7 @@ fn jobs_run_as_their_user_with_the_groups_of_that_user_only() {
 
 #[test]
 fn array_outputs_belong_to_their_user() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -68,7 +68,7 @@ fn array_outputs_belong_to_their_user() {
 
 #[test]
 fn jobs_of_other_users_look_like_missing_jobs() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -91,7 +91,7 @@ fn jobs_of_other_users_look_like_missing_jobs() {
 
 #[test]
 fn records_of_other_users_are_neither_shown_nor_removed() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -134,7 +134,7 @@ fn records_of_other_users_are_neither_shown_nor_removed() {
 
 #[test]
 fn wait_explanation_gives_job_counts_without_job_ids() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new("users = \"all\"\npolicy = \"fcfs\"\n");
@@ -154,7 +154,7 @@ fn wait_explanation_gives_job_counts_without_job_ids() {
 
 #[test]
 fn root_submits_jobs_only_if_allowed() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let words = ["submit", "--output", "none", "--", "true"];
@@ -167,7 +167,7 @@ fn root_submits_jobs_only_if_allowed() {
 
 #[test]
 fn submission_without_an_account_is_rejected() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -177,7 +177,7 @@ fn submission_without_an_account_is_rejected() {
 
 #[test]
 fn output_behind_a_symlink_to_a_secret_is_not_written() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -205,7 +205,7 @@ fn output_behind_a_symlink_to_a_secret_is_not_written() {
 
 #[test]
 fn other_users_can_access_only_the_sockets() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -240,7 +240,7 @@ fn other_users_can_access_only_the_sockets() {
 
 #[test]
 fn single_user_service_rejects_other_users() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new("");
@@ -257,7 +257,7 @@ fn single_user_service_rejects_other_users() {
 
 #[test]
 fn inaccessible_directory_is_rejected_for_all_users() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -284,7 +284,7 @@ fn inaccessible_directory_is_rejected_for_all_users() {
 
 #[test]
 fn token_has_the_rights_of_its_user() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new("users = \"all\"\n[listen]\naddress = \"127.0.0.1:0\"\n");
@@ -316,7 +316,7 @@ fn token_has_the_rights_of_its_user() {
 
 #[test]
 fn settings_writable_by_others_are_rejected() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

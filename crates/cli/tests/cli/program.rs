@@ -91,9 +91,5 @@ pub(crate) fn folder() -> &'static Path {
 
 /// Returns the path of a real trace. None, with a note, without a directory of traces.
 pub(crate) fn trace(name: &str) -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
-        eprintln!("skipped: TOLLGATE_TRACES names no folder of traces");
-        return None;
-    };
-    Some(PathBuf::from(folder).join("swf").join(name))
+    Some(tollgate_needs::traces()?.join("swf").join(name))
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes};
@@ -23,11 +22,7 @@ pub(crate) fn records(name: &str) -> Option<Vec<CompletedJob>> {
 
 /// Returns the records of this trace, if a directory of traces is configured.
 pub(crate) fn records_with_programs(name: &str) -> Option<Vec<CompletedJob>> {
-    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
-        println!("skipped: TOLLGATE_TRACES is not set");
-        return None;
-    };
-    let path = Path::new(&folder).join("swf").join(name);
+    let path = tollgate_needs::traces()?.join("swf").join(name);
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut classes = BTreeMap::new();
     let lines = BufReader::new(MultiGzDecoder::new(file)).lines();

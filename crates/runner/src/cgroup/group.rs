@@ -247,6 +247,8 @@ pub(crate) fn cpu_list(cpus: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_needs::{Need, lacks};
+
     use super::*;
 
     /// Returns groups in a directory with the control files of version 2, here ordinary files.
@@ -326,7 +328,7 @@ mod tests {
             fs::create_dir(&dir).is_ok().then_some(dir)
         });
         let Some(dir) = made.filter(|dir| dir.join("cgroup.kill").exists()) else {
-            eprintln!("skipped: no control group of version 2 can be made here");
+            lacks(Need::Cgroups, "no group of version 2 can be made");
             return;
         };
         let group = SlotCgroup {

@@ -6,6 +6,7 @@ use std::process::Command;
 use tollgate_engine::capacity::{MemoryEnforcement, ProcessEnforcement};
 use tollgate_engine::{Engine, EngineError, Retryability};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus, KillReason};
+use tollgate_needs::{Need, lacks};
 use tollgate_runner::LocalEngine;
 
 use crate::common::{EngineTestDir, command, run, script, wait_for_ends, wait_for_start};
@@ -43,7 +44,7 @@ fn task_without_memory_limit_gets_the_share_of_its_nodes() {
     let mut engine = home.open();
     let capacity = engine.capacity().expect("known");
     if capacity.memory != MemoryEnforcement::Cgroup {
-        eprintln!("skipped: memory is not limited by control groups here");
+        lacks(Need::Cgroups, "memory is not limited by them");
         return;
     }
     // The limit as the task sees it, in either version of control groups.
@@ -64,7 +65,7 @@ fn task_without_memory_limit_gets_the_share_of_its_nodes() {
                 .and_then(|line| line.parse::<u64>().ok())
         };
     let Some(own) = limit(&mut engine, 1, |limits| limits.memory = Some(1 << 26)) else {
-        eprintln!("skipped: a task does not find its control group here");
+        lacks(Need::Cgroups, "a task does not find its own");
         return;
     };
     assert_eq!(own, 1 << 26);
@@ -88,7 +89,7 @@ fn process_limit_applies_to_its_task_and_not_to_the_next_in_the_slot() {
     home.settings.nodes = Some(1);
     let mut engine = home.open();
     if engine.capacity().expect("known").processes != ProcessEnforcement::Cgroup {
-        eprintln!("skipped: processes are not limited here");
+        lacks(Need::Cgroups, "processes are not limited by them");
         return;
     }
     let many = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & done";
@@ -222,7 +223,7 @@ fn full_disk_loses_no_end_report() {
     let mut home = EngineTestDir::new();
     let disk = home.path().join("disk");
     let Some(_disk) = SmallTestDisk::mount(&disk) else {
-        eprintln!("skipped: this user may not mount a file system");
+        lacks(Need::Mounts, "this user may not mount a file system");
         return;
     };
     home.settings.state_dir = disk.join("runner");

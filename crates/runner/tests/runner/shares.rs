@@ -71,8 +71,8 @@ fn running_tasks_get_their_shares() {
 fn changed_shares_take_effect() {
     let home = EngineTestDir::new();
     let capacity = home.open().capacity().expect("known");
-    if capacity.shares == ShareEnforcement::Nice && !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can make a task less nice again");
+    // Only root can make a task less nice again.
+    if capacity.shares == ShareEnforcement::Nice && !tollgate_needs::root() {
         return;
     }
     let launches = [task(1, LOOP, 0.75), task(2, LOOP, 0.25)];

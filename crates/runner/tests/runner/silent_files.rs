@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tollgate_engine::{Engine, LaunchSpec, LaunchUser};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus};
+use tollgate_needs::{Need, lacks};
 
 use crate::common::{EngineTestDir, command, run, wait_for_ends};
 
@@ -90,8 +91,7 @@ fn launch(job: u64, user: u32, dir: &Path) -> LaunchSpec {
 
 #[test]
 fn tasks_that_hang_in_their_directory_give_their_nodes_up() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can mount a file system");
+    if !tollgate_needs::root() {
         return;
     }
     let mut home = EngineTestDir::new();
@@ -101,7 +101,7 @@ fn tasks_that_hang_in_their_directory_give_their_nodes_up() {
     home.settings.slots_per_node = 1;
     home.settings.setup_timeout = Duration::from_millis(100);
     let Some(mount) = SilentMount::new(&home.path().join("silent")) else {
-        eprintln!("skipped: no FUSE file system can be mounted here");
+        lacks(Need::Fuse, "no file system of FUSE can be mounted");
         return;
     };
     let silent = mount.dir.join("sub");

@@ -7,6 +7,7 @@ use std::path::Path;
 use tollgate_engine::Engine;
 use tollgate_engine::capacity::MemoryEnforcement;
 use tollgate_model::{AttemptStatus, KillReason, NodeId, Span};
+use tollgate_needs::{Need, lacks};
 
 use crate::common::{self, EngineTestDir, command, run, script, wait_for_ends, wait_until};
 
@@ -266,7 +267,7 @@ fn peak_memory_leaves_out_the_files_that_a_task_wrote_and_read() {
         .f_type
         == TMPFS
     {
-        eprintln!("skipped: files are memory here");
+        lacks(Need::Disk, "files are memory here");
         return;
     }
     let mut engine = home.open();

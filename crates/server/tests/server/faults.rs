@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate_engine::{SimEngine, SimHost, sim_engine::SimProgram};
 use tollgate_model::{Instant, Market};
+use tollgate_needs::{Need, lacks};
 use tollgate_policies::builtin_registry;
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, RequestedTimes,
@@ -98,7 +99,7 @@ impl Drop for TmpfsDisk {
 #[test]
 fn full_file_system_loses_no_acknowledged_job() {
     let Some(disk) = TmpfsDisk::mount() else {
-        eprintln!("skipped: this user may not mount a small file system");
+        lacks(Need::Mounts, "this user may not mount a small file system");
         return;
     };
     let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
@@ -154,7 +155,7 @@ fn full_file_system_loses_no_acknowledged_job() {
 #[test]
 fn opening_a_store_on_a_full_disk_reports_disk_full() {
     let Some(disk) = TmpfsDisk::mount() else {
-        eprintln!("skipped: this user may not mount a small file system");
+        lacks(Need::Mounts, "this user may not mount a small file system");
         return;
     };
     let path = disk.0.path().join("tollgate.db");

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flate2::read::MultiGzDecoder;
 use tollgate_model::Span;
@@ -43,11 +43,7 @@ impl Sums {
 
 /// Returns the path of a file, if there is a directory of traces.
 fn path(name: &str) -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
-        eprintln!("NOT COMPARED: {name}: TOLLGATE_TRACES names no directory of traces");
-        return None;
-    };
-    Some(Path::new(&folder).join(name))
+    Some(tollgate_needs::traces()?.join(name))
 }
 
 fn number(text: &str) -> f64 {

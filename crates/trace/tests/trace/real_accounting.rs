@@ -1,7 +1,5 @@
 //! Tests with real accounting records, if a copy is available: the jobs and the findings.
 
-use std::path::Path;
-
 use tollgate_model::{Instant, Span};
 use tollgate_trace::{
     ColumnSelection, Finding, FindingAction, ReadOptions, RecordField, Trace, open,
@@ -9,14 +7,11 @@ use tollgate_trace::{
 
 /// Reads the records in this file, if there is a directory of traces.
 fn records(name: &str) -> Option<Trace> {
-    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
-        println!("skipped: TOLLGATE_TRACES is not set");
-        return None;
-    };
+    let folder = tollgate_needs::traces()?;
     let options = ReadOptions {
         columns: ColumnSelection::All,
     };
-    let path = Path::new(&folder).join(name);
+    let path = folder.join(name);
     Some(open(&path, options).unwrap_or_else(|error| panic!("{error}")))
 }
 
@@ -89,10 +84,10 @@ fn slurm_arrays_and_states_are_distinguished() {
         let Some(trace) = records(name) else { return };
         assert_eq!(trace.jobs.len(), jobs, "{name}: {}", trace.diagnostics);
     }
-    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
+    let Some(folder) = tollgate_needs::traces() else {
         return;
     };
-    let path = Path::new(&folder).join("slurm/xdmod-fixture-non-ended-job-state.sacct.gz");
+    let path = folder.join("slurm/xdmod-fixture-non-ended-job-state.sacct.gz");
     let error = open(&path, ReadOptions::default()).unwrap_err().to_string();
     assert!(error.contains("the job has not ended"), "{error}");
 

@@ -1,6 +1,6 @@
 //! Tests with real records of the formats beside SWF and plain accounting, if a copy is available.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tollgate_model::{Bytes, Instant, Span};
 use tollgate_trace::logins::ComputerPresence;
@@ -15,11 +15,7 @@ const ALL: ReadOptions = ReadOptions {
 
 /// Returns the path of this file or directory, if there is a directory of traces.
 fn path(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("TOLLGATE_TRACES");
-    if folder.is_none() {
-        println!("skipped: TOLLGATE_TRACES is not set");
-    }
-    folder.map(|folder| Path::new(&folder).join(name))
+    Some(tollgate_needs::traces()?.join(name))
 }
 
 fn records(name: &str) -> Option<Trace> {

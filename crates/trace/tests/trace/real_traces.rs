@@ -6,11 +6,7 @@ use tollgate_trace::{Finding, FindingAction, ReadOptions, Trace, TraceSummary, o
 
 /// Reads the trace of this file name, if there is a directory of traces.
 fn trace(name: &str) -> Option<Trace> {
-    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
-        println!("skipped: TOLLGATE_TRACES is not set");
-        return None;
-    };
-    let path = std::path::Path::new(&folder).join("swf").join(name);
+    let path = tollgate_needs::traces()?.join("swf").join(name);
     Some(open(&path, ReadOptions::default()).unwrap_or_else(|error| panic!("{error}")))
 }
 

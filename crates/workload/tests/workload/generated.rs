@@ -237,11 +237,10 @@ const FINGERPRINT: u64 = 0x3150_1fc7_8e17_533e;
 
 #[test]
 fn measured_trace_matches_generator_parameters() {
-    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
-        println!("skipped: TOLLGATE_TRACES is not set");
+    let Some(folder) = tollgate_needs::traces() else {
         return;
     };
-    let path = std::path::Path::new(&folder).join("swf/SDSC-SP2-1998-4.2-cln.swf.gz");
+    let path = folder.join("swf/SDSC-SP2-1998-4.2-cln.swf.gz");
     let trace = tollgate_trace::open(&path, ReadOptions::default()).unwrap();
     let trace = trace.last(5000);
     let without_run = trace

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 
@@ -39,11 +38,7 @@ impl OracleTraceRecord {
 
 /// Returns the records of a trace in file order; None, with a message, without a trace directory.
 pub(crate) fn records(name: &str) -> Option<Vec<OracleTraceRecord>> {
-    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
-        eprintln!("skipped: TOLLGATE_TRACES names no folder of traces");
-        return None;
-    };
-    let path = PathBuf::from(folder).join("swf").join(name);
+    let path = tollgate_needs::traces()?.join("swf").join(name);
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = Vec::new();
     let mut reader = GzDecoder::new(file);

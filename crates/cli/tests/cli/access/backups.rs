@@ -18,7 +18,7 @@ fn run(site: &AccessTestSite, words: &[&str]) -> Output {
 
 #[test]
 fn root_checks_and_restores_what_it_backed_up_of_an_account() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::new("users = \"all\"\n");

@@ -19,7 +19,7 @@ fn run_script(site: &AccessTestSite, user: u32, script: &str) {
 
 #[test]
 fn output_on_a_worker_is_for_its_user_and_operators() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::new(CONFIG);
@@ -43,7 +43,7 @@ fn output_on_a_worker_is_for_its_user_and_operators() {
 
 #[test]
 fn task_cannot_put_the_file_of_another_user_in_the_place_of_its_output() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::new(CONFIG);

@@ -76,7 +76,7 @@ fn kill(process: i32) {
 
 #[test]
 fn service_and_worker_drop_root_while_their_runners_keep_it() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::new(ALL);
@@ -107,7 +107,7 @@ fn service_and_worker_drop_root_while_their_runners_keep_it() {
 
 #[test]
 fn killed_runner_is_restarted_as_root() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -127,7 +127,7 @@ fn killed_runner_is_restarted_as_root() {
 
 #[test]
 fn service_ends_with_its_starter_and_jobs_continue() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::new(ALL);
@@ -154,7 +154,7 @@ fn service_ends_with_its_starter_and_jobs_continue() {
 
 #[test]
 fn starter_ends_with_its_service() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::new(ALL);
@@ -167,7 +167,7 @@ fn starter_ends_with_its_service() {
 
 #[test]
 fn missing_account_is_named_with_the_command_that_creates_it() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -202,7 +202,7 @@ fn missing_account_is_named_with_the_command_that_creates_it() {
 
 #[test]
 fn data_directory_of_a_root_service_is_handed_to_the_account() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::with("account = \"root\"\nusers = \"all\"\n");
@@ -245,7 +245,7 @@ fn data_directory_of_a_root_service_is_handed_to_the_account() {
 
 #[test]
 fn account_cannot_change_files_of_root_in_the_data_directory() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -278,7 +278,7 @@ fn account_cannot_change_files_of_root_in_the_data_directory() {
 
 #[test]
 fn service_account_cannot_submit_jobs() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new(ALL);
@@ -292,7 +292,7 @@ fn service_account_cannot_submit_jobs() {
 
 #[test]
 fn cause_of_an_early_end_is_named_by_a_detached_service() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::new(ALL);

@@ -35,7 +35,7 @@ fn state(site: &AccessTestSite, user: u32, job: u64) -> String {
 
 #[test]
 fn running_job_of_another_user_is_hidden_and_cannot_be_cancelled() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let (site, _) = running();
@@ -117,7 +117,7 @@ fn running_job_of_another_user_is_hidden_and_cannot_be_cancelled() {
 
 #[test]
 fn process_of_another_user_cannot_be_signalled_or_inspected() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let (site, pid) = running();
@@ -154,7 +154,7 @@ fn process_of_another_user_cannot_be_signalled_or_inspected() {
 
 #[test]
 fn reserved_quote_of_another_user_cannot_be_claimed() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new("users = \"all\"\n");
@@ -174,7 +174,7 @@ fn reserved_quote_of_another_user_cannot_be_claimed() {
 
 #[test]
 fn tokens_are_managed_by_their_own_user_only() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new("users = \"all\"\n");
@@ -195,7 +195,7 @@ fn tokens_are_managed_by_their_own_user_only() {
 
 #[test]
 fn multi_user_service_rejects_a_worker_of_a_user() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let site = AccessTestSite::new("users = \"all\"\n");
@@ -210,7 +210,7 @@ fn multi_user_service_rejects_a_worker_of_a_user() {
 
 #[test]
 fn notices_of_a_service_for_all_users_name_the_user_and_are_sent_by_its_account() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let told = tempfile::tempdir().expect("a folder");

@@ -41,7 +41,7 @@ const REPORT: &str = "#!/bin/sh\nid -u\necho \"$0\"\necho \"$1\"\n";
 
 #[test]
 fn script_runs_as_its_user_wherever_it_is_placed() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     for place in ScriptPlacement::ALL {
@@ -77,7 +77,7 @@ fn script_runs_as_its_user_wherever_it_is_placed() {
 
 #[test]
 fn scripts_of_qsub_arrays_and_successors_run_wherever_they_are_placed() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     for place in ScriptPlacement::ALL {
@@ -121,7 +121,7 @@ fn scripts_of_qsub_arrays_and_successors_run_wherever_they_are_placed() {
 
 #[test]
 fn script_copies_are_removed_with_their_last_job() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     for place in ScriptPlacement::ALL {
@@ -156,7 +156,7 @@ fn script_copies_are_removed_with_their_last_job() {
 
 #[test]
 fn paths_of_a_user_are_opened_with_the_rights_of_that_user() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     for place in ScriptPlacement::ALL {
@@ -249,7 +249,7 @@ fn secret_was_leaked(site: &AccessTestSite, user: u32) -> bool {
 
 #[test]
 fn script_copy_cannot_be_modified_by_its_job() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     for place in ScriptPlacement::ALL {
@@ -276,7 +276,7 @@ wc -c < \"$0\"\n";
 
 #[test]
 fn script_of_a_running_job_is_unreadable_for_other_users() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     for place in ScriptPlacement::ALL {

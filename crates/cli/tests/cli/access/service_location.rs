@@ -20,7 +20,7 @@ fn site_with_worker() -> (AccessTestSite, String) {
 
 #[test]
 fn secrets_of_a_worker_are_not_readable_by_its_jobs() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let (site, token) = site_with_worker();
@@ -52,7 +52,7 @@ fn secrets_of_a_worker_are_not_readable_by_its_jobs() {
 
 #[test]
 fn job_on_a_worker_submits_with_the_token_of_its_user() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let (site, _) = site_with_worker();

@@ -28,15 +28,6 @@ pub(crate) struct AccessTestSite {
 }
 
 impl AccessTestSite {
-    /// Returns whether the tests can become other users, and prints a note if not.
-    pub(crate) fn is_root() -> bool {
-        let root = rustix::process::geteuid().is_root();
-        if !root {
-            eprintln!("not tried: only root can be other users");
-        }
-        root
-    }
-
     /// Returns the name of the account that a service of root becomes. No test user has the
     /// account.
     pub(crate) fn account() -> String {

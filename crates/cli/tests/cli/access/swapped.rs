@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tollgate_needs::{Need, lacks};
 
 use super::site::{AccessTestSite, ONE};
 
@@ -186,7 +187,7 @@ fn files_of_account(site: &mut AccessTestSite) -> Vec<PathBuf> {
 
 #[test]
 fn root_follows_nothing_that_the_account_puts_in_the_place_of_its_files() {
-    if !AccessTestSite::is_root() {
+    if !tollgate_needs::root() {
         return;
     }
     let mut site = AccessTestSite::new("users = \"all\"\n");
@@ -209,7 +210,7 @@ fn root_follows_nothing_that_the_account_puts_in_the_place_of_its_files() {
         for swap in SWAPS {
             let case = format!("{swap:?} in place of {}", file.display());
             if !swap.put(file, &outside) {
-                eprintln!("not tried: {case}: the system does not allow it");
+                lacks(Need::Devices, format_args!("{case} is not allowed"));
                 continue;
             }
             let name = |path: &Path| path.to_string_lossy().into_owned();

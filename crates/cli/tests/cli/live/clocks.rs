@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tollgate_needs::{Need, lacks};
+
 use super::site::ClientTestSite;
 
 /// The directories in which distributions put the library.
@@ -16,7 +18,7 @@ pub(super) fn faketime_library() -> Option<String> {
     let files = PLACES.map(|place| Path::new(place).join("libfaketimeMT.so.1"));
     let found = files.into_iter().find(|file| file.exists());
     if found.is_none() {
-        eprintln!("skipped: libfaketime is not installed (package faketime)");
+        lacks(Need::Faketime, "the package faketime is not installed");
     }
     found.map(|file| file.display().to_string())
 }

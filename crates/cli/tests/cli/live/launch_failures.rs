@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use tollgate_needs::{Need, lacks};
+
 use super::clocks::{clock_ahead, faketime_library};
 use super::site::ClientTestSite;
 
@@ -21,7 +23,7 @@ impl FullDisk {
             .arg(&path)
             .status();
         if !mounted.is_ok_and(|status| status.success()) {
-            eprintln!("nothing is tested: this user may not mount");
+            lacks(Need::Mounts, "this user may not mount");
             return None;
         }
         let disk = Self(path);
@@ -105,7 +107,7 @@ fn memory_group(site: &ClientTestSite) -> Option<PathBuf> {
 fn site_that_sets_no_limit() -> Option<(ClientTestSite, Squatters, String)> {
     let site = ClientTestSite::start("policy = \"easy\"\n[local]\nnodes = 1\n");
     let Some(group) = memory_group(&site) else {
-        eprintln!("skipped: no control group of version 1 limits memory here");
+        lacks(Need::CgroupsV1, "memory is not limited by them");
         return None;
     };
     let squatters = Squatters::enter(&group);

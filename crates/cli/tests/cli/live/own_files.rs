@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use tollgate_needs::{Need, lacks};
+
 use super::site::{ClientOutput, ClientTestSite};
 
 /// Bytes that are no text, and a text that is in none of the formats.
@@ -42,7 +44,7 @@ fn damaged_file_beside_the_store_is_named_with_a_hint_by_serve_and_by_check() {
     let data = site.folder().join("data");
     for (name, bytes, code) in DAMAGED {
         if name == "accounts.toml" && !is_root {
-            eprintln!("skipped: only root serves all users");
+            lacks(Need::Root, "only root serves all users");
             continue;
         }
         let path = data.join(name);
