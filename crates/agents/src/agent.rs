@@ -143,7 +143,7 @@ impl<L: RecordLog> SiteAgent<L> {
         mem::take(&mut self.notes)
     }
 
-    /// Takes a view of the queue, or the reason why there is none. Without a view the site gives
+    /// Takes a view of the queue, or the reason why it is missing. Without a view the site gives
     /// nothing and takes nothing.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ pub struct ReadJournal {
     pub state: DurableState,
     /// The number of records.
     pub records: usize,
-    /// The length of the legal lines in bytes. What follows was being written at a crash.
+    /// The length of the legal lines in bytes. A crash cut off the bytes behind them.
     pub len: usize,
 }
 

@@ -82,7 +82,7 @@ impl PilotKind {
 }
 
 impl MeasuredValue {
-    /// The value of a site that takes no pilots. What it has may leave.
+    /// The value of a site that takes no pilots. Its pilots may leave.
     pub const CLOSED: Self = Self {
         worth: CLOSED_VALUE,
         arriving: 0.0,

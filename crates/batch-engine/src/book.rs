@@ -91,7 +91,7 @@ impl AttemptBook {
         let marks = book.folder.list(AttemptFile::Started)?.into_iter();
         let marks = marks.filter(|attempt| !book.entries.contains_key(attempt));
         book.marks = marks.map(|attempt| (attempt, now)).collect();
-        // Whoever opens a node gets all of its reports.
+        // A client that opens a node gets all of its reports.
         book.news.clear();
         Ok(book)
     }

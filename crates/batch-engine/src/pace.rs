@@ -29,7 +29,7 @@ impl CommandPace {
         *self = Self::default();
     }
 
-    /// Returns the rest of the pause; zero if there is none.
+    /// Returns the rest of the pause; zero without a pause.
     pub(crate) fn rest(&self, now: Instant) -> Duration {
         let rest = self.resume_at.map(|at| at.saturating_duration_since(now));
         rest.unwrap_or(Duration::ZERO)

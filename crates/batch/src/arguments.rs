@@ -11,7 +11,7 @@ mod slurm;
 
 use crate::EngineKind;
 
-/// What the arguments of a user mean for the job.
+/// The meaning of a user's arguments for the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PassedArguments {
     /// The queue (of Slurm: the partition) that they name. None if they name none, or several.

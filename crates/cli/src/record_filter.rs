@@ -2,7 +2,7 @@
 
 use tollgate_trace::record_filter::{RecordFilter, RecordTime};
 
-/// What part of a record takes part.
+/// The part of a record that is used.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Part of the record")]
 pub(crate) struct RecordFilterArgs {

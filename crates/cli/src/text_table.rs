@@ -8,7 +8,7 @@ use console::Term;
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// What stands at the end of a text that does not fit.
+/// The end of a text that does not fit.
 const CUT: &str = "..";
 
 /// Returns an empty table.

@@ -27,7 +27,7 @@ pub struct EngineCapacity {
     pub tree: TreeTracking,
     /// Whether the engine can run tasks of other users.
     pub other_users: bool,
-    /// Devices of the host by name, with their number: told by who set the engine up.
+    /// Devices of the host by name, with their number, as the engine was set up.
     #[serde(default)]
     pub devices: BTreeMap<String, u8>,
 }

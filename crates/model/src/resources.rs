@@ -116,7 +116,7 @@ pub struct PlacementNeeds {
     /// The name of the host on which it has to run, if only hosts of one name will do. Such a job has all
     /// its processors on one host.
     pub host: Option<HostNameIndex>,
-    /// Units that it takes while it runs. Who takes devices of a host runs on that host alone.
+    /// Units that it takes while it runs. A job that takes devices of a host runs on that host alone.
     pub units: ResourceCounts,
 }
 

@@ -131,7 +131,7 @@ pub struct ScaleOutcome {
     pub stopped: Option<SiteError>,
 }
 
-/// What a change of the number would do, without doing it.
+/// The effects of a change of the number, which is not made.
 #[derive(Clone, Debug)]
 pub struct ScalePreview {
     /// The plan, from the pilots as they were last seen.

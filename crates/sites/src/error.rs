@@ -32,7 +32,7 @@ pub enum SiteError {
     Setting {
         /// The setting.
         key: &'static str,
-        /// What is legal.
+        /// The legal values.
         expected: &'static str,
         /// The illegal value.
         found: String,

@@ -47,7 +47,7 @@ pub struct SiteState {
     /// The instants of the submissions of the last hour.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub submissions: Vec<Instant>,
-    /// What the pilots have used so far.
+    /// The usage of the pilots so far.
     #[serde(default)]
     pub usage: SiteUsage,
     /// The looks at the queue so far.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The variable with a [`PartTicket`] as JSON, in the environment of a part.
 pub(crate) const TICKET_VARIABLE: &str = "TOLLGATE_PART";
 
-/// What a part needs to find its lead, and to prove that it is meant.
+/// The address of the lead, and the proof that a part belongs to it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PartTicket {
     /// The addresses of the lead with their ports, the best one first. None if standard input is a

@@ -12,7 +12,7 @@ use tollgate_policy::PolicyRegistry;
 use crate::rehearsal::{self, Rehearsal};
 use crate::{CheckedRows, StoreError, integrity, schema, sqlite};
 
-/// What SQLite adds to the name of a store for its other files.
+/// The suffixes that SQLite adds to the name of a store for its other files.
 const OTHER_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Length of the header of a file of SQLite, in bytes, up to its version for writing.

@@ -114,7 +114,7 @@ fn replace(store: &Connection, possible: &AttemptMeasures) -> rusqlite::Result<(
     store.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Sums up the attempts of an array; changes nothing of a job that is none.
+/// Sums up the attempts of an array; changes nothing of any other job.
 fn sum_array(store: &Connection, job: u64) -> rusqlite::Result<()> {
     let sql = "UPDATE array SET
              cpu = (SELECT saturating_sum(cpu) FROM attempt WHERE attempt.job = ?1),

@@ -26,7 +26,7 @@ pub struct Claim {
     pub source: String,
     /// The statement in words.
     pub claim: String,
-    /// What is known to come out; `--strict` insists on `holds`.
+    /// The result that is known; `--strict` insists on `holds`.
     pub expected: Keyword<ClaimExpectation>,
     /// The sets of the experiment; each.
     pub sets: Vec<String>,

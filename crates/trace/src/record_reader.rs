@@ -45,7 +45,7 @@ pub(crate) struct ParsedRecord<'a> {
     pub(crate) notes: Vec<Finding>,
 }
 
-/// What a record is.
+/// The meaning of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RecordContent<'a> {
     /// A job.

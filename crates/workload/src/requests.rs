@@ -144,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// What comes later changes no substitute, and the run times never do.
+        /// Later jobs change no substitute, and the run times never do.
         #[test]
         fn substitutes_are_causal(
             jobs in prop::collection::vec((prop::sample::select(vec!["a", "b"]), prop::option::of(1_u32..50)), 1..40),

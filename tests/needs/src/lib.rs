@@ -1,4 +1,4 @@
-//! What some tests need and not every machine has: traces, the rights of root, control groups and the like.
+//! Needs of tests that not every machine fulfils: traces, the rights of root, control groups and the like.
 //!
 //! A test that cannot run calls [`lacks`] and returns, so that a green run on a poor machine says what it left out:
 //!
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use strum::IntoStaticStr;
 
-/// What a test needs. The words are those of `TOLLGATE_REQUIRE`.
+/// The need of a test. The words are those of `TOLLGATE_REQUIRE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Need {

@@ -1,4 +1,4 @@
-//! What a task of a batch system is given: a signal before its time limit, and its output file.
+//! A task of a batch system gets a signal before its time limit, and its output file.
 
 use std::fs;
 use std::path::Path;

@@ -35,7 +35,7 @@ enum ExportCommand {
     Ledger(ExportTargetArgs),
 }
 
-/// What is written where, and how.
+/// The records to write, their file and its format.
 #[derive(Debug, clap::Args)]
 struct ExportTargetArgs {
     #[command(flatten)]

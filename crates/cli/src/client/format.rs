@@ -76,7 +76,7 @@ pub(super) fn format_probability(probability: f64) -> String {
     Probability::new(probability).map_or_else(String::new, |known| known.to_string())
 }
 
-/// What the status of a job begins with whose program never ran.
+/// The beginning of the status of a job whose program never ran.
 const NOT_STARTED: &str = "not started";
 
 /// Returns the state of a job as users read it: a job whose program never ran is not called finished, and a job that

@@ -1,4 +1,4 @@
-//! What commands do after they lost their connection to the service.
+//! How commands go on after they lost their connection to the service.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::messages::Verbosity;
 /// The default time for which a command that does not wait for a job tries again.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a command waits for.
+/// The event that a command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientPurpose {
     /// An answer to its request.

@@ -1,4 +1,4 @@
-//! What the text of a script shows before its job is submitted: line ends of another system, and lines with
+//! Findings in the text of a script before its job is submitted: line ends of another system, and lines with
 //! options that another command reads.
 
 use std::ops::RangeInclusive;

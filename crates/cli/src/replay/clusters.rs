@@ -49,7 +49,7 @@ const NOT_WITH_CLUSTERS: [&str; 12] = [
     "learn_before",
 ];
 
-/// What is said of several clusters.
+/// The flags of several clusters.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several clusters (--clusters)")]
 pub(super) struct ClustersArgs {

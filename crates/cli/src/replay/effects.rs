@@ -11,7 +11,7 @@ use tollgate_workload::{DeadlineModel, WorkloadConfig};
 use super::args::ReplayArgs;
 use super::error::ReplayError;
 
-/// What takes part in a run, as far as flags depend on it.
+/// The parts of a run on which flags depend.
 pub(super) struct RunContents<'a> {
     /// The market, or of several clusters the one that demands most of a job.
     pub(super) market: Market,
@@ -25,7 +25,7 @@ struct FlagNeed {
     is_met: bool,
     /// Why the flag changes nothing.
     reason: &'static str,
-    /// What to add.
+    /// The flag to add.
     hint: &'static str,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct ReplayPlan {
     pub(super) tasks: TaskCoupling,
     /// The work that a paused task loses when it resumes.
     pub(super) preemption_cost: Span,
-    /// What becomes of jobs that outlive their estimates.
+    /// The fate of jobs that outlive their estimates.
     pub(super) overrun: OverrunRule,
     pub(super) choices: Vec<PolicySpec>,
     pub(super) estimates: EstimateOrigin,

@@ -96,7 +96,7 @@ pub(super) struct StudyChunkArgs {
     pub(super) threads: NonZeroUsize,
 }
 
-/// Which experiment, and what is changed about it.
+/// The experiment, and the changes to it.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ExperimentArgs {
     /// Experiment of `tollgate study list`, or a file

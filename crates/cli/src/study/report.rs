@@ -28,7 +28,7 @@ pub(crate) struct StudyReportArgs {
     quiet: bool,
 }
 
-/// What counts how much.
+/// The weights of the objectives.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct WeightArgs {
     /// More weights of the objectives to plot and rank, summing to 1

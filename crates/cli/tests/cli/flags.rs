@@ -183,7 +183,7 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
     Some(value)
 }
 
-/// What a call prints and writes.
+/// The output and the files of a call.
 #[derive(PartialEq, Eq)]
 struct CallResult {
     printed: ProgramOutput,

@@ -160,7 +160,7 @@ impl DurableSite {
     }
 
     /// Returns the ballot and the outcome of the last round that the site proposed and decided;
-    /// None if there is none since the site was created or restored.
+    /// None if it decided no round since it was created or restored.
     pub const fn last_outcome(&self) -> Option<(Ballot, RoundOutcome)> {
         self.last_outcome
     }

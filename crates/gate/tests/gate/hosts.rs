@@ -60,7 +60,7 @@ fn a_promise_is_made_for_what_fits_before_the_host_closes() {
     assert!(cluster.submit(job(1, 1500, 20_000)));
     // The third could start at 3,000 s, and the host closes a quarter of an hour later.
     assert!(!cluster.submit(job(1, 1500, 20_000)));
-    // What no host lasts for is told at once.
+    // A job for which no host lasts is refused at once.
     assert!(!cluster.submit(job(1, 6000, 90_000)));
     assert_eq!(reason_keys(&cluster), [(JobId(3), "closes_too_soon")]);
     cluster.run_until(Instant::from_secs(10_000));
@@ -103,7 +103,7 @@ fn jobs_on_one_licence_run_one_after_the_other() {
     for _ in 0..3 {
         assert!(cluster.submit(taking(LICENCE, 1, job(2, 1000, 7200))));
     }
-    // Whoever needs none is not held up.
+    // A job without devices is not held up.
     assert!(cluster.submit(job(2, 1000, 1500)));
     cluster.run();
     let mut ends: Vec<i64> = (0..4).map(|n| cluster.end_s(JobId(n))).collect();

@@ -1,4 +1,4 @@
-//! What became of planted mode changes and anomalies.
+//! The fate of planted mode changes and anomalies.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const DURING: usize = 10;
 /// The number of completions after an anomaly within which a new mode is blamed on it.
 const ANOMALY_WINDOW: usize = 15;
 
-/// What became of planted mode changes and anomalies. None where a value is undefined.
+/// The fate of planted mode changes and anomalies. None where a value is undefined.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ChangeHandling {
     /// Users with a planted change and enough jobs.

@@ -1,4 +1,4 @@
-//! What happens to pilots when the wanted number changes or a submission fails.
+//! The fate of pilots when the wanted number changes or a submission fails.
 
 use std::fs;
 use std::time::Duration;

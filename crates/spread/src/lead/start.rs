@@ -63,7 +63,7 @@ impl PartStarter {
         Ok(starter)
     }
 
-    /// Starts a part. What becomes of a part on another host is an event.
+    /// Starts a part. The end of a part on another host is an event.
     pub(super) fn start(&mut self, index: usize, host: &str) -> io::Result<()> {
         match host == self.here {
             true => self.start_here(index),

@@ -110,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// What stands within a quoted value is never an attribute.
+        /// Text within a quoted value is never an attribute.
         #[test]
         fn quoted_text_is_never_an_attribute(inner in "[a-z= ]{0,30}") {
             let text = format!("a=1 account=\"{inner}\" zz=2");

@@ -10,7 +10,7 @@ use crate::record_template::{RecordTemplate, TEMPLATES};
 /// The field of run times that need not be there, because start and end are.
 const ELAPSED: &str = "elapsed";
 
-/// What a job must have.
+/// The fields that a job must have.
 fn needed(trace: &Trace) -> Vec<(u64, Instant, Span)> {
     let jobs = trace.jobs.iter();
     jobs.map(|job| (job.number, job.submit, job.runtime))

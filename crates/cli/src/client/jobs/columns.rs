@@ -35,7 +35,7 @@ enum UsualColumn {
     Never,
 }
 
-/// What a job has in a column.
+/// The cell of a job in a column.
 #[derive(Debug)]
 enum ColumnValue {
     /// The number of a job, and of its task.

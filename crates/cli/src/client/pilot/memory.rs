@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 
-/// What a process finds about the memory of the batch job that it is part of.
+/// The findings of a process about the memory of the batch job that it is part of.
 struct JobSurroundings<'a> {
     /// A variable of the environment.
     variable: &'a dyn Fn(&str) -> Option<String>,

@@ -49,7 +49,7 @@ pub(crate) struct SiteExplanation {
 pub(super) struct MisfitJob {
     /// Number of the job.
     pub(super) id: u64,
-    /// What it needs, against what a pilot has.
+    /// Its needs, against the resources of a pilot.
     pub(super) why: String,
 }
 

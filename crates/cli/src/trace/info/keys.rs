@@ -24,7 +24,7 @@ pub(super) struct TraceInfoKeys {
     pub(super) others: Vec<NonJobKeys>,
 }
 
-/// What is in a record. What it does not say is null.
+/// The contents of a record. A value that it does not have is null.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RecordKeys {
     /// The file as it was named, or `standard input`.
@@ -76,7 +76,7 @@ pub(super) struct RecordKeys {
     too_wide: u64,
     /// Jobs with the number of a job before them.
     shared_numbers: u64,
-    /// What was skipped, folded, repaired, defaulted or ignored.
+    /// The lines that were skipped, folded, repaired, defaulted or ignored.
     findings: Vec<FindingKeys>,
     /// The zone in which hours and days are counted; null where they are those of the record's own
     /// clock.

@@ -24,7 +24,7 @@ const TIMEOUT_S: &str = "60";
 /// The exit code of a command that did not end in time.
 const TIMED_OUT: i32 = 124;
 
-/// What the account puts in the place of a file.
+/// The thing that the account puts in the place of a file.
 #[derive(Clone, Copy, Debug)]
 enum Swap {
     LinkToSecret,

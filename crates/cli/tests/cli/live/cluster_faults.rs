@@ -16,7 +16,7 @@ use super::clusters::TwoClusters;
 /// The timeout of a wait, which is far shorter if nothing is wrong.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What happens to a request on its way to a service.
+/// The fate of a request on its way to a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestFault {
     /// It is answered.
