@@ -65,13 +65,13 @@ impl TraceFormat {
         })
     }
 
-    /// Returns whether a file with these lines is SWF: by its first line; or, behind a line of text, by its
-    /// first record, unless the text names the columns of another format.
+    /// Returns whether a file with these lines is SWF: by its first line; or, behind a line of text, by a record
+    /// with all of its fields, unless the text names the columns of another format.
     fn is_swf<'a>(first: &[u8], mut others: impl Iterator<Item = &'a [u8]>) -> bool {
         if swf::matches_format(first) {
             return true;
         }
-        let record = others.find(|line| swf::is_record(line));
+        let record = others.find(|line| swf::is_whole_record(line));
         record.is_some_and(|record| !swf::is_header_of(first, record))
     }
 

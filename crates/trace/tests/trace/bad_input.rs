@@ -140,7 +140,8 @@ fn text_of_unknown_format_is_quoted_in_the_error() {
 
 #[test]
 fn odd_first_line_does_not_prevent_reading() {
-    let trace = outcome("Our cluster, 2024\n1 0 -1 10 4 -1 -1 4 20\n").unwrap();
+    let trace =
+        outcome("Our cluster, 2024\n1 0 -1 10 4 -1 -1 4 20 -1 1 -1 -1 -1 -1 -1 -1 -1\n").unwrap();
     assert_eq!(trace.jobs.len(), 1);
     assert_eq!(
         trace.diagnostics.to_string(),

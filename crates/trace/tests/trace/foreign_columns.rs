@@ -63,6 +63,18 @@ proptest! {
         prop_assert!(found.is_err(), "{:?} of\n{}", found, text);
     }
 
+    /// Behind words only all eighteen fields prove that numbers are those of SWF.
+    #[test]
+    fn numbers_behind_a_line_of_words_are_never_swf(
+        words in "[a-zA-Z]{1,12}( [a-zA-Z]{1,12}){0,20}",
+        rows in (5usize..18).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(0u32..100_000, n), 1..6)),
+    ) {
+        let rows = rows.iter().map(|row| row.iter().map(u32::to_string).collect::<Vec<_>>().join(" "));
+        let text = format!("{words}\n{}\n", rows.collect::<Vec<_>>().join("\n"));
+        let found = outcome(&text).map(|trace| trace.format);
+        prop_assert!(found.is_err(), "{:?} of\n{}", found, text);
+    }
+
     #[test]
     fn own_columns_are_read_by_name_in_any_order(
         columns in Just(OWN.to_vec()).prop_shuffle(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::Read;
 use std::path::PathBuf;
 
 use flate2::read::MultiGzDecoder;
@@ -110,13 +110,109 @@ fn simulator(line: &str, sums: &mut Sums) {
     }
 }
 
-fn compare(name: &str, count: fn(&str, &mut Sums)) {
+/// Counts `end` - `start` of `E` records on the slots in `exec_host`, else in the request for nodes, and `user`. A slot
+/// without a factor or a range is one.
+fn pbs(line: &str, sums: &mut Sums) {
+    if !line.contains(";E;") {
+        return;
+    }
+    let (_, attributes) = line.rsplit_once(';').unwrap();
+    let of = |name: &str| {
+        let mut words = attributes.split(' ');
+        words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
+    let slots = |host: &str| -> i64 {
+        let (_, slots) = host.split_once('/').unwrap_or((host, "0"));
+        match slots.split_once('*') {
+            Some((_, factor)) => number(factor) as i64,
+            None => slots
+                .split(',')
+                .map(|range| match range.split_once('-') {
+                    Some((first, last)) => number(last) as i64 - number(first) as i64 + 1,
+                    None => 1,
+                })
+                .sum(),
+        }
+    };
+    let hosts = of("exec_host").map_or(0, |hosts| hosts.split('+').map(slots).sum());
+    let used = of("resources_used.ncpus").map_or(0, |cpus| number(cpus) as i64);
+    let asked = of("Resource_List.nodes").and_then(|nodes| nodes.split_once(":ppn="));
+    let asked = asked.map_or(0, |(nodes, each)| {
+        let each = each.split(':').next().unwrap_or_default();
+        (number(nodes) * number(each)) as i64
+    });
+    let procs = if hosts.max(used) > 0 {
+        hosts.max(used)
+    } else {
+        asked
+    };
+    let runtime = number(of("end").unwrap()) - number(of("start").unwrap());
+    sums.add(runtime, procs.max(1), of("user").unwrap_or_default());
+}
+
+/// Counts field 3 - field 11 of `JOB_FINISH` records on the execution hosts, which stand behind the hosts that were
+/// asked for, and the users of field 12.
+fn lsf(line: &str, sums: &mut Sums) {
+    let mut fields = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => fields.push(String::new()),
+            letter => fields.last_mut().unwrap().push(letter),
+        }
+    }
+    if fields[0] != "JOB_FINISH" {
+        return;
+    }
+    let at = |place: usize| number(&fields[place - 1]);
+    let hosts_at = 24 + at(23) as usize;
+    let hosts = fields[hosts_at..].iter().take(at(hosts_at) as usize);
+    let slots = hosts.map(|host| {
+        host.split_once('*')
+            .map_or(1, |(slots, _)| number(slots) as i64)
+    });
+    let procs: i64 = slots.sum();
+    let runtime = if at(11) > 0.0 { at(3) - at(11) } else { -1.0 };
+    let procs = if procs > 0 { procs } else { at(7) as i64 };
+    sums.add(runtime, procs.max(1), &fields[11]);
+}
+
+/// Counts the committed time of completed jobs and the wall-clock time of removed ones, each without suspensions,
+/// on `RequestCpus` times `MaxHosts` processors, and `Owner`.
+fn condor(ad: &str, sums: &mut Sums) {
+    // A later value of an attribute replaces an earlier one.
+    let of = |name: &str| {
+        let mut lines = ad.lines().rev();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "))
+    };
+    let amount = |name: &str| of(name).map_or(0.0, number).max(0.0);
+    let runtime = match of("JobStatus") {
+        Some("4") => amount("CommittedTime") - amount("CommittedSuspensionTime"),
+        Some("3") => amount("RemoteWallClockTime") - amount("CumulativeSuspensionTime"),
+        _ => return,
+    };
+    let procs = amount("RequestCpus").max(1.0) * amount("MaxHosts").max(1.0);
+    let procs = of("CpusProvisioned").map_or(procs, number);
+    sums.add(
+        runtime,
+        procs as i64,
+        of("Owner").unwrap_or_default().trim_matches('"'),
+    );
+}
+
+/// Compares the sums of a file with those of its records between separators.
+fn compare_records(name: &str, separator: &str, count: fn(&str, &mut Sums)) {
     let Some(path) = path(name) else { return };
     let mut counted = Sums::default();
     let file = File::open(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
-    for line in BufReader::new(MultiGzDecoder::new(file)).split(b'\n') {
-        let line = line.unwrap();
-        count(String::from_utf8_lossy(&line).trim_end(), &mut counted);
+    let mut text = Vec::new();
+    MultiGzDecoder::new(file).read_to_end(&mut text).unwrap();
+    for record in String::from_utf8_lossy(&text).split(separator) {
+        let record = record.trim_end();
+        if !record.is_empty() {
+            count(record, &mut counted);
+        }
     }
     let columns = ColumnSelection::All;
     let trace = open(&path, ReadOptions { columns }).unwrap_or_else(|error| panic!("{error}"));
@@ -125,6 +221,10 @@ fn compare(name: &str, count: fn(&str, &mut Sums)) {
     assert_eq!(found.jobs, counted.jobs, "{name}");
     assert_eq!(found.work, counted.work, "{name}");
     assert_eq!(found.users, counted.users, "{name}");
+}
+
+fn compare(name: &str, count: fn(&str, &mut Sums)) {
+    compare_records(name, "\n", count);
 }
 
 #[test]
@@ -151,4 +251,8 @@ fn accounting_has_the_sums_of_a_second_count() {
     compare("sge/stanford-oge-accounting-sample.txt.gz", grid_engine);
     compare("slurm/xdmod-phillips.sacct.gz", open_xdmod);
     compare("slurm/ubccr-slurm-sim-workload_week.events.gz", simulator);
+    compare("pbs/xdmod-fixture-pbs-accounting.log.gz", pbs);
+    compare("lsf/aws-hpc-cost-simulator-lsb.acct.16.gz", lsf);
+    let ads = "htcondor/gratia-probe-condor-7.4-history-ads.txt.gz";
+    compare_records(ads, "\n\n", condor);
 }

@@ -152,8 +152,8 @@ pub(crate) const TEMPLATES: [RecordTemplate; 10] = [
                  \"1.101\" 0 1 \"<<host=4*n1>>\" <<status=64>> <<factor=2.0>> \"<<name=j>>\" \"<<command=run>>\" \
                  <<user time=1.5>> <<system time=0.5>> 10 0 -1 0 0 1 1 0 1 1 -1 0 0 0 1 1 -1 \"\" \
                  \"<<account=proj>>\" 0 1 \"\" \"\" <<exit=0>> <<memory=4096>> 0 \"\" \"\" \"\" \"\" 0 \"\" 0 \"\" \
-                 <<estimate=-1>> \"\" \"\" \"\" \"\" <<limit=900>> \"\" \"\" 7184 \"\" 105 \"\" \"\" 1 1058 \"1\" 1 \
-                 \"n1\" 10 20 0.5 0.1 57 3600 4194304 2048 \"rusage[mem=<<requested memory=100>>]\" \"\" -1",
+                 <<warning time=-1>> \"\" \"\" \"\" \"\" <<estimate=900>> \"\" \"\" 7184 \"\" 105 \"\" \"\" 1 1058 \"1\" 1 \
+                 \"n1\" 10 20 0.5 0.1 57 <<limit=3600>> 4194304 2048 \"rusage[mem=<<requested memory=100>>]\" \"\" -1",
         between: "\n",
         behind: "\n",
     },

@@ -117,6 +117,74 @@ proptest! {
     }
 
     #[test]
+    fn limits_of_lsf_with_one_meaning_have_one_value(seconds in 1i64..1_000_000, factor in 1i64..50) {
+        let lsf = template(TraceFormat::Lsf);
+        let factor_text = format!("{factor}.0");
+        let scaled = (factor * seconds).to_string();
+        let of = |estimate: &str, limit: &str| {
+            lsf.read(&[("estimate", estimate), ("limit", limit), ("factor", &factor_text)]).jobs[1].estimate
+        };
+        let expected = Span::from_secs(seconds);
+        prop_assert_eq!(of("-1", &seconds.to_string()), expected);
+        prop_assert_eq!(of(&scaled, "-1"), expected);
+        prop_assert_eq!(of("7", &seconds.to_string()), expected, "the limit goes first");
+    }
+
+    #[test]
+    fn processors_of_lsf_are_counted_on_every_host(slots in prop::collection::vec(1u32..64, 1..6)) {
+        let all: u32 = slots.iter().sum();
+        let record = template(TraceFormat::Lsf).file(&[]);
+        let (n, usual) = (slots.len(), "0 1 \"4*n1\"");
+        let listed: Vec<String> = slots.iter().enumerate().map(|(host, n)| format!("\"{n}*h{host}\"")).collect();
+        let repeated: Vec<String> = slots.iter().enumerate()
+            .flat_map(|(host, &n)| (0..n).map(move |_| format!("\"h{host}\""))).collect();
+        for hosts in [
+            format!("0 {n} {}", listed.join(" ")),
+            format!("0 {all} {}", repeated.join(" ")),
+            format!("2 \"h0\" \"h1\" {n} {}", listed.join(" ")),
+        ] {
+            let text = record.replacen(usual, &hosts, 1);
+            prop_assert_eq!(parsed(&text).jobs[0].procs, all, "{}", hosts);
+        }
+    }
+
+    #[test]
+    fn attributes_of_condor_with_one_meaning_have_one_value(
+        minutes in 1i64..100_000, cpus in 1u32..64, hosts in 1u32..20, run in 0i64..100_000, suspended in 0i64..1_000,
+        kilobytes in 1u64..1_000_000_000,
+    ) {
+        let (all, seconds) = (cpus * hosts, minutes * 60);
+        let head = "ClusterId = 7\nQDate = 100\nJobStartDate = 105\nCompletionDate = 999999\nExitCode = 0\n";
+        let ad = |lines: &str| {
+            let trace = parsed(&format!("{head}{lines}"));
+            (trace.jobs[0], trace.usage(0))
+        };
+        let done = format!("JobStatus = 4\nCommittedTime = {run}\n");
+        let expected = ad(&format!(
+            "{done}CpusProvisioned = {all}\nAllowedExecuteDuration = {seconds}\nResidentSetSize = {kilobytes}\n"
+        ));
+        prop_assert_eq!((expected.0.procs, expected.0.estimate), (all, Span::from_secs(seconds)));
+        prop_assert_eq!(expected.0.runtime, Span::from_secs(run));
+        prop_assert_eq!(expected.1.peak_memory, Some(Bytes::new(kilobytes << 10)));
+        let with_pause = run + suspended;
+        for lines in [
+            format!("{done}RequestCpus = {cpus}\nMaxHosts = {hosts}\nAllowedJobDuration = {seconds}\nResidentSetSize = {kilobytes}\n"),
+            format!("{done}requestcpus = {cpus}\nMAXHOSTS = {hosts}\nMaxWallTime = {minutes}\nImageSize = {kilobytes}\n"),
+            format!(
+                "JobStatus = 4\nCommittedTime = {with_pause}\nCommittedSuspensionTime = {suspended}\n\
+                 CpusProvisioned = {all}\nMaxWallTime = {minutes}\nResidentSetSize = {kilobytes}\n"
+            ),
+        ] {
+            prop_assert_eq!(ad(&lines), expected, "{}", lines);
+        }
+        // The same attributes in JSON.
+        let fields: Vec<String> = format!("{head}{done}CpusProvisioned = {all}\nMaxWallTime = {minutes}\nResidentSetSize = {kilobytes}\n")
+            .lines().map(|line| line.replacen(" = ", "\": ", 1)).map(|line| format!("\"{line}")).collect();
+        let trace = parsed(&format!("[\n{{{}}}\n]\n", fields.join(",\n")));
+        prop_assert_eq!((trace.jobs[0], trace.usage(0)), expected);
+    }
+
+    #[test]
     fn thousands_and_states_of_tables_have_one_meaning(seconds in 1i64..10_000_000, procs in 1i64..10_000) {
         let table = template(TraceFormat::Table);
         let read = |estimate: &str, procs: &str, status: &str| {

@@ -84,7 +84,57 @@ fn swf(start: Option<i64>) -> String {
     format!("; Version: 2.2\n7 {SUBMIT_S} {wait} {run} 4 -1 -1 4 -1 -1 {status} 1 1 1 1 -1 -1 -1\n")
 }
 
-const RECORDS: [ZeroRecord; 7] = [slurm, old_slurm, slurm_json, pbs, grid_engine, lsf, swf];
+fn gwf(start: Option<i64>) -> String {
+    let swf = swf(start);
+    let (_, record) = swf.trim_end().split_once('\n').expect("a header");
+    let record = record.strip_suffix(" -1 -1 -1").expect("the last fields");
+    format!("# Version: 1.0\n{record} -1 -1 -1 UNITARY -1 -1 -1 -1 -1 -1 -1 -1 -1 P9\n")
+}
+
+fn condor_ad(start: Option<i64>) -> String {
+    let (status, end) = start.map_or((3, SUBMIT_S + 9), |start| (4, start));
+    let start =
+        start.map(|start| format!("JobStartDate = {start}\nJobCurrentStartDate = {start}\n"));
+    format!(
+        "ClusterId = 7\nQDate = {SUBMIT_S}\nJobStatus = {status}\nCompletionDate = {end}\n{}\
+         CommittedTime = 0\nRemoteWallClockTime = 0.0\nRequestCpus = 4\nExitCode = 1\n",
+        start.unwrap_or_default()
+    )
+}
+
+fn condor_events(start: Option<i64>) -> String {
+    let event = |number: &str, at: i64, text: &str| {
+        let at = jiff::Timestamp::from_second(at).expect("an instant");
+        format!("{number} (7.000.000) {at} {text}\n...\n")
+    };
+    let submitted = event("000", SUBMIT_S, "Job submitted from host: <10.0.0.1:9618>");
+    let end = match start {
+        Some(start) => [
+            event("001", start, "Job executing on host: <10.0.0.2:9618>"),
+            event(
+                "005",
+                start,
+                "Job terminated.\n\t(1) Normal termination (return value 1)",
+            ),
+        ]
+        .concat(),
+        None => event("009", SUBMIT_S + 9, "Job was aborted."),
+    };
+    submitted + &end
+}
+
+const RECORDS: [ZeroRecord; 10] = [
+    slurm,
+    old_slurm,
+    slurm_json,
+    pbs,
+    grid_engine,
+    lsf,
+    swf,
+    gwf,
+    condor_ad,
+    condor_events,
+];
 
 fn parsed(text: &str) -> Trace {
     let options = ReadOptions {
