@@ -39,6 +39,16 @@ fn old_slurm(start: Option<i64>) -> String {
     }
 }
 
+/// An export without the end, where only the column of the run time tells it.
+fn slurm_without_end(start: Option<i64>) -> String {
+    let (state, cpus) = start.map_or(("CANCELLED by 7", 0), |_| ("FAILED", 4));
+    let start = clock(start);
+    format!(
+        "JobID|State|Submit|Start|Elapsed|AllocCPUS|ReqCPUS|NodeList\n\
+         7|{state}|{SUBMIT_S}|{start}|00:00:00|{cpus}|4|n1\n"
+    )
+}
+
 fn slurm_json(start: Option<i64>) -> String {
     let state = if start.is_some() {
         "FAILED"
@@ -50,6 +60,16 @@ fn slurm_json(start: Option<i64>) -> String {
         "{{\"jobs\": [{{\"job_id\": 7, \"state\": {{\"current\": [\"{state}\"]}}, \"required\": {{\"CPUs\": 4}}, \
          \"time\": {{\"submission\": {SUBMIT_S}, \"start\": {start}, \"end\": {start}, \"elapsed\": 0}}}}]}}"
     )
+}
+
+/// The start of a job that was cancelled while pending is its end in older versions.
+fn old_slurm_json(start: Option<i64>) -> String {
+    match start {
+        Some(_) => slurm_json(start),
+        None => slurm_json(Some(SUBMIT_S + 60))
+            .replace("FAILED", "CANCELLED")
+            .replace("\"required\"", "\"nodes\": \"None assigned\", \"required\""),
+    }
 }
 
 fn pbs(start: Option<i64>) -> String {
@@ -102,6 +122,15 @@ fn condor_ad(start: Option<i64>) -> String {
     )
 }
 
+/// An ad that lacks the end.
+fn condor_ad_without_end(start: Option<i64>) -> String {
+    let ad = condor_ad(start);
+    let lines = ad
+        .lines()
+        .filter(|line| !line.starts_with("CompletionDate"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
 fn condor_events(start: Option<i64>) -> String {
     let event = |number: &str, at: i64, text: &str| {
         let at = jiff::Timestamp::from_second(at).expect("an instant");
@@ -123,16 +152,19 @@ fn condor_events(start: Option<i64>) -> String {
     submitted + &end
 }
 
-const RECORDS: [ZeroRecord; 10] = [
+const RECORDS: [ZeroRecord; 13] = [
     slurm,
     old_slurm,
+    slurm_without_end,
     slurm_json,
+    old_slurm_json,
     pbs,
     grid_engine,
     lsf,
     swf,
     gwf,
     condor_ad,
+    condor_ad_without_end,
     condor_events,
 ];
 
