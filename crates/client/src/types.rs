@@ -34,7 +34,7 @@ pub use nodes::{DrainRequest, NodeList, NodeStatus, ResourceStatus, WorkerStatus
 pub use output::{JobOutput, OutputSource};
 pub use request::{
     AlterRequest, JobAction, JobBatch, JobOtherwise, JobRequest, JobSignal, JobsActionRequest,
-    JobsActionResult,
+    JobsActionResult, ResubmitRequest,
 };
 pub use service::{
     AccountEntry, CalibrationBin, CalibrationReport, ErrorResponse, LedgerReport,

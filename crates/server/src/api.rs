@@ -11,7 +11,7 @@
 //! | `repeat` | requests with a key, which their clients may send again |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
 //! | `state` | the state that handlers share |
-//! | `submission`, `jobs`, `actions`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
+//! | `submission`, `resubmit`, `jobs`, `actions`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
 mod actions;
 mod alter;
@@ -34,6 +34,7 @@ pub mod openapi;
 mod outputs;
 pub(crate) mod prune;
 mod repeat;
+mod resubmit;
 mod router;
 pub mod server;
 mod sse;

@@ -11,7 +11,7 @@ use tollgate_engine::script::sha256;
 use crate::read::program_of;
 use crate::schema::contents::{MAX_COMMAND, MAX_WORD, TEXTS};
 use crate::write::run;
-use crate::{JobProgram, Store, StoreError, sqlite};
+use crate::{JobProgram, Store, StoreError, StoreReader, sqlite};
 
 /// The stored program of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +96,16 @@ impl ProgramTexts {
             run(to, sql, params![name, text])?;
         }
         Ok(())
+    }
+}
+
+impl StoreReader {
+    /// Returns the program of a job with its texts; None if the job was rejected or does not exist.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn program(&self, job: u64) -> Result<Option<StoredProgram>, StoreError> {
+        self.with_connection(|connection| program(connection, job))
     }
 }
 

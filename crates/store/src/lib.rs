@@ -89,7 +89,7 @@ pub use rights::{with_owner_rights, with_writer_rights};
 pub use schema::{FIRST, VERSION};
 pub use tasks::ArrayRow;
 pub use usage::{LedgerRow, RecordFilter, UsageKeys, UsageRow};
-pub use write::{CommandBatch, JobProgram};
+pub use write::{CommandBatch, JobProgram, RepeatOptions};
 
 use disk_reserve::DiskReserve;
 use replay::Replay;

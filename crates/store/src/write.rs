@@ -6,10 +6,10 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchScript;
 use tollgate_gate::BookingKind;
-use tollgate_model::{AttemptId, Instant, LimitWarning, Span};
+use tollgate_model::{AttemptId, CreditsPerSecond, Instant, LimitWarning, Span};
 use tollgate_service::{
-    AdmissionState, Core, RejectReason, RetryRule, RowChange, ServiceCommand, Submission,
-    SubmitOutcome,
+    AdmissionState, Core, NamedResources, Otherwise, RejectReason, RetryRule, RowChange,
+    ServiceCommand, Submission, SubmitOutcome,
 };
 
 use crate::attempts::AttemptUpdates;
@@ -53,10 +53,47 @@ pub struct JobProgram {
     /// The instant before which the job was not to be decided about, for those who look at the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<Instant>,
+    /// The options that a job submitted again needs besides; None of a job that an earlier version took up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<RepeatOptions>,
     /// The key with which the job was claimed as a reserved quote, if its claim had one. The same claim
     /// again changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_key: Option<String>,
+}
+
+/// The options of a submission that only decisions use, and that have no column: with them the job can be submitted
+/// again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RepeatOptions {
+    /// Whether the job may run again after it was lost.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requeue: bool,
+    /// Whether all processors have to be on one host.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_host: bool,
+    /// The name of the host on which all processors have to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Devices and licences that each of its tasks takes.
+    #[serde(skip_serializing_if = "NamedResources::is_empty")]
+    pub resources: NamedResources,
+    /// The provider's cost of each second past the deadline.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub penalty: CreditsPerSecond,
+    /// The user's minimum probability of keeping the deadline, in millionths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<u32>,
+    /// What becomes of the job if it cannot be promised.
+    pub otherwise: Otherwise,
+    /// Whether as many tasks of an array as possible are promised.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+}
+
+fn is_zero(penalty: &CreditsPerSecond) -> bool {
+    *penalty == CreditsPerSecond::ZERO
 }
 
 impl JobProgram {

@@ -31,7 +31,7 @@ const DEFAULT_OUTPUT: &str = "tollgate-%j.out";
 const DEFAULT_ARRAY_OUTPUT: &str = "tollgate-%j/%a.out";
 
 /// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct JobArgs {
     /// Number of processors [default: 1]
     #[arg(long, short = 'n', value_name = "N", value_parser = parse_count::<u32>)]

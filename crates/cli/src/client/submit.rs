@@ -4,9 +4,11 @@ use std::io::{self, Write};
 
 use clap::Arg;
 use jiff::{Timestamp, Zoned};
+use serde::Serialize;
 use tollgate_client::ApiClient;
 use tollgate_client::types::{
-    JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, SubmitResponse, TaskRangeDecision,
+    JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, ResubmitRequest, SubmitResponse,
+    TaskRangeDecision,
 };
 use tollgate_policies::cluster_choice::QuotePreference;
 use tollgate_policy::ParameterEnum;
@@ -28,6 +30,15 @@ pub(crate) struct SubmitArgs {
     /// Claim the reserved quote of this number; only the command is needed
     #[arg(long, value_name = "ID", conflicts_with = "to")]
     quote: Option<u64>,
+    /// Submit the failed job or tasks of this number again
+    ///
+    /// With the same command and options and under a new number; of an array the tasks that exited with another
+    /// code than 0, reached a limit or are lost. Without --deadline there is no deadline.
+    #[arg(
+        long, value_name = "ID",
+        conflicts_with_all = ["quote", "hold", "to", "each_line", "from_json"],
+    )]
+    failed_of: Option<u64>,
     /// Hold the job until `tollgate release`
     #[arg(long)]
     hold: bool,
@@ -77,11 +88,16 @@ impl SubmitCommonArgs {
     /// Returns the request, and prints notes about values that may mean something else to their user.
     fn request(&self) -> Result<JobRequest, CliFailure> {
         let now = format::now();
+        self.note(&now);
+        self.job.request(&now)
+    }
+
+    /// Prints notes about values that may mean something else to their user.
+    fn note(&self, now: &Zoned) {
         let verbosity = Verbosity::from_quiet(self.quiet);
-        for note in job_notes::notes(&self.job, &now) {
+        for note in job_notes::notes(&self.job, now) {
             verbosity.note(note);
         }
-        self.job.request(&now)
     }
 }
 
@@ -103,6 +119,9 @@ pub(super) const JOBS: &str = "/v1/jobs";
 pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
     if let Some(quote) = args.quote {
         return claim(&args.common, quote);
+    }
+    if let Some(job) = args.failed_of {
+        return resubmit(&args.common, job);
     }
     let mut common = JobRequest {
         held: args.hold,
@@ -158,15 +177,44 @@ fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
     Ok(())
 }
 
+fn resubmit(args: &SubmitCommonArgs, job: u64) -> Result<(), CliFailure> {
+    let others = JobArgs {
+        deadline: None,
+        ..args.job.clone()
+    };
+    if others != JobArgs::default() {
+        let message =
+            format!("has the command and the options of job {job}; expected only --deadline");
+        return Err(CliFailure::invalid_flag("failed-of", message));
+    }
+    let now = format::now();
+    args.note(&now);
+    let (deadline_s, deadline_at) = match args.job.deadline.as_deref() {
+        Some(words) => parse::parse_deadline(words, &now)?,
+        None => (None, None),
+    };
+    let request = ResubmitRequest {
+        deadline_s,
+        deadline_at,
+    };
+    let path = format!("{JOBS}/{job}/resubmit");
+    let answer = post_request(&mut args.address.connect()?, &path, &request)?;
+    write_answer(args, &answer)
+}
+
 fn submit_request(
     args: &SubmitCommonArgs,
     path: &str,
     request: JobRequest,
 ) -> Result<(), CliFailure> {
-    let now = format::now();
     let answer = post_request(&mut args.address.connect()?, path, &request)?;
     note_unenforced_limit(&request, &answer);
-    note_short_stays(&answer);
+    write_answer(args, &answer)
+}
+
+/// Writes the answer to a submission or a quote. A rejection is an error.
+fn write_answer(args: &SubmitCommonArgs, answer: &SubmitResponse) -> Result<(), CliFailure> {
+    note_short_stays(answer);
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {
@@ -174,13 +222,13 @@ fn submit_request(
                 writeln!(out, "{id}")?;
             }
         }
-        (false, OutputFormat::Json) => format::write_json(&mut out, &answer)?,
+        (false, OutputFormat::Json) => format::write_json(&mut out, answer)?,
         (false, OutputFormat::Table) => {
-            render_answer(&mut out, &answer, &number_of(&answer), &now)?;
+            render_answer(&mut out, answer, &number_of(answer), &format::now())?;
         }
         (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
-    match is_rejected(&answer) {
+    match is_rejected(answer) {
         false => Ok(()),
         true => Err(ClientCommandError::Rejected.into()),
     }
@@ -218,7 +266,7 @@ fn note_short_stays(answer: &SubmitResponse) {
 pub(super) fn post_request(
     client: &mut ApiClient,
     path: &str,
-    request: &JobRequest,
+    request: &impl Serialize,
 ) -> Result<SubmitResponse, CliFailure> {
     let asked = Timestamp::now();
     let answer: SubmitResponse = client.post_with_key(path, request)?;

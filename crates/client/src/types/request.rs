@@ -237,6 +237,19 @@ pub struct AlterRequest {
     pub no_deadline: bool,
 }
 
+/// A failed job to submit again. All of its options are those of the job, but for the deadline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResubmitRequest {
+    /// Deadline as a span after the submission. Positive. Without one there is no deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub deadline_s: Option<f64>,
+    /// Deadline as an instant; instead of `deadline_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+}
+
 /// What becomes of a job with a deadline that cannot be promised at once, where the policy promises at
 /// submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

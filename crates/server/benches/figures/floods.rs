@@ -177,6 +177,7 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         notify: Vec::new(),
         append: false,
         retries: None,
+        repeat: None,
         begin: None,
         claim_key: None,
     });

@@ -182,6 +182,7 @@ fn program() -> JobProgram {
         notify: Vec::new(),
         append: false,
         retries: None,
+        repeat: None,
         begin: None,
         claim_key: None,
     }

@@ -10,7 +10,8 @@ use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
     JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobRequest,
     JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, NewToken,
-    NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList, TokenRequest,
+    NodeList, ResubmitRequest, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList,
+    TokenRequest,
 };
 
 use super::export::{self, PageQuery};
@@ -19,8 +20,8 @@ use super::state::ApiState;
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
-    actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, sse, status,
-    terminal_upgrade, tokens, worker_upgrade,
+    actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, resubmit, sse,
+    status, terminal_upgrade, tokens, worker_upgrade,
 };
 use crate::workers;
 
@@ -144,6 +145,15 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .takes::<AlterRequest>()
                 .gives::<AlterResponse>(200)
                 .problems(&[404, 409]),
+        ),
+        at("/v1/jobs/{id}/resubmit").post(
+            resubmit::resubmit,
+            operation("Submit a failed job, or the failed tasks of an array, again")
+                .keyed()
+                .takes::<ResubmitRequest>()
+                .gives::<SubmitResponse>(201)
+                .gives::<SubmitResponse>(200)
+                .problems(&[403, 404, 409, 429, 507]),
         ),
         at("/v1/jobs/{id}/explain").get(
             jobs::explain,

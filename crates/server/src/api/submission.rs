@@ -21,7 +21,7 @@ use super::job_selector::MAX_ID;
 use super::repeat::{Answer, KeyedPeer, receive};
 use super::state::{ApiState, JsonResult, ask_controller};
 use crate::access::Peer;
-use crate::controller::{ControllerRequest, SubmittedJob};
+use crate::controller::{ControllerRequest, NewJob, RequestError, SubmittedJob};
 use crate::output_name;
 
 pub(super) async fn submit(
@@ -36,6 +36,17 @@ pub(super) async fn submit(
     let time_limit_s = service.enforced_time_limit(&request);
     let (reply, verdict) = oneshot::channel();
     let job = new_job(&service, request, peer.user, reply)?;
+    submit_new(service, keyed, job, verdict, time_limit_s).await
+}
+
+/// Submits a job whose reply comes as `verdict`, and answers. `time_limit_s` is its enforced time limit.
+pub(super) async fn submit_new(
+    service: ApiState,
+    keyed: KeyedPeer,
+    job: NewJob,
+    verdict: oneshot::Receiver<Result<SubmittedJob, RequestError>>,
+    time_limit_s: Option<f64>,
+) -> Result<Answer<SubmitResponse>, ApiError> {
     let service_of_answer = service.clone();
     let request = keyed.wrap(ControllerRequest::submit(job), move |results| {
         let (job, outcome) = submitted(results.first()?)?;

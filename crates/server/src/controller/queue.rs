@@ -229,6 +229,7 @@ mod tests {
             notify: Vec::new(),
             append: false,
             retries: None,
+            repeat: None,
             begin: None,
             claim_key: None,
         };

@@ -73,7 +73,15 @@ fn every_response_matches_its_schema() {
         ("post", "/v1/jobs", "/v1/jobs", &json!({"command": []}), 422),
         ("post", "/v1/jobs", "/v1/jobs", &json!("no object"), 422),
         ("get", "/v1/jobs", "/v1/jobs?limit=-1", &no, 400),
-        ("get", "/v1/jobs/{id}/tasks", "/v1/jobs/1/tasks", &no, 404),
+        ("get", "/v1/jobs/{id}/tasks", "/v1/jobs/1/tasks", &no, 200),
+        ("get", "/v1/jobs/{id}/tasks", "/v1/jobs/99/tasks", &no, 404),
+        (
+            "post",
+            "/v1/jobs/{id}/resubmit",
+            "/v1/jobs/1/resubmit",
+            &json!({"deadline_s": 60.0}),
+            409,
+        ),
         ("post", "/v1/quotes", "/v1/quotes", &job, 200),
         ("post", "/v1/quotes", "/v1/quotes", &held, 200),
         (

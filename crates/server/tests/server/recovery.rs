@@ -293,6 +293,7 @@ impl RecoveryService {
             notify: Vec::new(),
             append: false,
             retries: None,
+            repeat: None,
             begin: None,
             claim_key: None,
         };

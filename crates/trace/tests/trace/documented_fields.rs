@@ -183,11 +183,20 @@ fn fields_of_grid_engine_are_documented_if_they_are_read() {
     assert_eq!(read, documented);
 }
 
+/// A reader of fields with names.
+struct NamedReader {
+    /// The heading of its section.
+    heading: &'static str,
+    sources: &'static [&'static str],
+    /// Returns whether a text in the sources may be the name of a field.
+    is_name: fn(&str) -> bool,
+}
+
 /// Returns the names in the sources of a reader that look like those of fields, without its tests.
-fn names_in(sources: &[&str], is_name: fn(&str) -> bool) -> BTreeSet<String> {
+fn names_in(reader: &NamedReader) -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut names = BTreeSet::new();
-    for source in sources {
+    for source in reader.sources {
         let text = fs::read_to_string(folder.join(source)).unwrap();
         let (code, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
         let lines = code
@@ -195,7 +204,11 @@ fn names_in(sources: &[&str], is_name: fn(&str) -> bool) -> BTreeSet<String> {
             .filter(|line| !line.trim_start().starts_with("//"));
         for line in lines {
             let words = line.split('"').skip(1).step_by(2);
-            names.extend(words.filter(|word| is_name(word)).map(str::to_owned));
+            names.extend(
+                words
+                    .filter(|word| (reader.is_name)(word))
+                    .map(str::to_owned),
+            );
         }
     }
     names.retain(|name| !NO_FIELDS.contains(&name.as_str()));
@@ -214,19 +227,32 @@ fn named_fields_are_documented_if_readers_have_them() {
             .all(|b| b.is_ascii_alphanumeric() || b"_.".contains(&b));
         is_word && word.len() > 2
     };
-    let readers: [(&str, &[&str], fn(&str) -> bool); 4] = [
-        (
-            "HTCondor",
-            &["condor/job_ad.rs", "condor/history.rs"],
-            is_camel,
-        ),
-        ("PBS and Torque", &["pbs.rs", "pbs/procs.rs"], is_attribute),
-        ("Slurm", &["slurm/columns.rs"], is_camel),
-        ("Grid Workloads Format", &["gwf.rs"], is_camel),
+    let readers = [
+        NamedReader {
+            heading: "HTCondor",
+            sources: &["condor/job_ad.rs", "condor/history.rs"],
+            is_name: is_camel,
+        },
+        NamedReader {
+            heading: "PBS and Torque",
+            sources: &["pbs.rs", "pbs/procs.rs"],
+            is_name: is_attribute,
+        },
+        NamedReader {
+            heading: "Slurm",
+            sources: &["slurm/columns.rs"],
+            is_name: is_camel,
+        },
+        NamedReader {
+            heading: "Grid Workloads Format",
+            sources: &["gwf.rs"],
+            is_name: is_camel,
+        },
     ];
-    for (heading, sources, is_name) in readers {
+    for reader in readers {
+        let heading = reader.heading;
         let text = section(heading);
-        let names = names_in(sources, is_name);
+        let names = names_in(&reader);
         assert!(!names.is_empty(), "{heading}");
         let missing: Vec<&String> = names
             .iter()

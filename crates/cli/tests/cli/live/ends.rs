@@ -92,6 +92,108 @@ fn failed_job_is_tried_again_and_every_try_is_shown() {
 }
 
 #[test]
+fn failed_tasks_are_submitted_again_with_everything_but_the_deadline() {
+    let site = ClientTestSite::start("");
+    let dir = site.folder().join("work");
+    fs::create_dir(&dir).unwrap();
+    let script = dir.join("job.sh");
+    let lines = "#!/bin/sh\n#TOLLGATE -a 1-6 --name sweep --account p17 -e 2s -t 3s -d +1h\n\
+                 case $TOLLGATE_TASK in 2) exit 3;; 5) test -e fixed || exec sleep 60;; esac\n\
+                 echo $GREETING $TOLLGATE_TASK\n";
+    fs::write(&script, lines).unwrap();
+    let words = [
+        "submit",
+        "-q",
+        "--env",
+        "GREETING=hello",
+        "--dir",
+        dir.to_str().unwrap(),
+    ];
+    let words = [&words[..], &["-o", "%j-%a", "--", script.to_str().unwrap()]].concat();
+    let first = site.tollgate(&words).answer().trim().to_owned();
+    assert_ne!(site.tollgate(&["wait", "-q", &first]).code, Some(0));
+    // The job runs the script as it was submitted.
+    fs::write(&script, "#!/bin/sh\nexit 9\n").unwrap();
+    fs::write(dir.join("fixed"), "").unwrap();
+    let again = site
+        .tollgate(&["submit", "--failed-of", &first, "--format", "json"])
+        .json();
+    let second = again["id"].to_string();
+    assert_eq!(again["deadline_at"], serde_json::Value::Null, "{again}");
+    assert_eq!(site.tollgate(&["wait", "-q", &second]).code, Some(3));
+    let details = |job: &str| {
+        let mut job = site.tollgate(&["explain", job, "--format", "json"]).json()["job"].take();
+        job.as_object_mut().unwrap().retain(|name, _| {
+            [
+                "name",
+                "account",
+                "command",
+                "dir",
+                "time_limit_s",
+                "estimate_s",
+                "procs",
+            ]
+            .contains(&name.as_str())
+        });
+        job
+    };
+    assert_eq!(details(&first), details(&second));
+    let tasks = site.tollgate(&["jobs", &second, "--format", "json"]).json();
+    let numbers: Vec<&serde_json::Value> = tasks["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| &task["task"])
+        .collect();
+    assert_eq!(numbers, [2, 5]);
+    let output = fs::read_to_string(dir.join(format!("{second}-5"))).unwrap();
+    assert_eq!(output, "hello 5\n");
+    // A deadline may be given, and nothing else.
+    let due = [
+        "submit",
+        "--failed-of",
+        &second,
+        "-d",
+        "+2h",
+        "--format",
+        "json",
+    ];
+    assert!(site.tollgate(&due).json()["deadline_at"].is_string());
+    let more = site.tollgate(&["submit", "--failed-of", &first, "-n", "2"]);
+    assert_eq!(more.code, Some(2), "{more:?}");
+    let fine = submit(&site, &["--", "true"]);
+    site.tollgate(&["wait", &fine]).answer();
+    for (job, expected) in [(fine.as_str(), "has not failed"), ("999", "no such job")] {
+        let refused = site.tollgate(&["submit", "--failed-of", job]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+    }
+}
+
+#[test]
+fn failed_job_whose_script_is_gone_is_not_submitted_again() {
+    let site = ClientTestSite::start("[limits]\nkept_bytes = 0\n");
+    let script = site.folder().join("job.sh");
+    fs::write(&script, "#!/bin/sh\nexit 4\n").unwrap();
+    let job = submit(&site, &["--", script.to_str().unwrap()]);
+    assert_eq!(site.tollgate(&["wait", "-q", &job]).code, Some(4));
+    let refused = site.tollgate(&["submit", "--failed-of", &job]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(
+        refused.stderr.contains("its script is no longer kept"),
+        "{refused:?}"
+    );
+    // A program is named in the row, so a job without texts of its own is submitted again.
+    let plain = submit(&site, &["--", "false"]);
+    assert_eq!(site.tollgate(&["wait", "-q", &plain]).code, Some(1));
+    let again = site.tollgate(&["submit", "--failed-of", &plain]);
+    assert!(
+        again.code == Some(0) || again.stderr.contains("environment is no longer kept"),
+        "{again:?}"
+    );
+}
+
+#[test]
 fn job_that_traps_the_signal_and_exits_0_at_its_time_limit_has_timed_out() {
     let site = ClientTestSite::start("");
     let script = "trap 'exit 0' TERM; sleep 600 & wait";

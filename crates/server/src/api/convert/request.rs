@@ -17,7 +17,7 @@ use tollgate_service::{
     ArraySpec, DependencyCondition, JobDependency, NamedResources, Otherwise, RetryRule,
     Submission, SubmissionOptions,
 };
-use tollgate_store::JobProgram;
+use tollgate_store::{JobProgram, RepeatOptions};
 
 use crate::api::error::ApiError;
 use crate::controller::{RequestedBegin, RequestedTimes};
@@ -34,7 +34,7 @@ pub(in crate::api) fn submission(request: &JobRequest, user: u32) -> Result<Subm
     Ok(Submission {
         user,
         name: name(request)?,
-        executable: executable(request),
+        executable: executable(&request.command),
         account: label("account", &request.account)?,
         queue: label("queue", &request.queue)?,
         procs: request.procs,
@@ -42,9 +42,7 @@ pub(in crate::api) fn submission(request: &JobRequest, user: u32) -> Result<Subm
         estimate: span("estimate_s", request.estimate_s)?,
         deadline: span("deadline_s", request.deadline_s)?,
         budget: amount("budget", request.budget)?.map(Credits::from_f64),
-        penalty: CreditsPerSecond::from_f64(
-            amount("penalty_per_s", Some(request.penalty_per_s))?.unwrap_or(0.0),
-        ),
+        penalty: penalty(request)?,
         confidence: confidence(request.confidence)?,
         retry: if request.requeue {
             OnEviction::Requeue
@@ -96,12 +94,21 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         host: host_name(request)?,
         resources: resources(request)?,
         retries: retries(request)?,
-        otherwise: match request.otherwise {
-            JobOtherwise::Wait => Otherwise::Wait,
-            JobOtherwise::Run => Otherwise::Run,
-            JobOtherwise::Reject => Otherwise::Reject,
-        },
+        otherwise: otherwise(request),
     })
+}
+
+const fn otherwise(request: &JobRequest) -> Otherwise {
+    match request.otherwise {
+        JobOtherwise::Wait => Otherwise::Wait,
+        JobOtherwise::Run => Otherwise::Run,
+        JobOtherwise::Reject => Otherwise::Reject,
+    }
+}
+
+fn penalty(request: &JobRequest) -> Result<CreditsPerSecond, ApiError> {
+    let penalty = amount("penalty_per_s", Some(request.penalty_per_s))?;
+    Ok(CreditsPerSecond::from_f64(penalty.unwrap_or(0.0)))
 }
 
 /// Returns the name of the host on which the job has to run.
@@ -199,12 +206,14 @@ fn reservation_span(request: &JobRequest) -> Result<Option<Span>, ApiError> {
 /// Returns the given name; without one, the program's file name, cut to the maximum length.
 pub(in crate::api) fn name(request: &JobRequest) -> Result<String, ApiError> {
     let given = label("name", &request.name)?;
-    Ok(given.or_else(|| executable(request)).unwrap_or_default())
+    Ok(given
+        .or_else(|| executable(&request.command))
+        .unwrap_or_default())
 }
 
 /// Returns the program's file name, cut to the maximum length of a name; None without a program.
-fn executable(request: &JobRequest) -> Option<String> {
-    let base = Path::new(request.command.first()?).file_name()?;
+pub(in crate::api) fn executable(command: &[String]) -> Option<String> {
+    let base = Path::new(command.first()?).file_name()?;
     let base = base.to_string_lossy();
     let sound = base.chars().filter(|letter| !letter.is_control());
     Some(sound.take(MAX_NAME).collect())
@@ -324,6 +333,7 @@ pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiErro
     let time_limit = time_limit(&request)?;
     let signal = limit_warning(&request, time_limit)?;
     let retries = retries(&request)?;
+    let repeat = repeat_options(&request)?;
     if request.command.first().is_none_or(String::is_empty) {
         return Err(ApiError::field("command", "a program and its arguments"));
     }
@@ -340,8 +350,23 @@ pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiErro
         signal,
         notify: request.notify,
         retries,
+        repeat: Some(repeat),
         begin: None,
         claim_key: None,
+    })
+}
+
+/// Returns the options that a job submitted again needs besides those of its program and its row.
+fn repeat_options(request: &JobRequest) -> Result<RepeatOptions, ApiError> {
+    Ok(RepeatOptions {
+        requeue: request.requeue,
+        one_host: request.one_host,
+        host: host_name(request)?,
+        resources: resources(request)?,
+        penalty: penalty(request)?,
+        confidence: confidence(request.confidence)?,
+        otherwise: otherwise(request),
+        partial: request.partial,
     })
 }
 

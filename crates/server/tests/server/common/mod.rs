@@ -223,6 +223,7 @@ pub(crate) fn program(words: &[&str]) -> JobProgram {
         notify: Vec::new(),
         append: false,
         retries: None,
+        repeat: None,
         begin: None,
         claim_key: None,
     }

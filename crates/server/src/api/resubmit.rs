@@ -1,0 +1,154 @@
+//! Failed jobs that are submitted again, with all of their options but the deadline.
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use tokio::sync::oneshot;
+use tollgate_client::types::{ResubmitRequest, SubmitResponse};
+use tollgate_gate::OnEviction;
+use tollgate_model::Span;
+use tollgate_service::{ArraySpec, Submission, SubmissionOptions, TaskRanges};
+use tollgate_store::{JobFilter, JobProgram, JobRow, StoredProgram};
+
+use super::convert;
+use super::error::ApiError;
+use super::job_selector::JobSelector;
+use super::jobs::own_job;
+use super::repeat::{Answer, KeyedPeer};
+use super::state::{ApiState, query_store};
+use super::submission::{check_size, may_submit, submit_new};
+use crate::access::Peer;
+use crate::controller::{NewJob, RequestedTimes};
+
+/// Submits a failed job again, or the tasks of an array that have failed so far.
+pub(super) async fn resubmit(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    keyed: KeyedPeer,
+    request: Result<Json<ResubmitRequest>, JsonRejection>,
+) -> Result<Answer<SubmitResponse>, ApiError> {
+    let Json(request) = request?;
+    may_submit(&peer)?;
+    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    if tasks.is_some() {
+        return Err(ApiError::field("id", "a job: its failed tasks are found"));
+    }
+    let due = convert::due(request.deadline_at.as_deref(), request.deadline_s)?;
+    let deadline = convert::span("deadline_s", request.deadline_s)?;
+    let row = own_job(&service, &peer, &JobSelector { job, tasks }).await?;
+    if row.user != peer.user {
+        return Err(ApiError::unknown_job());
+    }
+    let array = failed_tasks(&service, &row).await?;
+    let program = query_store(&service, move |reader| reader.program(job)).await?;
+    let program = match program {
+        Some(StoredProgram::Whole(program)) => *program,
+        Some(StoredProgram::Missing(text)) => {
+            let error = format!("its {text} is no longer kept: submit it anew");
+            let hint = "jobs that are over keep their latest texts only (limits.kept_bytes)";
+            return Err(ApiError::new(StatusCode::CONFLICT, error).hint(hint));
+        }
+        None => return Err(has_not_failed(job)),
+    };
+    let submission = Submission {
+        deadline,
+        ..submission(&row, &program, array)?
+    };
+    check_size(&service, &submission)?;
+    let time_limit_s = program.time_limit.map(Span::as_secs_f64);
+    let time_limit_s = time_limit_s.filter(|_| service.info.enforces_time_limits);
+    let (reply, verdict) = oneshot::channel();
+    let job = NewJob {
+        submission,
+        times: RequestedTimes { due, begin: None },
+        program: Box::new(JobProgram {
+            begin: None,
+            claim_key: None,
+            ..program
+        }),
+        reply,
+    };
+    submit_new(service, keyed, job, verdict, time_limit_s).await
+}
+
+/// Returns the failed tasks of an array; None for a job of its own that has failed.
+///
+/// # Errors
+/// If nothing has failed.
+async fn failed_tasks(service: &ApiState, row: &JobRow) -> Result<Option<ArraySpec>, ApiError> {
+    let job = row.id;
+    let Some(array) = &row.array else {
+        let only = JobFilter {
+            failed: true,
+            before: Some(job + 1),
+            limit: 1,
+            ..JobFilter::default()
+        };
+        let found = query_store(service, move |reader| reader.jobs(&only)).await?;
+        return match found.iter().any(|found| found.id == job) {
+            true => Ok(None),
+            false => Err(has_not_failed(job)),
+        };
+    };
+    let tasks: TaskRanges = query_store(service, move |reader| reader.failed_tasks(job)).await?;
+    match tasks.is_empty() {
+        true => Err(has_not_failed(job)),
+        false => Ok(Some(ArraySpec {
+            tasks,
+            max_at_once: array.max_at_once,
+        })),
+    }
+}
+
+fn has_not_failed(job: u64) -> ApiError {
+    let error = format!("job {job} has not failed, and no task of it has");
+    ApiError::new(StatusCode::CONFLICT, error)
+}
+
+/// Returns the submission of a stored job, without its deadline and what it waited for.
+///
+/// # Errors
+/// If an earlier version took up the job, which did not keep all of its options.
+fn submission(
+    row: &JobRow,
+    program: &JobProgram,
+    array: Option<ArraySpec>,
+) -> Result<Submission, ApiError> {
+    let kept = program.repeat.clone().ok_or_else(|| {
+        let error =
+            "an earlier version took up the job and did not keep its options: submit it anew";
+        ApiError::new(StatusCode::CONFLICT, error)
+    })?;
+    Ok(Submission {
+        user: row.user,
+        name: row.name.clone(),
+        executable: convert::executable(&program.argv),
+        account: row.account.clone(),
+        queue: row.queue.clone(),
+        procs: row.procs,
+        memory: program.memory,
+        estimate: Some(row.estimate).filter(|_| row.source == "user"),
+        deadline: None,
+        budget: row.budget,
+        penalty: kept.penalty,
+        confidence: kept.confidence,
+        retry: match kept.requeue {
+            true => OnEviction::Requeue,
+            false => OnEviction::Fail,
+        },
+        reserve_for: None,
+        options: SubmissionOptions {
+            array,
+            otherwise: kept.otherwise,
+            partial: kept.partial,
+            time_limit: program.time_limit,
+            one_host: kept.one_host,
+            host: kept.host,
+            resources: kept.resources,
+            retries: program.retries.clone(),
+            ..SubmissionOptions::default()
+        },
+    })
+}
