@@ -191,8 +191,11 @@ impl ServiceAddressArgs {
 
     /// Connects to the service.
     pub(super) fn connect_for(&self, purpose: ClientPurpose) -> Result<ApiClient, CliFailure> {
-        self.endpoint()?
-            .connect_with(self.reconnect_policy(purpose))
+        let endpoint = self.endpoint()?;
+        if self.cluster.is_some() || matches!(endpoint, ServiceEndpoint::Local(_)) {
+            self.direct.credentials.refuse()?;
+        }
+        endpoint.connect_with(self.reconnect_policy(purpose))
     }
 
     /// Returns what a command does after it lost its connection.
@@ -292,6 +295,23 @@ impl DirectAddressArgs {
 }
 
 impl CredentialArgs {
+    /// Fails if a flag is given for which a connection without a URL has no use. A fingerprint may be that of
+    /// an address for workers.
+    fn refuse(&self) -> Result<(), CliFailure> {
+        let given = [
+            ("token-file", &self.token_file),
+            ("certificate", &self.certificate),
+            ("ca", &self.ca),
+        ];
+        match given.into_iter().find(|(_, file)| file.is_some()) {
+            Some((flag, _)) => {
+                let message = "is for a service that a URL names; expected --url beside it";
+                Err(CliFailure::invalid_flag(flag, message))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Returns all that is needed to connect to the service at a URL.
     pub(super) fn connect_info(&self, url: String) -> Result<RemoteService, CliFailure> {
         Ok(RemoteService::new(&self.options(url)?)?)

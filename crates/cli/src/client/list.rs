@@ -8,7 +8,7 @@ use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::figures::{self, StatusView};
-use super::{format, outcome, parse, site};
+use super::{format, outcome, parse, site, submit};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::text_table::{new_table, write_table};
@@ -142,6 +142,9 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
             writeln!(out, "job {}: {state}", args.id)?;
             for words in &explained.words {
                 writeln!(out, "  {words}")?;
+            }
+            if let Some(quote) = &explained.quote {
+                submit::render_quote_of_rejected(&mut out, quote, &now)?;
             }
             outcome::render(&mut out, &explained.job, &now)?;
             if let Some(expected) = &explained.expected {

@@ -395,6 +395,33 @@ pub(super) fn render_answer(
     Ok(())
 }
 
+/// Writes what a rejected job would get now.
+pub(super) fn render_quote_of_rejected(
+    out: &mut impl Write,
+    quote: &SubmitResponse,
+    now: &Zoned,
+) -> io::Result<()> {
+    if !is_rejected(quote) {
+        let deadline = quote.deadline_at.as_ref().map(|at| {
+            let at = format::format_local_time(at, now);
+            format!(" with a deadline of {at}")
+        });
+        let deadline = deadline.unwrap_or_default();
+        writeln!(
+            out,
+            "  now       the same job would not be rejected{deadline}"
+        )?;
+    }
+    for offer in &quote.offers {
+        writeln!(
+            out,
+            "  now       accepted with {}",
+            render_offer(offer, now)
+        )?;
+    }
+    Ok(())
+}
+
 pub(super) fn render_decision(
     out: &mut impl Write,
     what: &str,

@@ -278,7 +278,7 @@ fn swf(n_jobs: i64, begin: i64) -> String {
 }
 
 /// Returns the long flags that the help of a command lists.
-fn flags(command_words: &str) -> Vec<String> {
+pub(crate) fn flags(command_words: &str) -> Vec<String> {
     let mut words: Vec<&str> = command_words.split(' ').collect();
     words.push("--help");
     let help = run(&words).printed.answer();
@@ -289,7 +289,9 @@ fn flags(command_words: &str) -> Vec<String> {
             Some(_) | None => line,
         };
         let flag = line.split([' ', '[']).next()?;
-        (flag.starts_with("--") && flag.len() > 2).then(|| flag.to_owned())
+        let name = flag.strip_prefix("--").filter(|name| !name.is_empty())?;
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+        name.bytes().all(is_name).then(|| flag.to_owned())
     });
     named.filter(|flag| flag != "--help").collect()
 }

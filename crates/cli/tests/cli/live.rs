@@ -43,6 +43,7 @@ mod clusters;
 mod demo;
 mod detach;
 mod ends;
+mod flags;
 mod frontends;
 mod generate;
 mod impossible;

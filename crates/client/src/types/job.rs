@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_model::ExceededLimit;
 
-use super::decision::JobForecast;
+use super::decision::{JobForecast, SubmitResponse};
 use super::request::JobSignal;
 use super::state::JobState;
 
@@ -243,6 +243,10 @@ pub struct JobExplanation {
     /// The forecast, if the job is unfinished.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
+    /// Of a rejected job: what the same submission would get now, with what would be accepted instead. A deadline
+    /// that has passed counts anew from now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<SubmitResponse>,
 }
 
 /// An event of a job, or of some of its tasks.

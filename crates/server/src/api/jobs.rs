@@ -20,6 +20,7 @@ use super::explain::{
 };
 use super::job_selector::{JobSelector, MAX_ID};
 use super::repeat::{KeyedPeer, receive};
+use super::resubmit::quote_again;
 use super::state::{ApiState, JsonResult, ask_controller, query_store, visible_user};
 use super::submission::done;
 use crate::access::Peer;
@@ -150,6 +151,10 @@ pub(super) async fn explain(
         None => query_store(&service, move |reader| reader.task_attempts(task)).await?,
         Some(_) => Vec::new(),
     };
+    let quote = match row.state == JobState::Rejected.key() {
+        true => quote_again(&service, &row).await?,
+        false => None,
+    };
     let job = with_name(&service, row).await?;
     let granted = match granted {
         Some((at, by, reason)) => {
@@ -174,6 +179,7 @@ pub(super) async fn explain(
             .chain(dropped_sentence(&job))
             .collect(),
         expected: prospect.map(convert::job_forecast),
+        quote,
         job,
     }))
 }

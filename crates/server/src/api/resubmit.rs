@@ -1,4 +1,5 @@
-//! Failed jobs that are submitted again, with all of their options but the deadline.
+//! Failed jobs that are submitted again, with all of their options but the deadline; and rejected ones that are quoted
+//! again.
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
@@ -16,10 +17,10 @@ use super::error::ApiError;
 use super::job_selector::JobSelector;
 use super::jobs::own_job;
 use super::repeat::{Answer, KeyedPeer};
-use super::state::{ApiState, query_store};
+use super::state::{ApiState, ask_controller, query_store};
 use super::submission::{check_size, may_submit, submit_new};
 use crate::access::Peer;
-use crate::controller::{NewJob, RequestedTimes};
+use crate::controller::{ControllerRequest, NewJob, RequestedTimes};
 
 /// Submits a failed job again, or the tasks of an array that have failed so far.
 pub(super) async fn resubmit(
@@ -71,6 +72,40 @@ pub(super) async fn resubmit(
         reply,
     };
     submit_new(service, keyed, job, verdict, time_limit_s).await
+}
+
+/// Returns what a rejected job would get now; None if an earlier version took it up.
+pub(super) async fn quote_again(
+    service: &ApiState,
+    row: &JobRow,
+) -> Result<Option<SubmitResponse>, ApiError> {
+    let array = row.array.as_ref().map(|array| ArraySpec {
+        tasks: array.tasks.clone(),
+        max_at_once: array.max_at_once,
+    });
+    let known = row.program.as_ref();
+    let Some(Ok(submission)) = known.map(|program| submission(row, program, array)) else {
+        return Ok(None);
+    };
+    // A deadline that has passed counts anew.
+    let due = row.due.filter(|due| *due > (service.clock)());
+    let submission = Submission {
+        deadline: row.due.map(|due| due.since(row.submit)),
+        ..submission
+    };
+    let time_limit = submission.options.time_limit.map(Span::as_secs_f64);
+    let time_limit_s = time_limit.filter(|_| service.info.enforces_time_limits);
+    let outcome = ask_controller(service, |reply| ControllerRequest::Quote {
+        submission,
+        times: RequestedTimes { due, begin: None },
+        with_levels: false,
+        reply,
+    });
+    Ok(Some(service.submit_response(
+        None,
+        &outcome.await?,
+        time_limit_s,
+    )))
 }
 
 /// Returns the failed tasks of an array; None for a job of its own that has failed.

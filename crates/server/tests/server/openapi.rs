@@ -134,6 +134,13 @@ fn every_response_matches_its_schema() {
         ),
         (
             "get",
+            "/v1/jobs/{id}/explain",
+            "/v1/jobs/3/explain",
+            &no,
+            200,
+        ),
+        (
+            "get",
             "/v1/jobs/{id}/wait",
             "/v1/jobs/1/wait?decision=true",
             &no,

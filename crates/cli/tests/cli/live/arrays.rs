@@ -217,6 +217,38 @@ fn later_job_says_when_it_begins_wherever_it_is_shown() {
 }
 
 #[test]
+fn rejected_job_is_explained_with_what_would_be_accepted_now() {
+    let site = ClientTestSite::start("policy = \"plan\"\n");
+    let words = [
+        "-e",
+        "1h",
+        "-d",
+        "+10s",
+        "--otherwise",
+        "reject",
+        "--",
+        "true",
+    ];
+    let answer = site.tollgate(&[&["submit"][..], &words].concat());
+    assert_eq!(answer.code, Some(3), "{answer:?}");
+    let explained = site.tollgate(&["explain", "1"]).answer();
+    assert!(
+        explained.contains("  now       accepted with a deadline of "),
+        "{explained}"
+    );
+    let json = site.tollgate(&["explain", "1", "--format", "json"]).json();
+    assert_eq!(json["quote"]["decision"], "rejected", "{json}");
+    assert_eq!(json["quote"]["offers"][0]["change"], "deadline", "{json}");
+    assert_eq!(
+        json["quote"]["id"],
+        serde_json::Value::Null,
+        "a quote submits nothing"
+    );
+    let jobs = site.tollgate(&["jobs", "--all", "-q"]).answer();
+    assert_eq!(jobs, "1\n");
+}
+
+#[test]
 fn invalid_array_is_rejected_with_a_message() {
     let site = ClientTestSite::start("[limits]\narray = 1000\njobs = 2000\n");
     for (words, expected) in [
