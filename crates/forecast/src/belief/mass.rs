@@ -5,8 +5,6 @@ use std::array;
 use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Distribution, Span};
 
-use crate::record::span_of;
-
 /// Number of bins.
 pub(crate) const N_BINS: usize = 175;
 /// The width of a bin, as a logarithm. With half of it and twice the bins, pinball losses on archived
@@ -19,8 +17,16 @@ const LANES: usize = 4;
 /// The least mass beyond a bin by which other masses are divided.
 const MIN_BEYOND: f64 = 1e-9;
 
+/// The logarithm up to which the first bin reaches.
+pub(crate) const FIRST_BIN_ENDS: f64 = 0.5 * BIN;
+
+/// The power of the time in the first bin to which the part of its run times below that time is in proportion. About
+/// so many are as short where run times are log-normal around one or two seconds.
+pub(crate) const FIRST_BIN_POWER: f64 = 3.0;
+
 /// Masses of run times. Bin `i` holds those whose logarithm is nearest to `i` times [`BIN`]: from one second
-/// to a year. Run times outside count at the edge.
+/// to a year. Run times outside count at the edge: of those of the first bin, the part below a time grows as
+/// [`FIRST_BIN_POWER`] says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunMass(pub(crate) [f64; N_BINS]);
 
@@ -117,8 +123,12 @@ impl RunMass {
         }
     }
 
-    /// Returns the logarithm below which this part of a mass of 1 lies.
+    /// Returns the logarithm below which this part of a mass of 1 lies. `level` is positive.
     pub(crate) fn quantile(&self, level: f64) -> f64 {
+        let [first, ..] = self.0;
+        if level <= first {
+            return FIRST_BIN_ENDS + (level / first).ln() / FIRST_BIN_POWER;
+        }
         let mut below = 0.0;
         for (bin, &mass) in self.0.iter().enumerate() {
             if below + mass >= level {
@@ -127,7 +137,7 @@ impl RunMass {
                 } else {
                     0.5
                 };
-                return ((bin as f64 - 0.5 + within) * BIN).max(0.0);
+                return (bin as f64 - 0.5 + within) * BIN;
             }
             below += mass;
         }
@@ -141,7 +151,10 @@ impl RunMass {
 
     /// Returns the distribution with these quantiles.
     pub(crate) fn distribution(&self) -> Distribution {
-        Distribution::new(self.quantiles().map(span_of))
+        Distribution::new(
+            self.quantiles()
+                .map(|ln_run| Span::from_secs_f64(ln_run.exp())),
+        )
     }
 
     /// Returns the mass of a job that has run for each of some times, with its weight, and has the shape of

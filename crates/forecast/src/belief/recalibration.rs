@@ -33,10 +33,11 @@ pub(crate) struct Recalibration {
     pooled: [PooledCount; N_LEVELS],
 }
 
+/// The run times that ended in an interval, and those that reached it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct IntervalCount {
-    ends: f64,
-    reached: f64,
+pub(crate) struct IntervalCount {
+    pub(crate) ends: f64,
+    pub(crate) reached: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,26 +47,39 @@ struct PooledCount {
 }
 
 impl IntervalCount {
-    /// Counts a run time that reached the interval, and returns the part of earlier counts that is kept.
-    fn count(&mut self, ended: bool, weight: f64) -> f64 {
-        let kept = (MAX_COUNT / (self.reached + weight)).min(1.0);
-        let ends = if ended { weight } else { 0.0 };
-        self.ends = (self.ends + ends) * kept;
-        self.reached = (self.reached + weight) * kept;
+    /// The count of a run time that has passed an interval.
+    pub(crate) const PASSED: Self = Self {
+        ends: 0.0,
+        reached: 1.0,
+    };
+
+    /// Adds `weight` times another count, and returns the part of earlier counts that is kept.
+    fn add(&mut self, other: &Self, weight: f64) -> f64 {
+        let reached = self.reached + weight * other.reached;
+        let kept = (MAX_COUNT / reached).min(1.0);
+        self.ends = (self.ends + weight * other.ends) * kept;
+        self.reached = reached * kept;
         kept
     }
 }
 
 impl Recalibration {
-    /// Counts a run time that reached an interval, below the level of this index, of a statement.
-    pub(crate) fn judge(&mut self, bucket: usize, interval: usize, ended: bool, weight: f64) {
+    /// Counts a run time that reached an interval, below the level of this index, of a statement of this weight.
+    pub(crate) fn judge(
+        &mut self,
+        bucket: usize,
+        interval: usize,
+        count: &IntervalCount,
+        weight: f64,
+    ) {
         let pooled = &mut self.pooled[interval];
-        let kept = pooled.count.count(ended, weight);
-        pooled.expected = (pooled.expected + weight * shipped_hazard(bucket, interval)) * kept;
+        let kept = pooled.count.add(count, weight);
+        let expected = weight * count.reached * shipped_hazard(bucket, interval);
+        pooled.expected = (pooled.expected + expected) * kept;
         if self.buckets.is_empty() {
             self.buckets.resize(N_BUCKETS, Default::default());
         }
-        self.buckets[bucket][interval].count(ended, weight);
+        self.buckets[bucket][interval].add(count, weight);
     }
 
     /// Returns a statement, corrected.
@@ -130,6 +144,10 @@ mod tests {
     use super::*;
 
     const BUCKET: usize = 2;
+    const ENDED: IntervalCount = IntervalCount {
+        ends: 1.0,
+        reached: 1.0,
+    };
 
     /// Returns a mass that is spread evenly over a range.
     fn even() -> RunMass {
@@ -143,10 +161,10 @@ mod tests {
     /// Judges a run time that ended in an interval.
     fn end_in(recalibration: &mut Recalibration, interval: usize) {
         for passed in 0..interval.min(N_LEVELS) {
-            recalibration.judge(BUCKET, passed, false, 1.0);
+            recalibration.judge(BUCKET, passed, &IntervalCount::PASSED, 1.0);
         }
         if interval < N_LEVELS {
-            recalibration.judge(BUCKET, interval, true, 1.0);
+            recalibration.judge(BUCKET, interval, &ENDED, 1.0);
         }
     }
 
@@ -184,7 +202,7 @@ mod tests {
                 end_in(&mut so_far, interval);
             } else {
                 for passed in 0..4 {
-                    so_far.judge(BUCKET, passed, false, 1.0);
+                    so_far.judge(BUCKET, passed, &IntervalCount::PASSED, 1.0);
                 }
             }
         }

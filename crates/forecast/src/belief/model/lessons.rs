@@ -1,11 +1,11 @@
 //! The lessons of a model: how well its statements held, as time passes and tasks end.
 
-use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Instant, TaskId};
 
 use super::super::alike::AlikeCounts;
 use super::super::group::GroupKey;
 use super::super::mixture::Lesson;
+use super::super::recalibration::IntervalCount;
 use super::super::siblings;
 use super::super::statement::{Due, Occasion, Statement};
 use super::super::weights::Cell;
@@ -54,7 +54,7 @@ impl BeliefModel {
         let next = statement.next_quantile().zip(started);
         let next = next.map(|(run, started)| (started + run, Due::Quantile(id, occasion)));
         self.recalibration
-            .judge(bucket, interval, false, statement.weight);
+            .judge(bucket, interval, &IntervalCount::PASSED, statement.weight);
         self.due.extend(next);
         self.outdated_batches.insert(batch);
     }
@@ -99,11 +99,9 @@ impl BeliefModel {
 
     /// Counts the intervals of a statement that a run time passed, and the one in which it ended.
     pub(super) fn judge_end(&mut self, statement: &Statement, ln_run: f64) {
-        let ended_in = statement.quantiles.partition_point(|bound| *bound < ln_run);
-        for interval in statement.n_judged..LEVELS.len().min(ended_in + 1) {
-            let ended = interval == ended_in;
-            let Statement { bucket, weight, .. } = *statement;
-            self.recalibration.judge(bucket, interval, ended, weight);
+        for (interval, count) in statement.judged_by(ln_run) {
+            self.recalibration
+                .judge(statement.bucket, interval, &count, statement.weight);
         }
     }
 }
