@@ -1,10 +1,10 @@
 //! What is known about run times: the forecaster of classes, and the beliefs by batches.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{BeliefSource, UserId};
+use tollgate_model::UserId;
 
-use crate::belief::{Belief, BeliefJob, BeliefModel};
-use crate::forecaster::{Forecast, Forecaster};
+use crate::belief::{BeliefJob, BeliefModel};
+use crate::forecaster::Forecaster;
 use crate::online::{FeedbackTiming, OnlineForecaster};
 use crate::record::CompletedJob;
 use crate::recorded_beliefs::learn_beliefs;
@@ -38,19 +38,6 @@ impl LearnedHistory {
         Self {
             forecaster: online.finish(|_| ()),
             beliefs,
-        }
-    }
-
-    /// Returns the belief about a job that a policy gets which believes `source`. A forecast of a class
-    /// without experience is not believed.
-    pub fn choose(&self, source: BeliefSource, belief: Belief, class: Option<&Forecast>) -> Belief {
-        let class = class.filter(|class| self.forecaster.has_experience(class));
-        match (source, class) {
-            (BeliefSource::Batches, _) | (BeliefSource::Forecast, None) => belief,
-            (BeliefSource::Forecast, Some(class)) => Belief {
-                distribution: class.distribution(),
-                ..belief
-            },
         }
     }
 }

@@ -4,15 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Distribution, NodeSpeed};
 
-/// The source of the run time distributions that a policy plans with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BeliefSource {
-    /// The batches of jobs that ended and run: of the job's own tasks, its program, its user and the site.
-    Batches,
-    /// The forecast of the job's class; of a class that is unknown, the batches.
-    Forecast,
-}
-
 /// Number of [`CORRELATIONS`].
 pub const N_CORRELATIONS: usize = 8;
 

@@ -13,7 +13,7 @@
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
 //! | `launch_failure` | [`LaunchFailure`], [`LaunchFault`]: launches that failed, and whose fault that is |
 //! | [`maintenance`] | [`MaintenanceCalendar`]: times in which no job runs |
-//! | [`belief`] | [`BeliefSource`], [`RuntimeBelief`]: the beliefs that policies ask for |
+//! | [`belief`] | [`RuntimeBelief`]: the beliefs that policies ask for |
 //! | [`decision`] | [`Decision`], [`Reason`]: the answer to a submission, with its reason |
 //! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
 //! | [`market`] | [`Market`]: the rules of payment |
@@ -51,7 +51,7 @@ pub use attempt::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
     KillReason, TaskId,
 };
-pub use belief::{BeliefSource, Kinship, RuntimeBelief};
+pub use belief::{Kinship, RuntimeBelief};
 pub use decision::{Decision, OtherReason, Reason};
 pub use distribution::{Distribution, Probability};
 pub use ending::{AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners};

@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use tollgate_model::{BeliefSource, Market};
+use tollgate_model::Market;
 
-use crate::parameters::{ParameterEnum, ParameterInfo, ParameterTable};
+use crate::parameters::{ParameterInfo, ParameterTable};
 use crate::policy::Policy;
 use crate::registry::PolicyError;
 
@@ -26,11 +26,6 @@ pub struct PolicyDefinition {
     pub markets: &'static [Market],
     /// The settings, with each parameter at its default.
     pub settings: &'static dyn PolicySettings,
-}
-
-impl ParameterEnum for BeliefSource {
-    const KEYWORDS: &'static [(&'static str, Self)] =
-        &[("batches", Self::Batches), ("forecast", Self::Forecast)];
 }
 
 /// The settings of a policy, from which the policy is created.
@@ -129,11 +124,11 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
     /// Creates the policy.
     fn build(&self, market: Market) -> Box<dyn Policy>;
 
-    /// Returns what the policy wants to be told as the forecast of each job. The driver then forecasts
-    /// every job, and again while it waits whenever a job of its user ends. None by default: the
-    /// driver's other settings decide whether jobs are forecast.
-    fn belief(&self) -> Option<BeliefSource> {
-        None
+    /// Returns true if the policy plans with what is believed of the run time of each job. The driver then states
+    /// a belief about every job, and states it anew while the job waits. False by default: the driver's other
+    /// settings decide whether jobs are forecast.
+    fn uses_beliefs(&self) -> bool {
+        false
     }
 
     /// Returns true if jobs that are submitted together have one decision; see

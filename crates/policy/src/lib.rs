@@ -43,4 +43,3 @@ pub use state::{
     SharedStart, TOLERANCE_S, TaskCoupling, View, requested_share,
 };
 pub use timers::TimerTree;
-pub use tollgate_model::BeliefSource;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_model::{BeliefSource, Market};
+use tollgate_model::Market;
 
 use crate::definition::{PolicyDefinition, PolicySettings};
 use crate::parameters::ParameterInfo;
@@ -220,9 +220,9 @@ impl PolicySpec {
         market != Market::None || !self.settings.uses_bids()
     }
 
-    /// Returns what the policy wants to be told as a forecast; see [`PolicySettings::belief`].
-    pub fn belief(&self) -> Option<BeliefSource> {
-        self.settings.belief()
+    /// Returns true if the policy plans with beliefs; see [`PolicySettings::uses_beliefs`].
+    pub fn uses_beliefs(&self) -> bool {
+        self.settings.uses_beliefs()
     }
 
     /// Returns true if promises are made around maintenance; see [`PolicySettings::plans_maintenance`].

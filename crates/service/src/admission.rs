@@ -174,7 +174,7 @@ impl Core {
         promised: bool,
     ) -> Option<ConfidenceThreshold> {
         // A policy that is told what to believe promises at a level of its own.
-        let has_level = self.rules.policy.belief().is_some();
+        let has_level = self.rules.policy.uses_beliefs();
         let site = ConfidenceThreshold::Site(self.rules.confidence);
         let site = Some(site).filter(|_| promised && !has_level);
         let user = submission.confidence.map(ConfidenceThreshold::User);

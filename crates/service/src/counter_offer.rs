@@ -62,7 +62,7 @@ impl Core {
         submission: &Submission,
         forecast: &RuntimeForecast,
     ) -> Vec<CounterOffer> {
-        if submission.deadline.is_none() || self.rules.policy.belief().is_none() {
+        if submission.deadline.is_none() || !self.rules.policy.uses_beliefs() {
             return Vec::new();
         }
         let surer = SURER

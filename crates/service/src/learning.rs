@@ -4,9 +4,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefJob, CompletedJob, TaskStage, learn_beliefs};
 use tollgate_gate::GateInput;
-use tollgate_model::{
-    AttemptEnding, BeliefSource, ExceededLimit, Instant, RuntimeBelief, Span, TaskId, UserId,
-};
+use tollgate_model::{AttemptEnding, ExceededLimit, Instant, RuntimeBelief, Span, TaskId, UserId};
 
 use crate::Core;
 use crate::job_classes::JobFacts;
@@ -160,21 +158,15 @@ impl Core {
     /// States anew what is believed of the waiting jobs about which more is known than before.
     pub(crate) fn refresh_beliefs(&mut self, step: &mut StepOutput) {
         self.follow_tasks();
-        let Some(source) = self.rules.policy.belief() else {
+        if !self.rules.policy.uses_beliefs() {
             return;
-        };
+        }
         let mut revised = Vec::new();
         for (task, belief) in self.history.beliefs.take_revised(self.now) {
             let Some(live) = self.jobs.get(task).filter(|live| !live.is_held_in_gate()) else {
                 continue;
             };
-            let class = match source {
-                BeliefSource::Batches => None,
-                BeliefSource::Forecast => {
-                    Some(self.history.forecaster.forecast(&live.forecast_features()))
-                }
-            };
-            let later = self.expected(&belief, class.as_ref(), live.time_limit);
+            let later = self.expected(&belief, None, live.time_limit);
             if (later.0, belief.kinship) != (*live.forecast.distribution(), live.forecast.kinship())
             {
                 revised.push((task, live.slot, later, belief.kinship));

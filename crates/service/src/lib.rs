@@ -253,7 +253,7 @@ impl Core {
         let deadline = self.jobs.next_deadline();
         let follower = self.jobs.next_follower_end();
         let gate = self.gate.next_wake();
-        let believes = self.rules.policy.belief().is_some();
+        let believes = self.rules.policy.uses_beliefs();
         let revision = self.history.beliefs.next_revision().filter(|_| believes);
         let launch = self.jobs.next_launch_retry();
         let begin = self.jobs.next_begin();

@@ -7,9 +7,7 @@ use tollgate_forecast::{
     Belief, BeliefBasis, BeliefJob, ClassStage, Forecast, ForecastJob, Program,
 };
 use tollgate_model::distribution::LEVELS;
-use tollgate_model::{
-    BeliefSource, Distribution, Instant, JobId, Kinship, RuntimeBelief, Span, UserId,
-};
+use tollgate_model::{Distribution, Instant, JobId, Kinship, RuntimeBelief, Span, UserId};
 
 use crate::Core;
 use crate::command::Submission;
@@ -143,14 +141,11 @@ impl Core {
         class: Option<&Forecast>,
         time_limit: Option<Span>,
     ) -> (Distribution, ForecastBasis) {
-        let known = class.filter(|class| self.history.forecaster.has_experience(class));
-        let batches = ForecastBasis::Batches(belief.basis);
-        let (distribution, basis) = match (self.rules.policy.belief(), known) {
-            (Some(BeliefSource::Batches), _) | (_, None) => (belief.distribution, batches),
-            (Some(BeliefSource::Forecast), Some(class)) => {
-                (class.distribution(), ForecastBasis::Jobs(class.stage()))
-            }
-            (None, Some(class)) => (spread(class), ForecastBasis::Jobs(class.stage())),
+        let has_experience = |class: &&Forecast| self.history.forecaster.has_experience(class);
+        let known = class.filter(|_| !self.rules.policy.uses_beliefs());
+        let (distribution, basis) = match known.filter(has_experience) {
+            Some(class) => (spread(class), ForecastBasis::Jobs(class.stage())),
+            None => (belief.distribution, ForecastBasis::Batches(belief.basis)),
         };
         let limit = time_limit.filter(|_| self.rules.enforces_time_limits());
         let distribution = limit.map_or(distribution, |limit| distribution.ended_at(limit));

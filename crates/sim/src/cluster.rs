@@ -40,7 +40,7 @@ pub fn replay(
 ) -> Result<ReplayResult, ReplayFailure> {
     let estimates = EstimateSetup {
         origin: EstimateOrigin::User,
-        belief: None,
+        uses_beliefs: false,
         contexts: &[],
         history: &LearnedHistory::default(),
     };

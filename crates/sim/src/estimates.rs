@@ -10,8 +10,7 @@ use tollgate_forecast::{
 };
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{
-    BeliefSource, Distribution, Instant, JobSpec, Kinship, Probability, RuntimeBelief, Span,
-    TaskId, UserId,
+    Distribution, Instant, JobSpec, Kinship, Probability, RuntimeBelief, Span, TaskId, UserId,
 };
 use tollgate_workload::JobArrival;
 
@@ -106,8 +105,8 @@ impl Default for JobContext {
 pub struct EstimateSetup<'a> {
     /// The source of the estimates.
     pub origin: EstimateOrigin,
-    /// The source of the beliefs that the policy plans with; None if it has none.
-    pub belief: Option<BeliefSource>,
+    /// True if the policy plans with beliefs.
+    pub uses_beliefs: bool,
     /// One row per job, in order of arrival; jobs beyond its last row get the default. Read only
     /// where something is learned.
     pub contexts: &'a [JobContext],
@@ -143,7 +142,7 @@ impl JobEstimate {
 #[derive(Clone, Debug)]
 pub struct EstimateProvider<'a> {
     origin: EstimateOrigin,
-    belief: Option<BeliefSource>,
+    uses_beliefs: bool,
     contexts: &'a [JobContext],
     history: LearnedHistory,
     /// The unfinished jobs from which something is to be learned, by place in the order of arrival.
@@ -188,7 +187,7 @@ impl<'a> EstimateProvider<'a> {
     pub fn new(estimates: EstimateOrigin, known: &'a [JobContext]) -> Self {
         Self {
             origin: estimates,
-            belief: None,
+            uses_beliefs: false,
             contexts: known,
             history: LearnedHistory::default(),
             issued: BTreeMap::new(),
@@ -199,7 +198,7 @@ impl<'a> EstimateProvider<'a> {
     /// Creates the provider of a replay.
     pub fn of(setup: &EstimateSetup<'a>) -> Self {
         Self {
-            belief: setup.belief,
+            uses_beliefs: setup.uses_beliefs,
             history: setup.history.clone(),
             ..Self::new(setup.origin, setup.contexts)
         }
@@ -263,20 +262,17 @@ impl<'a> EstimateProvider<'a> {
                 said.map_or(bound, |said| said.max(bound))
             }
         };
-        let (forecast, kinship, is_known) = match (self.belief, &issued) {
+        let (forecast, kinship, is_known) = match (self.uses_beliefs, &issued) {
             // The estimate is the run time.
-            (Some(_), None) => (Some(Distribution::new([estimate; N_LEVELS])), None, true),
-            (Some(source), Some(issued)) => {
+            (true, None) => (Some(Distribution::new([estimate; N_LEVELS])), None, true),
+            (true, Some(issued)) => {
                 let job = BeliefJob::new(issued.user, &issued.job);
                 let belief = self.history.beliefs.belief(&job, arrival.spec.submit);
-                let belief = self
-                    .history
-                    .choose(source, belief, issued.forecast.as_ref());
                 let [user, ..] = belief.basis.groups;
                 let is_known = user.n_batches > 0;
                 (Some(belief.distribution), Some(belief.kinship), is_known)
             }
-            (None, _) => (class_forecast, None, true),
+            (false, _) => (class_forecast, None, true),
         };
         let estimate = JobEstimate {
             spec: JobSpec {
@@ -292,7 +288,7 @@ impl<'a> EstimateProvider<'a> {
 
     /// Returns whether beliefs change as jobs end.
     pub(crate) const fn revises_beliefs(&self) -> bool {
-        self.belief.is_some() && !matches!(self.origin, EstimateOrigin::True)
+        self.uses_beliefs && !matches!(self.origin, EstimateOrigin::True)
     }
 
     /// Records that the `index`-th job starts, perhaps at its submission.
@@ -305,18 +301,15 @@ impl<'a> EstimateProvider<'a> {
     /// Returns the waiting jobs about which more is known than at the last call, by place in the order of
     /// arrival, with what is believed of each now.
     pub fn take_revised(&mut self, now: Instant) -> Vec<(usize, RuntimeBelief)> {
-        let Some(source) = self.belief.filter(|_| self.revises_beliefs()) else {
+        if !self.revises_beliefs() {
             return Vec::new();
-        };
+        }
         self.follow_jobs();
         let revised = self.history.beliefs.take_revised(now);
-        let revised = revised.into_iter().filter_map(|(task, belief)| {
-            let index = task.job as usize;
-            let forecast = self.forecast(&self.issued.get(&index)?.job);
-            let belief = self.history.choose(source, belief, forecast.as_ref());
-            Some((index, belief.runtime()))
-        });
-        revised.collect()
+        let known = |index: &usize| self.issued.contains_key(index);
+        let revised = revised.into_iter();
+        let revised = revised.map(|(task, belief)| (task.job as usize, belief.runtime()));
+        revised.filter(|(index, _)| known(index)).collect()
     }
 
     /// Returns the next instant at which a belief about a waiting job changes though nothing happens.
@@ -348,14 +341,11 @@ impl<'a> EstimateProvider<'a> {
         }
     }
 
-    /// Returns the forecast of the job's class, if anything depends on it.
+    /// Returns the forecast of the job's class, if estimates depend on it.
     fn forecast(&self, job: &ForecastJob) -> Option<Forecast> {
-        let is_believed = match self.belief.filter(|_| self.revises_beliefs()) {
-            Some(BeliefSource::Forecast) => true,
-            Some(BeliefSource::Batches) | None => false,
-        };
-        let is_used = is_believed || self.origin.uses_forecast();
-        is_used.then(|| self.history.forecaster.forecast(job))
+        self.origin
+            .uses_forecast()
+            .then(|| self.history.forecaster.forecast(job))
     }
 
     /// Learns that the `index`-th job, submitted at `submit`, has run for `runtime` and ended.
@@ -435,11 +425,11 @@ mod tests {
 
     fn provider(
         origin: EstimateOrigin,
-        belief: Option<BeliefSource>,
+        uses_beliefs: bool,
         contexts: &[JobContext],
     ) -> EstimateProvider<'_> {
         EstimateProvider {
-            belief,
+            uses_beliefs,
             ..EstimateProvider::new(origin, contexts)
         }
     }
@@ -463,7 +453,7 @@ mod tests {
     #[test]
     fn forecaster_learns_only_from_finished_jobs() {
         let level = Probability::new(0.9).unwrap();
-        let mut teller = provider(EstimateOrigin::Forecast(level), None, &[]);
+        let mut teller = provider(EstimateOrigin::Forecast(level), false, &[]);
         let before = teller.estimate(0, &arrival(10_000, 50)).spec.estimate;
         for job in 1..50 {
             teller.estimate(job, &arrival(10_000, 50));
@@ -502,7 +492,7 @@ mod tests {
                 EstimateOrigin::Larger(level),
             ]
             .map(|estimates| {
-                let mut teller = provider(estimates, None, &known);
+                let mut teller = provider(estimates, false, &known);
                 teller
                     .estimate(job, &arrival(runtime, runtime))
                     .spec
@@ -515,7 +505,7 @@ mod tests {
     #[test]
     fn larger_estimate_is_never_below_the_user_estimate() {
         let level = Probability::new(0.9).unwrap();
-        let mut teller = provider(EstimateOrigin::Larger(level), None, &[]);
+        let mut teller = provider(EstimateOrigin::Larger(level), false, &[]);
         for job in 0..50 {
             teller.estimate(job, &arrival(10_000, 50));
             teller.observe_completion(
@@ -532,8 +522,7 @@ mod tests {
 
     #[test]
     fn belief_leaves_the_user_s_estimate_and_follows_what_jobs_needed() {
-        let belief = Some(BeliefSource::Batches);
-        let mut provider = provider(EstimateOrigin::User, belief, &[]);
+        let mut provider = provider(EstimateOrigin::User, true, &[]);
         let first = provider.estimate(0, &arrival(10_000, 50));
         assert_eq!(first.spec.estimate, Span::from_secs(10_000));
         provider.admit(0, Instant::ZERO);
@@ -568,8 +557,7 @@ mod tests {
 
     #[test]
     fn belief_under_true_estimates_is_the_run_time() {
-        let belief = Some(BeliefSource::Batches);
-        let mut provider = provider(EstimateOrigin::True, belief, &[]);
+        let mut provider = provider(EstimateOrigin::True, true, &[]);
         let told = provider.estimate(0, &arrival(10_000, 50));
         assert_eq!(told.spec.estimate, Span::from_secs(50));
         assert_eq!(
@@ -586,8 +574,7 @@ mod tests {
             ..JobContext::default()
         }];
         let told = |runtime| {
-            let belief = Some(BeliefSource::Batches);
-            let mut provider = provider(EstimateOrigin::User, belief, &known);
+            let mut provider = provider(EstimateOrigin::User, true, &known);
             provider.estimate(0, &arrival(runtime, runtime)).forecast
         };
         assert_eq!(told(5), told(500_000));

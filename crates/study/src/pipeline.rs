@@ -531,7 +531,7 @@ fn columns(experiment: &Experiment, registry: &PolicyRegistry) -> ColumnSelectio
     let mut policies = experiment.markets.iter().flat_map(|m| &m.policies);
     let believes = policies.any(|words| {
         let specs = registry.parse_list(words).unwrap_or_default();
-        specs.iter().any(|spec| spec.belief().is_some())
+        specs.iter().any(|spec| spec.uses_beliefs())
     });
     let needs_names = experiment.sets.iter().any(|set| {
         experiment.deadlines(set).columns() == ColumnSelection::All

@@ -299,7 +299,7 @@ impl ClusterRun<'_> {
         };
         let estimates = EstimateSetup {
             origin: self.jobs.estimates,
-            belief: policy.belief(),
+            uses_beliefs: policy.uses_beliefs(),
             contexts: &self.contexts,
             history: self.history,
         };

@@ -246,7 +246,7 @@ fn run_one(
         policy: cluster.policy.build(cluster.market),
         estimates: EstimateSetup {
             origin: plan.estimates,
-            belief: cluster.policy.belief(),
+            uses_beliefs: cluster.policy.uses_beliefs(),
             contexts: &input.job_contexts,
             history: &input.learned.history,
         },

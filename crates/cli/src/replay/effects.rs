@@ -187,7 +187,7 @@ impl RunContents<'_> {
 
 /// Returns whether anything depends on the run times of ended jobs.
 pub(super) fn learns(estimates: EstimateOrigin, policies: &[PolicySpec]) -> bool {
-    let believes = policies.iter().any(|policy| policy.belief().is_some());
+    let believes = policies.iter().any(|policy| policy.uses_beliefs());
     estimates.uses_forecast() || believes && estimates != EstimateOrigin::True
 }
 

@@ -168,7 +168,7 @@ fn run_policy(
     };
     let estimates = sim::EstimateSetup {
         origin: plan.estimates,
-        belief: choice.belief(),
+        uses_beliefs: choice.uses_beliefs(),
         contexts: &input.job_contexts,
         history: &input.learned.history,
     };

@@ -2,8 +2,7 @@
 
 use tollgate_model::{JobSpec, Market, Probability, Span};
 use tollgate_policy::{
-    BeliefSource, ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings,
-    read_number,
+    ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings, read_number,
 };
 
 use super::PlanPolicy;
@@ -15,8 +14,6 @@ pub struct PlanParams {
     pub level: Probability,
     /// Number of scenarios behind a stated probability, 1 to [`PlanParams::MAX_SCENARIOS`].
     pub scenarios: u32,
-    /// What the policy wants to be told as a job's forecast.
-    pub belief: BeliefSource,
     /// True if a job that cannot be promised at its submission waits for room; false if it is
     /// rejected.
     pub waitlist: bool,
@@ -39,7 +36,6 @@ impl PlanParams {
     pub const DEFAULT: Self = Self {
         level: Probability::new(0.8333).expect("a probability"),
         scenarios: 32,
-        belief: BeliefSource::Batches,
         waitlist: true,
         patience: Span::from_secs(24 * 3600),
         share: 1.0,
@@ -97,8 +93,8 @@ impl PolicySettings for PlanParams {
         Box::new(PlanPolicy::new(*self, market))
     }
 
-    fn belief(&self) -> Option<BeliefSource> {
-        Some(self.belief)
+    fn uses_beliefs(&self) -> bool {
+        true
     }
 
     fn decides_arrays(&self) -> bool {
@@ -135,14 +131,6 @@ impl ParameterTable for PlanParams {
             applies: |_| true,
             get: |s| s.scenarios.to_string(),
             set: Self::read_scenarios,
-        },
-        PolicyParameter {
-            key: "belief",
-            values: "batches or forecast",
-            meaning: "what run times are expected from: batches of earlier jobs, or the forecast",
-            applies: |_| true,
-            get: |s| s.belief.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.belief, word),
         },
         PolicyParameter {
             key: "waitlist",

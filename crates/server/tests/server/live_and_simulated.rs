@@ -145,7 +145,7 @@ fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> JobHistory {
     };
     let estimates = EstimateSetup {
         origin: EstimateOrigin::User,
-        belief: policy.belief(),
+        uses_beliefs: policy.uses_beliefs(),
         contexts: &contexts,
         history: &LearnedHistory::default(),
     };

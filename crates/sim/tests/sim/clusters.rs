@@ -40,7 +40,7 @@ fn run(
             policy: choice.build(Market::None),
             estimates: EstimateSetup {
                 origin: EstimateOrigin::User,
-                belief: choice.belief(),
+                uses_beliefs: choice.uses_beliefs(),
                 contexts: &[],
                 history: &history,
             },
@@ -78,7 +78,7 @@ fn only_cluster_decides_as_if_it_were_alone() {
         let history = LearnedHistory::default();
         let estimates = EstimateSetup {
             origin: EstimateOrigin::User,
-            belief: choice.belief(),
+            uses_beliefs: choice.uses_beliefs(),
             contexts: &[],
             history: &history,
         };

@@ -38,7 +38,7 @@ fn run_with(
     let choice = &builtin_registry().parse_list(policy).unwrap()[0];
     let estimates = EstimateSetup {
         origin,
-        belief: choice.belief(),
+        uses_beliefs: choice.uses_beliefs(),
         contexts: &[],
         history: &LearnedHistory::default(),
     };
