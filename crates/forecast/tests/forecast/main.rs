@@ -2,8 +2,11 @@
 //!
 //! | module | behaviour |
 //! |---|---|
+//! | [`beliefs`] | what batches of jobs teach |
 //! | [`course`] | the timing of feedback |
+//! | [`joint_law`] | how long the tasks of a batch are together, over archived traces |
 //! | [`mode_changes`] | planted changes of mode |
+//! | [`real_beliefs`] | beliefs over archived traces |
 //! | [`real_traces`] | promises over archived traces |
 //! | [`safety`] | any input |
 //! | [`statsmodels`] | models and smoothers, compared with statsmodels |
@@ -11,6 +14,7 @@
 mod archive;
 mod beliefs;
 mod course;
+mod joint_law;
 mod mode_changes;
 mod real_beliefs;
 mod real_traces;

@@ -1,0 +1,146 @@
+//! How long the tasks of a batch are together, over archived traces: the part of the batches all of whose first k
+//! tasks end by the time that is stated for all of them.
+
+use std::collections::BTreeMap;
+
+use tollgate_forecast::{Belief, BeliefJob, BeliefModel, CompletedJob};
+use tollgate_model::belief::CORRELATIONS;
+use tollgate_model::{Instant, Probability, Span, TaskId, UserId, normal};
+
+use crate::archive;
+
+/// The levels at which it is checked.
+const LEVELS: [f64; 4] = [0.5, 0.8333, 0.9, 0.95];
+
+/// Returns the probability that `k` tasks of a batch all stay within this level of the belief about each.
+fn all_within(belief: &Belief, k: i32, level: f64) -> f64 {
+    const POINTS: u32 = 200;
+    let bound = normal::quantile(level);
+    let given = |correlation: f64| {
+        let within = (0..POINTS).map(|point| {
+            let shared = normal::quantile((f64::from(point) + 0.5) / f64::from(POINTS));
+            let own = (bound - correlation.sqrt() * shared) / (1.0 - correlation).sqrt();
+            normal::cumulative(own).powi(k)
+        });
+        within.sum::<f64>() / f64::from(POINTS)
+    };
+    let weights = belief.kinship.correlations.iter().zip(CORRELATIONS);
+    weights
+        .map(|(weight, correlation)| f64::from(*weight) * given(correlation))
+        .sum()
+}
+
+/// Returns the time by which `k` tasks of a batch all end with this probability.
+fn last_end(belief: &Belief, k: i32, probability: f64) -> Span {
+    let (mut low, mut high) = (probability, 1.0 - 1e-9);
+    for _ in 0..30 {
+        let level = 0.5 * (low + high);
+        match all_within(belief, k, level) < probability {
+            true => low = level,
+            false => high = level,
+        }
+    }
+    belief
+        .distribution
+        .quantile(Probability::new(high).unwrap())
+}
+
+/// Returns for each `k` the belief about the tasks of a batch when the `k`-th was submitted and none had ended, and
+/// the longest run time of these.
+fn statements(
+    jobs: &[(BeliefJob, CompletedJob)],
+    ks: &[usize],
+) -> BTreeMap<usize, Vec<(Belief, Span)>> {
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Event {
+        End,
+        Submit,
+        Start,
+    }
+    let mut events: Vec<(Instant, Event, usize)> = Vec::new();
+    for (at, (_, job)) in jobs
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, job))| job.runtime > Span::ZERO)
+    {
+        let start = (job.finish - job.runtime).max(job.submit);
+        events.extend([(job.submit, Event::Submit, at), (start, Event::Start, at)]);
+        events.push((job.finish.max(start), Event::End, at));
+    }
+    events.sort_unstable();
+    let mut model = BeliefModel::default();
+    let mut longest: BTreeMap<u64, (usize, Span)> = BTreeMap::new();
+    let mut stated: BTreeMap<usize, Vec<(Belief, Span)>> = BTreeMap::new();
+    for (now, event, at) in events {
+        let (id, (job, ended)) = (TaskId::from(at as u64), jobs[at]);
+        match event {
+            Event::Submit => {
+                model.submit(id, job, now);
+                let belief = model.belief_about(id, now).expect("just submitted");
+                let (n, longest) = longest.entry(belief.kinship.batch).or_default();
+                *n += 1;
+                *longest = ended.runtime.max(*longest);
+                if ks.contains(n) && belief.basis.siblings.n_ended == 0 {
+                    stated.entry(*n).or_default().push((belief, *longest));
+                }
+            }
+            Event::Start => model.start(id, now),
+            Event::End => model.end(id, ended.runtime, now),
+        }
+    }
+    stated
+}
+
+/// Prints the part of the batches of the first `n_jobs` jobs of a trace that were kept at each level, and returns it by
+/// the number of tasks.
+fn kept(name: &str, n_jobs: usize, ks: &[usize]) -> Option<BTreeMap<usize, [f64; 4]>> {
+    let records = archive::records_with_programs(name)?;
+    let jobs: Vec<(BeliefJob, CompletedJob)> = (records.iter().take(n_jobs))
+        .map(|record| {
+            (
+                BeliefJob::new(UserId(record.job.class.0), &record.job),
+                *record,
+            )
+        })
+        .collect();
+    let stated = statements(&jobs, ks).into_iter();
+    let kept = stated.map(|(k, batches)| {
+        let part = |level: f64| {
+            let ends =
+                |(belief, longest): &&(Belief, Span)| *longest <= last_end(belief, k as i32, level);
+            batches.iter().filter(ends).count() as f64 / batches.len() as f64
+        };
+        let kept = LEVELS.map(part);
+        println!("{name}, {k} tasks, {} batches: {kept:.3?}", batches.len());
+        (k, kept)
+    });
+    Some(kept.collect())
+}
+
+#[test]
+fn tasks_of_a_batch_end_together_as_often_as_stated() {
+    if let Some(kept) = kept("KTH-SP2-1996-2.1-cln.swf.gz", 30_000, &[2]) {
+        for (kept, level) in kept[&2].into_iter().zip(LEVELS) {
+            assert!((kept - level).abs() < 0.04, "2 tasks: {kept} at {level}");
+        }
+    }
+    if let Some(kept) = kept("SDSC-BLUE-2000-4.2-cln.swf.gz", 30_000, &[2, 10]) {
+        let [_, usual, ..] = kept[&10];
+        assert!(usual > 0.83, "10 tasks: {usual}");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: prints the figures of five traces"]
+fn tasks_of_batches_of_five_traces() {
+    let ks = [2, 10, 100];
+    for name in [
+        "SDSC-SP2-1998-4.2",
+        "KTH-SP2-1996-2.1",
+        "SDSC-BLUE-2000-4.2",
+        "LANL-CM5-1994-4.1",
+    ] {
+        kept(&format!("{name}-cln.swf.gz"), usize::MAX, &ks);
+    }
+    kept("RICC-2010-2.swf.gz", usize::MAX, &ks);
+}
