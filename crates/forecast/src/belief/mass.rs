@@ -75,52 +75,30 @@ impl RunMass {
         })
     }
 
-    /// Returns the mass spread by a Laplace kernel of this scale, a logarithm. Mass that would leave the grid stays
-    /// at its edge.
-    pub(crate) fn smoothed(&self, scale: f64) -> Self {
-        Self::sum_smoothed(&[(self.clone(), scale)])
-    }
-
-    /// Returns the sum of masses, each spread by a kernel of its own scale.
+    /// Returns the sum of masses, each spread by a Laplace kernel of its own scale, a logarithm. Mass that would leave
+    /// the grid stays at its edge.
     pub(crate) fn sum_smoothed(parts: &[(Self, f64)]) -> Self {
+        let parts: Vec<(&Self, f64)> = parts.iter().map(|(mass, scale)| (mass, *scale)).collect();
         let mut sum = Self::default();
         for parts in parts.chunks(LANES) {
-            sum.add_smoothed(parts);
+            for (sum, lanes) in sum.0.iter_mut().zip(smoothed_lanes(parts)) {
+                *sum += lanes.iter().sum::<f64>();
+            }
         }
         sum
     }
 
-    /// Adds at most [`LANES`] masses, each spread by its kernel, in one pass each way: side by side they take
-    /// as long as one.
-    fn add_smoothed(&mut self, parts: &[(Self, f64)]) {
-        let lane = |of: &dyn Fn(&(Self, f64)) -> f64| -> [f64; LANES] {
-            array::from_fn(|lane| parts.get(lane).map_or(0.0, of))
-        };
-        let decay = lane(&|(_, scale)| (-BIN / scale).exp());
-        let norm = decay.map(|decay| (1.0 - decay) / (1.0 + decay));
-        let mut masses = [[0.0; LANES]; N_BINS];
-        for (lane, (mass, _)) in parts.iter().enumerate() {
-            for (masses, mass) in masses.iter_mut().zip(&mass.0) {
-                masses[lane] = *mass;
+    /// Returns the masses, each spread as in [`RunMass::sum_smoothed`].
+    pub(crate) fn each_smoothed(parts: &[(&Self, f64)]) -> Vec<Self> {
+        let mut smoothed = vec![Self::default(); parts.len()];
+        for (parts, smoothed) in parts.chunks(LANES).zip(smoothed.chunks_mut(LANES)) {
+            for (at, lanes) in smoothed_lanes(parts).into_iter().enumerate() {
+                for (smoothed, mass) in smoothed.iter_mut().zip(lanes) {
+                    smoothed.0[at] = mass;
+                }
             }
         }
-        let mut below = [[0.0; LANES]; N_BINS];
-        let mut from_below = [0.0; LANES];
-        for (below, mass) in below.iter_mut().zip(&masses) {
-            from_below = array::from_fn(|lane| mass[lane] + decay[lane] * from_below[lane]);
-            *below = from_below;
-        }
-        let mut from_above = [0.0; LANES];
-        for at in (0..N_BINS).rev() {
-            let spread = |lane: usize| (below[at][lane] + from_above[lane]) * norm[lane];
-            self.0[at] += (0..LANES).map(spread).sum::<f64>();
-            from_above = array::from_fn(|lane| decay[lane] * (masses[at][lane] + from_above[lane]));
-        }
-        for lane in 0..LANES {
-            let out = 1.0 + decay[lane];
-            self.0[0] += from_above[lane] / out;
-            self.0[N_BINS - 1] += from_below[lane] * decay[lane] / out;
-        }
+        smoothed
     }
 
     /// Returns the logarithm below which this part of a mass of 1 lies. `level` is positive.
@@ -193,6 +171,40 @@ impl RunMass {
     }
 }
 
+/// Returns by bin at most [`LANES`] masses, each spread by its kernel, in one pass each way: side by side they take
+/// as long as one.
+fn smoothed_lanes(parts: &[(&RunMass, f64)]) -> [[f64; LANES]; N_BINS] {
+    let decay: [f64; LANES] = array::from_fn(|lane| {
+        parts
+            .get(lane)
+            .map_or(0.0, |(_, scale)| (-BIN / scale).exp())
+    });
+    let norm = decay.map(|decay| (1.0 - decay) / (1.0 + decay));
+    let mut masses = [[0.0; LANES]; N_BINS];
+    for (lane, (mass, _)) in parts.iter().enumerate() {
+        for (masses, mass) in masses.iter_mut().zip(&mass.0) {
+            masses[lane] = *mass;
+        }
+    }
+    let mut smoothed = [[0.0; LANES]; N_BINS];
+    let mut from_below = [0.0; LANES];
+    for (below, mass) in smoothed.iter_mut().zip(&masses) {
+        from_below = array::from_fn(|lane| mass[lane] + decay[lane] * from_below[lane]);
+        *below = from_below;
+    }
+    let mut from_above = [0.0; LANES];
+    for (smoothed, mass) in smoothed.iter_mut().zip(&masses).rev() {
+        *smoothed = array::from_fn(|lane| (smoothed[lane] + from_above[lane]) * norm[lane]);
+        from_above = array::from_fn(|lane| decay[lane] * (mass[lane] + from_above[lane]));
+    }
+    for lane in 0..LANES {
+        let out = 1.0 + decay[lane];
+        smoothed[0][lane] += from_above[lane] / out;
+        smoothed[N_BINS - 1][lane] += from_below[lane] * decay[lane] / out;
+    }
+    smoothed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,9 +244,14 @@ mod tests {
             let mass = at(&ln_runs);
             let parts: Vec<(RunMass, f64)> = scales.iter().map(|&scale| (mass.clone(), scale)).collect();
             let sum = RunMass::sum_smoothed(&parts);
+            let parts: Vec<(&RunMass, f64)> = scales.iter().map(|&scale| (&mass, scale)).collect();
             let mut slow = RunMass::default();
-            for &scale in &scales {
-                slow.add_scaled(&smoothed_slowly(&mass, scale), 1.0);
+            for (&scale, one) in scales.iter().zip(RunMass::each_smoothed(&parts)) {
+                let slowly = smoothed_slowly(&mass, scale);
+                slow.add_scaled(&slowly, 1.0);
+                for (fast, slow) in one.0.iter().zip(&slowly.0) {
+                    prop_assert!((fast - slow).abs() < 1e-9, "{} {}", fast, slow);
+                }
             }
             for (fast, slow) in sum.0.iter().zip(&slow.0) {
                 prop_assert!((fast - slow).abs() < 1e-9, "{} {}", fast, slow);
@@ -243,7 +260,7 @@ mod tests {
 
         #[test]
         fn quantile_has_its_part_below_it(ln_runs in prop::collection::vec(0.0..17.0f64, 1..9), level in 0.01..0.99f64) {
-            let mass = at(&ln_runs).smoothed(0.2);
+            let mass = RunMass::sum_smoothed(&[(at(&ln_runs), 0.2)]);
             let quantile = mass.quantile(level);
             let within = bin(quantile);
             let below: f64 = mass.0[..within].iter().sum();

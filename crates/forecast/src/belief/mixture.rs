@@ -8,10 +8,11 @@ use super::group::GroupKey;
 use super::mass::{N_BINS, RunMass, bin};
 use super::weights::{Cell, ComponentWeights, N_COMPONENTS, PARENT};
 
-/// Added to the mass near a run time, so that no component explains nothing.
-const MIN_FIT: f64 = 1e-5;
-/// The step of a stored fit, as a logarithm: 256 of them reach from 1 below [`MIN_FIT`].
-const FIT_STEP: f64 = 0.0453;
+/// Added to the mass near a run time, so that no component explains nothing: 2 to the power of -16.
+const MIN_FIT: f32 = 1.0 / 65_536.0;
+/// Number of the low bits of a fit, as a floating-point number, that are not stored. The upper bits are 16 values
+/// for each power of two, and so 256 from [`MIN_FIT`] to 1.
+const DROPPED_BITS: u32 = 19;
 
 /// A component of a level.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +43,7 @@ pub(crate) struct Lesson {
     components: Vec<ComponentFit>,
 }
 
-/// The fit of a component: the mass near each run time, as a stored logarithm by bin.
+/// The fit of a component: the mass near each run time, by bin as the upper bits of a floating-point number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct ComponentFit {
     at: u8,
@@ -110,10 +111,15 @@ impl LevelMixture {
 
     /// Returns what the level will learn from a run time.
     pub(crate) fn lesson(&self) -> Lesson {
+        let rough = self.components.iter().filter_map(|(component, _)| {
+            let scale = component.scale?;
+            Some((&self.histograms[component.histogram], scale))
+        });
+        let smoothed = RunMass::each_smoothed(&rough.collect::<Vec<_>>());
+        let mut smoothed = smoothed.iter();
         let fits = self.components.iter().map(|(component, weight)| {
-            let histogram = &self.histograms[component.histogram];
-            let smooth = component.scale.map(|scale| histogram.smoothed(scale));
-            let mass = smooth.as_ref().unwrap_or(histogram);
+            let smooth = component.scale.and_then(|_| smoothed.next());
+            let mass = smooth.unwrap_or(&self.histograms[component.histogram]);
             ComponentFit {
                 at: component.at as u8,
                 weight: *weight as f32,
@@ -153,13 +159,20 @@ impl Lesson {
 impl ComponentFit {
     fn at_run(&self, ln_run: f64) -> f64 {
         debug_assert_eq!(self.near.len(), N_BINS, "a fit covers the grid");
-        (-FIT_STEP * f64::from(self.near[bin(ln_run)])).exp()
+        fit_of(self.near[bin(ln_run)])
     }
 }
 
+/// Returns the stored form of the mass near a run time.
 fn stored_fit(near: f64) -> u8 {
-    // The cast saturates.
-    (-(near + MIN_FIT).ln() / FIT_STEP).round().max(0.0) as u8
+    let above = (near as f32 + MIN_FIT).to_bits() - MIN_FIT.to_bits();
+    (above >> DROPPED_BITS).min(u32::from(u8::MAX)) as u8
+}
+
+fn fit_of(stored: u8) -> f64 {
+    // The middle of the values that are stored alike.
+    let above = (u32::from(stored) << DROPPED_BITS) + (1 << (DROPPED_BITS - 1));
+    f64::from(f32::from_bits(MIN_FIT.to_bits() + above))
 }
 
 #[cfg(test)]
@@ -167,13 +180,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stored_fits_are_right_within_three_percent() {
+    fn stored_fits_are_right_within_a_thirty_second() {
         for near in [0.0, 1e-6, 1e-4, 0.01, 0.3, 1.0] {
-            let stored = (-FIT_STEP * f64::from(stored_fit(near))).exp();
-            assert!(
-                (stored / (near + MIN_FIT) - 1.0).abs() < 0.03,
-                "{near} {stored}"
-            );
+            let stored = fit_of(stored_fit(near));
+            let exact = near + f64::from(MIN_FIT);
+            assert!((stored / exact - 1.0).abs() < 0.033, "{near} {stored}");
         }
     }
 
