@@ -314,3 +314,32 @@ proptest! {
         }
     }
 }
+
+/// Returns the stored size of a model of users who have run 40 batches of each of some programs.
+fn stored_bytes(users: u32, programs: u32) -> usize {
+    let mut site = Site::default();
+    for batch in 0..40 {
+        for (user, program) in (0..users).flat_map(|user| (0..programs).map(move |at| (user, at))) {
+            let job = BeliefJob {
+                user: UserId(user),
+                ..job(program, 600)
+            };
+            site.run_batch(job, 7, 100.0 + f64::from(batch), 7);
+            site.clock += 8000.0;
+        }
+    }
+    site.model.advance(at(site.clock));
+    postcard::to_stdvec(&site.model).unwrap().len()
+}
+
+#[test]
+fn user_takes_two_kilobytes_and_class_one() {
+    // Programs that ask for the same share a group; the program and both together are one each.
+    let class = (stored_bytes(1, 3) - stored_bytes(1, 1)) / 4;
+    let user = stored_bytes(2, 1) - stored_bytes(1, 1) - 3 * class;
+    println!("{user} bytes a user, {class} bytes a class");
+    assert!(
+        user <= 2048 && class <= 1024,
+        "{user} bytes a user, {class} bytes a class"
+    );
+}
