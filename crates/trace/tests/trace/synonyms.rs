@@ -201,6 +201,8 @@ proptest! {
         for word in ["NA", "N/A", "NaN", "nan", "NULL", "null", "None", "-"] {
             prop_assert_eq!(none(word).jobs, none("").jobs, "{}", word);
             prop_assert_eq!(none(word).usage(1), none("").usage(1), "{}", word);
+            let findings = |word| none(word).diagnostics.to_string();
+            prop_assert_eq!(findings(word), findings(""), "{}", word);
         }
     }
 }
