@@ -229,11 +229,12 @@ impl Core {
     /// changes nothing.
     pub fn quote(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         let at = self.now.max(at);
-        let forecast = self.forecast(submission, None);
-        match self.deferral_outcome(at, submission, &forecast) {
-            Some(deferred) => deferred,
-            None => self.evaluate(at, submission),
+        if submission.options.is_ready() {
+            return self.evaluate(at, submission);
         }
+        let forecast = self.forecast(submission, None);
+        let deferred = self.deferral_outcome(at, submission, &forecast);
+        deferred.unwrap_or_else(|| self.evaluate(at, submission))
     }
 
     /// Returns a quote that, if the job would be promised, names surer promises with their prices.

@@ -6,6 +6,7 @@ mod batches;
 mod damage;
 mod databases;
 mod dialects;
+mod documented_dialects;
 mod documented_fields;
 mod exports;
 mod folders;
