@@ -224,3 +224,23 @@ fn time_limit_ends_a_job_where_jobs_have_their_cores_to_themselves() {
     );
     shared.tollgate(&["wait", "1"]).answer();
 }
+
+#[test]
+fn job_of_a_batch_has_its_own_begin_or_the_one_in_common() {
+    let site = ClientTestSite::start("");
+    let jobs = site.folder().join("jobs.json");
+    let text = r#"[{"command": ["true"]}, {"command": ["true"], "begin_at": "2030-01-02T00:00:00Z", "retries": "2"}]"#;
+    fs::write(&jobs, text).expect("a file");
+    let words = ["submit", "-q", "--begin", "+2h", "--from-json"];
+    let words = [&words[..], &[jobs.to_str().expect("text")]].concat();
+    assert_eq!(site.tollgate(&words).answer(), "1\n2\n");
+    let listed = site.tollgate(&["jobs", "--format", "json"]).json();
+    let job = |place: usize| &listed["jobs"][place];
+    assert_eq!(job(0)["begin_at"], "2030-01-02T00:00:00Z", "{listed}");
+    assert_eq!(job(0)["retries"], "2", "{listed}");
+    assert_ne!(job(1)["begin_at"], job(0)["begin_at"], "{listed}");
+    assert_eq!(
+        [job(0), job(1)].map(|job| &job["state"]),
+        ["dependent", "dependent"]
+    );
+}
