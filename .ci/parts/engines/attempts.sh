@@ -73,6 +73,17 @@ expect "$(sort written | tr '\n' ' ')" "first second " "$(ls)"
 code=0; "$program" submit --estimate 13h -- true 2>refused || code=$?
 expect "$code" 2 "$(cat refused)"
 
+echo "a job that slurm lets wait, because others use the nodes"
+sbatch --quiet --partition main --nodes 4 --exclusive --output /dev/null --wrap 'sleep 45'
+waits 30 '[ "$(squeue -h -t running | wc -l)" = 1 ]'
+"$program" submit --estimate 2m --deadline +10m --quiet --output none -- sleep 3 >job
+waits 60 '"$program" explain "$(cat job)" | grep -q "submitted to slurm at .*, which says Resources"'
+"$program" jobs | grep -E "^ *$(cat job) .* submitted"
+"$program" explain "$(cat job)" --format json | grep -q '"state": *"running"'
+! "$program" explain "$(cat job)" --format json | grep -q started_at
+"$program" wait "$(cat job)"
+"$program" explain "$(cat job)" | grep 'promise kept'
+
 echo "a node that goes down is drained, and resumed when it is up"
 scontrol update nodename=n4 state=down reason=test
 waits 60 '"$program" nodes | grep -q drain'

@@ -13,7 +13,7 @@ use tollgate_batch::{BatchJobId, BatchJobReport};
 use tollgate_engine::{LaunchSpec, RunningAttempt};
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, Instant, KillReason, LaunchFailure,
-    Span,
+    Span, TaskId,
 };
 use tollgate_runner::attempt::files::{AttemptFile, AttemptFolder, OfferedAttempt, parse_key};
 
@@ -270,6 +270,16 @@ impl AttemptBook {
     /// Returns the launch of an attempt, without the text of its script.
     pub(crate) fn launch(&self, attempt: AttemptId) -> Option<&LaunchSpec> {
         self.entry(attempt).map(|entry| &entry.offer.launch)
+    }
+
+    /// Returns the engine's words for why the job of an attempt at a task waits, which may be empty. None if no
+    /// attempt waits for its start.
+    pub(crate) fn wait_reason(&self, task: TaskId) -> Option<&str> {
+        let mut entries = self.entries.iter();
+        let waiting = entries.find(|(attempt, entry)| {
+            attempt.task() == task && entry.started.is_none() && entry.end.is_none()
+        });
+        waiting.map(|(_, entry)| entry.waits_for.as_str())
     }
 
     /// Removes and returns the new reports, with the nodes that they are for.

@@ -11,7 +11,7 @@ use tollgate_batch::{
     BatchNode, CommandAnswer, EngineCommand, EngineDialect, EngineFault, EngineKind, QueueLimits,
 };
 use tollgate_engine::WakeCallback;
-use tollgate_model::{AttemptReport, Span};
+use tollgate_model::{AttemptReport, Span, TaskId};
 use tollgate_runner::attempt::files::AttemptFolder;
 use tollgate_sites::ShellError;
 
@@ -165,6 +165,13 @@ impl BatchSystem {
     /// Returns the longest time limit of a job. None if there is no maximum.
     pub fn max_time(&self) -> Option<Span> {
         self.shared.max_time
+    }
+
+    /// Returns the engine's words for why the job of an attempt at a task waits in its queue, as of the last
+    /// query; they may be empty. None if no attempt waits for its start.
+    pub fn wait_reason(&self, task: TaskId) -> Option<String> {
+        let state = self.shared.lock();
+        state.book.wait_reason(task).map(str::to_owned)
     }
 
     /// Returns the directory of the attempts.

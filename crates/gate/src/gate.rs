@@ -377,6 +377,13 @@ impl Gate {
                 self.finish(now, job, effects);
                 Ok(InputAck::Done)
             }
+            GateInput::ProgramStarted { job, attempt, at } => {
+                self.running(job, attempt)?;
+                if self.state.restart_alone(job, at) {
+                    self.policy.nodes_changed(View::new(&self.state, now));
+                }
+                Ok(InputAck::Done)
+            }
             GateInput::TaskEnded { job, attempt, node } => {
                 self.running(job, attempt)?;
                 self.end_task(now, job, node, effects)

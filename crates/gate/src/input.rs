@@ -1,7 +1,7 @@
 //! The inputs of the gate, and its answers.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{HostTerms, JobId, JobSpec, NodeId, NodeRange, RuntimeBelief};
+use tollgate_model::{HostTerms, Instant, JobId, JobSpec, NodeId, NodeRange, RuntimeBelief};
 
 /// A worker: a process that offers nodes, for as long as one of its incarnations lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,6 +46,16 @@ pub enum GateInput {
         job: JobId,
         /// The attempt.
         attempt: u32,
+    },
+    /// The program of a running job starts only at `at`, after the job got its nodes: its run counts from then. A
+    /// job that shares nodes stays as it is.
+    ProgramStarted {
+        /// The job.
+        job: JobId,
+        /// The attempt.
+        attempt: u32,
+        /// The start, not before the submission and not after the present instant.
+        at: Instant,
     },
     /// One task of a job has ended, on one node and on all nodes for which it stands.
     TaskEnded {

@@ -261,6 +261,7 @@ impl Simulation {
             | GateInput::Cancel { .. } => true,
             GateInput::Submitted { .. }
             | GateInput::SubmittedArray { .. }
+            | GateInput::ProgramStarted { .. }
             | GateInput::TaskEnded { .. }
             | GateInput::WorkerUp { .. }
             | GateInput::Hold { .. }

@@ -175,10 +175,7 @@ pub fn serve<E: Engine + 'static>(
             enforces_time_limits: rules.enforces_time_limits(),
             outputs,
             sends_notices: doors.notices.is_some(),
-            max_time: doors
-                .batch_system
-                .as_ref()
-                .and_then(|system| system.max_time()),
+            batch_system: doors.batch_system.clone(),
             market: rules.market.to_string(),
             since: now(),
         }),

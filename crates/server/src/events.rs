@@ -241,6 +241,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         | RowChange::Promised { .. }
         | RowChange::ArrayCounts { .. }
         | RowChange::AttemptReported(_)
+        | RowChange::AtRisk { .. }
         | RowChange::WorkMeasured { .. }
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,

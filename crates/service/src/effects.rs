@@ -30,6 +30,7 @@ impl Core {
                 // A reserved quote has nodes, but nothing to run on them yet.
                 if live.is_running() {
                     let key = live.attempt_key(task);
+                    self.note_order(task);
                     if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
                         array.count_start();
                     }
@@ -105,6 +106,7 @@ impl Core {
                     Some(_) => {}
                     None => step.changes.push(RowChange::Queued { job }),
                 }
+                self.jobs.end_engine_wait(task);
             }
             Notice::Rejected(reason) => {
                 let of_array = array.is_some();

@@ -24,6 +24,7 @@ impl Core {
         if live.has_nodes() {
             live.started = Some(now);
             live.work_before = Span::from_secs_f64(done_s.unwrap_or(0.0));
+            self.note_order(job.into());
             self.push_start(key, slot, step);
             let placement = self.gate.view(now).job(slot).placement().to_vec();
             for node in placement.iter().flat_map(|range| range.nodes()) {

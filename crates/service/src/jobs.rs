@@ -9,6 +9,7 @@ use tollgate_model::{AttemptEnding, AttemptId, Instant, JobId, JobSpec, Span, Ta
 use crate::array::ActiveArray;
 use crate::command::Submission;
 use crate::followers::Follower;
+use crate::late_start::EngineWait;
 use crate::promise::PromiseOutcome;
 use crate::runtime_forecast::{RuntimeForecast, belief_job};
 
@@ -39,7 +40,7 @@ pub struct ActiveTask {
     pub attempt: u32,
     /// The gate's number of that attempt.
     pub(crate) gate_attempt: u32,
-    /// Start of the current attempt, if any.
+    /// Start of the current attempt, if any: of its program if the engine was slow to start it.
     pub started: Option<Instant>,
     /// The work that the gate accounted to a reserved quote before it was claimed.
     pub(crate) work_before: Span,
@@ -75,6 +76,8 @@ pub struct ActiveTask {
     pub(crate) failed_launches: u32,
     /// The time of the next launch, for which the task is held.
     pub(crate) launch_retry_at: Option<Instant>,
+    /// The wait of the current attempt for the start of its program. None once the engine has reported it.
+    pub engine_wait: Option<EngineWait>,
 }
 
 impl ActiveTask {
@@ -117,6 +120,7 @@ impl ActiveTask {
             retries: 0,
             failed_launches: 0,
             launch_retry_at: None,
+            engine_wait: None,
         }
     }
 
@@ -211,6 +215,8 @@ pub(crate) struct JobTable {
     follower_ends: BTreeSet<(Instant, TaskId)>,
     /// Tasks that are held until the next launch, by its time.
     pub(crate) launch_retries: BTreeSet<(Instant, TaskId)>,
+    /// Attempts whose program the engine has not started, by the time at which their runs are counted anew.
+    pub(crate) engine_waits: BTreeSet<(Instant, TaskId)>,
     /// Admitted tasks with a deadline that has not passed, by the last instant within it.
     deadlines: BTreeSet<(Instant, TaskId)>,
     /// The last number given to a job.
@@ -384,6 +390,9 @@ impl JobTable {
         }
         if let Some(last) = live.last_instant() {
             self.deadlines.remove(&(last, task));
+        }
+        if let Some(wait) = live.engine_wait {
+            self.engine_waits.remove(&wait.key(task));
         }
         if let Some(at) = live.launch_retry_at {
             self.launch_retries.remove(&(at, task));

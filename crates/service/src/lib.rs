@@ -16,6 +16,7 @@
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts |
+//! | `late_start` | attempts whose program the engine has not started yet |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
 //! | `retry` | failed tasks that are tried again, as their users want it |
 //! | `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
@@ -43,6 +44,7 @@ mod grant;
 mod hold;
 mod job_classes;
 mod jobs;
+mod late_start;
 mod launch_retry;
 mod learning;
 mod output;
@@ -77,6 +79,7 @@ pub use command::{
 use job_classes::JobClasses;
 pub use jobs::ActiveTask;
 use jobs::JobTable;
+pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use learning::{OwnRun, RunRecord};
 pub use output::{
@@ -195,6 +198,7 @@ impl Core {
         let mut step = StepOutput::default();
         self.expire_due(&mut step);
         self.retry_due_launches(&mut step);
+        self.recount_engine_waits(&mut step);
         self.release_begun();
         self.withdraw_late(&mut step);
         // A job is probed before its submission to the gate. A due tick comes first, so that the
@@ -258,8 +262,13 @@ impl Core {
         let revision = self.history.beliefs.next_revision().filter(|_| believes);
         let launch = self.jobs.next_launch_retry();
         let begin = self.jobs.next_begin();
+        let recount = self.jobs.next_recount();
         let own = lapse.into_iter().chain(deadline).chain(follower);
-        let own = own.chain(revision).chain(launch).chain(begin);
+        let own = own
+            .chain(revision)
+            .chain(launch)
+            .chain(begin)
+            .chain(recount);
         gate.into_iter().chain(own).min()
     }
 
@@ -427,11 +436,14 @@ impl Core {
             live.ending = Some(ended.ending(live.limit_owners()));
         }
         let hold = std::mem::take(&mut live.hold_if_withdrawn);
-        let dated = clock::dated_within(report, live.started.unwrap_or(self.now), self.now);
+        let ordered = live.ordered().unwrap_or(self.now);
+        let dated = clock::dated_within(report, ordered, self.now);
         step.changes.push(RowChange::AttemptReported(dated));
         let done = match &report.event {
-            AttemptEvent::Started(_) => {
+            AttemptEvent::Started(start) => {
                 live.failed_launches = 0;
+                let at = start.at.max(ordered).min(self.now);
+                self.note_program_start(key.task(), at, step);
                 return Ok(());
             }
             AttemptEvent::Ended(ended) if ended.is_withdrawn() => {

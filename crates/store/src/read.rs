@@ -61,8 +61,10 @@ pub struct JobRow {
     pub reasons: Vec<String>,
     /// Probability of meeting the deadline, as of the submission.
     pub probability: Option<f64>,
-    /// Instant of the first start.
+    /// Instant of the order to start the first attempt.
     pub start: Option<Instant>,
+    /// Whether the job has nodes, and the engine has not started the program of any attempt; false for an array.
+    pub awaits_engine: bool,
     /// Instant of the end.
     pub finish: Option<Instant>,
     /// Number of attempts.
@@ -165,7 +167,9 @@ pub(crate) const COLUMNS: &str =
     finish IS NOT NULL AND environment IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM kept WHERE kept.user = job.user AND sha256 = job.environment),
     finish IS NOT NULL AND script IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM kept WHERE kept.user = job.user AND sha256 = job.script)";
+        AND NOT EXISTS (SELECT 1 FROM kept WHERE kept.user = job.user AND sha256 = job.script),
+    state = 'running' AND array.job IS NULL AND NOT EXISTS
+        (SELECT 1 FROM attempt WHERE attempt.job = id AND attempt.start IS NOT NULL)";
 /// Selects the jobs that are not over.
 pub(crate) const IS_UNFINISHED: &str =
     "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";
@@ -392,6 +396,7 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         }),
         probability: row.get(14)?,
         start: instant(row, 15)?,
+        awaits_engine: row.get(50)?,
         finish: instant(row, 16)?,
         attempts: row.get(17)?,
         status: row.get(18)?,

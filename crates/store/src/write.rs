@@ -296,6 +296,8 @@ fn write(
             attempts.set_reported(report);
             Ok(())
         }
+        // Nothing of it outlasts the attempt.
+        RowChange::AtRisk { .. } => Ok(()),
         RowChange::WorkMeasured { attempt, work } => {
             attempts.set_work(*attempt, *work);
             Ok(())

@@ -105,7 +105,11 @@ impl AttemptBook {
             }
         }
         match chosen.phase {
-            BatchJobPhase::Waits | BatchJobPhase::Runs => entry.absent = 0,
+            BatchJobPhase::Waits => {
+                entry.absent = 0;
+                entry.waits_for.clone_from(&chosen.reason);
+            }
+            BatchJobPhase::Runs => entry.absent = 0,
             BatchJobPhase::Over => {
                 entry.absent += 1;
                 entry.limit = chosen.limit().or(entry.limit);

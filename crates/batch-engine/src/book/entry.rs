@@ -33,6 +33,8 @@ pub(crate) struct BookEntry {
     pub(crate) absent: u32,
     /// Number of times that the job was submitted again because it had vanished before it ran.
     pub(crate) repetitions: u32,
+    /// The engine's words for why the job waits in its queue; may be empty.
+    pub(crate) waits_for: String,
     /// The engine's words for why the job ended or is stuck; may be empty.
     pub(crate) reason: String,
     /// The limit by which the engine ended the job.
@@ -50,6 +52,7 @@ impl BookEntry {
             end: None,
             absent: 0,
             repetitions: 0,
+            waits_for: String::new(),
             reason: String::new(),
             limit: None,
         }

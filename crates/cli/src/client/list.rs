@@ -11,6 +11,7 @@ use super::figures::{self, StatusView};
 use super::{format, outcome, parse, site, submit};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::messages::pluralise;
 use crate::text_table::{new_table, write_table};
 
 /// The word in the place of a job that means a site.
@@ -104,6 +105,10 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
                 "  jobs    {} running, {} queued, {} held",
                 status.running, status.queued, status.held
             )?;
+            if status.at_risk > 0 {
+                let promises = pluralise(status.at_risk as usize, "promise");
+                writeln!(out, "  at risk {promises}: the batch system is late")?;
+            }
             if let (Some(from), Some(until)) =
                 (&status.maintenance_from_at, &status.maintenance_until_at)
             {

@@ -90,7 +90,8 @@ pub struct JobDetails {
     /// that was never admitted, and for an array, whose tasks have one each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
-    /// Instant of the first start.
+    /// Instant of the first start. Absent of a running job as long as the batch system that runs it has not started
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     /// Instant of the end.

@@ -32,6 +32,10 @@ pub struct ServiceStatus {
     pub held: u32,
     /// Number of running tasks.
     pub running: u32,
+    /// Number of promises that are more likely to be broken than kept, because the batch system has not started the
+    /// task.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_risk: u32,
     /// Number of connected workers on other hosts.
     pub workers: u32,
     /// Number of workers that lost their connection and may still reconnect.
@@ -45,6 +49,10 @@ pub struct ServiceStatus {
     /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowStatus>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The results of a second policy with the same jobs, on paper, beside the real ones: over the jobs

@@ -33,6 +33,19 @@ impl ClusterState {
         self.running_jobs.insert(runner);
     }
 
+    /// Counts the run of a running job that has its nodes to itself from `at` on. Returns false, and changes
+    /// nothing, for a job that shares nodes.
+    pub fn restart_alone(&mut self, id: JobId, at: Instant) -> bool {
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.phase, JobPhase::Running, "{id:?}");
+        let is_alone = self.running_jobs.remove(job.running_job().key()).is_some();
+        if is_alone {
+            job.start = Some(at);
+            self.running_jobs.insert(job.running_job());
+        }
+        is_alone
+    }
+
     /// Returns whether all of these nodes are up and idle.
     pub fn are_idle(&self, nodes: &[NodeRange]) -> bool {
         let mut nodes = nodes.iter().flat_map(|range| range.nodes());

@@ -1,5 +1,6 @@
 //! Explanations of the state of a job, as text.
 
+use tollgate_batch::EngineKind;
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails, JobState};
 use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
@@ -68,12 +69,42 @@ fn host_sentence(procs: u32, host: &NamedHost) -> String {
     }
 }
 
+/// The batch system in whose queue an attempt waits.
+pub(super) struct QueueingEngine {
+    /// Its kind.
+    pub(super) kind: EngineKind,
+    /// Its words for why the attempt waits; may be empty.
+    pub(super) reason: String,
+}
+
+/// Returns what a job with nodes does: it runs, or waits for the engine to start it.
+fn run_sentence(story: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) -> String {
+    let Some(wait) = story.and_then(|story| story.engine_wait) else {
+        return "running".to_owned();
+    };
+    let since = format_iso(wait.ordered);
+    let risk = match wait.is_at_risk {
+        true => "; its promise is at risk",
+        false => "",
+    };
+    match engine {
+        Some(QueueingEngine { kind, reason }) if reason.is_empty() => {
+            format!("submitted to {kind} at {since}, not started yet{risk}")
+        }
+        Some(QueueingEngine { kind, reason }) => {
+            format!("submitted to {kind} at {since}, which says {reason}{risk}")
+        }
+        None => format!("ordered at {since}, not started yet{risk}"),
+    }
+}
+
 /// Explains the state of a job. The text has counts of other jobs, never their numbers. `predecessor` is the
 /// state of the job whose end cancelled this one, if it is known.
 pub(super) fn explanation_sentences(
     job: &JobDetails,
     story: Option<&TaskOutlook>,
     predecessor: Option<JobState>,
+    engine: Option<&QueueingEngine>,
 ) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(array) = &job.array {
@@ -99,7 +130,7 @@ pub(super) fn explanation_sentences(
         )),
         (JobState::Dependent, story) => words.push(dependency_sentence(story)),
         (JobState::Held, story) => words.push(hold_sentence(job, story)),
-        (JobState::Running, _) => words.push("running".to_owned()),
+        (JobState::Running, story) => words.push(run_sentence(story, engine)),
         (JobState::Cancelled, _) if failed_predecessor(job).is_some() => {
             words.extend(dependency_failure(job, predecessor))
         }

@@ -16,7 +16,8 @@ use tollgate_store::{JobFilter, JobRow};
 use super::convert;
 use super::error::ApiError;
 use super::explain::{
-    attempt_sentences, dropped_sentence, explanation_sentences, failed_predecessor, grant_sentence,
+    QueueingEngine, attempt_sentences, dropped_sentence, explanation_sentences, failed_predecessor,
+    grant_sentence,
 };
 use super::job_selector::{JobSelector, MAX_ID};
 use super::repeat::{KeyedPeer, receive};
@@ -170,9 +171,13 @@ pub(super) async fn explain(
         None => None,
     };
     let predecessor = predecessor.and_then(|row| JobState::from_key(&row.state));
+    let queueing = service.info.batch_system.as_ref().and_then(|system| {
+        let (kind, reason) = (system.kind(), system.wait_reason(task)?);
+        Some(QueueingEngine { kind, reason })
+    });
     let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
     Ok(Json(JobExplanation {
-        words: explanation_sentences(&job, story.as_ref(), predecessor)
+        words: explanation_sentences(&job, story.as_ref(), predecessor, queueing.as_ref())
             .into_iter()
             .chain(attempt_sentences(&attempts))
             .chain(granted)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
 use tokio::sync::oneshot;
+use tollgate_batch_engine::BatchSystem;
 use tollgate_client::types::{JobRequest, SubmitResponse};
 use tollgate_model::Span;
 use tollgate_service::{ServiceClock, SubmitOutcome};
@@ -91,8 +92,8 @@ pub struct ServiceInfo {
     pub outputs: Option<PathBuf>,
     /// Whether there is a command for notices.
     pub sends_notices: bool,
-    /// The longest time of a job on the nodes of the batch system; None if there is no maximum.
-    pub max_time: Option<Span>,
+    /// The batch system whose nodes run the jobs, if one does.
+    pub batch_system: Option<Arc<BatchSystem>>,
     /// The pricing model.
     pub market: String,
     /// Start of the service.

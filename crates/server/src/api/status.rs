@@ -58,6 +58,7 @@ pub(super) async fn status(
         queued: census.queued,
         held: census.held,
         running: census.running,
+        at_risk: census.at_risk,
         workers: census.workers,
         workers_disconnected: census.workers_disconnected,
         maintenance_from_at: census.maintenance.map(|window| format_iso(window.from)),

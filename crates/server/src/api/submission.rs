@@ -127,7 +127,9 @@ pub(super) fn check_size(service: &ApiState, submission: &Submission) -> Result<
     let time = submission.options.time_limit.or(submission.estimate);
     match service
         .info
-        .max_time
+        .batch_system
+        .as_ref()
+        .and_then(|system| system.max_time())
         .filter(|&max| time.is_some_and(|time| time > max))
     {
         None => Ok(()),

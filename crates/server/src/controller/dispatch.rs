@@ -59,7 +59,7 @@ impl<E: Engine> Controller<E> {
     fn bounded(&self, report: AttemptReport, now: Instant) -> AttemptReport {
         let attempt = report.attempt;
         let live = self.core.job(attempt.task());
-        let ordered = live.map(|live| live.started.unwrap_or(live.spec.submit));
+        let ordered = live.map(|live| live.ordered().unwrap_or(live.spec.submit));
         let bounds = ReportBounds {
             earliest: ordered.unwrap_or(Instant::ZERO),
             now,

@@ -43,6 +43,19 @@ impl<E: Engine> Controller<E> {
                     let reasons = reason_keys(refusals);
                     tracing::debug!(job, %tasks, reasons, "tasks rejected");
                 }
+                RowChange::AtRisk {
+                    attempt,
+                    probability,
+                } => {
+                    let (job, task) = (attempt.job, attempt.task);
+                    let probability = probability.as_f64();
+                    tracing::warn!(
+                        job,
+                        task,
+                        probability,
+                        "the promise is at risk: the engine has not started the program yet"
+                    );
+                }
                 RowChange::AttemptReported(report) => {
                     self.log_report(report, lost_with.get(&report.attempt));
                 }

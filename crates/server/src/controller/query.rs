@@ -96,6 +96,7 @@ impl<E: Engine> Controller<E> {
         StatusSnapshot {
             now,
             clock_ahead: self.clock.notable_difference(),
+            at_risk: self.core.n_at_risk() as u32,
             nodes: nodes.count() as u32,
             idle: view.n_idle(),
             queued: (queued + (waiting - by_user) as u64) as u32,
@@ -172,6 +173,7 @@ impl<E: Engine> Controller<E> {
             begin: None,
             failures: 0,
             failed_launches: None,
+            engine_wait: None,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
             let earlier = waiting.options.dependencies.iter();
@@ -194,6 +196,7 @@ impl<E: Engine> Controller<E> {
         story.host = this.spec.needs.host.map(|host| self.named_host(host));
         story.failures = self.core.n_failures(live);
         story.failed_launches = live.failed_launches();
+        story.engine_wait = live.engine_wait;
         story.prediction = self.core.predict(now, task);
         Some(story)
     }

@@ -7,8 +7,8 @@ use tollgate_model::{
     AttemptId, Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, Span, TaskId,
 };
 use tollgate_service::{
-    CommandError, FailedLaunches, JobChange, JobPrediction, NamedResources, PolicyComparison,
-    RunRecord, ServiceCommand, Submission, SubmitOutcome,
+    CommandError, EngineWait, FailedLaunches, JobChange, JobPrediction, NamedResources,
+    PolicyComparison, RunRecord, ServiceCommand, Submission, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::{ConnectionEvent, PartCall};
@@ -273,6 +273,8 @@ pub struct StatusSnapshot {
     pub now: Instant,
     /// How far the service's clock is ahead of its host's, if by more than a minute.
     pub clock_ahead: Option<Span>,
+    /// Promises at risk because the engine has not started the program.
+    pub at_risk: u32,
     /// Nodes that are up.
     pub nodes: u32,
     /// Nodes that are up and run nothing.
@@ -364,6 +366,8 @@ pub struct TaskOutlook {
     pub failures: u64,
     /// The launches since its last start that the site could not carry out.
     pub failed_launches: Option<FailedLaunches>,
+    /// The wait of the current attempt for the start of its program, if the engine has not reported it.
+    pub engine_wait: Option<EngineWait>,
 }
 
 /// The reason for failing a request.

@@ -26,6 +26,7 @@ mod grants;
 mod impossible;
 mod keys;
 mod labels;
+mod late_starts;
 mod launch_failures;
 mod learning;
 mod limits;

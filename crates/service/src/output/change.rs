@@ -80,6 +80,13 @@ pub enum RowChange {
         /// All tasks that are now held.
         tasks: TaskRanges,
     },
+    /// A promise is more likely to be broken than kept, because the engine has not started the program.
+    AtRisk {
+        /// The current attempt.
+        attempt: AttemptId,
+        /// The probability of keeping the promise, by the knowledge of this step.
+        probability: Probability,
+    },
     /// A started task of an array has finished.
     TaskEnded {
         /// The task's last attempt.
@@ -209,6 +216,7 @@ impl RowChange {
             | Self::Held { job }
             | Self::JobEnded { job, .. } => *job,
             Self::TaskEnded { attempt, .. }
+            | Self::AtRisk { attempt, .. }
             | Self::WorkMeasured { attempt, .. }
             | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }

@@ -127,6 +127,7 @@ impl ShadowPolicy {
             | RowChange::Promised { .. }
             | RowChange::Granted { .. }
             | RowChange::AttemptReported(_)
+            | RowChange::AtRisk { .. }
             | RowChange::WorkMeasured { .. }
             | RowChange::WorkerLost { .. } => {}
         }

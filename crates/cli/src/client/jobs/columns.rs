@@ -417,6 +417,10 @@ fn state_cell(job: &JobDetails) -> String {
         // A status such as `lost (worker disconnected)` already includes the state.
         Some(status) if status.starts_with(format::state_word(job)) => status.to_owned(),
         Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
+        // It has nodes, and waits in the queue of the batch system to which they belong.
+        None if job.state == JobState::Running && job.started_at.is_none() => {
+            "submitted".to_owned()
+        }
         Some(_) | None => job.state.to_string(),
     }
 }

@@ -176,7 +176,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         probability: row.probability,
         forecast_finish_at: row.forecast.map(format_iso),
         promise: row.promise,
-        started_at: row.start.map(format_iso),
+        started_at: row.start.filter(|_| !row.awaits_engine).map(format_iso),
         finished_at: row.finish.map(format_iso),
         attempts: row.attempts,
         retries,

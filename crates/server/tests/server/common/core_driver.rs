@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_gate::WorkerId;
 use tollgate_model::{
-    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Span,
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, Instant,
+    Span,
 };
 use tollgate_service::{
     AdmissionRules, Core, EngineAction, PolicyComparison, ServiceCommand, StepOutput, Submission,
@@ -18,6 +19,9 @@ pub(crate) struct CoreDriver {
     pub(crate) scheduled_ends: BTreeSet<(Instant, AttemptId)>,
     pub(crate) started: BTreeMap<AttemptId, Instant>,
     pub(crate) ends: BTreeMap<AttemptId, Instant>,
+    /// The time that the engine takes from the order of an attempt to its start, which it reports if it takes any.
+    pub(crate) engine_delay: Span,
+    scheduled_starts: BTreeSet<(Instant, AttemptId)>,
     /// All decisions, as text.
     pub(crate) decisions: Vec<String>,
 }
@@ -31,6 +35,8 @@ impl CoreDriver {
             scheduled_ends: BTreeSet::new(),
             started: BTreeMap::new(),
             ends: BTreeMap::new(),
+            engine_delay: Span::ZERO,
+            scheduled_starts: BTreeSet::new(),
             decisions: Vec::new(),
         };
         world.step(&[ServiceCommand::WorkerUp {
@@ -49,15 +55,20 @@ impl CoreDriver {
         for order in &step.actions {
             match order {
                 EngineAction::Start { attempt, .. } => {
-                    self.started.insert(*attempt, self.now);
+                    let start = self.now + self.engine_delay;
+                    self.started.insert(*attempt, start);
                     let runtime = self.runtimes.get(&attempt.job);
-                    let end = self.now + runtime.copied().unwrap_or(Span::from_secs(1));
+                    let end = start + runtime.copied().unwrap_or(Span::from_secs(1));
                     self.scheduled_ends.insert((end, *attempt));
+                    if self.engine_delay > Span::ZERO {
+                        self.scheduled_starts.insert((start, *attempt));
+                    }
                 }
                 EngineAction::SetShare { .. }
                 | EngineAction::Withdraw { .. }
                 | EngineAction::Continued { .. } => {}
                 EngineAction::Kill { attempt } => {
+                    self.scheduled_starts.retain(|(_, other)| other != attempt);
                     self.scheduled_ends.retain(|(_, other)| other != attempt);
                     self.scheduled_ends.insert((self.now, *attempt));
                 }
@@ -67,16 +78,35 @@ impl CoreDriver {
         step
     }
 
+    /// Removes and returns the reports of the starts that are due.
+    fn due_starts(&mut self) -> Vec<ServiceCommand> {
+        let mut reports = Vec::new();
+        while let Some(&(at, attempt)) = self.scheduled_starts.first()
+            && at <= self.now
+        {
+            self.scheduled_starts.pop_first();
+            let start = AttemptStart { pid: None, at };
+            reports.push(ServiceCommand::Report(AttemptReport {
+                attempt,
+                event: AttemptEvent::Started(start),
+            }));
+        }
+        reports
+    }
+
     /// Handles all events up to `until`.
     pub(crate) fn run(&mut self, until: Instant) {
         loop {
             let end = self.scheduled_ends.first().map(|(at, _)| *at);
-            let next = end.into_iter().chain(self.core.next_wake()).min();
+            let start = self.scheduled_starts.first().map(|(at, _)| *at);
+            let own = end.into_iter().chain(start);
+            let next = own.chain(self.core.next_wake()).min();
             let Some(at) = next.filter(|&at| at <= until) else {
                 break;
             };
             self.now = self.now.max(at);
             let mut commands = vec![ServiceCommand::Tick];
+            commands.extend(self.due_starts());
             while let Some(&(at, attempt)) = self
                 .scheduled_ends
                 .first()

@@ -86,7 +86,7 @@ impl TestService {
                 policy: rules.policy.to_string(),
                 enforces_time_limits: rules.enforces_time_limits(),
                 sends_notices: false,
-                max_time: None,
+                batch_system: None,
                 outputs: None,
                 market: rules.market.to_string(),
                 since: Instant::ZERO,

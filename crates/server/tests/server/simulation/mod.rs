@@ -275,14 +275,19 @@ impl ServiceSimulation {
         let mut requests = Vec::new();
         let mut waiting: WaitReceivers = (Vec::new(), Vec::new());
         for _ in 0..=self.random.below(3) {
-            let (submission, secs) = self.job();
+            let (mut submission, secs) = self.job();
             let due = self.due(&submission);
             let begin = self.begin(&submission);
             let times = RequestedTimes { due, begin };
-            let program = Box::new(match self.random.one_in(6) {
+            let mut program = Box::new(match self.random.one_in(6) {
                 true => program(&["unlucky", &secs.to_string()]),
                 false => program(&["work", &secs.to_string()]),
             });
+            if submission.reserve_for.is_some() {
+                // Its program comes with the claim.
+                submission.options.retries = None;
+            }
+            program.retries.clone_from(&submission.options.retries);
             if submission.reserve_for.is_some() {
                 let (reply, answer) = oneshot::channel();
                 waiting.1.push((due, answer));

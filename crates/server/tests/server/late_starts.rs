@@ -1,0 +1,95 @@
+//! Attempts that the engine starts later than they were ordered, because they wait in its queue.
+
+use tollgate_model::{Instant, Market, Span};
+use tollgate_service::{AdmissionRules, Submission};
+
+use crate::common::core_driver::CoreDriver;
+use crate::common::{rules, submission};
+
+/// The usual delay of the engine.
+const USUAL_DELAY: Span = Span::from_secs(5);
+
+/// A job that needs the whole host, with a deadline this long after its submission.
+fn wide(estimate_s: i64, deadline_s: i64) -> Submission {
+    let mut wide = submission("wide", estimate_s);
+    wide.procs = 3;
+    wide.deadline = Some(Span::from_secs(deadline_s));
+    wide
+}
+
+fn driver(policy: &str, delay_s: i64) -> CoreDriver {
+    let mut driver = CoreDriver::new(&AdmissionRules {
+        start_delay: USUAL_DELAY,
+        ..rules(policy, Market::None)
+    });
+    driver.engine_delay = Span::from_secs(delay_s);
+    driver
+}
+
+/// Returns the end that is expected of a job by now.
+fn expected_end(driver: &CoreDriver, job: u64) -> Instant {
+    let expected = driver.core.predict(driver.now, job).expect("it will run");
+    expected.finish
+}
+
+#[test]
+fn run_counts_from_the_start_of_the_program_and_until_then_from_now() {
+    for policy in ["easy", "plan", "edf-bf"] {
+        let mut driver = driver(policy, 100);
+        let ordered = driver.now;
+        driver.submit(1, wide(60, 10_000), 60);
+        let at_first = expected_end(&driver, 1);
+        driver.wait(90);
+        let live = driver.core.job(1).unwrap();
+        assert_eq!(live.engine_wait.map(|wait| wait.ordered), Some(ordered));
+        // What waits behind it waits for it, too.
+        let later = expected_end(&driver, 1);
+        assert_eq!(later, at_first + Span::from_secs(90), "{policy}");
+        driver.wait(30);
+        let live = driver.core.job(1).unwrap();
+        assert_eq!(live.engine_wait, None);
+        let counted = ordered + Span::from_secs(100) - USUAL_DELAY;
+        assert_eq!(live.started, Some(counted), "{policy}");
+        let view = driver.core.gate().view(driver.now);
+        assert_eq!(view.job(live.slot).start, live.started, "{policy}");
+        driver.wait(100);
+        assert!(driver.core.job(1).is_none(), "{policy}");
+    }
+}
+
+#[test]
+fn promise_whose_start_is_late_is_at_risk_once() {
+    let mut driver = driver("plan", 200);
+    driver.submit(1, wide(100, 150), 100);
+    assert!(
+        driver
+            .decisions
+            .iter()
+            .any(|text| text.contains("Accepted"))
+    );
+    let n_reports = |driver: &CoreDriver| {
+        let texts = driver.decisions.iter();
+        texts
+            .map(|text| text.matches("AtRisk").count())
+            .sum::<usize>()
+    };
+    driver.wait(60);
+    assert_eq!((driver.core.n_at_risk(), n_reports(&driver)), (0, 0));
+    driver.wait(70);
+    assert_eq!((driver.core.n_at_risk(), n_reports(&driver)), (1, 1));
+    driver.wait(100);
+    // It runs, and is late.
+    assert_eq!((driver.core.n_at_risk(), n_reports(&driver)), (0, 1));
+}
+
+#[test]
+fn usual_delay_counts_nothing_anew() {
+    let mut driver = driver("plan", 5);
+    let ordered = driver.now;
+    driver.submit(1, wide(60, 10_000), 60);
+    driver.wait(20);
+    let live = driver.core.job(1).unwrap();
+    assert_eq!((live.started, live.engine_wait), (Some(ordered), None));
+    driver.wait(50);
+    assert!(driver.core.job(1).is_none());
+}
