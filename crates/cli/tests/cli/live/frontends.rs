@@ -237,6 +237,22 @@ fn qsub_promises_or_rejects_a_deadline_and_can_wait() {
 }
 
 #[test]
+fn job_of_qsub_begins_at_its_time() {
+    let tools = FrontendTestSite::new("pbs", "");
+    tools.script(
+        "job.sh",
+        "#!/bin/sh\n#PBS -a 203001020304 -l walltime=10\ntrue\n",
+    );
+    assert_eq!(tools.shell("TZ=UTC qsub job.sh").stdout, "1.tollgate\n");
+    let listed = tools.site.tollgate(&["jobs", "--format", "json"]).json();
+    assert_eq!(
+        listed["jobs"][0]["begin_at"], "2030-01-02T03:04:00Z",
+        "{listed}"
+    );
+    assert_eq!(listed["jobs"][0]["state"], "dependent", "{listed}");
+}
+
+#[test]
 fn unsupported_options_are_rejected_or_noted() {
     let tools = FrontendTestSite::new("pbs", "");
     tools.script("job.sh", "#!/bin/sh\n#PBS -N ok\n#PBS -l gpu=1\ntrue\n");
