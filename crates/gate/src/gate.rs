@@ -47,8 +47,12 @@ type Effects = Vec<Effect>;
 impl Gate {
     /// Creates a gate without nodes and jobs. The policy must have been built for the same market.
     pub fn new(policy: Box<dyn Policy>, market: Market) -> Self {
+        let mut state = ClusterState::default();
+        if policy.follows_uses() {
+            state.follow_uses();
+        }
         Self {
-            state: ClusterState::default(),
+            state,
             policy,
             market,
             penalty_limit: PenaltyLimit::UNLIMITED,
@@ -271,6 +275,9 @@ impl Gate {
             on_eviction: saved.on_eviction,
             ..Self::new(policy, market)
         };
+        if gate.policy.follows_uses() {
+            gate.state.follow_uses();
+        }
         gate.alarms.nodes = saved.alarms;
         gate.alarms.pass = saved.pass;
         gate.rebuild(now);

@@ -6,7 +6,7 @@ use tollgate_policy::{BookingKind, JobSlot};
 
 /// Returns the bookings for a job at its end. A late job is still charged in the commodity market.
 /// In the bid-based market each second of delay costs the penalty rate (Yeo & Buyya 2008, eq. 9-10),
-/// up to the limit.
+/// up to the limit. Without a promise there is no penalty.
 pub(crate) fn entries(
     market: Market,
     limit: PenaltyLimit,
@@ -17,6 +17,7 @@ pub(crate) fn entries(
         .accepted
         .map(|accepted| (BookingKind::Charge, accepted.price));
     let penalty = || {
+        job.accepted.filter(|accepted| accepted.is_promised)?;
         let (late, sla) = (delay(finish, job.spec.due()?), job.spec.sla);
         let cost = limit.cost(sla.penalty, late, sla.budget);
         Some((BookingKind::Penalty, -cost))
@@ -41,7 +42,8 @@ pub(crate) fn loss(
     job: &JobSlot,
     now: Instant,
 ) -> Option<(BookingKind, Credits)> {
-    let due = job.accepted.and(job.spec.due())?;
+    let promise = job.accepted.filter(|accepted| accepted.is_promised);
+    let due = promise.and(job.spec.due())?;
     let amount = match market {
         Market::None | Market::Commodity => Credits::ZERO,
         Market::Bid => {

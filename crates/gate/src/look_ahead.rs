@@ -130,6 +130,7 @@ impl<'a> LookAhead<'a> {
         let starts = match verdict {
             AdmissionDecision::Reject(_) => return None,
             AdmissionDecision::Queue
+            | AdmissionDecision::Unpromised(_)
             | AdmissionDecision::Waitlist { .. }
             | AdmissionDecision::Promise { .. } => false,
             AdmissionDecision::Run { .. } => true,

@@ -2,13 +2,39 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The decision about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {
-    /// Admitted.
+    /// Admitted; its deadline, if it has one, is promised.
     Accepted,
+    /// Admitted without a promise of its deadline.
+    Unpromised,
     /// Not admitted, for this reason.
     Rejected(Reason),
+}
+
+impl Decision {
+    /// Returns whether the job is admitted.
+    pub const fn is_admitted(self) -> bool {
+        match self {
+            Self::Accepted | Self::Unpromised => true,
+            Self::Rejected(_) => false,
+        }
+    }
+}
+
+/// What becomes of a job whose deadline cannot be promised at its submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Otherwise {
+    /// It waits for a promise until none is possible any more.
+    #[default]
+    Wait,
+    /// It runs without a promise, where no promise suffers.
+    Run,
+    /// It is rejected.
+    Reject,
 }
 
 /// A reason to reject a job. Its key and its text are defined once, for every output.
@@ -124,6 +150,12 @@ impl Reason {
     /// Number of reasons, from the start of [`Reason::ALL`], that can occur where nodes have no
     /// limits but their processors, as in a replay.
     pub const N_WITHOUT_LIMITS: usize = 9;
+
+    /// The reason of a job that its user does not want to start once it could hardly end in time.
+    pub const LATE: Self = Self::Other(&OtherReason {
+        key: "late",
+        text: "it has not started in time for its deadline, and was not to start late",
+    });
 
     /// Returns the key of the reason in CSV and JSON.
     pub const fn key(self) -> &'static str {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Credits, CreditsPerSecond, Instant, PlacementNeeds, Probability, Span};
+use crate::{Credits, CreditsPerSecond, Instant, Otherwise, PlacementNeeds, Probability, Span};
 
 /// The slot of a queued or running job. Slots are dense and are recycled once a job has finished,
 /// so a slot is neither a name for users nor an order: drivers keep a public number beside it.
@@ -59,6 +59,11 @@ pub struct Sla {
     /// The provider's loss for each second past the deadline. Not negative.
     pub penalty: CreditsPerSecond,
     /// The probability with which the deadline has to be kept, at least. None if what the policy
-    /// promises by itself is enough.
+    /// promises by itself is enough. Below the policy's level, it is the level of this promise.
     pub confidence: Option<Probability>,
+    /// What becomes of the job if its deadline cannot be promised. None if that is up to the policy.
+    pub otherwise: Option<Otherwise>,
+    /// Whether the job, while it has no promise, is cancelled once it could hardly end in time if it started
+    /// then.
+    pub drop_late: bool,
 }

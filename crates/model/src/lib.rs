@@ -52,7 +52,7 @@ pub use attempt::{
     KillReason, TaskId,
 };
 pub use belief::{Kinship, RuntimeBelief};
-pub use decision::{Decision, OtherReason, Reason};
+pub use decision::{Decision, OtherReason, Otherwise, Reason};
 pub use distribution::{Distribution, Probability};
 pub use ending::{AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners};
 pub use job::{JobId, JobSpec, Sla, UserId};

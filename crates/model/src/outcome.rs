@@ -19,7 +19,7 @@ pub struct Outcome {
     pub task_runtime: Span,
     /// Number of processors that the job asked for.
     pub procs: u32,
-    /// Whether the job was accepted, and if not, why.
+    /// Whether the job was admitted, with or without a promise, and if not, why.
     pub decision: Decision,
     /// Time of the decision.
     pub decided: Instant,
@@ -56,20 +56,22 @@ impl Outcome {
         }
     }
 
-    /// Returns whether the job was accepted and finished its work within its deadline. A job without a
+    /// Returns whether the job was promised and finished its work within its deadline. A job without a
     /// deadline has no promise to fulfil.
     pub fn fulfilled(&self) -> bool {
-        self.decision == Decision::Accepted
-            && !self.killed
-            && self.ran.is_some()
-            && self.due.is_some()
-            && self.delay() == Span::ZERO
+        self.decision == Decision::Accepted && self.is_in_time()
+    }
+
+    /// Returns whether the job has a deadline and finished its work by then.
+    pub fn is_in_time(&self) -> bool {
+        !self.killed && self.ran.is_some() && self.due.is_some() && self.delay() == Span::ZERO
     }
 
     /// Returns whether the promise of a deadline is void: the job was killed at its own limit before the
     /// deadline. Such a promise is neither kept nor broken.
     pub fn is_void(&self) -> bool {
-        self.killed && self.due.is_some() && self.delay() == Span::ZERO
+        let is_early = self.killed && self.due.is_some() && self.delay() == Span::ZERO;
+        self.decision == Decision::Accepted && is_early
     }
 
     /// Returns the span from submission to start.

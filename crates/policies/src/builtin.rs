@@ -233,7 +233,7 @@ const MIN_PROBABILITY: Probability = LEVELS[0];
 /// Promises at submission, from a plan of all promises.
 const PLAN: PolicyDefinition = PolicyDefinition {
     name: "plan",
-    summary: "promises a job that a plan of all promises keeps in time; the rest waits for room",
+    summary: "promises a job that a plan of all promises keeps in time; the rest runs where none suffers",
     limits: "breaks one to four promises in a hundred, often together: the jobs of a user are long together",
     source: "ours; dispatch as EASY backfilling by deadline",
     markets: &[Market::None, Market::Commodity],

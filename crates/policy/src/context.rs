@@ -73,6 +73,11 @@ pub enum Notice {
         /// Maximum cost of the job.
         price: Credits,
     },
+    /// The job is admitted at this price, without a promise of its deadline.
+    Unpromised {
+        /// Maximum cost of the job.
+        price: Credits,
+    },
     /// The job waits; admission is decided at its start.
     Queued,
     /// The job is rejected.
@@ -159,10 +164,20 @@ impl<'a> PolicyContext<'a> {
     /// Admits a queued job that will start later, at `price` if it was not admitted before. `due` is the
     /// instant by which its end is planned, if that is not its deadline.
     pub fn accept(&mut self, job: JobId, price: Credits, due: Option<Instant>) {
-        let new = self.state.job(job).accepted.is_none();
+        let new = !self.state.job(job).is_promised();
         self.state.accept(job, self.now, price, due);
         if new {
             self.notify(job, Notice::Accepted { price });
+        }
+    }
+
+    /// Admits a queued job, whose deadline is not promised, at `price` if it was not admitted before. `due`
+    /// is the instant by which its end is planned, if there is one.
+    pub fn admit_unpromised(&mut self, job: JobId, price: Credits, due: Option<Instant>) {
+        let new = self.state.job(job).accepted.is_none();
+        self.state.admit_unpromised(job, self.now, price, due);
+        if new {
+            self.notify(job, Notice::Unpromised { price });
         }
     }
 

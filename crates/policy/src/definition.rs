@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tollgate_model::Market;
+use tollgate_model::{Market, Probability};
 
 use crate::parameters::{ParameterInfo, ParameterTable};
 use crate::policy::Policy;
@@ -166,6 +166,18 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
     /// the place of their deadlines, and nothing is admitted at their cost. False by default.
     fn takes_over_promises(&self) -> bool {
         false
+    }
+
+    /// Returns true if jobs whose deadlines are not promised run with their deadlines, where no promise suffers.
+    /// False by default: such a job is then one without a deadline.
+    fn runs_unpromised(&self) -> bool {
+        false
+    }
+
+    /// Returns the probability with which the policy promises a deadline, if it promises at a level of its own.
+    /// None by default.
+    fn promise_level(&self) -> Option<Probability> {
+        None
     }
 
     /// Returns true if another program decides. Such a policy cannot be copied, and nothing is known

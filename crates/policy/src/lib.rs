@@ -40,6 +40,6 @@ pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicyRegistry, PolicySpec};
 pub use state::{
     Admission, ClusterState, HeldDevices, Host, HostPart, JobPhase, JobSlot, Node, NodeTask,
-    SharedStart, TOLERANCE_S, TaskCoupling, View, requested_share,
+    SharedStart, TOLERANCE_S, TaskCoupling, USE_HALF_LIFE, View, requested_share,
 };
 pub use timers::TimerTree;

@@ -1,6 +1,8 @@
 //! Parameters as `KEY=VALUE` words: one table per type of settings serves parsing, printing and
 //! listing.
 
+use tollgate_model::Otherwise;
+
 use crate::registry::PolicyError;
 
 /// A parameter of a policy with settings `S`: its key, its meaning, its parser and its formatter.
@@ -38,6 +40,9 @@ pub trait ParameterTable: Sized + 'static {
     /// The parameters, in the order in which they are listed.
     const PARAMETERS: &'static [PolicyParameter<Self>];
 
+    /// Keys that parameters had once, each with what to write instead. Empty by default.
+    const FORMER: &'static [(&'static str, &'static str)] = &[];
+
     /// Changes a parameter by a `KEY=VALUE` word of the policy named `policy`.
     ///
     /// # Errors
@@ -49,6 +54,13 @@ pub trait ParameterTable: Sized + 'static {
             policy: policy(),
             word: word.to_owned(),
         })?;
+        if let Some((key, now)) = Self::FORMER.iter().find(|(former, _)| *former == key) {
+            return Err(PolicyError::FormerParameter {
+                policy: policy(),
+                key,
+                now,
+            });
+        }
         let known = applicable(self).find(|parameter| parameter.key == key);
         let parameter = known.ok_or_else(|| PolicyError::UnknownParameter {
             policy: policy(),
@@ -91,6 +103,14 @@ fn applicable<S: ParameterTable>(
 ) -> impl Iterator<Item = &'static PolicyParameter<S>> {
     let parameters = S::PARAMETERS.iter();
     parameters.filter(|parameter| (parameter.applies)(settings))
+}
+
+impl ParameterEnum for Otherwise {
+    const KEYWORDS: &'static [(&'static str, Self)] = &[
+        ("run", Self::Run),
+        ("wait", Self::Wait),
+        ("reject", Self::Reject),
+    ];
 }
 
 /// A parameter with a few named values.

@@ -31,6 +31,9 @@ pub enum AdmissionDecision {
         /// The last instant at which it can be promised; it is rejected then.
         until: Instant,
     },
+    /// The job waits without a promise of its deadline, which cannot be made for this reason: it runs where no
+    /// promise suffers, and gets one if that becomes possible before.
+    Unpromised(Reason),
     /// The job is admitted and starts later.
     Promise {
         /// Maximum cost of the job.
@@ -227,6 +230,12 @@ pub trait Policy: ClonePolicy + Debug + Send {
     /// decides nothing more once there is a failure. None by default: most policies cannot fail.
     fn failure(&self) -> Option<&PolicyFailure> {
         None
+    }
+
+    /// Returns true if decisions depend on how much each user has used of the machine; see
+    /// [`crate::ClusterState::use_of`]. False by default.
+    fn follows_uses(&self) -> bool {
+        false
     }
 
     /// Returns the events that trigger a pass.

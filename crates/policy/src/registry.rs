@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_model::Market;
+use tollgate_model::{Market, Probability};
 
 use crate::definition::{PolicyDefinition, PolicySettings};
 use crate::parameters::ParameterInfo;
@@ -50,6 +50,16 @@ pub enum PolicyError {
         key: String,
         /// The policy's keys.
         known: Vec<&'static str>,
+    },
+    /// The parameter has another name now.
+    #[error("policy `{policy}` has no parameter `{key}` any more: write {now}")]
+    FormerParameter {
+        /// The policy.
+        policy: String,
+        /// The former key.
+        key: &'static str,
+        /// What to write instead.
+        now: &'static str,
     },
     /// The value is not legal for the parameter.
     #[error("policy `{policy}`: {key} is {values}, not `{value}`")]
@@ -239,6 +249,17 @@ impl PolicySpec {
     /// [`PolicySettings::takes_over_promises`].
     pub fn takes_over_promises(&self) -> bool {
         self.settings.takes_over_promises()
+    }
+
+    /// Returns true if jobs without a promise run with their deadlines; see
+    /// [`PolicySettings::runs_unpromised`].
+    pub fn runs_unpromised(&self) -> bool {
+        self.settings.runs_unpromised()
+    }
+
+    /// Returns the probability at which the policy promises; see [`PolicySettings::promise_level`].
+    pub fn promise_level(&self) -> Option<Probability> {
+        self.settings.promise_level()
     }
 
     /// Returns true if jobs share nodes or are paused; see [`PolicySettings::shares_nodes`].

@@ -5,6 +5,7 @@
 
 mod check;
 mod coupling;
+mod fading_use;
 mod groups;
 mod hosts;
 mod jobs;
@@ -19,11 +20,13 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{
     Distribution, Instant, JobId, JobSpec, Kinship, MachineSpeeds, MaintenanceCalendar, NodeId,
-    NodeRange, NodeSpeed, RuntimeBelief, Span,
+    NodeRange, NodeSpeed, RuntimeBelief, Span, UserId,
 };
 
 use crate::toolkit::{BlockEntry, BlockedList};
 pub use coupling::TaskCoupling;
+use fading_use::FadingUses;
+pub use fading_use::USE_HALF_LIFE;
 use groups::NodeGroups;
 pub use groups::SharedStart;
 use hosts::LicencePool;
@@ -68,6 +71,8 @@ pub struct ClusterState {
     #[serde(skip)]
     speeds: MachineSpeeds,
     running_jobs: BlockedList<RunningJob>,
+    /// None if no policy asks for it.
+    uses: Option<FadingUses>,
 }
 
 /// A read-only view of a [`ClusterState`] at an instant.
@@ -134,6 +139,13 @@ impl ClusterState {
                 JobPhase::Queued | JobPhase::Held | JobPhase::Running
             )
         })
+    }
+
+    /// Returns the processor seconds that a user's jobs have held, of which half is forgotten in each
+    /// [`USE_HALF_LIFE`]. 0 unless [`ClusterState::follow_uses`] was called.
+    pub fn use_of(&self, user: UserId, now: Instant) -> f64 {
+        let uses = self.uses.as_ref();
+        uses.map_or(0.0, |uses| uses.of(user, now))
     }
 
     /// Returns the number of nodes, including nodes that are down; a job's width is compared with

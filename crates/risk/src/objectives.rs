@@ -14,16 +14,20 @@ pub const BOUNDED_SLOWDOWN_THRESHOLD: Span = Span::from_secs(10);
 pub struct Objectives {
     /// Number of submitted jobs.
     pub submitted: u64,
-    /// Number of accepted jobs.
+    /// Number of admitted jobs, with or without a promise.
     pub accepted: u64,
     /// Number of rejected jobs.
     pub rejected: u64,
     /// Number of rejected jobs by reason, in the order of [`Reason::ALL`]. Reasons that never
     /// applied are omitted.
     pub rejected_by_reason: BTreeMap<Reason, u64>,
-    /// Number of jobs that were accepted and finished within their deadline.
+    /// Number of jobs whose deadline was promised and that finished by then.
     pub fulfilled: u64,
-    /// Number of accepted jobs that were killed at their own limit before their deadline: neither
+    /// Number of jobs that were admitted without a promise of their deadline.
+    pub unpromised: u64,
+    /// Number of these that finished by their deadline all the same.
+    pub unpromised_in_time: u64,
+    /// Number of promised jobs that were killed at their own limit before their deadline: neither
     /// fulfilled nor late.
     pub void: u64,
     /// Eq. 1: mean span from submission to start of fulfilled jobs. None if no job was fulfilled.
@@ -31,9 +35,12 @@ pub struct Objectives {
     /// Eq. 2: fulfilled jobs in % of submitted jobs with a deadline, 0 to 100. 100 if there is no
     /// such job.
     pub sla_pct: f64,
-    /// Eq. 3: fulfilled jobs in % of accepted jobs with a deadline that are not void, 0 to 100. 100 if
-    /// there is no such job.
+    /// Eq. 3: fulfilled jobs in % of promised jobs with a deadline that are not void, 0 to 100. 100 if
+    /// there is no such job. A policy that promises nothing counts as if it promised what it admits.
     pub reliability_pct: f64,
+    /// Jobs that finished by their deadline, promised or not, in % of submitted jobs with a deadline, 0 to
+    /// 100. 100 if there is no such job.
+    pub in_time_pct: f64,
     /// Eq. 4: utility of accepted jobs in % of the budgets of submitted jobs. At most 100 where no
     /// job earns more than its budget, and unbounded below where there are penalties. None without
     /// a market, or if the sum of the budgets is zero.
@@ -111,7 +118,9 @@ pub struct ObjectiveTotals {
     submitted: u64,
     accepted: u64,
     submitted_with_deadline: u64,
-    accepted_with_deadline: u64,
+    promised_with_deadline: u64,
+    unpromised: u64,
+    unpromised_in_time: u64,
     rejected_by_reason: BTreeMap<Reason, u64>,
     budget: i128,
     utility: i128,
@@ -141,7 +150,13 @@ impl ObjectiveTotals {
         match outcome.decision {
             Decision::Accepted => {
                 self.accepted += 1;
-                self.accepted_with_deadline += with_deadline;
+                self.promised_with_deadline += with_deadline;
+                self.utility += i128::from(outcome.utility.as_micros());
+            }
+            Decision::Unpromised => {
+                self.accepted += 1;
+                self.unpromised += 1;
+                self.unpromised_in_time += u64::from(outcome.is_in_time());
                 self.utility += i128::from(outcome.utility.as_micros());
             }
             Decision::Rejected(reason) => *self.rejected_by_reason.entry(reason).or_default() += 1,
@@ -190,10 +205,16 @@ impl ObjectiveTotals {
             accepted: self.accepted,
             rejected: self.submitted - self.accepted,
             fulfilled: self.fulfilled,
+            unpromised: self.unpromised,
+            unpromised_in_time: self.unpromised_in_time,
             void: self.void,
             wait: mean_span(self.fulfilled_wait, self.fulfilled),
             sla_pct: share_pct(self.fulfilled, self.submitted_with_deadline),
-            reliability_pct: share_pct(self.fulfilled, self.accepted_with_deadline - self.void),
+            reliability_pct: share_pct(self.fulfilled, self.promised_with_deadline - self.void),
+            in_time_pct: share_pct(
+                self.fulfilled + self.unpromised_in_time,
+                self.submitted_with_deadline,
+            ),
             profitability_pct: utility
                 .zip(budget)
                 .map(|(earned, offered)| earned as f64 / offered as f64 * 100.0),

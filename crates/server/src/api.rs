@@ -8,6 +8,7 @@
 //! | `convert`, `explain` | requests as commands, rows as responses |
 //! | `endpoints` | every path with its requests and responses |
 //! | `router` | the router of these paths, and the limits of requests |
+//! | [`promise_terms`] | what the site says about promises |
 //! | `repeat` | requests with a key, which their clients may send again |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
 //! | `state` | the state that handlers share |
@@ -32,6 +33,7 @@ mod metrics;
 mod objectives;
 pub mod openapi;
 mod outputs;
+pub mod promise_terms;
 pub(crate) mod prune;
 mod repeat;
 mod resubmit;

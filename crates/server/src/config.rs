@@ -5,6 +5,7 @@ mod listen;
 mod local;
 pub(crate) mod maintenance;
 mod outputs;
+mod promise;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,7 +23,7 @@ use tollgate_client::certificate::{CertificateError, TlsCertificate};
 use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::private_file::{self, FilePermissions, PrivateFileError};
 use tollgate_client::resources::is_resource_name;
-use tollgate_model::{MAX_DEVICES, MAX_RESOURCES, Market, Probability, Span};
+use tollgate_model::{MAX_DEVICES, MAX_RESOURCES, Market, Otherwise, Probability, Span};
 use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec};
 use tollgate_runner::guard::UserFloor;
 use tollgate_runner::log::{LogSettings, UnknownLogSetting};
@@ -30,6 +31,7 @@ use tollgate_service::{AdmissionRules, NamedResources};
 use tollgate_workers::lease::{self, LeaseTimings};
 
 use self::local::LocalConfig;
+use self::promise::PromiseConfig;
 use crate::access::{AccessRules, ServiceLimits, UserScope};
 use crate::accounts::Accounts;
 use crate::net::Credential;
@@ -68,8 +70,11 @@ pub struct ServiceConfig {
     /// Level of the forecast that replaces a missing estimate: the probability that the job ends
     /// within it. Between 0 and 1.
     pub estimate_level: f64,
-    /// Minimum probability at which a deadline is promised. Between 0 and 1.
-    pub confidence: f64,
+    /// What the site says about promises.
+    pub promise: PromiseConfig,
+    /// The former name of `promise.least`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// Maximum number of tasks that share a node (a core). At least 1.
     pub max_resident: u32,
     /// Users that the service serves: `own`, its own user, or `all`, which needs root.
@@ -148,6 +153,8 @@ pub struct ServeOptions {
     pub licences: NamedResources,
     /// Devices of this host, with their number.
     pub local_devices: NamedResources,
+    /// What becomes of a job that cannot be promised, if its user does not say and the policy runs such jobs.
+    pub otherwise: Otherwise,
     /// Notices to users, if there are any.
     pub notices: Option<NoticeSettings>,
     /// Outputs of tasks on other hosts that the service keeps.
@@ -265,7 +272,8 @@ impl Default for ServiceConfig {
             price_per_core_hour: 1.0,
             default_estimate_s: 600.0,
             estimate_level: 0.9,
-            confidence: 0.5,
+            promise: PromiseConfig::default(),
+            confidence: None,
             max_resident: 8,
             users: UserScope::Own,
             root_jobs: false,
@@ -426,6 +434,7 @@ impl ServiceConfig {
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
             licences: named_resources("licences", &self.licences)?,
+            otherwise: self.promise.otherwise.into(),
             notices: self.notices()?,
             outputs: self.outputs.checked()?,
             keep_jobs: self.retention.keep_jobs()?,
@@ -504,7 +513,7 @@ impl ServiceConfig {
                 self.default_estimate_s,
             )?),
             level: self.estimate_level()?,
-            confidence: self.min_confidence()?,
+            confidence: self.least_promise()?,
             max_resident: {
                 at_least_one("max_resident", u64::from(self.max_resident))?;
                 self.max_resident
@@ -571,15 +580,21 @@ impl ServiceConfig {
         })
     }
 
-    fn min_confidence(&self) -> Result<u32, ConfigError> {
-        if (0.0..=1.0).contains(&self.confidence) {
-            return Ok((self.confidence * 1e6).round() as u32);
+    fn least_promise(&self) -> Result<u32, ConfigError> {
+        let least = self.least();
+        if (0.0..=1.0).contains(&least) {
+            return Ok((least * 1e6).round() as u32);
         }
         Err(ConfigError::Range {
-            key: "confidence",
+            key: "promise.least",
             expected: "a probability, between 0 and 1",
-            found: self.confidence.to_string(),
+            found: least.to_string(),
         })
+    }
+
+    /// Returns the minimum probability of a promise.
+    fn least(&self) -> f64 {
+        self.confidence.unwrap_or(self.promise.least)
     }
 
     fn estimate_level(&self) -> Result<Probability, ConfigError> {

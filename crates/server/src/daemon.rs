@@ -26,6 +26,7 @@ use tollgate_store::data_dir::{self, DataDir};
 use tollgate_store::{Store, backup};
 
 use crate::access::UserScope;
+use crate::api::promise_terms::PromiseTerms;
 use crate::api::server::{ApiState, ServiceInfo};
 use crate::config::ServeOptions;
 use crate::controller::{self, Controller, ControllerRequest, StartError};
@@ -172,6 +173,7 @@ pub fn serve<E: Engine + 'static>(
         names: UserNames::new(access.accounts.clone()),
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
+            promises: PromiseTerms::new(doors.otherwise, rules),
             enforces_time_limits: rules.enforces_time_limits(),
             outputs,
             sends_notices: doors.notices.is_some(),

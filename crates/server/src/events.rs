@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tollgate_client::types::JobState;
-use tollgate_model::Instant;
+use tollgate_model::{Instant, JobEndState};
 use tollgate_service::{AdmissionState, PromiseOutcome, RowChange};
 
 /// Maximum number of events in the log, of a few hundred bytes each.
@@ -221,6 +221,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         RowChange::Expired { job } => whole("expired", *job),
         RowChange::Accepted { job, .. } => whole("accepted", *job),
         RowChange::Rejected { job, .. } => whole("rejected", *job),
+        RowChange::DroppedLate { job } => whole(JobEndState::Cancelled.key(), *job),
         RowChange::Queued { job } => whole("queued", *job),
         RowChange::Held { job } => whole("held", *job),
         RowChange::Started { attempt, of_array } => {
@@ -239,6 +240,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         // A kept or void promise ends with its job.
         RowChange::PromiseEnded { .. }
         | RowChange::Promised { .. }
+        | RowChange::Priced { .. }
         | RowChange::ArrayCounts { .. }
         | RowChange::AttemptReported(_)
         | RowChange::AtRisk { .. }

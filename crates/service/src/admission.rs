@@ -1,10 +1,10 @@
 //! The admission decision: the outcome of a submission.
 
 use tollgate_gate::{AdmissionDecision, quotable};
-use tollgate_model::{Distribution, Instant, JobSpec, Kinship, Reason, Sla, Span};
+use tollgate_model::{Distribution, Instant, JobSpec, Kinship, Otherwise, Reason, Sla, Span};
 
 use crate::Core;
-use crate::command::{Otherwise, Submission};
+use crate::command::Submission;
 use crate::output::{
     AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome, TaskGroupOutcome,
 };
@@ -31,13 +31,14 @@ impl Core {
             AdmissionState::Rejected(refusals) if refusals.contains(&RejectReason::Malformed) => {
                 return answer;
             }
-            AdmissionState::Rejected(_) | AdmissionState::Waitlisted { .. } => {
+            AdmissionState::Rejected(_)
+            | AdmissionState::Waitlisted { .. }
+            | AdmissionState::Unpromised(_) => {
                 self.evaluate_unpromised(at, submission, &forecast, answer)
             }
-            AdmissionState::Accepted { .. }
-            | AdmissionState::Queued
-            | AdmissionState::Unpromised(_)
-            | AdmissionState::Deferred => answer,
+            AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
+                answer
+            }
         };
         if let Some(array) = &submission.options.array
             && answer.groups.is_empty()
@@ -60,11 +61,11 @@ impl Core {
         let offers = self.counter_offers(at, submission, forecast);
         let promisable = (self.decides_together(submission))
             .then(|| self.promisable_tasks(at, submission, forecast));
-        let rest = match submission.options.otherwise {
-            Otherwise::Run => self.run_unpromised(at, submission, forecast, whole),
-            Otherwise::Wait | Otherwise::Reject => whole,
+        let runs = matches!(whole.admission, AdmissionState::Unpromised(_));
+        let mut answer = match submission.options.otherwise {
+            Otherwise::Run if !runs => self.run_unpromised(at, submission, forecast, whole),
+            Otherwise::Run | Otherwise::Wait | Otherwise::Reject => whole,
         };
-        let mut answer = rest;
         if let Some(n_tasks) = promisable.filter(|&n| n > 0 && submission.options.partial)
             && let Some(array) = &submission.options.array
         {
@@ -146,6 +147,10 @@ impl Core {
             | AdmissionState::Deferred => false,
         };
         answer.prediction = self.predict_candidate(at, &candidate);
+        if let AdmissionState::Unpromised(_) = answer.admission {
+            // No probability is too low for a job without a promise.
+            return answer;
+        }
         let probability = answer.prediction.and_then(|prospect| prospect.probability);
         // If the look-ahead gives up, the probability is an upper bound: the job alone on its
         // nodes.
@@ -230,6 +235,9 @@ impl Core {
                 AdmissionState::Rejected(self.reject_reasons(at, candidate, &asked, reason))
             }
             AdmissionDecision::Queue => AdmissionState::Queued,
+            AdmissionDecision::Unpromised(reason) => {
+                AdmissionState::Unpromised(vec![RejectReason::Policy(reason)])
+            }
             AdmissionDecision::Waitlist { until } => match submission.options.otherwise {
                 Otherwise::Wait => AdmissionState::Waitlisted { until },
                 Otherwise::Run | Otherwise::Reject => {
@@ -299,6 +307,7 @@ impl Core {
                 }
                 AdmissionDecision::Reject(_)
                 | AdmissionDecision::Queue
+                | AdmissionDecision::Unpromised(_)
                 | AdmissionDecision::Waitlist { .. }
                 | AdmissionDecision::Promise { .. }
                 | AdmissionDecision::Run { .. } => break,

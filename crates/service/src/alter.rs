@@ -35,8 +35,8 @@ impl Core {
         let mut changed = change.apply(submission, self.now.since(live.submitted));
         changed.options.submitted = Some(live.submitted);
         let (slot, held) = (live.slot, live.held);
-        let was_promised = self.gate.view(self.now).job(slot).accepted.is_some()
-            && live.spec.sla.deadline.is_some();
+        let was_promised =
+            self.gate.view(self.now).job(slot).is_promised() && live.spec.sla.deadline.is_some();
 
         let input = GateInput::Cancel { job: slot };
         let mut trial = self.gate.fork();

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{
-    AttemptReport, Credits, CreditsPerSecond, Instant, MaintenanceCalendar, Probability, Span,
+    AttemptReport, Credits, CreditsPerSecond, Instant, MaintenanceCalendar, Otherwise, Probability,
+    Span,
 };
 
 use crate::learning::RunRecord;
@@ -157,6 +158,9 @@ pub struct Submission {
     pub penalty: CreditsPerSecond,
     /// The user's minimum probability of keeping the deadline, in millionths; at most 1,000,000.
     pub confidence: Option<u32>,
+    /// The probability at which a promise is enough for its user, in millionths, if that is less than the
+    /// level of the policy.
+    pub at_least: Option<u32>,
     /// Whether the job may run again after it was lost.
     pub retry: OnEviction,
     /// Duration of the reservation, if this is a quote to reserve. Positive.
@@ -172,11 +176,23 @@ impl Submission {
         Probability::new(least.min_probability())
     }
 
+    /// Returns the level at which the job is to be promised, if its user names another than that of the policy,
+    /// `usual`.
+    pub(crate) fn promise_level(&self, usual: Option<Probability>) -> Option<Probability> {
+        let at_least = self.at_least.map(|least| f64::from(least) / 1e6);
+        let lower = at_least.and_then(Probability::new);
+        let higher = self.least_probability();
+        higher
+            .filter(|&level| usual.is_none_or(|usual| level > usual))
+            .or(lower)
+    }
+
     /// Returns the submission without its deadline, for a job that runs without a promise.
     pub(crate) fn without_deadline(&self) -> Self {
         Self {
             deadline: None,
             confidence: None,
+            at_least: None,
             ..self.clone()
         }
     }
@@ -247,6 +263,8 @@ pub struct SubmissionOptions {
     pub submitted: Option<Instant>,
     /// What becomes of the job if it cannot be promised now.
     pub otherwise: Otherwise,
+    /// Whether the job, while it has no promise, is cancelled once it could hardly end in time.
+    pub drop_late: bool,
     /// Whether as many tasks of an array as possible are promised if all of them cannot be. The rest goes
     /// the way of `otherwise`.
     pub partial: bool,
@@ -283,18 +301,6 @@ impl SubmissionOptions {
             u32::try_from(array.tasks.len()).unwrap_or(u32::MAX)
         })
     }
-}
-
-/// What becomes of a job with a deadline that the policy does not promise at its submission.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Otherwise {
-    /// It waits for a promise until none is possible any more, if the policy has a waitlist.
-    #[default]
-    Wait,
-    /// It runs without a promise, as if it had no deadline.
-    Run,
-    /// It is rejected.
-    Reject,
 }
 
 /// The tasks of an array, which differ only in their index.

@@ -227,7 +227,9 @@ impl OfferSearch<'_> {
         let count = submission.options.n_together();
         let verdict = self.core.decide_together(self.at, &asked, &forecast, count);
         let promised = match verdict {
-            AdmissionDecision::Reject(_) | AdmissionDecision::Waitlist { .. } => return false,
+            AdmissionDecision::Reject(_)
+            | AdmissionDecision::Waitlist { .. }
+            | AdmissionDecision::Unpromised(_) => return false,
             AdmissionDecision::Queue => false,
             AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. } => true,
         };

@@ -1,7 +1,7 @@
 //! The gate's effects, turned into changes for the store and actions for the engine.
 
 use tollgate_gate::{Effect, JobEnding, Notice};
-use tollgate_model::{AttemptId, JobId, NodeId};
+use tollgate_model::{AttemptId, JobId, NodeId, Reason};
 
 use crate::Core;
 use crate::output::{EngineAction, RowChange, StepOutput};
@@ -85,6 +85,7 @@ impl Core {
                 // A reserved quote becomes a promise once it is claimed.
                 let promised = live.reserved_until.is_none();
                 let is_late = std::mem::take(&mut live.undecided);
+                live.unpromised &= live.spec.sla.deadline.is_none();
                 match array {
                     Some(array) => array.add_price(price),
                     None => step.changes.push(RowChange::Accepted { job, price }),
@@ -94,6 +95,13 @@ impl Core {
                 }
                 if is_late {
                     self.record_probability(task, step);
+                }
+            }
+            Notice::Unpromised { price } => {
+                let price = self.rules.for_user(live.spec.procs, price);
+                match array {
+                    Some(array) => array.add_price(price),
+                    None => step.changes.push(RowChange::Priced { job, price }),
                 }
             }
             Notice::Queued => {
@@ -114,7 +122,10 @@ impl Core {
                 if of_array {
                     return self.reject_task(task, reason, step);
                 }
-                step.changes.push(RowChange::Rejected { job, reason });
+                step.changes.push(match reason == Reason::LATE {
+                    true => RowChange::DroppedLate { job },
+                    false => RowChange::Rejected { job, reason },
+                });
                 self.notify_dependents(job, false, step);
             }
         }

@@ -21,7 +21,7 @@ impl Core {
         let view = self.gate.view(self.now);
         let is_waitlisted = |slot: JobId| {
             let slot = view.job(slot);
-            let waits = slot.phase == JobPhase::Queued && slot.accepted.is_none();
+            let waits = slot.phase == JobPhase::Queued && !slot.is_promised();
             waits && slot.spec.sla.deadline.is_some()
         };
         let slots = self.jobs.tasks_of(job).map(|(_, live)| live.slot);

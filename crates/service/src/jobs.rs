@@ -65,8 +65,8 @@ pub struct ActiveTask {
     pub(crate) awaits_turn: bool,
     /// Whether the engine lost the task while it followed another one.
     pub(crate) is_lost: bool,
-    /// Whether the task runs without a promise because its deadline could not be promised. It is left
-    /// out of `spec` then.
+    /// Whether the task has no promise because its deadline could not be promised. The deadline is left out of
+    /// `spec` if the policy runs no such jobs.
     pub(crate) unpromised: bool,
     /// Whether the task was submitted without a decision and has none yet.
     pub(crate) undecided: bool,
@@ -122,6 +122,11 @@ impl ActiveTask {
             launch_retry_at: None,
             engine_wait: None,
         }
+    }
+
+    /// Returns whether the task runs without a promise of its deadline.
+    pub fn is_unpromised(&self) -> bool {
+        self.unpromised
     }
 
     /// Returns whether the gate has given the task nodes.

@@ -73,8 +73,8 @@ use tollgate_policy::PassTrigger;
 pub use array::{ActiveArray, TaskCounts};
 pub use clock::{ClockReading, ServiceClock};
 pub use command::{
-    ArraySpec, DependencyCondition, JobChange, JobDependency, Otherwise, ServiceCommand,
-    Submission, SubmissionOptions,
+    ArraySpec, DependencyCondition, JobChange, JobDependency, ServiceCommand, Submission,
+    SubmissionOptions,
 };
 use job_classes::JobClasses;
 pub use jobs::ActiveTask;

@@ -110,7 +110,8 @@ impl Core {
             host: host.map(|name| self.host_names.index_of(name)),
             units: self.resources.counts_of(&submission.options.resources),
         };
-        let spec = rules::spec(submission, estimate, at, self.memory_per_node());
+        let level = self.rules.policy.promise_level();
+        let spec = rules::spec(submission, estimate, at, self.memory_per_node(), level);
         JobSpec { needs, ..spec }
     }
 

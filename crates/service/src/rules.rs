@@ -141,12 +141,14 @@ impl AdmissionRules {
 /// Returns the specification of a job with its estimate, as if submitted at `now`. A deadline that
 /// counts from an earlier instant is reduced to the time left, which may be nothing. A node has its
 /// share of the machine's memory, and a job's memory is spread over its nodes: a job that needs
-/// more memory than its processors come with gets as many nodes as that memory comes with.
+/// more memory than its processors come with gets as many nodes as that memory comes with. `level` is that at
+/// which the policy promises.
 pub(crate) fn spec(
     submission: &Submission,
     estimate: Span,
     now: Instant,
     memory_per_node: Option<u64>,
+    level: Option<Probability>,
 ) -> JobSpec {
     let wanted = submission.memory.unwrap_or(0);
     let filled = memory_per_node.map_or(0, |memory| wanted.div_ceil(memory.max(1)));
@@ -164,7 +166,9 @@ pub(crate) fn spec(
             deadline: submission.deadline.map(|span| (since + span).since(now)),
             budget: submission.budget,
             penalty: submission.penalty,
-            confidence: submission.least_probability(),
+            confidence: submission.promise_level(level),
+            otherwise: Some(submission.options.otherwise),
+            drop_late: submission.options.drop_late,
         },
     }
 }

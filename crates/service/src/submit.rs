@@ -8,7 +8,9 @@ use crate::admission::AdmissionCandidate;
 use crate::array::TaskCounts;
 use crate::command::Submission;
 use crate::jobs::ActiveTask;
-use crate::output::{AdmissionState, CommandResult, RowChange, StepOutput, SubmitOutcome};
+use crate::output::{
+    AdmissionState, CommandResult, RejectReason, RowChange, StepOutput, SubmitOutcome,
+};
 
 impl Core {
     pub(crate) fn submit(
@@ -73,7 +75,9 @@ impl Core {
         }
         if let Some(plan) = &submission.options.array {
             answer.groups = self.admit_array(job, submission, plan, &answer, step);
-        } else if let AdmissionState::Unpromised(_) = answer.admission {
+        } else if let AdmissionState::Unpromised(reasons) = &answer.admission
+            && !self.runs_with_deadline(reasons)
+        {
             let submission = submission.without_deadline();
             let sla = Sla {
                 deadline: None,
@@ -91,12 +95,22 @@ impl Core {
                 answer.reserved_until,
                 step,
             );
+            if let AdmissionState::Unpromised(_) = answer.admission {
+                self.mark_unpromised(job.into());
+            }
         }
         answer
     }
 
+    /// Returns whether a job that is not promised for these reasons runs with its deadline: the policy runs such
+    /// jobs, and would not promise this one.
+    pub(crate) fn runs_with_deadline(&self, reasons: &[RejectReason]) -> bool {
+        let is_unsure = |reason: &RejectReason| matches!(reason, RejectReason::Confidence { .. });
+        self.rules.policy.runs_unpromised() && !reasons.iter().any(is_unsure)
+    }
+
     /// Marks a task in the gate as one that runs without a promise because its deadline could not be
-    /// promised.
+    /// promised yet.
     pub(crate) fn mark_unpromised(&mut self, task: TaskId) {
         if let Some(live) = self.jobs.get_mut(task) {
             live.unpromised = true;

@@ -88,7 +88,7 @@ impl Core {
                 would_be,
             });
         }
-        let promised = count(&|job| job.phase != JobPhase::Running && job.accepted.is_some());
+        let promised = count(&|job| job.phase != JobPhase::Running && job.is_promised());
         if promised > 0 && !rules.policy.takes_over_promises() {
             return Some(TakeoverObstacle::Promises {
                 jobs: promised,
@@ -125,6 +125,7 @@ impl Core {
                     AdmissionDecision::Reject(_) => true,
                     AdmissionDecision::Waitlist { .. } => !had_waitlist,
                     AdmissionDecision::Queue
+                    | AdmissionDecision::Unpromised(_)
                     | AdmissionDecision::Promise { .. }
                     | AdmissionDecision::Run { .. } => false,
                 };

@@ -364,7 +364,14 @@ impl<'a> ClusterSim<'a> {
                 Effect::Closed {
                     job,
                     ending: JobEnding::Finished,
-                } => self.record_outcome(now, job, Decision::Accepted),
+                } => {
+                    let is_promised = self.simulation.gate().view(now).job(job).is_promised();
+                    let decision = match is_promised {
+                        true => Decision::Accepted,
+                        false => Decision::Unpromised,
+                    };
+                    self.record_outcome(now, job, decision);
+                }
                 Effect::Start { job, .. } => self.start(now, job),
                 Effect::Notify {
                     job,
@@ -373,7 +380,7 @@ impl<'a> ClusterSim<'a> {
                 Effect::SharesChanged { .. }
                 | Effect::GroupParted { .. }
                 | Effect::Notify {
-                    notice: Notice::Queued,
+                    notice: Notice::Queued | Notice::Unpromised { .. },
                     ..
                 } => {}
                 Effect::Kill { .. }
@@ -412,7 +419,7 @@ impl<'a> ClusterSim<'a> {
         let job = view.job(id);
         let accepted = job.accepted;
         match decision {
-            Decision::Accepted => {
+            Decision::Accepted | Decision::Unpromised => {
                 let (teller, submit) = (&mut self.teller, job.spec.submit);
                 if truth.killed {
                     teller.observe_limit(truth.index, submit, truth.recorded, now);
@@ -434,7 +441,7 @@ impl<'a> ClusterSim<'a> {
             budget: job.spec.sla.budget.unwrap_or_default(),
             price: accepted.map_or(Credits::ZERO, |accepted| accepted.price),
             utility: truth.utility,
-            killed: truth.killed && decision == Decision::Accepted,
+            killed: truth.killed && decision.is_admitted(),
         };
         self.outcomes.set(truth.index, outcome);
         if let Some(placements) = &mut self.placements {

@@ -164,9 +164,9 @@ impl ClustersSim<'_> {
         let decision = gate.quote(now, &told.spec, forecast, &mut self.scratch);
         let (standing, price) = match decision {
             AdmissionDecision::Reject(_) => return None,
-            AdmissionDecision::Queue | AdmissionDecision::Waitlist { .. } => {
-                (QuoteStanding::Unpromised, None)
-            }
+            AdmissionDecision::Queue
+            | AdmissionDecision::Unpromised(_)
+            | AdmissionDecision::Waitlist { .. } => (QuoteStanding::Unpromised, None),
             AdmissionDecision::Promise { price, .. } | AdmissionDecision::Run { price } => {
                 (QuoteStanding::Admitted, Some(price))
             }

@@ -2,6 +2,7 @@
 
 use tollgate_model::{Credits, Decision, Market, Outcome, PenaltyLimit};
 use tollgate_policy::PolicySpec;
+use tollgate_policy::toolkit::price;
 use tollgate_workload::JobArrival;
 
 /// Returns true if a policy ignores budgets and penalty rates where users bid, so that other bids
@@ -27,6 +28,10 @@ pub fn rebid(outcomes: &mut [Outcome], arrivals: &[JobArrival], limit: PenaltyLi
             Decision::Accepted => {
                 let penalty = limit.cost(sla.penalty, outcome.delay(), sla.budget);
                 (outcome.budget, outcome.budget - penalty)
+            }
+            Decision::Unpromised => {
+                let price = price::unpromised(Market::Bid, &arrival.spec);
+                (price, price)
             }
             Decision::Rejected(_) => (Credits::ZERO, Credits::ZERO),
         };

@@ -3,7 +3,7 @@
 
 use tollgate_gate::InvariantViolation;
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Decision, Instant, Outcome, Span};
+use tollgate_model::{Instant, Outcome, Span};
 
 use crate::cluster::{ReplayConfig, ReplayResult};
 
@@ -23,18 +23,14 @@ pub fn schedule(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), In
 }
 
 fn check_outcome(outcome: &Outcome) -> Result<(), &'static str> {
-    match (outcome.decision, outcome.ran) {
-        (Decision::Accepted, Some(ran)) if ran.start < outcome.submit => {
-            Err("started before it was submitted")
-        }
-        (Decision::Accepted, Some(ran))
-            if ran.finish + Span::TICK < ran.start + outcome.runtime =>
-        {
+    match (outcome.decision.is_admitted(), outcome.ran) {
+        (true, Some(ran)) if ran.start < outcome.submit => Err("started before it was submitted"),
+        (true, Some(ran)) if ran.finish + Span::TICK < ran.start + outcome.runtime => {
             Err("finished before it had run")
         }
-        (Decision::Accepted, Some(_)) | (Decision::Rejected(_), None) => Ok(()),
-        (Decision::Accepted, None) => Err("was accepted and never finished"),
-        (Decision::Rejected(_), Some(_)) => Err("was rejected and ran"),
+        (true, Some(_)) | (false, None) => Ok(()),
+        (true, None) => Err("was admitted and never finished"),
+        (false, Some(_)) => Err("was rejected and ran"),
     }
 }
 

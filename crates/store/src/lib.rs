@@ -96,7 +96,7 @@ use replay::Replay;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 18;
+pub const FORMAT: u32 = 19;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;

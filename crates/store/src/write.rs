@@ -6,10 +6,10 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchScript;
 use tollgate_gate::BookingKind;
-use tollgate_model::{AttemptId, CreditsPerSecond, Instant, LimitWarning, Span};
+use tollgate_model::{AttemptId, CreditsPerSecond, Instant, LimitWarning, Otherwise, Reason, Span};
 use tollgate_service::{
-    AdmissionState, Core, NamedResources, Otherwise, RejectReason, RetryRule, RowChange,
-    ServiceCommand, Submission, SubmitOutcome,
+    AdmissionState, Core, NamedResources, RejectReason, RetryRule, RowChange, ServiceCommand,
+    Submission, SubmitOutcome,
 };
 
 use crate::attempts::AttemptUpdates;
@@ -85,8 +85,14 @@ pub struct RepeatOptions {
     /// The user's minimum probability of keeping the deadline, in millionths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<u32>,
+    /// The probability at which a promise is enough, in millionths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<u32>,
     /// What becomes of the job if it cannot be promised.
     pub otherwise: Otherwise,
+    /// Whether the job, while it has no promise, is cancelled once it could hardly end in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_late: bool,
     /// Whether as many tasks of an array as possible are promised.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
@@ -268,15 +274,25 @@ fn write(
             "UPDATE job SET decided = coalesce(decided, ?2), price = coalesce(price, ?3) WHERE id = ?1",
             params![job, at, price.as_micros()],
         ),
+        RowChange::Priced { job, price } => run(
+            to,
+            "UPDATE job SET decided = coalesce(decided, ?2), price = coalesce(price, ?3) WHERE id = ?1",
+            params![job, at, price.as_micros()],
+        ),
         RowChange::Promised { job, probability } => run(
             to,
-            "UPDATE job SET probability = ?2 WHERE id = ?1",
+            "UPDATE job SET probability = ?2, reasons = NULL WHERE id = ?1",
             params![job, probability.as_f64()],
         ),
         RowChange::Rejected { job, reason } => run(
             to,
             "UPDATE job SET state = 'rejected', decided = ?2, finish = ?2, reasons = ?3 WHERE id = ?1",
             params![job, at, reason.key()],
+        ),
+        RowChange::DroppedLate { job } => run(
+            to,
+            "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
+            params![job, at, Reason::LATE.key()],
         ),
         RowChange::Queued { job } => set_state(to, *job, "queued"),
         RowChange::Held { job } => set_state(to, *job, "held"),

@@ -18,20 +18,20 @@ pub struct ResultColumn {
 /// The columns with metrics of the cluster world, in order. Columns that count jobs by the reason
 /// of their rejection follow, called `rejected_` and [`Reason::key`]; the reasons that a policy has of
 /// its own ([`Reason::Other`]) count in `rejected` alone.
-pub const COLUMNS: [ResultColumn; 15] = [
+pub const COLUMNS: [ResultColumn; 18] = [
     column("submitted", "jobs submitted"),
     column("accepted", "jobs admitted"),
     column("rejected", "jobs rejected"),
     column(
         "fulfilled",
-        "jobs admitted and finished within their deadline",
+        "jobs promised and finished within their deadline",
     ),
     column(
         "wait_s",
         "mean wait of fulfilled jobs (eq. 1); empty if there are none",
     ),
     column("sla_pct", "fulfilled of submitted jobs (eq. 2)"),
-    column("reliability_pct", "fulfilled of accepted jobs (eq. 3)"),
+    column("reliability_pct", "fulfilled of promised jobs (eq. 3)"),
     column(
         "profitability_pct",
         "utility in % of all budgets (eq. 4); empty without a market",
@@ -52,6 +52,18 @@ pub const COLUMNS: [ResultColumn; 15] = [
     ),
     column("utilisation", "work done over nodes x makespan"),
     column("makespan_s", "from the first submission to the last finish"),
+    column(
+        "unpromised",
+        "jobs admitted without a promise of their deadline",
+    ),
+    column(
+        "unpromised_in_time",
+        "of these, jobs finished within their deadline",
+    ),
+    column(
+        "in_time_pct",
+        "jobs finished within their deadline of submitted jobs with one",
+    ),
 ];
 
 const fn column(name: &'static str, meaning: &'static str) -> ResultColumn {
@@ -110,6 +122,9 @@ fn of_objectives(run: &Objectives) -> Vec<String> {
         text(run.mean_slowdown_fulfilled),
         text(run.utilisation),
         text(run.makespan),
+        run.unpromised.to_string(),
+        run.unpromised_in_time.to_string(),
+        run.in_time_pct.to_string(),
     ];
     let reasons = REASONS.iter().map(|reason| {
         let count = run.rejected_by_reason.get(reason).copied();
@@ -158,6 +173,9 @@ fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
         mean_slowdown_fulfilled: cells.optional(|cell| cell.parse().ok())?,
         utilisation: cells.optional(|cell| cell.parse().ok())?,
         makespan: cells.span()?,
+        unpromised: cells.number()?,
+        unpromised_in_time: cells.number()?,
+        in_time_pct: cells.number()?,
         rejected_by_reason: Default::default(),
         // No column has them. The jobs of a study run to their ends.
         void: 0,
@@ -238,11 +256,14 @@ mod tests {
                 accepted: counts[1],
                 rejected: counts[2],
                 fulfilled: counts[3],
+                unpromised: counts[1],
+                unpromised_in_time: counts[0],
                 void: 0,
                 rejected_by_reason: (by_reason > 0).then_some((Reason::DeadlineRisk, by_reason)).into_iter().collect(),
                 wait,
                 sla_pct: counts[3] as f64 / 7.0,
                 reliability_pct: counts[2] as f64 / 3.0,
+                in_time_pct: counts[1] as f64 / 3.0,
                 profitability_pct,
                 utility: utility.map(Credits::from_micros),
                 mean_wait,

@@ -60,6 +60,8 @@ pub enum StreamPurpose {
     HomeClusters,
     /// The clusters of jobs that are spread at random.
     RandomClusters,
+    /// The jobs that get no deadline.
+    WithoutDeadline,
 }
 
 impl StreamPurpose {
@@ -76,6 +78,7 @@ impl StreamPurpose {
             Self::Users => 8,
             Self::UserUrgency => 9,
             Self::DeadlineClass => 10,
+            Self::WithoutDeadline => 11,
             Self::Clusters => 20,
             Self::Reboots => 21,
             Self::LogIns => 22,

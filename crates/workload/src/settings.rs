@@ -20,6 +20,8 @@ pub struct WorkloadConfig {
     pub inaccuracy: f64,
     /// Model of the deadlines that a record does not have: [`DeadlineModel::Habit`] by default.
     pub deadlines: DeadlineModel,
+    /// The probability that a job whose record has no deadline gets none: 0 to 1, default 0.
+    pub without_deadline: f64,
     /// Distribution of the factors of deadlines. The bias compares true run times, so that only
     /// [`DeadlineModel::Paper`] has it.
     pub deadline: SlaFactor,
@@ -41,6 +43,7 @@ impl Default for WorkloadConfig {
             arrival_factor: 1.0,
             inaccuracy: 1.0,
             deadlines: DeadlineModel::default(),
+            without_deadline: 0.0,
             deadline: SlaFactor::default(),
             budget: SlaFactor::default(),
             penalty: SlaFactor::default(),
@@ -146,6 +149,7 @@ impl WorkloadConfig {
             ("high-urgency", self.high_urgency, FRACTIONS),
             ("arrival-factor", self.arrival_factor, ARRIVAL_FACTORS),
             ("inaccuracy", self.inaccuracy, FRACTIONS),
+            ("without-deadline", self.without_deadline, FRACTIONS),
             ("deadline-low", deadline.low, MEANS),
             ("deadline-ratio", deadline.ratio, MEANS),
             ("deadline-bias", deadline.bias, BIASES),

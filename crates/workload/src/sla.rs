@@ -18,6 +18,8 @@ pub struct SlaModel {
     /// Mean run time in seconds. Jobs above it are the longer jobs of the bias.
     mean_runtime_s: f64,
     urgency: StreamFamily,
+    without_deadline: f64,
+    free: StreamFamily,
     deadline: SlaParameter,
     budget: SlaParameter,
     penalty: SlaParameter,
@@ -51,10 +53,17 @@ impl SlaModel {
             high_urgency: settings.high_urgency,
             mean_runtime_s,
             urgency: family(StreamPurpose::Urgency),
+            without_deadline: settings.without_deadline,
+            free: family(StreamPurpose::WithoutDeadline),
             deadline: parameter(settings.deadline, StreamPurpose::Deadline),
             budget: parameter(settings.budget, StreamPurpose::Budget),
             penalty: parameter(settings.penalty, StreamPurpose::Penalty),
         }
+    }
+
+    /// Returns whether the job with this index in the set gets a deadline if its record has none.
+    pub fn draws_deadline(&self, job: u64) -> bool {
+        !(self.without_deadline > 0.0 && self.free.stream(job).chance(self.without_deadline))
     }
 
     /// Returns the class of the job with this index in the set (before jobs that never ran are

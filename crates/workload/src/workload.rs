@@ -313,12 +313,13 @@ impl Workload {
             deadline,
             budget,
             penalty: penalty.unwrap_or_default(),
-            confidence: None,
+            ..Sla::default()
         }
     }
 
     /// Returns the deadline of a job whose record has none.
     fn drawn_deadline(&self, row: usize, runtime: Span) -> Option<Span> {
+        let row = Some(row).filter(|&row| self.model.draws_deadline(row as u64))?;
         match &self.deadlines {
             Some(deadlines) => deadlines[row],
             None => Some(self.model.deadline(row as u64, runtime)),
@@ -352,7 +353,7 @@ impl Workload {
             let carried = traced_sla(&self.trace, row).deadline;
             // A deadline that follows from the run time is possible, and need not be drawn for that.
             let deadline = match (carried, &self.deadlines) {
-                (None, None) => Some(runtime),
+                (None, None) => self.model.draws_deadline(row as u64).then_some(runtime),
                 (None, Some(_)) => self.drawn_deadline(row, runtime),
                 (Some(deadline), _) => Some(deadline),
             };

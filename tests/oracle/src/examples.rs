@@ -188,7 +188,7 @@ impl ExampleJob {
                     deadline: Some(Span::from_secs_f64(self.deadline_s)),
                     budget: Some(Credits::from_f64(self.budget)),
                     penalty: CreditsPerSecond::from_f64(self.penalty_per_s),
-                    confidence: None,
+                    ..Sla::default()
                 },
             },
             runtime: Span::from_secs_f64(self.runtime_s),
@@ -201,6 +201,7 @@ impl ExpectedOutcome {
     pub fn agrees(&self, job: &OracleJob, outcome: &OracleOutcome) -> bool {
         let decision = match outcome.decision {
             Decision::Accepted => "accepted",
+            Decision::Unpromised => "unpromised",
             Decision::Rejected(_) => "rejected",
         };
         let at = |expected: Option<f64>, instant: Option<Instant>| match (expected, instant) {

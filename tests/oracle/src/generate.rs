@@ -147,6 +147,6 @@ fn sla(deadline: Span, bid: f64, penalty: f64) -> Sla {
         deadline: Some(deadline),
         budget: Some(Credits::from_f64(bid)),
         penalty: CreditsPerSecond::from_f64(penalty),
-        confidence: None,
+        ..Sla::default()
     }
 }

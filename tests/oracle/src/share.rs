@@ -98,7 +98,7 @@ fn finished(
 ) -> OracleOutcome {
     match outcome.decision {
         Decision::Rejected(_) => outcome,
-        Decision::Accepted => OracleOutcome {
+        Decision::Accepted | Decision::Unpromised => OracleOutcome {
             ran: Some(RunInterval {
                 start: job.spec.submit,
                 finish,

@@ -139,7 +139,7 @@ fn submit_samples(data: &Path, to_end: bool) -> Result<(), CliFailure> {
             deadline_s,
             dir: data.display().to_string(),
             output: Some("demo-%j.out".to_owned()),
-            otherwise: JobOtherwise::Wait,
+            otherwise: Some(JobOtherwise::Wait),
             partial: false,
             umask: 0o022,
             ..JobRequest::default()

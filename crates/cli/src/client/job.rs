@@ -103,12 +103,25 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "P")]
     pub(super) confidence: Option<f64>,
 
-    /// What to do if the deadline cannot be promised yet [default: wait]
+    /// Accept a promise with a probability below the usual level
     ///
-    /// wait: it is promised as soon as others make room, or rejected once no room could help. run: it
-    /// runs without a promise. reject: it is rejected at once.
+    /// Such a promise costs less. The service has a minimum.
+    #[arg(long, value_name = "P", conflicts_with = "confidence")]
+    pub(super) at_least: Option<f64>,
+
+    /// What to do if the deadline cannot be promised [default: run]
+    ///
+    /// run: it runs without a promise, where no promise suffers, and gets one if others make room. wait:
+    /// it waits for a promise, and is rejected once no room could help. reject: it is rejected at once.
+    /// With `--confidence` or `--at-least` the default is reject; a service can have another one.
     #[arg(long, value_name = "wait|run|reject", value_parser = parse_otherwise)]
     pub(super) otherwise: Option<JobOtherwise>,
+
+    /// Cancel the job if it cannot start in time without a promise
+    ///
+    /// It is cancelled once it would end in time with a probability below 0.05 if it started then.
+    #[arg(long)]
+    pub(super) drop_late: bool,
 
     /// Promise as many tasks of an array as possible if not all
     ///
@@ -229,7 +242,9 @@ impl JobArgs {
             budget: self.budget.or(below.budget),
             penalty: self.penalty.or(below.penalty),
             confidence: self.confidence.or(below.confidence),
+            at_least: self.at_least.or(below.at_least),
             otherwise: self.otherwise.or(below.otherwise),
+            drop_late: self.drop_late || below.drop_late,
             partial: self.partial || below.partial,
             name: self.name.or(below.name),
             account: self.account.or(below.account),
@@ -305,6 +320,7 @@ impl JobArgs {
             budget: self.budget,
             penalty_per_s: self.penalty.unwrap_or(0.0),
             confidence: self.confidence,
+            at_least: self.at_least,
             requeue: self.requeue,
             retries: self.retries.as_ref().map(ToString::to_string),
             notify: self.notify.clone(),
@@ -317,7 +333,8 @@ impl JobArgs {
             dir: self.working_dir()?,
             output: (output != "none").then(|| output.to_owned()),
             append: self.append,
-            otherwise: self.otherwise.unwrap_or_default(),
+            otherwise: self.otherwise,
+            drop_late: self.drop_late,
             partial: self.partial,
             umask: umask(),
         })

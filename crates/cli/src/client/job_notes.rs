@@ -54,7 +54,7 @@ fn note_of_options_behind(command: &[String], now: &Zoned) -> Option<String> {
 /// Returns whether a word is an option of a job: a long one that few programs have, or a short one with a
 /// fitting value.
 fn is_job_option(word: &str, value: Option<&str>, now: &Zoned) -> bool {
-    const LONG: [&str; 9] = [
+    const LONG: [&str; 10] = [
         "--deadline",
         "--begin",
         "--estimate",
@@ -63,6 +63,7 @@ fn is_job_option(word: &str, value: Option<&str>, now: &Zoned) -> bool {
         "--procs",
         "--mem",
         "--confidence",
+        "--at-least",
         "--requeue",
     ];
     let has_unit = |value: &str| value.parse::<f64>().is_err();

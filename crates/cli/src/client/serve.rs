@@ -94,6 +94,9 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
     args.override_engine(&mut config)?;
     let log = args.log.override_settings(config.log()?)?;
     log::start(log);
+    if config.confidence.is_some() {
+        tracing::warn!("the setting `confidence` is called `promise.least` now: rename it");
+    }
     let (rules, mut doors) = (config.rules(registry)?, config.serve_options()?);
     doors.accepts_clock = args.accept_clock;
     // Root may read the key of a certificate, and the account that it becomes may not.

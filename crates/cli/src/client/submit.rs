@@ -293,7 +293,10 @@ pub(super) fn render_answer(
         (None, _) => "quote".to_owned(),
     };
     if answer.tasks.is_empty() {
-        render_decision(out, &job, answer.decision, &answer.reasons)?;
+        match unpromised_chance(answer, now) {
+            Some(chance) => writeln!(out, "{job}: not promised: {chance}")?,
+            None => render_decision(out, &job, answer.decision, &answer.reasons)?,
+        }
     }
     // Whoever reads one line reads of the tasks that will not run.
     let mut parts: Vec<&TaskRangeDecision> = answer.tasks.iter().collect();
@@ -314,7 +317,11 @@ pub(super) fn render_answer(
         )?,
         None => {}
     }
-    if let Some(at) = &answer.deadline_at {
+    if let Some(at) = answer
+        .deadline_at
+        .as_ref()
+        .filter(|_| !is_unpromised(answer))
+    {
         let sure = answer.expected.as_ref().and_then(|e| e.probability);
         let sure = sure.map_or_else(String::new, |p| {
             format!(", kept with probability {}", format::format_probability(p))
@@ -422,6 +429,22 @@ pub(super) fn render_quote_of_rejected(
     Ok(())
 }
 
+/// Returns whether nothing of the answer is promised, and the job runs all the same.
+fn is_unpromised(answer: &SubmitResponse) -> bool {
+    answer.decision == JobDecision::Unpromised
+}
+
+/// Returns the chance of a job without a promise: `0.42 by 17:00`.
+fn unpromised_chance(answer: &SubmitResponse, now: &Zoned) -> Option<String> {
+    let deadline = answer
+        .deadline_at
+        .as_ref()
+        .filter(|_| is_unpromised(answer))?;
+    let chance = answer.expected.as_ref()?.probability?;
+    let by = format::format_local_time(deadline, now);
+    Some(format!("{} by {by}", format::format_probability(chance)))
+}
+
 pub(super) fn render_decision(
     out: &mut impl Write,
     what: &str,
@@ -434,7 +457,11 @@ pub(super) fn render_decision(
         JobDecision::Waitlisted => writeln!(out, "{what}: waitlisted: no promise is possible yet"),
         JobDecision::Unpromised => {
             for reason in reasons {
-                writeln!(out, "{what}: runs without a promise: {}", reason.text)?;
+                writeln!(
+                    out,
+                    "{what}: not promised, runs where it can: {}",
+                    reason.text
+                )?;
             }
             Ok(())
         }

@@ -216,6 +216,13 @@ pub(super) struct SlaArgs {
     )]
     pub(super) deadlines: DeadlineModel,
 
+    /// Probability that a job without a recorded deadline gets none
+    #[arg(
+        long, value_name = "FRACTION", default_value_t = WorkloadConfig::default().without_deadline,
+        value_parser = number, allow_negative_numbers = true,
+    )]
+    without_deadline: f64,
+
     /// Mean deadline of high-urgency jobs, as a factor
     #[arg(
         long, value_name = "MEAN", default_value_t = SlaFactor::default().low,
@@ -302,6 +309,7 @@ impl SlaArgs {
             arrival_factor: self.arrival_factor,
             inaccuracy: self.inaccuracy,
             deadlines: self.deadlines,
+            without_deadline: self.without_deadline,
             deadline: SlaFactor {
                 low: self.deadline_low,
                 ratio: self.deadline_ratio,

@@ -59,7 +59,7 @@ impl RunContents<'_> {
         let penalties = self.penalties();
         let sharing = self.sharing();
         let factor = factor(jobs.deadlines);
-        let draws = self.draws(jobs.deadlines);
+        let draws = self.draws(jobs);
         let learning = self.learning(args.estimates);
         vec![
             ("--tasks", args.tasks != TaskCoupling::Rigid, sharing),
@@ -168,9 +168,10 @@ impl RunContents<'_> {
         }
     }
 
-    fn draws(&self, deadlines: DeadlineModel) -> FlagNeed {
+    fn draws(&self, jobs: &WorkloadConfig) -> FlagNeed {
+        let draws_deadlines = jobs.deadlines.is_drawn() || jobs.without_deadline > 0.0;
         FlagNeed {
-            is_met: deadlines.is_drawn() || self.market != Market::None,
+            is_met: draws_deadlines || self.market != Market::None,
             reason: "nothing is drawn: these deadlines follow from the records",
             hint: "add `--deadlines habit`, or a market",
         }

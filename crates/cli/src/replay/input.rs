@@ -282,11 +282,14 @@ impl ReplayInput {
         if let Some(clock) = workload.deadline_clock() {
             voice.note(format_args!("deadlines are at {clock}"));
         }
+        let why = match plan.jobs.without_deadline > 0.0 {
+            true => "drawn at random, or because the record has no request",
+            false => "because the record has no request",
+        };
         match workload.deadline_counts().missing {
             0 => {}
             missing => voice.note(format_args!(
-                "{} without a deadline, because the record has no request: neither in SLA nor in \
-                 reliability",
+                "{} without a deadline, {why}: neither in SLA nor in reliability",
                 pluralise(missing, "job")
             )),
         }

@@ -134,6 +134,10 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
                 self.put("accepted")?;
                 self.put("")?;
             }
+            Decision::Unpromised => {
+                self.put("unpromised")?;
+                self.put("")?;
+            }
             Decision::Rejected(reason) => {
                 self.put("rejected")?;
                 self.put(reason.key())?;
@@ -166,8 +170,8 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
             Market::None => false,
             Market::Commodity | Market::Bid => true,
         };
-        let accepted = outcome.decision == Decision::Accepted;
-        self.put_or_empty((pays && accepted).then_some(outcome.price))?;
+        let admitted = outcome.decision.is_admitted();
+        self.put_or_empty((pays && admitted).then_some(outcome.price))?;
         self.put_or_empty(pays.then_some(outcome.utility))
     }
 

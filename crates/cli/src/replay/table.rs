@@ -253,6 +253,11 @@ fn measures<'a>(objectives: impl Iterator<Item = &'a Objectives> + Clone) -> Vec
 
     let mut columns = vec![TableColumn::new("accepted", |m| m.accepted.to_string())];
     columns.extend(main_objectives(wait, money));
+    if all().any(|m| m.unpromised > 0) {
+        columns.push(TableColumn::new("in\ntime\n%", |m| {
+            decimals(m.in_time_pct, 1)
+        }));
+    }
     columns.extend(default_measures(wait, makespan));
     columns.extend(money.map(utility));
     columns
@@ -342,10 +347,13 @@ mod tests {
             rejected: 1,
             rejected_by_reason: [(Reason::TooManyProcs, 1)].into(),
             fulfilled: 999_999,
+            unpromised: 0,
+            unpromised_in_time: 0,
             void: 0,
             wait: Some(Span::from_secs(97_155)),
             sla_pct: 99.96,
             reliability_pct: 100.0,
+            in_time_pct: 99.96,
             profitability_pct: Some(-1234.56),
             utility: Some(Credits::from_f64(-1.5e9)),
             mean_wait: Some(Span::from_secs(999_999)),

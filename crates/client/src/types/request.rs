@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tollgate_model::Otherwise;
 
 use crate::limits::{
     ABSOLUTE_PATH, MAX_AFTER, MAX_BATCH, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES,
@@ -118,6 +119,10 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: Option<f64>,
+    /// The probability at which a promise is enough, below the level at which the service promises.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub at_least: Option<f64>,
     /// Whether the job may run again from its start after it was lost.
     #[serde(default)]
     pub requeue: bool,
@@ -175,9 +180,14 @@ pub struct JobRequest {
     /// A restarted job always appends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub append: bool,
-    /// What becomes of the job if its deadline cannot be promised at once.
+    /// What becomes of the job if its deadline cannot be promised at once. Without it the job is rejected if it
+    /// has `confidence` or `at_least`; else it is up to the service, which usually lets it run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<JobOtherwise>,
+    /// Whether the job, while it has no promise, is cancelled once it could hardly end in time if it started
+    /// then.
     #[serde(default)]
-    pub otherwise: JobOtherwise,
+    pub drop_late: bool,
     /// Of an array that cannot be promised whole: whether as many of its tasks as possible are promised.
     /// The rest goes the way of `otherwise`.
     #[serde(default)]
@@ -252,16 +262,25 @@ pub struct ResubmitRequest {
 
 /// What becomes of a job with a deadline that cannot be promised at once, where the policy promises at
 /// submission.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobOtherwise {
     /// It waits until it can be promised, or no longer can be.
-    #[default]
     Wait,
-    /// It runs without a promise.
+    /// It runs without a promise, where no promise suffers, and gets one if that becomes possible before.
     Run,
     /// It is rejected.
     Reject,
+}
+
+impl From<JobOtherwise> for Otherwise {
+    fn from(asked: JobOtherwise) -> Self {
+        match asked {
+            JobOtherwise::Wait => Self::Wait,
+            JobOtherwise::Run => Self::Run,
+            JobOtherwise::Reject => Self::Reject,
+        }
+    }
 }
 
 /// Jobs to change together, with one transaction for many of them.

@@ -79,7 +79,9 @@ impl Gate {
         let mut cx = self.context(now, effects);
         match decision {
             AdmissionDecision::Reject(reason) => cx.reject(job, reason),
-            AdmissionDecision::Queue | AdmissionDecision::Waitlist { .. } => {
+            AdmissionDecision::Queue
+            | AdmissionDecision::Unpromised(_)
+            | AdmissionDecision::Waitlist { .. } => {
                 cx.notify(job, Notice::Queued);
                 self.policy.queued(View::new(&self.state, now), job);
             }

@@ -31,7 +31,7 @@ fn submitted(procs: u32, estimate_s: i64, deadline_s: Option<i64>) -> GateInput 
                 deadline: deadline_s.map(Span::from_secs),
                 budget: Some(Credits::from_f64(1e6)),
                 penalty: CreditsPerSecond::from_f64(0.001),
-                confidence: None,
+                ..Sla::default()
             },
         },
         on_eviction: OnEviction::Requeue,

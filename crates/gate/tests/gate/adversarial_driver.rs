@@ -191,7 +191,7 @@ impl AdversarialDriver {
                 deadline: draft.deadline_s.map(Span::from_secs),
                 budget: Some(Credits::from_f64(draft.budget as f64)),
                 penalty: CreditsPerSecond::from_f64(draft.penalty as f64),
-                confidence: None,
+                ..Sla::default()
             },
         }
     }
@@ -458,7 +458,7 @@ impl AdversarialDriver {
                     assert_eq!(self.active[&job], Some(attempt), "only what runs is killed");
                 }
                 Effect::Notify {
-                    notice: Notice::Accepted { .. },
+                    notice: Notice::Accepted { .. } | Notice::Unpromised { .. },
                     ..
                 }
                 | Effect::SharesChanged { .. }

@@ -196,6 +196,7 @@ fn sampled((procs, run_s, deadline_s, one_host, gpus, licences, _, host): JobSam
             host: host.map(HostNameIndex),
             units,
         },
+        user: 0,
     }
 }
 

@@ -73,7 +73,7 @@ fn spec(draft: LookAheadJobDraft, submit: Instant) -> JobSpec {
             deadline: draft.deadline_s.map(Span::from_secs),
             budget: Some(Credits::from_f64(1e6)),
             penalty: CreditsPerSecond::from_f64(0.001),
-            confidence: None,
+            ..Sla::default()
         },
     }
 }

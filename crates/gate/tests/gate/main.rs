@@ -3,6 +3,7 @@
 //! | module | behaviour |
 //! |---|---|
 //! | [`adversarial_driver`] | reports that come late, twice or out of order |
+//! | [`best_effort`] | jobs without a promise beside those that have one |
 //! | [`followers`] | jobs that start in the place of another one |
 //! | [`hosts`] | promises where hosts close, have devices, or are wanted alone |
 //! | [`limits`] | the limits of a node |
@@ -11,6 +12,7 @@
 //! | [`plan`] | what `plan` promises, and that it keeps it |
 
 mod adversarial_driver;
+mod best_effort;
 mod followers;
 mod hosts;
 mod limits;

@@ -207,6 +207,18 @@ impl HostMachine {
         parts.iter().map(host_part).collect()
     }
 
+    /// Starts a job of a group on these hosts: their places in the order in which jobs take them, with the
+    /// processors of each.
+    pub(super) fn launch_on(&mut self, group: &JobGroup, parts: &[(usize, u32)]) {
+        let part = |&(room, procs): &(usize, u32)| RoomPart {
+            room,
+            procs,
+            devices: group.devices,
+        };
+        let parts: Vec<RoomPart> = parts.iter().map(part).collect();
+        self.launch(group, 1, &parts);
+    }
+
     /// Returns the place of a job that can start now.
     pub(super) fn place(&self, group: &JobGroup) -> Option<Vec<RoomPart>> {
         let in_time = group.reserved <= self.calendar.room(self.now);

@@ -2,10 +2,10 @@
 //! run.
 
 use tollgate_model::{Instant, JobId, MaintenanceCalendar};
-use tollgate_policy::toolkit::HeadReservation;
 use tollgate_policy::{HostPart, View};
 
-use super::host_machine::{HostMachine, HostReservation, RoomPart};
+use super::free_profile::RunningUntil;
+use super::host_machine::HostMachine;
 use super::timetable::{self, JobGroup, JobOrder, PlannedStart, ProcPool, RunningGroup};
 
 /// A running job with its assumed end, and the end by which the dispatch rule reserves.
@@ -25,25 +25,13 @@ pub(super) enum PlanMachine {
     Hosts(HostMachine),
 }
 
-/// Where a job can start.
-#[derive(Clone, Debug)]
-pub(super) enum StartPlace {
-    /// On any processors.
-    Anywhere,
-    /// On these hosts.
-    Hosts(Vec<RoomPart>),
-}
-
-/// The reservation of a job that cannot start yet.
-#[derive(Clone, Debug)]
-pub(super) enum PlanReservation {
-    /// In a pool.
-    Pool(HeadReservation),
-    /// On hosts.
-    Hosts(HostReservation),
-}
-
 impl PlanMachine {
+    /// Creates the machine of the view's instant, on which running jobs end at these instants.
+    pub(super) fn until(view: View<'_>, by_host: bool, running: &[RunningUntil]) -> Self {
+        let runs = running.iter().map(|&(id, end)| (id, end, end));
+        Self::new(view, by_host, runs)
+    }
+
     /// Creates the machine of the view's instant. `by_host` says whether it matters where jobs run.
     pub(super) fn new(
         view: View<'_>,
@@ -71,90 +59,6 @@ impl PlanMachine {
         }
     }
 
-    /// Returns where a job of a group can start now.
-    pub(super) fn place(&self, group: &JobGroup) -> Option<StartPlace> {
-        match self {
-            Self::Pool {
-                now,
-                idle,
-                calendar,
-                ..
-            } => {
-                let fits = group.procs <= *idle && group.reserved <= calendar.room(*now);
-                fits.then_some(StartPlace::Anywhere)
-            }
-            Self::Hosts(hosts) => hosts.place(group).map(StartPlace::Hosts),
-        }
-    }
-
-    /// Returns where a job can start now without delaying the one with the reservation.
-    pub(super) fn place_beside(
-        &self,
-        group: &JobGroup,
-        head: &PlanReservation,
-    ) -> Option<StartPlace> {
-        match (self, head) {
-            (Self::Pool { now, idle, .. }, PlanReservation::Pool(head)) => {
-                let window = head.window(*now, *idle);
-                let fits = window.fits(group.procs, group.reserved);
-                self.place(group).filter(|_| fits)
-            }
-            (Self::Hosts(hosts), PlanReservation::Hosts(head)) => {
-                hosts.place_beside(group, head).map(StartPlace::Hosts)
-            }
-            (Self::Pool { .. }, PlanReservation::Hosts(_))
-            | (Self::Hosts(_), PlanReservation::Pool(_)) => None,
-        }
-    }
-
-    /// Returns the reservation of a job that cannot start now.
-    pub(super) fn reservation(&self, group: &JobGroup) -> PlanReservation {
-        match self {
-            Self::Pool {
-                now,
-                idle,
-                calendar,
-                running,
-            } => {
-                let pool = ProcPool::new(*now, *idle, running, calendar);
-                PlanReservation::Pool(pool.reservation(group.procs, group.reserved))
-            }
-            Self::Hosts(hosts) => PlanReservation::Hosts(hosts.reservation(group)),
-        }
-    }
-
-    /// Returns the hosts of a place, if it names them.
-    pub(super) fn host_parts(&self, place: &StartPlace) -> Option<Vec<HostPart>> {
-        match (self, place) {
-            (Self::Hosts(hosts), StartPlace::Hosts(parts)) => Some(hosts.host_parts(parts)),
-            (Self::Pool { .. } | Self::Hosts(_), _) => None,
-        }
-    }
-
-    /// Returns the machine after one job of a group has started; None if it does not fit.
-    pub(super) fn with_started(&self, group: &JobGroup) -> Option<Self> {
-        let place = self.place(group)?;
-        let mut with = self.clone();
-        match (&mut with, place) {
-            (
-                Self::Pool {
-                    now, idle, running, ..
-                },
-                _,
-            ) => {
-                *idle -= group.procs;
-                running.push(RunningGroup {
-                    end: *now + group.run,
-                    reserved_end: *now + group.reserved,
-                    procs: group.procs,
-                });
-            }
-            (Self::Hosts(hosts), StartPlace::Hosts(parts)) => hosts.launch(group, 1, &parts),
-            (Self::Hosts(_), StartPlace::Anywhere) => return None,
-        }
-        Some(with)
-    }
-
     /// Plays the dispatch rule forward with the assumed run times; see [`timetable::play`].
     pub(super) fn play(&self, groups: &[JobGroup], report: impl FnMut(PlannedStart) -> bool) {
         match self {
@@ -166,6 +70,53 @@ impl PlanMachine {
             } => timetable::play(*now, *idle, calendar, running, groups, report),
             Self::Hosts(hosts) => hosts.clone().play(groups, report),
         }
+    }
+
+    /// Returns the machine after one job of a group has started on these hosts, of which there is one where it
+    /// does not matter on which jobs run.
+    pub(super) fn with_started(&self, group: &JobGroup, parts: &[(usize, u32)]) -> Self {
+        let mut with = self.clone();
+        match &mut with {
+            Self::Pool {
+                now, idle, running, ..
+            } => {
+                *idle -= group.procs;
+                running.push(RunningGroup {
+                    end: *now + group.run,
+                    reserved_end: *now + group.reserved,
+                    procs: group.procs,
+                });
+            }
+            Self::Hosts(hosts) => hosts.launch_on(group, parts),
+        }
+        with
+    }
+
+    /// Returns the machine whose first free processors are kept for a job until it ends, if the machine is one
+    /// pool: those that are idle, and then those of the running jobs that end first.
+    pub(super) fn with_kept(&self, procs: u32, until: Instant) -> Option<Self> {
+        let mut with = self.clone();
+        let Self::Pool { idle, running, .. } = &mut with else {
+            return None;
+        };
+        let kept = |procs| RunningGroup {
+            end: until,
+            reserved_end: until,
+            procs,
+        };
+        let mut missing = procs - procs.min(*idle);
+        running.sort_unstable_by_key(|group| group.reserved_end);
+        let n_running = running.len();
+        running.push(kept(procs - missing));
+        *idle -= procs - missing;
+        for at in 0..n_running {
+            let taken = missing.min(running[at].procs);
+            missing -= taken;
+            running[at].procs -= taken;
+            running.push(kept(taken));
+        }
+        running.retain(|group| group.procs > 0);
+        (missing == 0).then_some(with)
     }
 
     /// Reports each job that the dispatch rule starts now by its group, with its hosts if they matter.

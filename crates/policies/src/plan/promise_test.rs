@@ -111,12 +111,9 @@ impl PromiseTest {
         None
     }
 
-    /// Returns true if no promise suffers from the candidate if it starts now; it fits.
-    pub(super) fn may_run(&self, candidate: Candidate) -> bool {
-        let Candidate(group) = candidate;
-        let Some(machine) = self.input.machine.with_started(&group) else {
-            return false;
-        };
+    /// Returns whether no promise suffers on another machine: one on which something has started, or for which
+    /// processors are kept.
+    pub(super) fn is_kept_on(&self, machine: &PlanMachine) -> bool {
         let mut books = PromiseBooks::new(self);
         machine.play(&self.input.groups, |start| books.note(start.group, start));
         books.are_kept()

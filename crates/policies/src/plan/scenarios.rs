@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Probability};
-use tollgate_policy::{AdmissionDecision, OutlookSubject, View};
+use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 
 use super::draws::{DrawnJobs, FutureDraws, JobBlock};
 use super::machine::PlanMachine;
+use super::planned_job::Standing;
 use super::timetable::JobGroup;
-use super::{PlanPolicy, RESERVED, WaitingList, belief_of, host_needs};
+use super::{NEW, PlanPolicy, RESERVED, belief_of, host_needs};
 
 /// Maximum number of scenarios.
 const MAX_SCENARIOS: u32 = 512;
@@ -71,30 +72,13 @@ impl PlanPolicy {
                 is_subject: asked.contains(&id),
             }
         };
-        let order = self.dispatch_order(view.now);
         let mut jobs: Vec<ScenarioJob> = self.running.iter().map(|&id| existing(id)).collect();
         let n_running = jobs.len();
-        jobs.extend(order.iter().map(|(_, job)| existing(job.id)));
-        // What waits without a promise comes behind all that have one.
-        let unpromised = asked
-            .iter()
-            .filter(|id| WaitingList::of(view.job(**id)) != WaitingList::Promised)
-            .filter(|id| !self.running.contains(id));
-        jobs.extend(unpromised.map(|&id| existing(id)));
-        if let OutlookSubject::New((spec, forecast), count, kinship) = subject {
-            let place = match self.decide(view, spec, forecast, count) {
-                Ok(AdmissionDecision::Promise { due, .. }) => due.or(spec.due()),
-                Ok(
-                    AdmissionDecision::Queue
-                    | AdmissionDecision::Waitlist { .. }
-                    | AdmissionDecision::Run { .. }
-                    | AdmissionDecision::Reject(_),
-                )
-                | Err(_) => None,
-            };
-            let place = place.unwrap_or(Instant::MAX);
-            let at = order.partition_point(|((other, _), _)| *other <= place);
-            let new = ScenarioJob {
+        let (planned, hopeless) = self.waiting.by_deadline(view.now);
+        let order = planned.iter().chain(&hopeless);
+        jobs.extend(order.map(|job| existing(job.id)));
+        let new = match subject {
+            OutlookSubject::New((spec, forecast), count, kinship) => Some(ScenarioJob {
                 spec: *spec,
                 count,
                 belief: belief_of(spec, forecast),
@@ -103,11 +87,71 @@ impl PlanPolicy {
                 start: None,
                 running: None,
                 is_subject: true,
-            };
+            }),
+            OutlookSubject::Existing(_) => None,
+        };
+        let promised_place = new.as_ref().and_then(|new| self.promised_place(view, new));
+        if let (Some(new), Some(place)) = (new, promised_place) {
+            let at = planned.partition_point(|job| job.place <= place);
             jobs.insert(n_running + at, new);
+        } else {
+            // What waits without a promise comes behind all that have one.
+            let waiting = self.unpromised_until(view, &asked, new.as_ref());
+            let waiting = waiting.into_iter();
+            jobs.extend(waiting.filter_map(|id| match id {
+                NEW => new,
+                id => Some(existing(id)),
+            }));
         }
         jobs.dedup_by(|next, block| block.absorb(next));
         jobs
+    }
+}
+
+impl PlanPolicy {
+    /// Returns the place of a new job among the promised ones; None if it is not promised.
+    fn promised_place(&self, view: View<'_>, new: &ScenarioJob) -> Option<Instant> {
+        let decision = self.decide(view, &new.spec, Some(&new.belief), new.count);
+        match decision {
+            Ok(AdmissionDecision::Promise { due, .. }) => due.or(new.spec.due()),
+            Ok(
+                AdmissionDecision::Queue
+                | AdmissionDecision::Unpromised(_)
+                | AdmissionDecision::Waitlist { .. }
+                | AdmissionDecision::Run { .. }
+                | AdmissionDecision::Reject(_),
+            )
+            | Err(_) => None,
+        }
+    }
+
+    /// Returns the waiting jobs without a promise in the fair order, up to the last of those asked for.
+    fn unpromised_until(
+        &self,
+        view: View<'_>,
+        asked: &BTreeSet<JobId>,
+        new: Option<&ScenarioJob>,
+    ) -> Vec<JobId> {
+        let waits = |id: &&JobId| view.job(**id).phase == JobPhase::Queued;
+        let standings = asked.iter().filter(waits);
+        let standings = standings.map(|&id| (id, self.planned_job(view, id).standing));
+        let others: Vec<_> = standings.filter(|(_, of)| !of.is_planned()).collect();
+        if others.is_empty() && new.is_none() {
+            return Vec::new();
+        }
+        let mut fair = self.waiting.fair.clone();
+        if let Some(new) = new {
+            fair.insert(self.candidate(&new.spec, &new.belief));
+        }
+        let order = fair.in_order(view).filter(|job| !job.standing.is_planned());
+        let mut order: Vec<JobId> = order.map(|job| job.id).collect();
+        let last = order
+            .iter()
+            .rposition(|id| *id == NEW || asked.contains(id));
+        order.truncate(last.map_or(0, |last| last + 1));
+        let waitlisted = others.iter().filter(|(_, of)| *of == Standing::Waitlisted);
+        order.extend(waitlisted.map(|&(id, _)| id));
+        order
     }
 }
 

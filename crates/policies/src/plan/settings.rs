@@ -1,6 +1,6 @@
 //! The parameters of the plan family.
 
-use tollgate_model::{JobSpec, Market, Probability, Span};
+use tollgate_model::{JobSpec, Market, Otherwise, Probability, Span};
 use tollgate_policy::{
     ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings, read_number,
 };
@@ -14,10 +14,11 @@ pub struct PlanParams {
     pub level: Probability,
     /// Number of scenarios behind a stated probability, 1 to [`PlanParams::MAX_SCENARIOS`].
     pub scenarios: u32,
-    /// True if a job that cannot be promised at its submission waits for room; false if it is
-    /// rejected.
-    pub waitlist: bool,
-    /// Time after which a job without a deadline takes a place among the promises. Positive.
+    /// What becomes of a job that cannot be promised at its submission, if its user does not say.
+    pub otherwise: Otherwise,
+    /// Whether a job without a promise is rejected once it could hardly end in time.
+    pub drop_late: bool,
+    /// Time after which the first job without a promise takes a place among the promises. Positive.
     pub patience: Span,
     /// The part of the machine's time up to a deadline that the promises to one user may take; above 0, at
     /// most 1.
@@ -36,19 +37,39 @@ impl PlanParams {
     pub const DEFAULT: Self = Self {
         level: Probability::new(0.8333).expect("a probability"),
         scenarios: 32,
-        waitlist: true,
+        otherwise: Otherwise::Run,
+        drop_late: false,
         patience: Span::from_secs(24 * 3600),
         share: 1.0,
     };
 
-    /// Returns the level with which a job stands in the plan: what its user wants, if that is more. No
+    /// The level at which a start is weighed against the promises of others, if theirs are not higher: with that
+    /// of the plan, four times as many promises break where the jobs of a batch are long together.
+    pub(super) const GUARD: Probability = Probability::new(0.95).expect("a probability");
+
+    /// Returns the level with which a job stands in the plan: what its user wants, or that of the plan. No
     /// probability above [`Self::MAX_LEVEL`] is ever stated.
     pub(super) fn level_of(&self, spec: &JobSpec) -> Probability {
         match spec.sla.confidence {
-            Some(wanted) if wanted > self.level && wanted < Self::MAX_LEVEL => wanted,
-            Some(wanted) if wanted > self.level && Self::MAX_LEVEL > self.level => Self::MAX_LEVEL,
+            Some(wanted) if wanted < Self::MAX_LEVEL => wanted,
+            Some(_) if Self::MAX_LEVEL > self.level => Self::MAX_LEVEL,
             Some(_) | None => self.level,
         }
+    }
+
+    /// Returns the level at which a start is weighed against a job's promise. A promise below the level of the
+    /// plan is guarded at its own.
+    pub(super) fn guard_of(&self, spec: &JobSpec) -> Probability {
+        let level = self.level_of(spec);
+        match level < self.level {
+            true => level,
+            false => larger(level, Self::GUARD),
+        }
+    }
+
+    /// Returns what becomes of a job that cannot be promised.
+    pub(super) fn otherwise_of(&self, spec: &JobSpec) -> Otherwise {
+        spec.sla.otherwise.unwrap_or(self.otherwise)
     }
 
     fn read_level(&mut self, word: &str) -> bool {
@@ -62,6 +83,11 @@ impl PlanParams {
         let number = number.filter(|number| (1..=Self::MAX_SCENARIOS).contains(number));
         number.map(|number| self.scenarios = number).is_some()
     }
+}
+
+/// Returns the larger of two probabilities.
+pub(super) fn larger(one: Probability, other: Probability) -> Probability {
+    if other > one { other } else { one }
 }
 
 fn read_share(place: &mut f64, word: &str) -> bool {
@@ -112,9 +138,22 @@ impl PolicySettings for PlanParams {
     fn takes_over_promises(&self) -> bool {
         true
     }
+
+    fn promise_level(&self) -> Option<Probability> {
+        Some(self.level)
+    }
+
+    fn runs_unpromised(&self) -> bool {
+        true
+    }
 }
 
 impl ParameterTable for PlanParams {
+    const FORMER: &'static [(&'static str, &'static str)] = &[(
+        "waitlist",
+        "`otherwise=wait` (it was `true`) or `otherwise=reject` (`false`)",
+    )];
+
     const PARAMETERS: &'static [PolicyParameter<Self>] = &[
         PolicyParameter {
             key: "level",
@@ -133,17 +172,25 @@ impl ParameterTable for PlanParams {
             set: Self::read_scenarios,
         },
         PolicyParameter {
-            key: "waitlist",
-            values: "true or false",
-            meaning: "whether a job that cannot be promised yet waits for room",
+            key: "otherwise",
+            values: "run, wait or reject",
+            meaning: "what becomes of a job that cannot be promised, if its user does not say",
             applies: |_| true,
-            get: |s| s.waitlist.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.waitlist, word),
+            get: |s| s.otherwise.keyword(),
+            set: |s, word| ParameterEnum::read(&mut s.otherwise, word),
+        },
+        PolicyParameter {
+            key: "drop-late",
+            values: "true or false",
+            meaning: "whether a job without a promise is rejected once it could hardly end in time",
+            applies: |_| true,
+            get: |s| s.drop_late.keyword(),
+            set: |s, word| ParameterEnum::read(&mut s.drop_late, word),
         },
         PolicyParameter {
             key: "patience",
             values: "hours, at least 0.01",
-            meaning: "how long a job without a deadline waits before it gets a place in the plan",
+            meaning: "how long the first job without a promise waits for a place in the plan",
             applies: |_| true,
             get: |s| hours(s.patience),
             set: |s, word| read_hours(&mut s.patience, word, 0.01),

@@ -224,6 +224,7 @@ impl ClusterState {
         job.begin_attempt(now, price);
         let runner = job.running_job();
         self.running_jobs.insert(runner);
+        self.note_use(id, now);
     }
 
     /// Releases the devices and licences of a job that stops running.

@@ -31,6 +31,8 @@ pub struct Admission {
     /// The instant by which the policy plans the job's end, if that is not its deadline: such a job
     /// takes the place in the order of deadlines that this instant gives it.
     pub due: Option<Instant>,
+    /// False if the job has a deadline that is not promised: it runs where no promise suffers.
+    pub is_promised: bool,
 }
 
 /// A job in its slot.
@@ -64,6 +66,11 @@ pub struct JobSlot {
 }
 
 impl JobSlot {
+    /// Returns whether the job has a promise: of its deadline, or of nothing if it has none.
+    pub fn is_promised(&self) -> bool {
+        self.accepted.is_some_and(|admission| admission.is_promised)
+    }
+
     /// Returns the nodes of the present attempt, including nodes whose task has ended already, in
     /// ascending order.
     pub fn placement(&self) -> &[NodeRange] {
@@ -82,6 +89,7 @@ impl JobSlot {
             at: now,
             price,
             due: None,
+            is_promised: true,
         });
         self.start = Some(now);
         self.tasks_left = self.spec.procs;
@@ -170,7 +178,7 @@ impl ClusterState {
     }
 
     /// Admits a job. A job that was admitted by its start, and waits again, keeps its price and gets the place
-    /// that it did not have.
+    /// that it did not have. One that was admitted without a promise gets it now.
     pub fn accept(&mut self, id: JobId, now: Instant, price: Credits, due: Option<Instant>) {
         let job = &mut self.jobs[id.index()];
         assert!(
@@ -178,11 +186,36 @@ impl ClusterState {
             "{id:?} is {:?} and cannot be accepted",
             job.phase
         );
+        let promise = Admission {
+            at: now,
+            price,
+            due,
+            is_promised: true,
+        };
+        let admission = job.accepted.get_or_insert(promise);
+        match admission.is_promised {
+            true => admission.due = admission.due.or(due),
+            false => *admission = promise,
+        }
+    }
+
+    /// Admits a job without a promise of its deadline, or plans the end of one that was admitted so.
+    pub fn admit_unpromised(
+        &mut self,
+        id: JobId,
+        now: Instant,
+        price: Credits,
+        due: Option<Instant>,
+    ) {
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         let admission = job.accepted.get_or_insert(Admission {
             at: now,
             price,
             due,
+            is_promised: false,
         });
+        assert!(!admission.is_promised, "{id:?} has a promise");
         admission.due = admission.due.or(due);
     }
 

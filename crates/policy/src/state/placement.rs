@@ -1,6 +1,6 @@
 //! Starts and ends of jobs on their nodes.
 
-use tollgate_model::{Credits, Instant, JobId, NodeId, NodeRange};
+use tollgate_model::{Credits, Instant, JobId, JobSpec, NodeId, NodeRange};
 
 use super::{ClusterState, JobPhase, NodeTask, SharedStart};
 use crate::toolkit::BlockEntry as _;
@@ -16,6 +16,7 @@ impl ClusterState {
         job.begin_attempt(now, price);
         let runner = job.running_job();
         self.running_jobs.insert(runner);
+        self.note_use(id, now);
     }
 
     /// Starts a held job exclusively on these nodes, all of them idle. It takes no devices and no licences.
@@ -31,6 +32,7 @@ impl ClusterState {
         job.begin_attempt(now, price);
         let runner = job.running_job();
         self.running_jobs.insert(runner);
+        self.note_use(id, now);
     }
 
     /// Counts the run of a running job that has its nodes to itself from `at` on. Returns false, and changes
@@ -71,6 +73,7 @@ impl ClusterState {
             assert!(self.up.contains(node), "{node:?} is down");
             self.idle.remove(node);
         }
+        self.note_use(id, now);
         let job = &self.jobs[id.index()];
         let slowest = self.speeds.slowest_of(&job.placement);
         let is_rigid = self.is_rigid();
@@ -108,6 +111,9 @@ impl ClusterState {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Running, "{id:?}");
         job.phase = JobPhase::Queued;
+        if let Some(uses) = &mut self.uses {
+            uses.give_back(job.spec.user, job.spec.procs, now);
+        }
         self.release_units(id);
         let job = &mut self.jobs[id.index()];
         if self.running_jobs.remove(job.running_job().key()).is_some() {
@@ -138,6 +144,19 @@ impl ClusterState {
             self.end_task(id, node, now);
         }
         nodes
+    }
+
+    /// Follows the use that each user makes of the machine from now on, if it is not followed already.
+    pub fn follow_uses(&mut self) {
+        self.uses.get_or_insert_default();
+    }
+
+    /// Records that a job has started.
+    pub(super) fn note_use(&mut self, id: JobId, now: Instant) {
+        let JobSpec { user, procs, .. } = self.jobs[id.index()].spec;
+        if let Some(uses) = &mut self.uses {
+            uses.take(user, procs, now);
+        }
     }
 
     /// Discards the attempt of a job that [`ClusterState::unplace`] queued, so that it can start

@@ -79,8 +79,9 @@ impl CapacityProfile {
         Self::of_steps(&steps)
     }
 
-    /// Creates a profile from steps in order of time, of which there is at least one.
-    fn of_steps(steps: &[(Instant, u32)]) -> Self {
+    /// Creates a profile from steps in order of time, of which there is at least one: free processors from each
+    /// instant on.
+    pub fn of_steps(steps: &[(Instant, u32)]) -> Self {
         // Half full, so that reservations find room.
         let blocks = steps.chunks(CAPACITY / 2);
         Self {
@@ -94,7 +95,7 @@ impl CapacityProfile {
     pub fn earliest(&mut self, from: Instant, procs: u32, length: Span) -> Option<Instant> {
         let bound = self.found.bound(procs, length);
         let from = bound.map_or(from, |bound| bound.max(from));
-        let hole = self.search(from, procs, length)?;
+        let hole = self.first_hole(from, procs, length)?;
         self.found.note(procs, length, hole);
         Some(hole)
     }
@@ -123,8 +124,63 @@ impl CapacityProfile {
         hole.map_or(longest, |_| Span::MAX)
     }
 
-    /// Looks at the steps from `from` on; blocks that are free or taken as a whole are passed over.
-    fn search(&self, from: Instant, procs: u32, length: Span) -> Option<Instant> {
+    /// Returns the last instant, not before the first step, from which `procs` processors are free for `length`
+    /// until `end` at the latest; None if no such instant exists.
+    pub fn latest(&self, procs: u32, length: Span, end: Instant) -> Option<Instant> {
+        let mut end = end;
+        for block in self.blocks[..=self.block_at(end)].iter().rev() {
+            if block.most < procs {
+                end = end.min(block.first());
+                continue;
+            }
+            let first = block.first();
+            if block.fewest >= procs {
+                if first <= end - length {
+                    return Some(end - length);
+                }
+                continue;
+            }
+            let wanted = procs + block.reserved;
+            let begun = block.steps.partition_point(|step| step.0 < end);
+            for &(at, free) in block.steps[..begun].iter().rev() {
+                if free < wanted {
+                    end = at;
+                } else if at <= end - length {
+                    return Some(end - length);
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the fewest processors that are free at any instant from `at` on and before `end`.
+    pub fn fewest(&self, at: Instant, end: Instant) -> u32 {
+        let mut fewest = u32::MAX;
+        for block in &self.blocks[self.block_at(at)..] {
+            if block.first() >= end {
+                break;
+            }
+            let steps = block.steps_from(at).iter();
+            let free = steps.take_while(|step| step.0 < end).map(|step| step.1);
+            fewest = fewest.min(
+                free.min()
+                    .unwrap_or(u32::MAX)
+                    .saturating_sub(block.reserved),
+            );
+        }
+        fewest
+    }
+
+    /// Returns the instants at which the number of free processors may change, ascending.
+    pub fn changes(&self) -> impl Iterator<Item = Instant> + '_ {
+        let steps = self.blocks.iter().flat_map(|block| &block.steps);
+        steps.map(|step| step.0)
+    }
+
+    /// Returns the first instant from `from` on at which `procs` processors are free for `length`, as
+    /// [`CapacityProfile::earliest`] does, which remembers what it has found. Blocks of steps that are free or
+    /// taken as a whole are passed over.
+    pub fn first_hole(&self, from: Instant, procs: u32, length: Span) -> Option<Instant> {
         let mut hole: Option<Instant> = None;
         for block in &self.blocks[self.block_at(from)..] {
             if hole.is_some_and(|start| block.first() >= start + length) {
@@ -177,6 +233,20 @@ impl CapacityProfile {
             }
             block.reserve(at, end, procs);
         }
+    }
+
+    /// Takes a reservation back.
+    pub fn release(&mut self, at: Instant, procs: u32, length: Span) {
+        let end = at + length;
+        let first = self.block_at(at);
+        for block in &mut self.blocks[first..] {
+            if block.first() >= end {
+                break;
+            }
+            block.release(at, end, procs);
+        }
+        // Earlier holes may have opened.
+        self.found = FoundHoles::default();
     }
 
     /// Forgets steps that ended before `now`. Searches and reservations begin no earlier from then on.
@@ -288,6 +358,16 @@ impl ProfileBlock {
         self.summarise();
     }
 
+    /// Releases processors during the steps that begin from `at` on and before `end`.
+    fn release(&mut self, at: Instant, end: Instant, procs: u32) {
+        let first = self.steps.partition_point(|step| step.0 < at);
+        let last = self.steps.partition_point(|step| step.0 < end);
+        for (_, free) in &mut self.steps[first..last] {
+            *free += procs;
+        }
+        self.summarise();
+    }
+
     /// Removes the second half of the steps and returns it.
     fn split_off(&mut self) -> Self {
         let mut upper = Self::new(&self.steps[CAPACITY / 2..]);
@@ -313,6 +393,12 @@ mod tests {
     impl PlainProfile {
         fn fits(&self, at: usize, procs: u32, length: usize) -> bool {
             self.0[at..at + length].iter().all(|&free| free >= procs)
+        }
+
+        fn latest(&self, from: usize, procs: u32, length: usize, end: usize) -> Option<usize> {
+            (from..=end.checked_sub(length)?)
+                .rev()
+                .find(|&at| self.fits(at, procs, length))
         }
 
         fn longest(&self, from: usize, before: usize, procs: u32) -> Span {
@@ -354,6 +440,27 @@ mod tests {
                 prop_assert_eq!(profile.free_until(at(now), procs), short.map_or(Instant::MAX, at));
                 let longest = plain.longest(now, now + 3 * length, procs);
                 prop_assert_eq!(profile.longest(at(now), at(now + 3 * length), procs), longest);
+                let end = walked + 2 * length;
+                let latest = profile.latest(procs, span(length), at(end));
+                // The first step may have begun before.
+                let latest = latest.filter(|&latest| latest >= at(now));
+                prop_assert_eq!(latest, plain.latest(now, procs, length, end).map(at));
+                let fewest = plain.0[now..end].iter().min().copied();
+                prop_assert_eq!(Some(profile.fewest(at(now), at(end))), fewest);
+                if let Some(latest) = latest {
+                    let before = profile.clone();
+                    profile.reserve(latest, procs, span(length));
+                    prop_assert_eq!(
+                        profile.fewest(latest, latest + span(length)) + procs,
+                        before.fewest(latest, latest + span(length))
+                    );
+                    profile.release(latest, procs, span(length));
+                    let free = |profile: &CapacityProfile| {
+                        let ends = (now..HORIZON).map(|second| at(second + 1));
+                        ends.map(|end| profile.fewest(end - span(1), end)).collect::<Vec<_>>()
+                    };
+                    prop_assert_eq!(free(&profile), free(&before));
+                }
                 if reserves {
                     profile.reserve(at(walked), procs, span(length));
                     plain.0[walked..walked + length].iter_mut().for_each(|free| *free -= procs);

@@ -73,6 +73,17 @@ pub fn with_incentive(market: Market, spec: &JobSpec, factors: IncentiveFactors)
     }
 }
 
+/// Returns the price of a job whose deadline is not promised: the base price of its estimate, in the bid-based
+/// market up to its budget; zero without a market.
+pub fn unpromised(market: Market, spec: &JobSpec) -> Credits {
+    let base = flat(Market::Commodity, spec, BASE_PRICE);
+    match market {
+        Market::None => Credits::ZERO,
+        Market::Commodity => base,
+        Market::Bid => base.min(spec.sla.budget.unwrap_or(base)),
+    }
+}
+
 /// Returns the price of a job that can pay it. In the commodity market the budget is a limit, in the
 /// other markets it is none.
 ///

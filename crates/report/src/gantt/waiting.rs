@@ -15,8 +15,10 @@ impl WaitingCurve {
         let mut changes: Vec<(Instant, i64)> = Vec::new();
         for job in jobs {
             let until = match (job.decision, job.ran) {
-                (Decision::Accepted, Some(ran)) => ran.start,
-                (Decision::Accepted, None) | (Decision::Rejected(_), _) => job.decided,
+                (Decision::Accepted | Decision::Unpromised, Some(ran)) => ran.start,
+                (Decision::Accepted | Decision::Unpromised, None) | (Decision::Rejected(_), _) => {
+                    job.decided
+                }
             };
             if until > job.submit {
                 changes.push((job.submit, i64::from(job.procs)));

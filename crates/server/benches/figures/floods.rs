@@ -114,6 +114,7 @@ fn submission(user: u32, plan: SubmissionOptions, hold: Option<Span>) -> Submiss
         budget: None,
         penalty: CreditsPerSecond::from_f64(0.0),
         confidence: None,
+        at_least: None,
         retry: OnEviction::Fail,
         reserve_for: hold,
         options: plan,

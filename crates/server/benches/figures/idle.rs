@@ -142,6 +142,7 @@ fn submit(job: u64) -> ServiceCommand {
         budget: None,
         penalty: CreditsPerSecond::ZERO,
         confidence: None,
+        at_least: None,
         retry: OnEviction::Fail,
         reserve_for: None,
         options: SubmissionOptions::default(),

@@ -84,10 +84,10 @@ pub(super) fn new_job(
         let refused = ApiError::field("notify", "nothing: this service has no command for notices");
         return Err(refused.hint("the setting `notices.command` names one"));
     }
-    let submission = convert::submission(&request, user)?;
+    let submission = convert::submission(&request, user, &service.info.promises)?;
     let times = convert::times(&request)?;
     check_size(service, &submission)?;
-    let program = Box::new(convert::program(request)?);
+    let program = Box::new(convert::program(request, &service.info.promises)?);
     Ok(NewJob {
         submission,
         times,

@@ -3,5 +3,7 @@
 mod request;
 mod response;
 
-pub(super) use request::{due, executable, label, name, program, span, submission, times};
+pub(super) use request::{
+    due, executable, label, name, probability, program, span, submission, times,
+};
 pub(super) use response::{account_entry, day_text, job_details, job_forecast, submit_response};

@@ -2,13 +2,19 @@
 
 use tollgate_client::limits::MAX_NAME;
 use tollgate_client::types::JobRequest;
-use tollgate_model::Span;
+use tollgate_model::{Otherwise, Probability, Span};
 
 use super::convert;
+use super::promise_terms::PromiseTerms;
 
 /// Checks the job of a request; returns false if the request is invalid.
 pub(crate) fn check_job(request: JobRequest) -> bool {
-    let submission = convert::submission(&request, 1);
+    let terms = PromiseTerms {
+        otherwise: Otherwise::Run,
+        least: 0.5,
+        level: Probability::new(0.8),
+    };
+    let submission = convert::submission(&request, 1, &terms);
     let is_job = submission.is_ok();
     if let Ok(submission) = submission {
         assert!(submission.procs > 0);
@@ -28,7 +34,7 @@ pub(crate) fn check_job(request: JobRequest) -> bool {
         let array = submission.options.array.as_ref();
         assert!(array.is_none_or(|array| !array.tasks.is_empty()));
     }
-    let program = convert::program(request);
+    let program = convert::program(request, &terms);
     let is_program = program.is_ok();
     if let Ok(program) = program {
         let words = program

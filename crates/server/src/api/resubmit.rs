@@ -169,6 +169,7 @@ fn submission(
         budget: row.budget,
         penalty: kept.penalty,
         confidence: kept.confidence,
+        at_least: kept.at_least,
         retry: match kept.requeue {
             true => OnEviction::Requeue,
             false => OnEviction::Fail,
@@ -177,6 +178,7 @@ fn submission(
         options: SubmissionOptions {
             array,
             otherwise: kept.otherwise,
+            drop_late: kept.drop_late,
             partial: kept.partial,
             time_limit: program.time_limit,
             one_host: kept.one_host,

@@ -14,6 +14,7 @@ use tollgate_store::{StoreError, StoreReader};
 use super::convert;
 use super::error::ApiError;
 use super::metrics::ServiceMetrics;
+use super::promise_terms::PromiseTerms;
 use crate::access::{AccessRules, Peer};
 use crate::controller::{ControllerHandle, ControllerRequest, RequestError, Responder};
 use crate::events::EventLog;
@@ -86,6 +87,8 @@ impl ApiState {
 pub struct ServiceInfo {
     /// The admission policy.
     pub policy: String,
+    /// What the site says about promises.
+    pub promises: PromiseTerms,
     /// Whether jobs are ended at their time limits.
     pub enforces_time_limits: bool,
     /// Directory of the outputs that are kept of tasks on other hosts; None if none are.

@@ -148,7 +148,7 @@ pub(super) async fn quote(
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> JsonResult<SubmitResponse> {
     let Json(request) = request?;
-    let submission = convert::submission(&request, peer.user)?;
+    let submission = convert::submission(&request, peer.user, &service.info.promises)?;
     let times = convert::times(&request)?;
     if submission.options.held || !submission.options.dependencies.is_empty() {
         let expected = "neither of them: a quote is for a job that may start at once";
@@ -219,7 +219,7 @@ pub(super) async fn claim(
     }
     let program = Box::new(JobProgram {
         claim_key: key,
-        ..convert::program(request)?
+        ..convert::program(request, &service.info.promises)?
     });
     let (reply, claimed) = oneshot::channel();
     let request = ControllerRequest::Claim {

@@ -61,6 +61,7 @@ impl<E: Engine> Controller<E> {
                 }
                 RowChange::TasksDropped { .. }
                 | RowChange::Accepted { .. }
+                | RowChange::Priced { .. }
                 | RowChange::Promised { .. }
                 | RowChange::Deferred { .. }
                 | RowChange::Altered { .. }
@@ -71,6 +72,7 @@ impl<E: Engine> Controller<E> {
                 | RowChange::ArrayCounts { .. }
                 | RowChange::Claimed { .. }
                 | RowChange::Expired { .. }
+                | RowChange::DroppedLate { .. }
                 | RowChange::Queued { .. }
                 | RowChange::Held { .. }
                 | RowChange::Started { .. }

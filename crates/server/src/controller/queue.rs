@@ -208,6 +208,7 @@ mod tests {
             budget: None,
             penalty: CreditsPerSecond::from_f64(0.0),
             confidence: None,
+            at_least: None,
             retry: OnEviction::Fail,
             reserve_for: None,
             options: SubmissionOptions::default(),

@@ -96,6 +96,7 @@ mod tests {
             budget: None,
             penalty: CreditsPerSecond::ZERO,
             confidence: None,
+            at_least: None,
             retry: OnEviction::Fail,
             reserve_for: None,
             options: Default::default(),

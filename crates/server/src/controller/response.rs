@@ -1,7 +1,7 @@
 //! Responses to requests, and notifications of waiters.
 
 use tollgate_engine::Engine;
-use tollgate_service::{CommandResult as Said, StepOutput, SubmitOutcome};
+use tollgate_service::{ActiveTask, CommandResult as Said, StepOutput, SubmitOutcome};
 use tollgate_store::StoreError;
 
 use super::request::{RequestError, Responder, SubmittedJob};
@@ -195,7 +195,10 @@ impl<E: Engine> Controller<E> {
             None => array.n_pending() > 0,
         });
         let view = self.core.gate().view(self.core.now());
-        let goes_on = |slot| !decided || view.job(slot).accepted.is_none();
-        !sleeps && !tasks.any(|(_, live)| goes_on(live.slot))
+        let goes_on = |live: &ActiveTask| {
+            let waits = view.job(live.slot).accepted.is_none() && !live.is_unpromised();
+            !decided || waits
+        };
+        !sleeps && !tasks.any(|(_, live)| goes_on(live))
     }
 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_forecast::JobAttributes;
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Decision, Instant, JobSpec, Market, Outcome, Sla, Span, UserId};
-use tollgate_service::{AdmissionState, RowChange, ServiceCommand, StepOutput, Submission};
+use tollgate_model::{Decision, Instant, JobSpec, Market, Otherwise, Outcome, Sla, Span, UserId};
+use tollgate_service::{
+    AdmissionState, RowChange, ServiceCommand, StepOutput, Submission, SubmissionOptions,
+};
 use tollgate_sim::{
     ClassId, EstimateOrigin, EstimateSetup, JobArrival, JobContext, LearnedHistory, RecordLevel,
     ReplayConfig, replay_with,
@@ -90,6 +92,10 @@ fn run_live(policy: &str, jobs: &[KnownJob]) -> JobHistory {
             budget: None,
             deadline: job.deadline,
             estimate: Some(job.estimate),
+            options: SubmissionOptions {
+                otherwise: Otherwise::Run,
+                ..SubmissionOptions::default()
+            },
             ..submission(&job.program.to_string(), 1)
         };
         let step = driver.step(&[ServiceCommand::Submit(Box::new(wanted))]);

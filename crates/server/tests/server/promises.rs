@@ -2,12 +2,14 @@
 //! claimed or expire, and deadlines below the minimum probability are not promised.
 
 use tokio::sync::oneshot;
-use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
+use tollgate_model::{
+    Credits, CreditsPerSecond, Instant, Market, Otherwise, Probability, Reason, Span,
+};
 use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_server::controller::{ControllerRequest, RequestError, RequestedTimes, Responder};
 use tollgate_service::{
     AdmissionState, CommandError, ConfidenceThreshold, CounterOffer, OfferAxis, RejectReason,
-    ServiceCommand, Submission, SubmitOutcome,
+    ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, Store};
 
@@ -554,9 +556,13 @@ fn promises_to_one_user_take_at_most_a_share() {
     let other = site.quote(asked(own + 1));
     assert!(matches!(other.admission, AdmissionState::Accepted { .. }));
     site.controller().core().check_invariants().unwrap();
-    let strict = TestCluster::new("plan:share=0.5,waitlist=false").quote(Submission {
+    let strict = TestCluster::new("plan:share=0.5").quote(Submission {
         estimate: Some(Span::from_secs(90)),
         procs: 2,
+        options: SubmissionOptions {
+            otherwise: Otherwise::Reject,
+            ..SubmissionOptions::default()
+        },
         ..asked(own)
     });
     assert_eq!(refusals(&strict)[0].key(), "user_share");

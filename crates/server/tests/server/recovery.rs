@@ -8,11 +8,11 @@ use proptest::test_runner::{Config, RngSeed};
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Credits,
-    CreditsPerSecond, Instant, Market, Probability, Span,
+    CreditsPerSecond, Instant, Market, Otherwise, Probability, Span,
 };
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_service::{
-    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency, Otherwise,
+    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency,
     ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
 use tollgate_store::{CommandBatch, JobProgram, Store};
@@ -99,6 +99,7 @@ fn plan(
         held,
         submitted: None,
         otherwise,
+        drop_late: false,
         partial: partial && tasks.is_some(),
         time_limit: None,
         one_host: false,
@@ -222,6 +223,7 @@ impl RecoveryService {
                 budget: budget.map(|budget| Credits::from_f64(budget as f64 * 10.0)),
                 penalty: CreditsPerSecond::from_f64(0.5),
                 confidence: None,
+                at_least: None,
                 retry: if requeue {
                     OnEviction::Requeue
                 } else {

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
-use tollgate_model::{Market, Span};
+use tollgate_model::{Market, Otherwise, Span};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_service::{
-    AdmissionRules, ArraySpec, Core, DependencyCondition, JobDependency, Otherwise, ServiceCommand,
+    AdmissionRules, ArraySpec, Core, DependencyCondition, JobDependency, ServiceCommand,
     Submission, SubmissionOptions, TaskRanges,
 };
 
@@ -66,6 +66,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         held: deed.then == 5,
         submitted: None,
         otherwise: Otherwise::Wait,
+        drop_late: false,
         partial: false,
         time_limit: None,
         one_host: false,

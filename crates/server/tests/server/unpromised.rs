@@ -1,9 +1,7 @@
 //! What becomes of jobs that cannot be promised: they wait, run without a promise, or are rejected.
 
-use tollgate_model::Market;
-use tollgate_service::{
-    AdmissionState, ArraySpec, Otherwise, Submission, SubmissionOptions, SubmitOutcome,
-};
+use tollgate_model::{Market, Otherwise};
+use tollgate_service::{AdmissionState, ArraySpec, Submission, SubmissionOptions, SubmitOutcome};
 
 use crate::common::{TestCluster, submission};
 
@@ -92,7 +90,7 @@ fn array_that_does_not_fit_goes_the_way_that_its_user_chose() {
             Otherwise::Run,
             false,
             vec!["1-12 unpromised no_room"],
-            (0, 0, 12),
+            (6, 0, 6),
         ),
         (
             Otherwise::Reject,
@@ -158,4 +156,44 @@ fn array_decided_task_by_task_goes_on_without_a_promise() {
     drain(&mut site);
     let array = site.row(said.job).array.unwrap().counts;
     assert_eq!((array.kept + array.broken, array.unpromised), (6, 6));
+}
+
+#[test]
+fn late_job_is_cancelled_before_its_start_if_its_user_wants() {
+    for drop_late in [false, true] {
+        let mut site = TestCluster::in_market("plan", Market::None);
+        let busy = Submission {
+            budget: None,
+            deadline: None,
+            ..submission("busy", 300)
+        };
+        for _ in 0..2 {
+            site.submit_job(busy.clone(), &["work", "300"]).unwrap();
+        }
+        let late = Submission {
+            budget: None,
+            options: SubmissionOptions {
+                otherwise: Otherwise::Run,
+                drop_late,
+                ..SubmissionOptions::default()
+            },
+            ..submission("late", 60)
+        };
+        let job = site.submit_job(late, &["work", "60"]).unwrap();
+        assert_eq!(key(&job.answer.admission), "unpromised no_room");
+        let chance = job
+            .answer
+            .prediction
+            .and_then(|expected| expected.probability);
+        assert!(
+            chance.is_some_and(|chance| chance.as_f64() < 0.7),
+            "{chance:?}"
+        );
+        drain(&mut site);
+        let row = site.row(job.job);
+        let expected = if drop_late { "cancelled" } else { "finished" };
+        assert_eq!(row.state, expected);
+        assert_eq!(row.reasons == ["late"], drop_late, "{:?}", row.reasons);
+        assert_eq!(site.reader().objective_sums(None).unwrap().broken, 0);
+    }
 }

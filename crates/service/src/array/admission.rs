@@ -1,12 +1,12 @@
 //! Tasks that are submitted to the gate, with the array or as earlier ones start.
 
 use tollgate_gate::{Effect, GateInput, JobPrediction};
-use tollgate_model::{Credits, JobId, JobSpec, Probability, Reason, TaskId};
+use tollgate_model::{Credits, JobId, JobSpec, Otherwise, Probability, Reason, TaskId};
 
 use super::ActiveArray;
 use crate::Core;
 use crate::admission::AdmissionCandidate;
-use crate::command::{ArraySpec, Otherwise, Submission};
+use crate::command::{ArraySpec, Submission};
 use crate::jobs::ActiveTask;
 use crate::output::{
     AdmissionState, RejectReason, RowChange, StepOutput, SubmitOutcome, TaskGroupOutcome,
@@ -89,6 +89,12 @@ impl Core {
         step: &mut StepOutput,
     ) {
         match &group.admission {
+            AdmissionState::Unpromised(reasons) if self.runs_with_deadline(reasons) => {
+                self.admit_together(job, &group.tasks, spec, step);
+                for task in group.tasks.numbers() {
+                    self.mark_unpromised(TaskId { job, task });
+                }
+            }
             AdmissionState::Unpromised(_) => self.withdraw_deadline(job),
             AdmissionState::Rejected(reasons) => self.drop_tasks(job, &group.tasks, reasons, step),
             AdmissionState::Accepted { .. }

@@ -118,6 +118,13 @@ pub enum RowChange {
         /// The price.
         price: Credits,
     },
+    /// A job without a promise got its price.
+    Priced {
+        /// The number of the job.
+        job: u64,
+        /// The price.
+        price: Credits,
+    },
     /// A promise was made to a job that had waited for it.
     Promised {
         /// The number of the job.
@@ -131,6 +138,11 @@ pub enum RowChange {
         job: u64,
         /// The reason.
         reason: Reason,
+    },
+    /// A job without a promise was cancelled because it could hardly end in time any more, as its user wants.
+    DroppedLate {
+        /// The number of the job.
+        job: u64,
     },
     /// A job waits again, or still.
     Queued {
@@ -210,8 +222,10 @@ impl RowChange {
             | Self::Claimed { job }
             | Self::Expired { job }
             | Self::Accepted { job, .. }
+            | Self::Priced { job, .. }
             | Self::Promised { job, .. }
             | Self::Rejected { job, .. }
+            | Self::DroppedLate { job }
             | Self::Queued { job }
             | Self::Held { job }
             | Self::JobEnded { job, .. } => *job,

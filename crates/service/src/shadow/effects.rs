@@ -104,7 +104,7 @@ impl ShadowPolicy {
                 },
             ),
             Effect::Notify {
-                notice: Notice::Accepted { .. } | Notice::Queued,
+                notice: Notice::Accepted { .. } | Notice::Unpromised { .. } | Notice::Queued,
                 ..
             }
             | Effect::SharesChanged { .. }

@@ -79,7 +79,9 @@ impl ShadowPolicy {
                     });
                 }
             }
-            RowChange::Rejected { job, .. } => self.real_end((*job).into(), ShadowEnd::NotAdmitted),
+            RowChange::Rejected { job, .. } | RowChange::DroppedLate { job } => {
+                self.real_end((*job).into(), ShadowEnd::NotAdmitted);
+            }
             RowChange::Queued { job } => {
                 self.with_slot((*job).into(), |job| GateInput::Release { job });
             }
@@ -124,6 +126,7 @@ impl ShadowPolicy {
             | RowChange::ArrayCounts { .. }
             | RowChange::Expired { .. }
             | RowChange::Accepted { .. }
+            | RowChange::Priced { .. }
             | RowChange::Promised { .. }
             | RowChange::Granted { .. }
             | RowChange::AttemptReported(_)
@@ -337,6 +340,7 @@ impl ShadowPolicy {
         let floor = match verdict {
             AdmissionDecision::Reject(_) => return false,
             AdmissionDecision::Queue | AdmissionDecision::Waitlist { .. } => floor,
+            AdmissionDecision::Unpromised(_) => 0,
             AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. } => {
                 floor.max(self.rules.confidence)
             }

@@ -332,6 +332,7 @@ fn any_settings() -> impl Strategy<Value = WorkloadConfig> {
                 arrival_factor,
                 inaccuracy,
                 deadlines,
+                without_deadline: high_urgency / 2.0,
                 deadline,
                 budget,
                 penalty,
@@ -353,16 +354,19 @@ proptest! {
             prop_assert!(arrival.runtime > Span::ZERO);
             prop_assert!(arrival.spec.estimate > Span::ZERO);
             prop_assert!(arrival.spec.procs >= 1);
-            prop_assert!(sla.deadline.unwrap() > Span::ZERO);
+            prop_assert!(sla.deadline.is_none_or(|deadline| deadline > Span::ZERO));
             let paper = settings.deadlines == DeadlineModel::Paper;
-            prop_assert!(!paper || sla.deadline.unwrap() >= arrival.runtime);
+            let is_long = |deadline| deadline >= arrival.runtime;
+            prop_assert!(!paper || sla.deadline.is_none_or(is_long));
             prop_assert!(sla.budget.unwrap() >= Credits::ZERO);
             prop_assert!(sla.penalty >= CreditsPerSecond::ZERO);
         }
         let meets = |arrival: &&JobArrival| arrival.spec.sla.deadline >= Some(arrival.runtime);
         let possible = arrivals.iter().filter(meets).count();
-        let given = arrivals.len();
-        let counts = DeadlineCounts { given, possible, missing: 0 };
+        let given = arrivals.iter().filter(|arrival| arrival.spec.sla.deadline.is_some()).count();
+        let missing = arrivals.len() - given;
+        prop_assert!(missing == 0 || settings.without_deadline > 0.0);
+        let counts = DeadlineCounts { given, possible, missing };
         prop_assert_eq!(run.deadline_counts(), counts);
         prop_assert!(arrivals.iter().copied().eq((0..run.len()).map(|i| run.arrival(i))));
     }

@@ -74,7 +74,7 @@ fn check_job(job: &OracleJob, outcome: &OracleOutcome, nodes: u32) -> Result<(),
     prop_assert!(outcome.decided >= job.spec.submit);
     match outcome.decision {
         Decision::Rejected(_) => prop_assert_eq!(outcome.ran, None),
-        Decision::Accepted => {
+        Decision::Accepted | Decision::Unpromised => {
             let ran = outcome.ran.expect("an accepted job runs");
             prop_assert!(ran.start >= outcome.decided);
             prop_assert_eq!(ran.finish.since(ran.start), job.runtime);

@@ -9,24 +9,31 @@ use tollgate_client::limits::{
 };
 use tollgate_client::resources::is_resource_name;
 use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::{JobOtherwise, JobRequest};
+use tollgate_client::types::JobRequest;
 use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
 use tollgate_gate::OnEviction;
-use tollgate_model::{Credits, CreditsPerSecond, Instant, LimitWarning, Span, WarningSignal};
+use tollgate_model::{
+    Credits, CreditsPerSecond, Instant, LimitWarning, Otherwise, Span, WarningSignal,
+};
 use tollgate_service::{
-    ArraySpec, DependencyCondition, JobDependency, NamedResources, Otherwise, RetryRule,
-    Submission, SubmissionOptions,
+    ArraySpec, DependencyCondition, JobDependency, NamedResources, RetryRule, Submission,
+    SubmissionOptions,
 };
 use tollgate_store::{JobProgram, RepeatOptions};
 
+use super::super::promise_terms::PromiseTerms;
 use crate::api::error::ApiError;
 use crate::controller::{RequestedBegin, RequestedTimes};
 use crate::notices::NoticeKind;
 use crate::output_name;
 
 /// Returns the submission of `user`: the part of a request that decisions depend on, but for its
-/// [`times`].
-pub(in crate::api) fn submission(request: &JobRequest, user: u32) -> Result<Submission, ApiError> {
+/// [`times`]. `terms` has what the site says about promises.
+pub(in crate::api) fn submission(
+    request: &JobRequest,
+    user: u32,
+    terms: &PromiseTerms,
+) -> Result<Submission, ApiError> {
     check_program(request)?;
     if request.procs == 0 {
         return Err(ApiError::field("procs", "at least 1"));
@@ -43,19 +50,23 @@ pub(in crate::api) fn submission(request: &JobRequest, user: u32) -> Result<Subm
         deadline: span("deadline_s", request.deadline_s)?,
         budget: amount("budget", request.budget)?.map(Credits::from_f64),
         penalty: penalty(request)?,
-        confidence: confidence(request.confidence)?,
+        confidence: probability("confidence", request.confidence)?,
+        at_least: terms.at_least(request)?,
         retry: if request.requeue {
             OnEviction::Requeue
         } else {
             OnEviction::Fail
         },
         reserve_for: reservation_span(request)?,
-        options: submission_options(request)?,
+        options: submission_options(request, terms)?,
     })
 }
 
 /// Returns the array and the dependencies of a request.
-fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiError> {
+fn submission_options(
+    request: &JobRequest,
+    terms: &PromiseTerms,
+) -> Result<SubmissionOptions, ApiError> {
     let array = request.array.as_deref().map(array_spec).transpose()?;
     if array.is_some() && request.hold_s.is_some() {
         return Err(ApiError::field(
@@ -94,15 +105,17 @@ fn submission_options(request: &JobRequest) -> Result<SubmissionOptions, ApiErro
         host: host_name(request)?,
         resources: resources(request)?,
         retries: retries(request)?,
-        otherwise: otherwise(request),
+        otherwise: otherwise(request, terms),
+        drop_late: request.drop_late,
     })
 }
 
-const fn otherwise(request: &JobRequest) -> Otherwise {
+/// Returns what becomes of the job if it cannot be promised. Whoever names a probability wants a promise.
+fn otherwise(request: &JobRequest, terms: &PromiseTerms) -> Otherwise {
     match request.otherwise {
-        JobOtherwise::Wait => Otherwise::Wait,
-        JobOtherwise::Run => Otherwise::Run,
-        JobOtherwise::Reject => Otherwise::Reject,
+        Some(asked) => asked.into(),
+        None if request.confidence.is_some() || request.at_least.is_some() => Otherwise::Reject,
+        None => terms.otherwise,
     }
 }
 
@@ -298,13 +311,14 @@ fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, ApiError> {
     }
 }
 
-fn confidence(probability: Option<f64>) -> Result<Option<u32>, ApiError> {
+/// Returns a probability in millionths.
+pub(in crate::api) fn probability(
+    field: &str,
+    probability: Option<f64>,
+) -> Result<Option<u32>, ApiError> {
     match probability {
         Some(p) if (0.0..=1.0).contains(&p) => Ok(Some((p * 1e6).round() as u32)),
-        Some(_) => Err(ApiError::field(
-            "confidence",
-            "a probability, between 0 and 1",
-        )),
+        Some(_) => Err(ApiError::field(field, "a probability, between 0 and 1")),
         None => Ok(None),
     }
 }
@@ -328,12 +342,15 @@ fn limit_warning(
 }
 
 /// Returns the program of a job.
-pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
+pub(in crate::api) fn program(
+    request: JobRequest,
+    terms: &PromiseTerms,
+) -> Result<JobProgram, ApiError> {
     check_program(&request)?;
     let time_limit = time_limit(&request)?;
     let signal = limit_warning(&request, time_limit)?;
     let retries = retries(&request)?;
-    let repeat = repeat_options(&request)?;
+    let repeat = repeat_options(&request, terms)?;
     if request.command.first().is_none_or(String::is_empty) {
         return Err(ApiError::field("command", "a program and its arguments"));
     }
@@ -357,15 +374,17 @@ pub(in crate::api) fn program(request: JobRequest) -> Result<JobProgram, ApiErro
 }
 
 /// Returns the options that a job submitted again needs besides those of its program and its row.
-fn repeat_options(request: &JobRequest) -> Result<RepeatOptions, ApiError> {
+fn repeat_options(request: &JobRequest, terms: &PromiseTerms) -> Result<RepeatOptions, ApiError> {
     Ok(RepeatOptions {
         requeue: request.requeue,
         one_host: request.one_host,
         host: host_name(request)?,
         resources: resources(request)?,
         penalty: penalty(request)?,
-        confidence: confidence(request.confidence)?,
-        otherwise: otherwise(request),
+        confidence: probability("confidence", request.confidence)?,
+        at_least: terms.at_least(request)?,
+        otherwise: otherwise(request, terms),
+        drop_late: request.drop_late,
         partial: request.partial,
     })
 }

@@ -203,6 +203,7 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
         budget: Some(Credits::from_f64(1000.0)),
         penalty: CreditsPerSecond::ZERO,
         confidence: None,
+        at_least: None,
         retry: OnEviction::Fail,
         reserve_for: None,
         options: SubmissionOptions::default(),

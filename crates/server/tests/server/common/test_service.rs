@@ -13,8 +13,9 @@ use tollgate_client::Fingerprint;
 use tollgate_client::certificate::CertificateFiles;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
-use tollgate_model::{Instant, Market};
+use tollgate_model::{Instant, Market, Otherwise};
 use tollgate_server::access::{AccessRules, ServiceLimits};
+use tollgate_server::api::promise_terms::PromiseTerms;
 use tollgate_server::api::server::{ApiState, ServiceInfo, router, serve_unix};
 use tollgate_server::controller;
 use tollgate_server::controller::{Controller, ControllerHandle, ControllerRequest};
@@ -84,6 +85,7 @@ impl TestService {
             names: UserNames::default(),
             info: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
+                promises: PromiseTerms::new(Otherwise::Wait, &rules),
                 enforces_time_limits: rules.enforces_time_limits(),
                 sends_notices: false,
                 batch_system: None,

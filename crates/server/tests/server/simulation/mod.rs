@@ -22,7 +22,9 @@ use tokio::sync::oneshot;
 use tollgate_engine::sim_engine::{SimFaults, SimProgram};
 use tollgate_engine::{Engine, LaunchSpec, SimHost};
 use tollgate_gate::OnEviction;
-use tollgate_model::{AttemptId, Credits, CreditsPerSecond, Instant, LaunchFailure, Market, Span};
+use tollgate_model::{
+    AttemptId, Credits, CreditsPerSecond, Instant, LaunchFailure, Market, Otherwise, Span,
+};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, RequestedBegin, RequestedTimes,
@@ -30,8 +32,7 @@ use tollgate_server::controller::{
 };
 use tollgate_service::{
     AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobChange,
-    JobDependency, NamedResources, Otherwise, ServiceCommand, Submission, SubmissionOptions,
-    TaskRanges,
+    JobDependency, NamedResources, ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
 use tollgate_store::{Store, StoreError};
 
@@ -476,6 +477,7 @@ impl ServiceSimulation {
             held,
             submitted: None,
             otherwise,
+            drop_late: random.one_in(6),
             partial,
             time_limit: (random.one_in(5)).then(|| Span::from_secs(1 + random.below(60) as i64)),
             one_host: by_host && random.one_in(8),

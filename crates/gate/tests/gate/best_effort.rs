@@ -1,0 +1,154 @@
+//! Jobs without a promise beside those that have one: who waits for whom.
+
+use tollgate_model::{Instant, Reason, Span};
+
+use super::plan::{Cluster, Job, job};
+
+const HOUR: i64 = 3600;
+
+/// A job of another user than the flood's.
+fn other(user: u32, asked: Job) -> Job {
+    Job { user, ..asked }
+}
+
+fn without_deadline(procs: u32, run_s: i64) -> Job {
+    Job {
+        deadline_s: None,
+        ..job(procs, run_s, 0)
+    }
+}
+
+/// Submits a job some seconds after the beginning, and returns how long it waits until it starts.
+fn wait_of(cluster: &mut Cluster, at_s: i64, asked: Job) -> i64 {
+    let at = Instant::from_secs(at_s);
+    cluster.run_until(at);
+    cluster.now = at;
+    cluster.submit_surely(asked);
+    let (id, ended_before) = (cluster.last, cluster.ended.len());
+    cluster.run_until(at + Span::from_secs(HOUR));
+    let later = &cluster.ended[ended_before..];
+    let end = later.iter().find(|(ended, _)| *ended == id);
+    let end = end.expect("it ends within an hour").1;
+    end.since(at).as_micros() / 1_000_000 - asked.run_s
+}
+
+#[test]
+fn short_job_waits_for_one_task_of_a_lax_promise() {
+    let mut cluster = Cluster::new("plan", 2);
+    assert_eq!(cluster.submit_array_surely(job(1, 2, HOUR / 2), 60), 60);
+    let wait = wait_of(&mut cluster, 1, other(1, without_deadline(1, 1)));
+    assert!(wait <= 2, "{wait}");
+}
+
+#[test]
+fn flood_of_one_user_delays_others_by_one_task() {
+    // A lab of six slots: 500 tasks of 10 s that are due in an hour, or in 25 minutes.
+    for (due_s, others_due) in [(HOUR, None), (25 * 60, Some(HOUR))] {
+        let mut cluster = Cluster::new("plan", 6);
+        assert_eq!(cluster.submit_array_surely(job(1, 10, due_s), 500), 500);
+        let mut waits = Vec::new();
+        for user in 1..5 {
+            let short = Job {
+                deadline_s: others_due,
+                ..without_deadline(1, 5)
+            };
+            let mut lab = cluster_copy(due_s);
+            waits.push(wait_of(
+                &mut lab,
+                30 * i64::from(user) + 1,
+                other(user, short),
+            ));
+        }
+        assert!(waits.iter().all(|&wait| wait <= 10), "{due_s}: {waits:?}");
+        cluster.run();
+        let due = Instant::from_secs(due_s);
+        assert!(cluster.finished.iter().all(|job| job.end <= due));
+        assert_eq!(cluster.ended.len(), 500);
+    }
+}
+
+/// Returns the lab with its flood.
+fn cluster_copy(due_s: i64) -> Cluster {
+    let mut cluster = Cluster::new("plan", 6);
+    cluster.submit_array_surely(job(1, 10, due_s), 500);
+    cluster
+}
+
+#[test]
+fn job_on_all_nodes_does_not_wait_for_a_flood_that_is_due_in_a_month() {
+    let mut cluster = Cluster::new("plan", 4);
+    let month = 30 * 24 * HOUR;
+    assert_eq!(cluster.submit_array_surely(job(1, 5, month), 2000), 2000);
+    let wait = wait_of(&mut cluster, 7, other(1, without_deadline(4, 60)));
+    assert!(wait <= 5, "{wait}");
+}
+
+#[test]
+fn deadline_in_a_month_buys_no_place_before_an_honest_user() {
+    let mut cluster = Cluster::new("plan", 1);
+    let month = 30 * 24 * HOUR;
+    assert_eq!(cluster.submit_array_surely(job(1, 100, month), 10), 10);
+    let wait = wait_of(&mut cluster, 50, other(1, without_deadline(1, 100)));
+    assert_eq!(wait, 50);
+}
+
+#[test]
+fn job_that_cannot_be_promised_runs_and_may_be_in_time_all_the_same() {
+    let mut cluster = Cluster::new("plan", 1);
+    assert!(cluster.submit(job(1, 1000, 2000)));
+    cluster.pass();
+    // Its estimate says 500 s, and it runs for 50.
+    let late = Job {
+        run_s: 50,
+        estimate_s: 500,
+        ..job(1, 500, 1100)
+    };
+    assert!(!cluster.submit(late));
+    cluster.run();
+    assert_eq!((cluster.ended.len(), cluster.rejected.len()), (2, 0));
+    assert_eq!(cluster.promised.len(), 1, "it never got a promise");
+}
+
+#[test]
+fn empty_machine_refuses_no_deadline_that_is_still_to_come() {
+    let mut cluster = Cluster::new("plan", 4);
+    assert!(!cluster.submit(job(1, 1000, 100)));
+    cluster.run();
+    assert_eq!((cluster.ended.len(), cluster.rejected.len()), (1, 0));
+}
+
+#[test]
+fn late_job_is_dropped_once_it_could_hardly_end_in_time() {
+    let mut cluster = Cluster::new("plan:drop-late=true", 1);
+    assert!(cluster.submit_surely(job(1, 1000, 2000)));
+    cluster.pass();
+    assert!(!cluster.submit_surely(job(1, 500, 900)));
+    cluster.run_until(Instant::from_secs(400));
+    assert!(cluster.rejected.is_empty());
+    cluster.run_until(Instant::from_secs(401));
+    assert_eq!(cluster.rejected, [(cluster.last, Reason::LATE)]);
+    // One that runs goes on.
+    cluster.run();
+    assert_eq!(cluster.ended.len(), 1);
+}
+
+#[test]
+fn users_take_turns_by_what_they_have_used() {
+    let mut cluster = Cluster::new("plan", 1);
+    for user in [0, 0, 0, 1, 1, 1] {
+        cluster.submit_surely(other(user, without_deadline(1, 100)));
+    }
+    cluster.run();
+    let order: Vec<u32> = cluster.ended.iter().map(|(job, _)| job.0 / 3).collect();
+    assert_eq!(order, [0, 1, 0, 1, 0, 1]);
+}
+
+#[test]
+fn wide_job_gets_a_place_after_its_patience() {
+    // Narrow jobs of others keep coming, and without a place one processor would always be busy.
+    let mut cluster = Cluster::new("plan:patience=0.5h", 2);
+    cluster.submit_surely(other(1, without_deadline(1, 1000)));
+    cluster.pass();
+    let wait = wait_of(&mut cluster, 10, other(0, without_deadline(2, 100)));
+    assert_eq!(wait, 990, "it keeps the place that it has as the first");
+}

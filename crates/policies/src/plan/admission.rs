@@ -1,0 +1,207 @@
+//! Decisions on submitted jobs: what is promised, what waits or runs without a promise, and at what price.
+
+use tollgate_model::{
+    Credits, Distribution, Instant, JobId, JobSpec, OtherReason, Otherwise, Reason, Span, UserId,
+};
+use tollgate_policy::toolkit::price::IncentiveFactors;
+use tollgate_policy::toolkit::{fits_machine, price};
+use tollgate_policy::{AdmissionDecision, Host, View};
+
+use super::planned_job::{PlannedJob, Standing};
+use super::promise_test::{Candidate, PromiseTest};
+use super::timetable::JobGroup;
+use super::{NEW, PlanPolicy, belief_of};
+
+/// The user's share of what can be promised is used up.
+const SHARE_USED_UP: Reason = Reason::Other(&OtherReason::new(
+    "user_share",
+    "the promises to its user take all of a user's share already",
+));
+
+/// No host has what the job needs on one host.
+const HOST_TOO_SMALL: Reason = Reason::Other(&OtherReason::new(
+    "host_too_small",
+    "it needs more on one host than any host has",
+));
+
+/// The host for which the job asks is smaller, or has fewer devices.
+const NAMED_HOST_TOO_SMALL: Reason = Reason::Other(&OtherReason::new(
+    "host_too_small",
+    "it needs more than the host has for which it asks",
+));
+
+/// The hosts that could hold the job close before its end.
+const CLOSES_TOO_SOON: Reason = Reason::Other(&OtherReason::new(
+    "closes_too_soon",
+    "it may run longer than any host that could hold it stays, even from the host's beginning",
+));
+
+impl PlanPolicy {
+    /// Returns the decision on `count` equal jobs at the view's instant.
+    pub(super) fn decide(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        count: u32,
+    ) -> Result<AdmissionDecision, Reason> {
+        fits_machine(view, spec)?;
+        let belief = belief_of(spec, forecast);
+        let job = self.candidate(spec, &belief);
+        let group = job.group(view);
+        fits_hosts(view, &group)?;
+        let Some(due) = spec.due() else {
+            let price = self.price(spec, &belief);
+            price::within_budget(self.market, spec, price)?;
+            return Ok(AdmissionDecision::Queue);
+        };
+        let promise = self.promise(view, spec, &belief, (&job, count));
+        match (promise, self.settings.otherwise_of(spec)) {
+            (Ok((price, place)), _) => Ok(AdmissionDecision::Promise {
+                price,
+                due: (place != due).then_some(place),
+            }),
+            (Err(reason), Otherwise::Run) => {
+                self.may_run_unpromised(view, spec, &job)?;
+                Ok(AdmissionDecision::Unpromised(reason))
+            }
+            (Err(Reason::NoRoom | SHARE_USED_UP), Otherwise::Wait) => {
+                Ok(AdmissionDecision::Waitlist {
+                    until: job.decision_due(),
+                })
+            }
+            (Err(reason), Otherwise::Wait | Otherwise::Reject) => Err(reason),
+        }
+    }
+
+    /// Returns a job that is submitted now as one that is not promised.
+    pub(super) fn candidate(&self, spec: &JobSpec, belief: &Distribution) -> PlannedJob {
+        let standing = match spec.sla.deadline {
+            Some(_) => Standing::Unpromised,
+            None => Standing::Free,
+        };
+        PlannedJob::new(NEW, spec, standing, belief, &self.settings)
+    }
+
+    /// Returns the price and the place of `count` equal jobs with a deadline if they can be promised now.
+    fn promise(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        belief: &Distribution,
+        (job, count): (&PlannedJob, u32),
+    ) -> Result<(Credits, Instant), Reason> {
+        let price = self.price(spec, belief);
+        let price = price::within_budget(self.market, spec, price)?;
+        if view.now > job.decision_due() {
+            return Err(Reason::DeadlineUnreachable);
+        }
+        if !self.is_within_share(view, spec.user, job, count) {
+            return Err(SHARE_USED_UP);
+        }
+        let group = job.group(view);
+        let test = PromiseTest::new(self.timetable_input(view, group.needs_hosts()));
+        let place = test.place(Candidate::array(group, count));
+        place.map(|place| (price, place)).ok_or(Reason::NoRoom)
+    }
+
+    /// Checks that a job whose deadline cannot be promised may run all the same.
+    fn may_run_unpromised(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        job: &PlannedJob,
+    ) -> Result<(), Reason> {
+        if view.now >= job.due {
+            return Err(Reason::DeadlinePassed);
+        }
+        let is_given_up = |&(at, _): &(Instant, Reason)| view.now > at;
+        if job.gives_up.as_ref().is_some_and(is_given_up) {
+            return Err(Reason::DeadlineUnreachable);
+        }
+        let price = price::unpromised(self.market, spec);
+        price::within_budget(self.market, spec, price).map(|_| ())
+    }
+
+    /// Returns whether the promises to a user, with `count` such jobs, take no more than the user's share of
+    /// the machine's time up to their deadline.
+    pub(super) fn is_within_share(
+        &self,
+        view: View<'_>,
+        user: UserId,
+        job: &PlannedJob,
+        count: u32,
+    ) -> bool {
+        if self.settings.share >= 1.0 {
+            return true;
+        }
+        let time = |procs: u32, span: Span| f64::from(procs) * span.as_secs_f64();
+        let planned = self.waiting.planned.values().map(|job| (job.id, job.run));
+        let running = self.running.iter().map(|&id| {
+            let end = self.planned_end(view, id);
+            (id, end.since(view.now))
+        });
+        let own = planned.chain(running).filter(|&(id, _)| {
+            let job = view.job(id);
+            job.spec.user == user && job.spec.sla.deadline.is_some() && job.is_promised()
+        });
+        let own: f64 = own
+            .map(|(id, left)| time(view.job(id).spec.procs, left))
+            .sum();
+        let all = time(view.n_up(), job.due.since(view.now));
+        own + f64::from(count) * time(job.procs, job.run) <= self.settings.share * all
+    }
+
+    /// Returns the end of a running job at the plan's level.
+    fn planned_end(&self, view: View<'_>, id: JobId) -> Instant {
+        let job = view.job(id);
+        let belief = belief_of(&job.spec, view.forecast(id));
+        let start = job.start.unwrap_or(view.now);
+        let level = [self.settings.level_of(&job.spec)];
+        let [run] = belief.quantiles_given_survived(view.now.since(start), level);
+        start + run
+    }
+
+    /// Returns Libra's price of a promised job. Whoever wants more or less confidence than the plan's level pays
+    /// for the time that the plan then keeps for the job, in proportion.
+    pub(super) fn price(&self, spec: &JobSpec, belief: &Distribution) -> Credits {
+        let usual = belief.quantile(self.settings.level).as_secs_f64();
+        let kept = belief.quantile(self.settings.level_of(spec)).as_secs_f64();
+        let priced = JobSpec {
+            estimate: Span::from_secs_f64(spec.estimate.as_secs_f64() * kept / usual),
+            ..*spec
+        };
+        let spec = if kept == usual { spec } else { &priced };
+        price::with_incentive(self.market, spec, IncentiveFactors::DEFAULT)
+    }
+}
+
+/// Checks that the hosts that are there could hold a job if nothing else ran, from the first instant of
+/// those that close.
+fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
+    let is_there = |host: &&Host| host.terms.closes.is_none() || view.n_up_in(host.nodes) > 0;
+    let lasts = |host: &&Host| {
+        let closes = host.terms.closes;
+        closes.is_none_or(|closes| host.opened + group.reserved <= closes)
+    };
+    let suits =
+        |host: &&Host| host.nodes.len >= group.procs && host.terms.devices.covers(&group.devices);
+    let holds = |hosts: &[&Host]| match group.one_host {
+        true => hosts.iter().any(suits),
+        false => hosts.iter().map(|host| host.nodes.len).sum::<u32>() >= group.procs,
+    };
+    let is_asked_for = |host: &&Host| group.accepts_host(host.terms.name);
+    let there = view.hosts().iter().filter(is_there);
+    let there: Vec<&Host> = there.filter(is_asked_for).collect();
+    if there.is_empty() || !group.one_host && !holds(&there) {
+        // Whatever comes may hold it.
+        return Ok(());
+    }
+    let lasting: Vec<&Host> = there.iter().copied().filter(lasts).collect();
+    match (holds(&there), holds(&lasting)) {
+        (false, _) if group.host.is_some() => Err(NAMED_HOST_TOO_SMALL),
+        (false, _) => Err(HOST_TOO_SMALL),
+        (true, false) => Err(CLOSES_TOO_SOON),
+        (true, true) => Ok(()),
+    }
+}

@@ -1,0 +1,360 @@
+//! Free processors, devices and licences over time, on each host: what running and planned jobs leave.
+//!
+//! Where it does not matter on which hosts jobs run, all processors are those of one host.
+
+use tollgate_model::{
+    HostNameIndex, Instant, JobId, MaintenanceCalendar, ResourceCounts, ResourceIndex, Span,
+};
+use tollgate_policy::toolkit::CapacityProfile;
+use tollgate_policy::{HostPart, View};
+
+use super::timetable::JobGroup;
+
+/// The free resources of a site from the present on.
+#[derive(Clone, Debug)]
+pub(super) struct FreeProfile {
+    now: Instant,
+    /// The hosts in the order in which jobs take them: those that close first, then those with the fewest
+    /// devices.
+    hosts: Vec<HostProfile>,
+    licences: Vec<UnitProfile>,
+    calendar: MaintenanceCalendar,
+    /// Whether jobs are started on named hosts.
+    by_host: bool,
+}
+
+/// The free resources of a host.
+#[derive(Clone, Debug)]
+struct HostProfile {
+    /// The host, as an index into [`tollgate_policy::ClusterState::hosts`].
+    host: usize,
+    name: Option<HostNameIndex>,
+    /// [`Instant::MAX`] if the host stays.
+    closes: Instant,
+    procs: CapacityProfile,
+    devices: Vec<UnitProfile>,
+}
+
+/// The free units of one kind of devices or licences.
+#[derive(Clone, Debug)]
+struct UnitProfile {
+    kind: ResourceIndex,
+    free: CapacityProfile,
+}
+
+/// The place of a job in time and on hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PlannedPlace {
+    pub(super) at: Instant,
+    pub(super) length: Span,
+    /// Host, by its place in the order in which jobs take them, and processors of each.
+    pub(super) parts: Vec<(usize, u32)>,
+}
+
+/// A running job, and the instant by which it ends as far as the profile knows.
+pub(super) type RunningUntil = (JobId, Instant);
+
+impl FreeProfile {
+    /// Creates the profile of the view's instant. `by_host` says whether it matters where jobs run.
+    pub(super) fn new(view: View<'_>, by_host: bool, running: &[RunningUntil]) -> Self {
+        let calendar = view.maintenance().clone();
+        if by_host {
+            return Self {
+                now: view.now,
+                hosts: HostProfile::all(view, running),
+                licences: licence_profiles(view, running),
+                calendar,
+                by_host,
+            };
+        }
+        let released = |id: JobId| view.released_procs(view.job(id));
+        Self::of_pool(view.now, view.n_idle(), running, released, calendar)
+    }
+
+    /// Creates the profile of one pool of processors. `released` returns how many a running job gives back.
+    pub(super) fn of_pool(
+        now: Instant,
+        idle: u32,
+        running: &[RunningUntil],
+        released: impl Fn(JobId) -> u32,
+        calendar: MaintenanceCalendar,
+    ) -> Self {
+        let pool = HostProfile {
+            host: 0,
+            name: None,
+            closes: Instant::MAX,
+            procs: profile(now, idle, running, released),
+            devices: Vec::new(),
+        };
+        Self {
+            now,
+            hosts: vec![pool],
+            licences: Vec::new(),
+            calendar,
+            by_host: false,
+        }
+    }
+
+    /// Returns the present instant.
+    pub(super) fn instant(&self) -> Instant {
+        self.now
+    }
+
+    /// Returns the number of processors that are free now.
+    pub(super) fn n_idle(&self) -> u32 {
+        let next = self.now + Span::TICK;
+        let idle = self
+            .hosts
+            .iter()
+            .map(|host| host.procs.fewest(self.now, next));
+        idle.sum()
+    }
+
+    /// Returns the place of a job of a group that starts now and runs for `length`, if there is one.
+    pub(super) fn now(&self, group: &JobGroup, length: Span) -> Option<PlannedPlace> {
+        self.at(group, length, self.now)
+    }
+
+    /// Returns the first place of a job of a group that runs for `length`.
+    pub(super) fn earliest(&self, group: &JobGroup, length: Span) -> Option<PlannedPlace> {
+        let mut from = self.now;
+        if let [pool] = self.hosts.as_slice()
+            && !group.needs_hosts()
+        {
+            // Only the processors and the calendar matter.
+            loop {
+                from = pool.procs.first_hole(from, group.procs, length)?;
+                let open = self.calendar.first_start(from, group.reserved);
+                if open == from {
+                    return self.at(group, length, from);
+                }
+                from = open;
+            }
+        }
+        let later = self.changes().into_iter().filter(|&at| at > from);
+        let mut instants = std::iter::once(from).chain(later);
+        instants.find_map(|at| {
+            let at = self.calendar.first_start(at, group.reserved);
+            self.at(group, length, at)
+        })
+    }
+
+    /// Returns the last place of a job of a group that runs for `length` and ends by `end`.
+    pub(super) fn latest(
+        &self,
+        group: &JobGroup,
+        length: Span,
+        end: Instant,
+    ) -> Option<PlannedPlace> {
+        let mut end = end;
+        if let [pool] = self.hosts.as_slice()
+            && !group.needs_hosts()
+        {
+            loop {
+                let at = pool.procs.latest(group.procs, length, end)?;
+                let at = Some(at).filter(|&at| at >= self.now)?;
+                let open = self.last_start(at.min(pool.closes - group.reserved), group.reserved);
+                if open == at {
+                    return self.at(group, length, at);
+                }
+                end = open + length;
+            }
+        }
+        let earlier = self.changes().into_iter().rev().filter(|&at| at < end);
+        let mut ends = std::iter::once(end).chain(earlier);
+        ends.find_map(|end| {
+            let at = self.last_start(end - length, group.reserved);
+            let at = Some(at).filter(|&at| at >= self.now)?;
+            self.at(group, length, at)
+        })
+    }
+
+    /// Returns the last instant up to `at` from which a job can run for `length` before a maintenance window.
+    fn last_start(&self, at: Instant, length: Span) -> Instant {
+        let mut start = at;
+        while let Some(next) = self.calendar.next(start)
+            && next.from < start + length
+        {
+            start = next.from - length;
+        }
+        start
+    }
+
+    /// Returns the place of a job that starts at an instant, if there is one.
+    fn at(&self, group: &JobGroup, length: Span, at: Instant) -> Option<PlannedPlace> {
+        let end = at + length;
+        if self.calendar.room(at) < group.reserved
+            || !covers(&self.licences, &group.licences, at, end)
+        {
+            return None;
+        }
+        let place = |parts| PlannedPlace { at, length, parts };
+        let stays = |host: &HostProfile| at + group.reserved <= host.closes;
+        if group.one_host {
+            let fits = |host: &HostProfile| {
+                stays(host)
+                    && group.accepts_host(host.name)
+                    && host.procs.fewest(at, end) >= group.procs
+                    && covers(&host.devices, &group.devices, at, end)
+            };
+            let host = self.hosts.iter().position(fits)?;
+            return Some(place(vec![(host, group.procs)]));
+        }
+        let mut parts = Vec::new();
+        let mut missing = group.procs;
+        for (index, host) in self.hosts.iter().enumerate() {
+            if missing > 0 && stays(host) {
+                let procs = host.procs.fewest(at, end).min(missing);
+                missing -= procs;
+                parts.extend((procs > 0).then_some((index, procs)));
+            }
+        }
+        (missing == 0).then(|| place(parts))
+    }
+
+    /// Takes the place of a job.
+    pub(super) fn book(&mut self, group: &JobGroup, place: &PlannedPlace) {
+        self.change(group, place, |profile, units| {
+            profile.reserve(place.at, units, place.length);
+        });
+    }
+
+    /// Gives the place of a job back.
+    pub(super) fn lift(&mut self, group: &JobGroup, place: &PlannedPlace) {
+        self.change(group, place, |profile, units| {
+            profile.release(place.at, units, place.length);
+        });
+    }
+
+    fn change(
+        &mut self,
+        group: &JobGroup,
+        place: &PlannedPlace,
+        mut change: impl FnMut(&mut CapacityProfile, u32),
+    ) {
+        let units = |profiles: &mut [UnitProfile], counts: &ResourceCounts| {
+            for profile in profiles {
+                match counts.of(profile.kind) {
+                    0 => {}
+                    count => change(&mut profile.free, u32::from(count)),
+                }
+            }
+        };
+        let mut units = units;
+        units(&mut self.licences, &group.licences);
+        for &(host, _) in &place.parts {
+            units(&mut self.hosts[host].devices, &group.devices);
+        }
+        for &(host, procs) in &place.parts {
+            change(&mut self.hosts[host].procs, procs);
+        }
+    }
+
+    /// Returns the hosts of a place, if it matters which.
+    pub(super) fn host_parts(&self, place: &PlannedPlace) -> Option<Vec<HostPart>> {
+        let host_part = |&(host, procs): &(usize, u32)| HostPart {
+            host: self.hosts[host].host,
+            procs,
+        };
+        self.by_host
+            .then(|| place.parts.iter().map(host_part).collect())
+    }
+
+    /// Returns the instants at which something changes, ascending.
+    fn changes(&self) -> Vec<Instant> {
+        let of_host = |host: &HostProfile| -> Vec<Instant> {
+            let devices = host.devices.iter().flat_map(|device| device.free.changes());
+            host.procs.changes().chain(devices).collect()
+        };
+        let licences = self.licences.iter().flat_map(|kind| kind.free.changes());
+        let mut all: Vec<Instant> = licences
+            .chain(self.hosts.iter().flat_map(of_host))
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+impl HostProfile {
+    /// Returns the hosts with a node that is up.
+    fn all(view: View<'_>, running: &[RunningUntil]) -> Vec<Self> {
+        let hosts = view.hosts().iter().enumerate();
+        let up = hosts.filter(|(_, host)| view.n_up_in(host.nodes) > 0);
+        let n_devices = |host: usize| -> u32 {
+            let devices = view.hosts()[host].terms.devices;
+            devices.iter().map(|(_, count)| u32::from(count)).sum()
+        };
+        let mut all: Vec<Self> = up
+            .map(|(index, host)| {
+                let released = |id: JobId| view.released_procs_in(view.job(id), host.nodes);
+                let is_here = |id: JobId| released(id) > 0;
+                let free = host.free_devices();
+                let devices = host.terms.devices.iter().map(|(kind, _)| {
+                    let of = |id: JobId| {
+                        let devices = view.devices_of(&view.job(id).spec.needs);
+                        u32::from(devices.of(kind)) * u32::from(is_here(id))
+                    };
+                    UnitProfile {
+                        kind,
+                        free: profile(view.now, u32::from(free.of(kind)), running, of),
+                    }
+                });
+                Self {
+                    host: index,
+                    name: host.terms.name,
+                    closes: host.terms.closes.unwrap_or(Instant::MAX),
+                    procs: profile(view.now, view.n_idle_in(host.nodes), running, released),
+                    devices: devices.collect(),
+                }
+            })
+            .collect();
+        all.sort_by_key(|host| (host.closes, n_devices(host.host), host.host));
+        all
+    }
+}
+
+fn licence_profiles(view: View<'_>, running: &[RunningUntil]) -> Vec<UnitProfile> {
+    let free = view.free_licences();
+    let kinds = view.licences();
+    let profiles = kinds.iter().map(|(kind, _)| {
+        let of = |id: JobId| u32::from(view.licences_of(&view.job(id).spec.needs).of(kind));
+        UnitProfile {
+            kind,
+            free: profile(view.now, u32::from(free.of(kind)), running, of),
+        }
+    });
+    profiles.collect()
+}
+
+/// Returns whether as many units as `wanted` are free from `at` until `end`.
+fn covers(profiles: &[UnitProfile], wanted: &ResourceCounts, at: Instant, end: Instant) -> bool {
+    wanted.iter().all(|(kind, count)| {
+        let profile = profiles.iter().find(|profile| profile.kind == kind);
+        profile.is_some_and(|profile| profile.free.fewest(at, end) >= u32::from(count))
+    })
+}
+
+/// Returns the free units over time, if `idle` are free now and each running job gives some back at its end.
+fn profile(
+    now: Instant,
+    idle: u32,
+    running: &[RunningUntil],
+    released: impl Fn(JobId) -> u32,
+) -> CapacityProfile {
+    let ends = running
+        .iter()
+        .map(|&(id, end)| (end.max(now + Span::TICK), released(id)));
+    let mut ends: Vec<(Instant, u32)> = ends.filter(|&(_, units)| units > 0).collect();
+    ends.sort_unstable();
+    let mut steps = vec![(now, idle)];
+    let mut free = idle;
+    for (end, units) in ends {
+        free += units;
+        match steps.last_mut() {
+            Some(step) if step.0 == end => step.1 = free,
+            Some(_) | None => steps.push((end, free)),
+        }
+    }
+    CapacityProfile::of_steps(&steps)
+}

@@ -1,0 +1,238 @@
+//! A pass: waiting jobs are given up, promised, given a place, and started.
+
+use tollgate_model::{Credits, Instant, JobId, Span};
+use tollgate_policy::toolkit::price;
+use tollgate_policy::{HostPart, PolicyContext, View};
+
+use super::deadline_dispatch::DeadlineDispatch;
+use super::free_profile::{FreeProfile, PlannedPlace, RunningUntil};
+use super::machine::PlanMachine;
+use super::planned_job::{PlannedJob, Standing};
+use super::promise_test::{Candidate, PromiseTest};
+use super::start_rule::{self, FairJob, RuleJob, StartDecision};
+use super::{PlanPolicy, belief_of};
+
+/// Maximum number of jobs without a promise that are tested in a pass: each test plays the plan.
+const MAX_TRIES: usize = 8;
+/// The time after which every job without a deadline takes a place among the promises.
+const LONGEST_PATIENCE: Span = Span::from_secs(24 * 3600);
+
+impl PlanPolicy {
+    pub(super) fn run_pass(&mut self, cx: &mut PolicyContext<'_>) {
+        self.give_up_late(cx);
+        if std::mem::take(&mut self.has_changed) {
+            self.promise_waiting(cx);
+        }
+        self.place_very_patient(cx);
+        // Until another pass at this instant would change nothing: drivers may run more than one.
+        let decision = loop {
+            let decision = self.start_jobs(cx);
+            let held = decision.held.map(|(held, _)| held.id);
+            let is_placed = !self.waiting.has_placed() && self.place_patient(cx, held);
+            if decision.starts.is_empty() && !is_placed {
+                break decision;
+            }
+        };
+        if let Some(at) = self.next_wake(cx.view(), &decision) {
+            cx.request_pass_at(at);
+        }
+    }
+
+    /// Rejects the jobs that wait for a promise that can no longer be made, and those that do not want to
+    /// start any more.
+    fn give_up_late(&mut self, cx: &mut PolicyContext<'_>) {
+        let now = cx.now();
+        let unpromised = self.waiting.unpromised.values();
+        let late = unpromised.filter(|job| job.gives_up.is_some_and(|(at, _)| now > at));
+        for job in late.copied().collect::<Vec<_>>() {
+            self.waiting.remove(&job);
+            if let Some((_, reason)) = job.gives_up {
+                cx.reject(job.id, reason);
+            }
+        }
+    }
+
+    /// Promises jobs that fit into idle processors and into the plan.
+    fn promise_waiting(&mut self, cx: &mut PolicyContext<'_>) {
+        let (now, n_idle) = (cx.now(), cx.n_idle());
+        let may_fit = |job: &&PlannedJob| job.procs <= n_idle && now <= job.decision_due();
+        let tries = self.waiting.unpromised.values().filter(may_fit);
+        for job in tries.take(MAX_TRIES).copied().collect::<Vec<_>>() {
+            let granted = cx.job(job.id).granted;
+            if !granted && !self.is_within_share(cx.view(), job.user, &job, 1) {
+                continue;
+            }
+            let group = job.group(cx.view());
+            let test = PromiseTest::new(self.timetable_input(cx.view(), group.needs_hosts()));
+            if let Some(place) = test.place(Candidate::new(group)) {
+                self.waiting.remove(&job);
+                let price = self.promised_price(cx.view(), job.id);
+                cx.accept(job.id, price, (place != job.due).then_some(place));
+                self.waiting.insert(self.planned_job(cx.view(), job.id));
+            }
+        }
+    }
+
+    /// Gives jobs without a deadline that have waited very long a place among the promises.
+    fn place_very_patient(&mut self, cx: &mut PolicyContext<'_>) {
+        while let Some(&job) = self.waiting.free.values().next()
+            && cx.now().since(job.submit) >= LONGEST_PATIENCE
+        {
+            if !self.place_unpromised(cx, &job) {
+                return;
+            }
+        }
+    }
+
+    /// Gives the first job without a promise that cannot start a place if it has waited for long; else the first
+    /// of those whose deadlines are out of reach, if it has waited for very long. Returns whether one has got a
+    /// place.
+    fn place_patient(&mut self, cx: &mut PolicyContext<'_>, held: Option<JobId>) -> bool {
+        let now = cx.now();
+        let held = held.map(|held| self.planned_job(cx.view(), held));
+        let held = held.filter(|job| now.since(job.submit) >= self.settings.patience);
+        let unpromised = self.waiting.unpromised.values();
+        let hopeless = unpromised.filter(|job| {
+            let has_waited = now.since(job.submit) >= LONGEST_PATIENCE;
+            has_waited && job.standing == Standing::Unpromised && job.is_hopeless(now)
+        });
+        let hopeless = hopeless.min_by_key(|job| job.sequence).copied();
+        let first = held.or(hopeless);
+        first.is_some_and(|job| self.place_unpromised(cx, &job))
+    }
+
+    /// Gives a job a place among the promises: the first of ever later dates that the plan admits. Returns
+    /// whether there is one.
+    fn place_unpromised(&mut self, cx: &mut PolicyContext<'_>, job: &PlannedJob) -> bool {
+        let group = job.group(cx.view());
+        let test = PromiseTest::new(self.timetable_input(cx.view(), group.needs_hosts()));
+        let Some(place) = test.first_place(Candidate::new(group)) else {
+            return false;
+        };
+        self.waiting.remove(job);
+        match job.standing {
+            Standing::Free => {
+                let price = self.promised_price(cx.view(), job.id);
+                cx.accept(job.id, price, Some(place));
+            }
+            Standing::Unpromised | Standing::Waitlisted | Standing::Promised | Standing::Placed => {
+                let price = self.unpromised_price(cx.view(), job.id);
+                cx.admit_unpromised(job.id, price, Some(place));
+            }
+        }
+        self.waiting.insert(self.planned_job(cx.view(), job.id));
+        true
+    }
+
+    /// Starts jobs by the start rule, and then the promised ones by deadline.
+    fn start_jobs(&mut self, cx: &mut PolicyContext<'_>) -> StartDecision {
+        let view = cx.view();
+        if cx.n_idle() == 0 || self.waiting.fair.is_empty() {
+            let mut fair = self.waiting.fair.in_order(view);
+            let first = fair.find(|job| !job.standing.is_planned() && !job.is_hopeless(view.now));
+            return StartDecision {
+                held: first.map(|job| (job.rule(view), None)),
+                ..StartDecision::default()
+            };
+        }
+        let (planned, hopeless) = self.waiting.by_deadline(view.now);
+        let rules = |jobs: &[PlannedJob]| -> Vec<RuleJob> {
+            jobs.iter().map(|job| job.rule(view)).collect()
+        };
+        let by_host = view.has_closing_hosts() || self.waiting.needs_hosts();
+        let running = self.running_until(view);
+        let rules_of_planned = rules(&planned);
+        let mut places: Vec<(JobId, usize)> = planned
+            .iter()
+            .enumerate()
+            .map(|(at, job)| (job.id, at))
+            .collect();
+        places.sort_unstable();
+        let fair = self.waiting.fair.in_order(view).map(|job| {
+            match places.binary_search_by_key(&job.id, |&(id, _)| id) {
+                Ok(place) => FairJob::Planned(places[place].1),
+                Err(_) if job.is_hopeless(view.now) => FairJob::Hopeless(job.rule(view)),
+                Err(_) => FairJob::Unplanned(job.rule(view)),
+            }
+        });
+        let mut order = rules_of_planned.clone();
+        order.extend(rules(&hopeless));
+        let mut dispatch = DeadlineDispatch {
+            machine: PlanMachine::until(view, by_host, &running),
+            waiting: order,
+        };
+        let free = FreeProfile::new(view, by_host, &running);
+        let mut may_start = |job: &RuleJob, place: &PlannedPlace| dispatch.start(job, place);
+        let mut decision = start_rule::decide(&free, &rules_of_planned, fair, &mut may_start);
+        decision.starts.extend(dispatch.into_starts(&decision));
+        for (id, hosts) in &decision.starts {
+            self.start(cx, *id, hosts.as_deref());
+        }
+        decision
+    }
+
+    /// Returns the running jobs with their ends at guard.
+    pub(super) fn running_until(&self, view: View<'_>) -> Vec<RunningUntil> {
+        let until = self.running.iter().map(|&id| {
+            let job = view.job(id);
+            let belief = belief_of(&job.spec, view.forecast(id));
+            let start = job.start.unwrap_or(view.now);
+            let level = [self.settings.guard_of(&job.spec)];
+            let [run] = belief.quantiles_given_survived(view.now.since(start), level);
+            (id, start + run)
+        });
+        until.collect()
+    }
+
+    /// Starts a job, on these hosts if it matters on which.
+    fn start(&mut self, cx: &mut PolicyContext<'_>, id: JobId, hosts: Option<&[HostPart]>) {
+        let job = self.planned_job(cx.view(), id);
+        self.waiting.remove(&job);
+        self.running.insert(id);
+        let price = match job.standing {
+            Standing::Unpromised => {
+                let price = self.unpromised_price(cx.view(), id);
+                cx.admit_unpromised(id, price, None);
+                price
+            }
+            Standing::Promised | Standing::Placed | Standing::Free | Standing::Waitlisted => {
+                self.promised_price(cx.view(), id)
+            }
+        };
+        match hosts {
+            Some(hosts) => cx.start_on_hosts(id, price, hosts),
+            None => cx.start(id, price),
+        }
+    }
+
+    fn promised_price(&self, view: View<'_>, id: JobId) -> Credits {
+        let spec = &view.job(id).spec;
+        self.price(spec, &belief_of(spec, view.forecast(id)))
+    }
+
+    fn unpromised_price(&self, view: View<'_>, id: JobId) -> Credits {
+        price::unpromised(self.market, &view.job(id).spec)
+    }
+
+    /// Returns the instant at which the next pass is due even if nothing happens: a job is given up, the place
+    /// of a job begins, a job has waited for long, or a maintenance window ends.
+    fn next_wake(&self, view: View<'_>, decision: &StartDecision) -> Option<Instant> {
+        let now = view.now;
+        let gives_up = self
+            .waiting
+            .unpromised
+            .values()
+            .filter_map(|job| job.gives_up);
+        let gives_up = gives_up.map(|(at, _)| at + Span::TICK);
+        let reopening = view.maintenance().next(now);
+        let reopening = reopening.filter(|_| !self.waiting.fair.is_empty());
+        let reopening = reopening.map(|window| window.until);
+        let held = decision.held.as_ref().map(|(held, _)| held.id);
+        let held = held.map(|id| view.job(id).spec.submit + self.settings.patience);
+        let free = self.waiting.free.values().next();
+        let free = free.map(|job| job.submit + LONGEST_PATIENCE);
+        let all = gives_up.chain(reopening).chain(decision.next_place);
+        let all = all.chain(held).chain(free);
+        all.filter(|&at| at > now).min()
+    }
+}

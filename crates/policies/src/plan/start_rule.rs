@@ -1,0 +1,231 @@
+//! The start rule: which waiting jobs start now.
+//!
+//! First start the promised jobs that are due, where they are at their places. Then all others, promised or not,
+//! are taken in the fair order: a job starts if, its own place given back, its processors are free from now on
+//! for its run time at guard, beside the places of all promised jobs. The first job without a promise that
+//! cannot start gets its earliest place, which no later one takes, unless it is hopeless. No job starts out of
+//! turn if the plan by which promises were made would then no longer keep them.
+//!
+//! So a promise is a constraint and not a priority: as long as run times are as believed at guard, no start
+//! costs a promise that was safe, and until a promised job is due it stands in the fair order like any other.
+
+#[cfg(test)]
+mod tests;
+
+use tollgate_model::{Instant, JobId, Span};
+use tollgate_policy::HostPart;
+
+use super::free_profile::{FreeProfile, PlannedPlace};
+use super::latest_starts::LatestStarts;
+use super::timetable::JobGroup;
+
+/// A waiting job as the rule sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RuleJob {
+    pub(super) id: JobId,
+    /// Its size and its run times at its own level and as reserved.
+    pub(super) group: JobGroup,
+    /// Its run time at guard.
+    pub(super) guard: Span,
+    /// The instant by which it ends at its latest place.
+    pub(super) latest_end: Instant,
+}
+
+impl RuleJob {
+    /// Returns whether the plan treats both jobs alike.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.guard == other.guard
+            && self.latest_end == other.latest_end
+            && self.group.is_like(&other.group)
+    }
+}
+
+/// The jobs that start now, and what waits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StartDecision {
+    /// In the order in which they start, with their hosts where these matter.
+    pub(super) starts: Vec<(JobId, Option<Vec<HostPart>>)>,
+    /// The first job without a promise that cannot start, and the start of its place if it has one.
+    pub(super) held: Option<(RuleJob, Option<Instant>)>,
+    /// The next instant at which a place begins while processors are idle.
+    pub(super) next_place: Option<Instant>,
+}
+
+/// A job in the fair order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FairJob {
+    /// One of the jobs with a place in the plan, by its index.
+    Planned(usize),
+    /// A job without one.
+    Unplanned(RuleJob),
+    /// A job that hardly ends in time any more.
+    Hopeless(RuleJob),
+}
+
+/// The state of the rule at an instant.
+struct StartRule<'a> {
+    planned: &'a [RuleJob],
+    plan: LatestStarts,
+    /// Returns whether no promise suffers if a job starts at a place, and notes that it does.
+    may_start: &'a mut dyn FnMut(&RuleJob, &PlannedPlace) -> bool,
+    /// By planned job: whether it starts now.
+    started: Vec<bool>,
+    n_idle: u32,
+    decision: StartDecision,
+}
+
+/// Returns what starts now, before the dispatch by deadline. `free` is what running jobs leave; `planned` has the
+/// promised jobs in the order of their deadlines, and `fair` all waiting jobs in the fair order. `may_start`
+/// returns whether no promise suffers if a job starts at a place; then it does.
+pub(super) fn decide(
+    free: &FreeProfile,
+    planned: &[RuleJob],
+    fair: impl Iterator<Item = FairJob>,
+    may_start: &mut dyn FnMut(&RuleJob, &PlannedPlace) -> bool,
+) -> StartDecision {
+    let mut rule = StartRule {
+        planned,
+        plan: LatestStarts::new(free, planned),
+        may_start,
+        started: vec![false; planned.len()],
+        n_idle: free.n_idle(),
+        decision: StartDecision::default(),
+    };
+    rule.start_due();
+    rule.start_fairly(fair);
+    rule.into_decision()
+}
+
+impl StartRule<'_> {
+    fn start_due(&mut self) {
+        let now = self.plan.profile.instant();
+        for (index, job) in self.planned.iter().enumerate() {
+            let place = self.plan.places[index].clone();
+            let place = place.filter(|place| self.plan.is_due[index] && place.at == now);
+            if let Some(place) = place {
+                self.started[index] = self.start(job, &place);
+            }
+        }
+    }
+
+    fn start_fairly(&mut self, fair: impl Iterator<Item = FairJob>) {
+        let mut failed = FailedShapes::default();
+        for job in fair {
+            if self.n_idle == 0 {
+                return;
+            }
+            match job {
+                FairJob::Planned(index) => {
+                    if self.start_planned(index) {
+                        // A later place has become free.
+                        failed = FailedShapes::default();
+                    }
+                }
+                FairJob::Unplanned(job) => {
+                    if !self.start_unplanned(&job, &mut failed) {
+                        self.hold(&job);
+                    }
+                }
+                FairJob::Hopeless(job) => {
+                    self.start_unplanned(&job, &mut failed);
+                }
+            }
+        }
+    }
+
+    /// Starts a planned job before its place if all others keep theirs; returns whether it does.
+    fn start_planned(&mut self, index: usize) -> bool {
+        let job = &self.planned[index];
+        if self.started[index] || self.plan.is_due[index] || job.group.procs > self.n_idle {
+            return false;
+        }
+        let own = self.plan.places[index].take();
+        if let Some(own) = &own {
+            self.plan.profile.lift(&job.group, own);
+        }
+        let place = self.plan.profile.now(&job.group, job.guard);
+        let place = place.filter(|place| self.start(job, place));
+        if let Some(booked) = place.as_ref().or(own.as_ref()) {
+            self.plan.profile.book(&job.group, booked);
+        }
+        self.started[index] = place.is_some();
+        if place.is_none() {
+            self.plan.places[index] = own;
+        }
+        self.started[index]
+    }
+
+    /// Starts a job without a place if all planned ones keep theirs; returns whether it does.
+    fn start_unplanned(&mut self, job: &RuleJob, failed: &mut FailedShapes) -> bool {
+        let is_wide = job.group.procs > self.n_idle;
+        let place = (!is_wide && !failed.cover(job))
+            .then(|| self.plan.profile.now(&job.group, job.guard))
+            .flatten();
+        let Some(place) = place else {
+            failed.note(job);
+            return false;
+        };
+        let starts = self.start(job, &place);
+        if starts {
+            self.plan.profile.book(&job.group, &place);
+        }
+        starts
+    }
+
+    /// Gives the first job without a promise that cannot start its earliest place.
+    fn hold(&mut self, job: &RuleJob) {
+        if self.decision.held.is_some() {
+            return;
+        }
+        let place = self.plan.profile.earliest(&job.group, job.guard);
+        if let Some(place) = &place {
+            self.plan.profile.book(&job.group, place);
+        }
+        self.decision.held = Some((*job, place.map(|place| place.at)));
+    }
+
+    /// Starts a job at a place if no promise suffers; returns whether it does.
+    fn start(&mut self, job: &RuleJob, place: &PlannedPlace) -> bool {
+        let starts = (self.may_start)(job, place);
+        if starts {
+            self.n_idle -= job.group.procs;
+            let hosts = self.plan.profile.host_parts(place);
+            self.decision.starts.push((job.id, hosts));
+        }
+        starts
+    }
+
+    fn into_decision(self) -> StartDecision {
+        let places = self.plan.places.iter().flatten().map(|place| place.at);
+        let held = self.decision.held.and_then(|(_, at)| at);
+        let now = self.plan.profile.instant();
+        let next = places.chain(held).filter(|&at| at > now).min();
+        StartDecision {
+            next_place: next.filter(|_| self.n_idle > 0),
+            ..self.decision
+        }
+    }
+}
+
+/// The sizes of jobs that could not start in this pass: none that is as wide and as long can.
+#[derive(Debug, Default)]
+struct FailedShapes(Vec<(u32, Span)>);
+
+impl FailedShapes {
+    /// Returns whether a job is at least as wide and as long as one that could not start.
+    fn cover(&self, job: &RuleJob) -> bool {
+        let is_larger =
+            |&(procs, guard): &(u32, Span)| procs <= job.group.procs && guard <= job.guard;
+        self.0.iter().any(is_larger)
+    }
+
+    /// Notes a job that could not start, if only its size can have been the cause.
+    fn note(&mut self, job: &RuleJob) {
+        let shape = (job.group.procs, job.guard);
+        if !job.group.needs_hosts() && !self.cover(job) {
+            self.0
+                .retain(|&(procs, guard)| procs < shape.0 || guard < shape.1);
+            self.0.push(shape);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The waiting jobs, in the orders in which the policy goes through them.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::Instant;
+
+use super::fair_order::FairQueue;
+use super::planned_job::{PlannedJob, Standing};
+
+/// The key of a job in the order of deadlines.
+pub(super) type PlanKey = (Instant, u64);
+
+/// The waiting jobs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct WaitingJobs {
+    /// The jobs with a promise or a place, in the order of the plan.
+    pub(super) planned: BTreeMap<PlanKey, PlannedJob>,
+    /// The other jobs with a deadline, in the order of their deadlines.
+    pub(super) unpromised: BTreeMap<PlanKey, PlannedJob>,
+    /// The other jobs without a deadline, in the order of submission.
+    pub(super) free: BTreeMap<u64, PlannedJob>,
+    /// All jobs that may start.
+    pub(super) fair: FairQueue,
+    /// Number of them for which it matters on which hosts they run.
+    n_with_needs: usize,
+}
+
+impl WaitingJobs {
+    pub(super) fn insert(&mut self, job: PlannedJob) {
+        match job.standing {
+            Standing::Promised | Standing::Placed => {
+                self.planned.insert(job.key(), job);
+            }
+            Standing::Unpromised | Standing::Waitlisted => {
+                self.unpromised.insert(job.key(), job);
+            }
+            Standing::Free => {
+                self.free.insert(job.sequence, job);
+            }
+        }
+        if job.standing != Standing::Waitlisted {
+            self.fair.insert(job);
+            self.n_with_needs += usize::from(job.needs_hosts());
+        }
+    }
+
+    pub(super) fn remove(&mut self, job: &PlannedJob) {
+        match job.standing {
+            Standing::Promised | Standing::Placed => self.planned.remove(&job.key()),
+            Standing::Unpromised | Standing::Waitlisted => self.unpromised.remove(&job.key()),
+            Standing::Free => self.free.remove(&job.sequence),
+        };
+        if job.standing != Standing::Waitlisted {
+            self.fair.remove(job);
+            self.n_with_needs -= usize::from(job.needs_hosts());
+        }
+    }
+
+    /// Returns the planned jobs in the order in which they are dispatched, and behind them the hopeless ones
+    /// in the order of submission.
+    pub(super) fn by_deadline(&self, now: Instant) -> (Vec<PlannedJob>, Vec<PlannedJob>) {
+        let all = self.planned.values().copied();
+        let (hopeless, planned): (Vec<_>, Vec<_>) = all.partition(|job| job.is_hopeless(now));
+        let mut hopeless = hopeless;
+        hopeless.sort_unstable_by_key(|job| job.sequence);
+        (planned, hopeless)
+    }
+
+    /// Returns whether a job may start for which it matters on which hosts it runs.
+    pub(super) fn needs_hosts(&self) -> bool {
+        self.n_with_needs > 0
+    }
+
+    /// Returns whether a job has a place and no promise.
+    pub(super) fn has_placed(&self) -> bool {
+        let mut planned = self.planned.values();
+        planned.any(|job| job.standing == Standing::Placed)
+    }
+
+    /// Returns the number of waiting jobs.
+    pub(super) fn len(&self) -> usize {
+        self.planned.len() + self.unpromised.len() + self.free.len()
+    }
+}

@@ -1,0 +1,24 @@
+//! What the site says about promises.
+
+use serde::{Deserialize, Serialize};
+use tollgate_client::types::JobOtherwise;
+
+/// What the site says about promises.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PromiseConfig {
+    /// Minimum probability at which a deadline is promised. Between 0 and 1.
+    pub least: f64,
+    /// What becomes of a job whose deadline cannot be promised, if its user does not say: `run`, `wait` or
+    /// `reject`. Policies other than `plan` reject it.
+    pub otherwise: JobOtherwise,
+}
+
+impl Default for PromiseConfig {
+    fn default() -> Self {
+        Self {
+            least: 0.5,
+            otherwise: JobOtherwise::Run,
+        }
+    }
+}
