@@ -164,7 +164,12 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
                 )?;
                 if let Some(sure) = expected.probability {
                     let sure = format::format_probability(sure);
-                    writeln!(out, "  deadline  kept with probability {sure}")?;
+                    // A job that runs without a promise keeps the reasons for which it has none.
+                    let words = match explained.job.reasons.is_empty() {
+                        true => "kept",
+                        false => "not promised; in time",
+                    };
+                    writeln!(out, "  deadline  {words} with probability {sure}")?;
                 }
             }
         }

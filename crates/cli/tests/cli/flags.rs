@@ -149,6 +149,7 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
         (_, "--speeds") => "2*2,1",
         (_, "--tasks") => "independent",
         (_, "--preemption-cost") => "300",
+        (_, "--without-deadline") => "0.5",
         (_, "--overrun") => "kill",
         (_, "--last" | "--first") => "2",
         (_, "--seed" | "--seeds" | "--threads" | "--computers" | "--chunks") => "2",

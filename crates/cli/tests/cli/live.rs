@@ -16,6 +16,7 @@
 //! | [`clusters`] | jobs that go to one of several clusters |
 //! | [`cluster_faults`] | the same, with services that hang or lose answers and clients that are killed |
 //! | [`batch`] | many jobs at once |
+//! | [`best_effort`] | jobs whose deadlines cannot be promised |
 //! | [`clocks`] | services whose host's clock was wrong |
 //! | [`launch_failures`] | jobs that the site cannot start |
 //! | [`notices`] | notices to users |
@@ -37,6 +38,7 @@ mod answers;
 mod arrays;
 mod backup;
 mod batch;
+mod best_effort;
 mod clocks;
 mod cluster_faults;
 mod clusters;

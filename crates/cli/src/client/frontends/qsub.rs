@@ -67,6 +67,12 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     else {
         return Err(rejection_error(&answer));
     };
+    if answer.decision == JobDecision::Unpromised {
+        Verbosity::Notes.note(format_args!(
+            "qsub: its deadline is not promised: {}",
+            reasons(&answer)
+        ));
+    }
     let name = request.name.as_deref().unwrap_or_default();
     let tasks = request.array.as_deref();
     writeln!(
@@ -397,8 +403,11 @@ fn format_submitted(
 
 /// Prints the reasons for a rejection, because a front end has no other output for them.
 fn rejection_error(answer: &SubmitResponse) -> CliFailure {
-    let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
-    let reasons: Vec<&str> = reasons.collect();
-    messages::print_error(format_args!("rejected: {}", reasons.join("; ")), None);
+    messages::print_error(format_args!("rejected: {}", reasons(answer)), None);
     ClientCommandError::Rejected.into()
+}
+
+fn reasons(answer: &SubmitResponse) -> String {
+    let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
+    reasons.collect::<Vec<_>>().join("; ")
 }

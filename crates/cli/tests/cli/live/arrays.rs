@@ -104,7 +104,8 @@ fn decision_about_a_waitlisted_array_is_that_about_its_last_task() {
     let words = [
         "submit", "-n", &all, "-a", "1-2", "-d", "+4min", "-e", "1min",
     ];
-    let array = site.tollgate(&[&words[..], &["--", "true"]].concat());
+    let array = ["--otherwise", "wait", "--", "true"];
+    let array = site.tollgate(&[&words[..], &array].concat());
     assert!(array.stdout.contains("waitlisted"), "{array:?}");
     std::thread::scope(|scope| {
         let told = scope.spawn(|| site.tollgate(&["wait", "--decision", "2", "--format", "json"]));

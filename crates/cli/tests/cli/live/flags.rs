@@ -72,7 +72,8 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
         (
             _,
             "--hold" | "--one-host" | "--partial" | "--append" | "--requeue" | "--quiet" | "--all"
-            | "--failed" | "--decision" | "--follow" | "--dry-run" | "--no-deadline",
+            | "--failed" | "--decision" | "--follow" | "--dry-run" | "--no-deadline"
+            | "--drop-late",
         ) => return None,
         ("jobs", "--format") => "csv",
         (_, "--format") => "json",
@@ -101,7 +102,8 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
         (_, "--begin") => "+2h",
         (_, "--budget" | "--limit") => "1",
         (_, "--penalty") => "1/s",
-        (_, "--confidence") => "0.5",
+        (_, "--confidence") => "0.9",
+        (_, "--at-least") => "0.6",
         (_, "--otherwise") => "reject",
         (_, "--env") => "GREETING=hello",
         (_, "--dir") => "/tmp",

@@ -206,7 +206,7 @@ fn arrays_dependencies_and_holds() {
 
 #[test]
 fn qsub_promises_or_rejects_a_deadline_and_can_wait() {
-    let tools = FrontendTestSite::new("pbs", "");
+    let tools = FrontendTestSite::new("pbs", "[promise]\notherwise = \"reject\"\n");
     tools.script(
         "job.sh",
         "#!/bin/sh\n#PBS -l walltime=2,deadline=+1h -o /dev/null -e /dev/null\nexit 5\n",
@@ -233,6 +233,21 @@ fn qsub_promises_or_rejects_a_deadline_and_can_wait() {
     assert_eq!(
         tools.shell("TOLLGATE_DEADLINE=+1s qsub old.sh").code,
         Some(3)
+    );
+}
+
+#[test]
+fn qsub_says_that_a_deadline_is_not_promised() {
+    let tools = FrontendTestSite::new("pbs", "");
+    tools.script("job.sh", "#!/bin/sh\n#PBS -l walltime=50:00\ntrue\n");
+    let submitted = tools.shell("qsub -l deadline=+1s job.sh");
+    assert_eq!(submitted.stdout, "1.tollgate\n");
+    assert!(
+        submitted
+            .stderr
+            .starts_with("note: qsub: its deadline is not promised: "),
+        "{}",
+        submitted.stderr
     );
 }
 

@@ -31,7 +31,16 @@ fn service_is_taught_from_records_once() {
     fs::write(&file, records(user.trim())).unwrap();
     let file = file.to_str().unwrap();
     let quote = [
-        "quote", "-d", "+4m", "--format", "json", "--name", "simulate", "true",
+        "quote",
+        "-d",
+        "+4m",
+        "--otherwise",
+        "reject",
+        "--format",
+        "json",
+        "--name",
+        "simulate",
+        "true",
     ];
     let refused = site.tollgate(&quote);
     assert_eq!(refused.code, Some(3), "{refused:?}");
