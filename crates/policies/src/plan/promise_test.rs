@@ -111,6 +111,18 @@ impl PromiseTest {
         None
     }
 
+    /// Returns whether the plan keeps every promise on another machine.
+    pub(super) fn keeps_all_on(&self, machine: &PlanMachine) -> bool {
+        let groups = &self.input.groups;
+        let (mut n_in_time, mut one_is_late) = (0, false);
+        machine.play(groups, |start| {
+            one_is_late |= start.end > groups[start.group].due;
+            n_in_time += start.count;
+            !one_is_late
+        });
+        !one_is_late && n_in_time == groups.iter().map(|group| group.count).sum::<u32>()
+    }
+
     /// Returns whether no promise suffers on another machine: one on which something has started, or for which
     /// processors are kept.
     pub(super) fn is_kept_on(&self, machine: &PlanMachine) -> bool {

@@ -1,7 +1,8 @@
 //! Starts and ends of jobs on their nodes.
 
-use tollgate_model::{Credits, Instant, JobId, JobSpec, NodeId, NodeRange};
+use tollgate_model::{Credits, Instant, JobId, JobSpec, NodeId, NodeRange, UserId};
 
+use super::fading_use::FadingUses;
 use super::{ClusterState, JobPhase, NodeTask, SharedStart};
 use crate::toolkit::BlockEntry as _;
 
@@ -146,9 +147,27 @@ impl ClusterState {
         nodes
     }
 
-    /// Follows the use that each user makes of the machine from now on, if it is not followed already.
+    /// Follows the use that each user makes of the machine from now on, if it is not followed already. Running jobs
+    /// count since their starts.
     pub fn follow_uses(&mut self) {
-        self.uses.get_or_insert_default();
+        if self.uses.is_some() {
+            return;
+        }
+        let running = self
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running);
+        let mut running: Vec<(Instant, UserId, u32)> = running
+            .map(|(_, job)| {
+                let start = job.start.unwrap_or(Instant::ZERO);
+                (start, job.spec.user, job.spec.procs)
+            })
+            .collect();
+        running.sort_unstable();
+        let mut uses = FadingUses::default();
+        for (start, user, procs) in running {
+            uses.take(user, procs, start);
+        }
+        self.uses = Some(uses);
     }
 
     /// Records that a job has started.
