@@ -106,6 +106,8 @@ impl PlannedJob {
             sequence: job.sequence,
             due: place.filter(|_| !has_deadline).unwrap_or(entry.due),
             place: place.unwrap_or(entry.due),
+            // A job that has started once, and is tried again, is admitted: it goes on.
+            gives_up: entry.gives_up.filter(|_| job.accepted.is_none()),
             ..entry
         }
     }
