@@ -167,14 +167,19 @@ pub(super) fn explanation_sentences(
 
 /// Returns why a job was rejected, and where its deadline was.
 fn rejection_sentence(job: &JobDetails) -> String {
+    let due = job.deadline_at.iter();
+    let due: String = due.map(|at| format!("; its deadline was {at}")).collect();
+    format!("rejected: {}{due}", reason_words(job))
+}
+
+/// Returns the reasons of the decision about a job in words.
+fn reason_words(job: &JobDetails) -> String {
     let reason = |key: &String| {
         let known = Reason::ALL.into_iter().find(|reason| reason.key() == key);
         known.map_or_else(|| key.clone(), |reason| reason.to_string())
     };
     let reasons: Vec<String> = job.reasons.iter().map(reason).collect();
-    let due = job.deadline_at.iter();
-    let due: String = due.map(|at| format!("; its deadline was {at}")).collect();
-    format!("rejected: {}{due}", reasons.join("; "))
+    reasons.join("; ")
 }
 
 /// Returns how a job ended.
@@ -238,7 +243,7 @@ fn hold_sentence(job: &JobDetails, story: Option<&TaskOutlook>) -> String {
 fn unpromised_sentence(job: &JobDetails) -> Option<String> {
     let decided = matches!(job.state, JobState::Rejected | JobState::Cancelled);
     (!decided && !job.reasons.is_empty())
-        .then(|| format!("without a promise: {}", job.reasons.join(", ")))
+        .then(|| format!("without a promise: {}", reason_words(job)))
 }
 
 /// Returns how the promise of a deadline ended, if it has.

@@ -28,6 +28,10 @@ fn job_that_cannot_be_promised_runs_without_a_promise_and_says_so_everywhere() {
     let explained = site.tollgate(&["explain", "2"]).answer();
     assert!(explained.contains("without a promise: "), "{explained}");
     assert!(
+        !explained.contains("no_room"),
+        "a key is no word: {explained}"
+    );
+    assert!(
         explained.contains("  deadline  not promised; in time with probability "),
         "{explained}"
     );
