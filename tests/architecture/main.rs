@@ -9,6 +9,7 @@
 //! | [`blocks`] | every block of a document states whether it is run |
 //! | [`prose`] | documents, help and comments are written in plain English, with the words of the field |
 //! | [`module_map`] | the map at the top of a `lib.rs` names every module of the crate |
+//! | [`pipes`] | no reader of a pipe in a script of `.ci` stops early |
 //! | [`names`] | no two types share a name, and a name says which type it is |
 //!
 //! [`layers`] is the list that the first two modules check against.
@@ -21,5 +22,6 @@ mod licences;
 mod metadata;
 mod module_map;
 mod names;
+mod pipes;
 mod prose;
 mod purity;

@@ -36,7 +36,7 @@ make_root() {
   }
   local source
   # From where this machine has its own packages.
-  source=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | awk '$2 !~ /security/ { print $1; exit }')
+  source=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | awk '$2 !~ /security/ && !found++ { print $1 }')
   rm -rf "$root"
   # Packages must not start daemons of their own.
   mmdebstrap --quiet --variant=apt --include=condor,coreutils,procps \
