@@ -11,11 +11,12 @@ mkdir -p "$2"
 folder=$(realpath "$2")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export NODES=4 CPUS=8 MEMORY=8000 PORT=${PORT:-7960}
+listen=$((PORT + 20))
 RANDOM=$seed
 service= operator=
 
 serve() {
-  "$program" serve --engine slurm --partition main --policy "${1:-plan}" >>"$folder/run/serve.log" 2>&1 &
+  "$program" serve --engine slurm --partition main --policy "${1:-plan}" --listen "0.0.0.0:$listen" >>"$folder/run/serve.log" 2>&1 &
   service=$!
   for _ in $(seq 300); do "$program" status >/dev/null 2>&1 && return; sleep 0.2; done
   echo "the service does not answer" >&2
@@ -72,6 +73,14 @@ cat lines-*.% >written
 expect "$(sort written | tr '\n' ' ')" "first second " "$(ls)"
 code=0; "$program" submit --estimate 13h -- true 2>refused || code=$?
 expect "$code" 2 "$(cat refused)"
+
+echo "a job that submits a job"
+(umask 077; "$program" token new >token)
+key=$(sed -n 's/.*key=\(sha256:[0-9a-f]*\).*/\1/p' serve.log)
+env -u TOLLGATE_DATA TOLLGATE_URL=https://$(uname -n):$listen TOLLGATE_FINGERPRINT=$key TOLLGATE_TOKEN_FILE=$PWD/token \
+  "$program" submit --estimate 10s --quiet --output outer -- sh -c '"$0" submit --quiet --estimate 1s --output inner -- true >id && "$0" wait "$(cat id)"' "$program" >job
+code=0; "$program" wait "$(cat job)" || code=$?
+expect "$code" 0 "$(cat outer)"
 
 echo "a job that slurm lets wait, because others use the nodes"
 sbatch --quiet --partition main --nodes 4 --exclusive --output /dev/null --wrap 'sleep 45'

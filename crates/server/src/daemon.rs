@@ -39,8 +39,8 @@ use crate::workers::WorkerAcceptor;
 use crate::workers::batch_nodes::BatchNodes;
 use background::{check_large_store, is_large, plan_maintenance, prune_regularly};
 pub use error::ServeError;
-pub use listen::BoundAddress;
-use listen::{listen, listen_for_parts, serve_parts};
+pub use listen::{BoundAddress, url_of};
+use listen::{TcpDoor, listen, listen_for_parts, serve_parts};
 pub use own_files::check_own_files;
 use startup::{
     check_batch_system, controller_program, keep_outputs, keep_policy, log_new_beginning,
@@ -152,6 +152,13 @@ pub fn serve<E: Engine + 'static>(
         licences: doors.licences,
     });
     let worker_acceptor = WorkerAcceptor::new(controller_handle.clone());
+    let runtime = runtime()?;
+    let tcp = match doors.listen {
+        Some(tcp) => {
+            Some(runtime.block_on(TcpDoor::open(dir, tcp, doors.certificate, &keyring))?)
+        }
+        None => None,
+    };
     if let Some(system) = &doors.batch_system {
         let nodes = BatchNodes {
             system: Arc::clone(system),
@@ -160,7 +167,7 @@ pub fn serve<E: Engine + 'static>(
             user: own_user_name(),
             // The nodes do not reach the socket of this host.
             access: SpreadAccess {
-                service: None,
+                service: tcp.as_ref().and_then(TcpDoor::remote_location),
                 ..spread_access
             },
             dir: dir.path().join("nodes"),
@@ -197,18 +204,17 @@ pub fn serve<E: Engine + 'static>(
             () = pruning => Ok(()),
         }
     };
-    let (tcp, certificate) = (doors.listen, doors.certificate);
     let ready = |heard| ready(&rules.policy, heard);
     let part_listener = listen_for_parts(dir, access.scope)?;
     let maintenance = plan_maintenance(controller_handle.clone(), doors.maintenance);
-    let served = runtime()?.block_on(async {
+    let served = runtime.block_on(async {
         tokio::spawn(maintenance);
         tokio::spawn(serve_parts(part_listener, controller_handle.clone()));
         let notices = doors.notices.map(|notices| {
             let service = service.clone();
             tokio::spawn(notices::run(service, notices, begin))
         });
-        let served = listen(dir, service, tcp, certificate, ready, checked).await;
+        let served = listen(dir, service, tcp, ready, checked).await;
         if let Some(notices) = notices {
             let _ = tokio::time::timeout(LAST_NOTICES, notices).await;
         }

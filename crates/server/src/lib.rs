@@ -52,5 +52,5 @@ pub use access::{AccessRules, UserScope};
 pub use config::{
     ConfigError, DEFAULT_POLICY, ListenConfig, LocalNodes, ServeOptions, ServiceConfig,
 };
-pub use daemon::{BoundAddress, ServeError, check_own_files, serve};
+pub use daemon::{BoundAddress, ServeError, check_own_files, serve, url_of};
 pub use kept_outputs::KeptOutputs;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tollgate_server::BoundAddress;
+use tollgate_server::{BoundAddress, url_of};
 use tollgate_store::data_dir;
 
 use crate::exit::CliFailure;
@@ -73,15 +73,9 @@ impl NetworkAddress {
         written.map_err(|error| CliFailure::write_failed(file.display().to_string(), error))
     }
 
-    /// Returns the URL of the service. A service that listens on all addresses is reached by the
-    /// name of its host.
+    /// Returns the URL of the service, as in [`url_of`].
     pub(super) fn url(&self) -> String {
-        if self.address.ip().is_unspecified() {
-            let name = rustix::system::uname();
-            let host = name.nodename().to_string_lossy();
-            return format!("https://{host}:{}", self.address.port());
-        }
-        format!("https://{}", self.address)
+        url_of(self.address)
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateFiles, TlsCertificate};
+use tollgate_engine::ServiceLocation;
 use tollgate_host::FileIdentity;
 use tollgate_store::StoreError;
 use tollgate_store::data_dir::DataDir;
@@ -21,7 +22,7 @@ use crate::access::UserScope;
 use crate::api::server::{ApiState, router, serve_unix};
 use crate::config::TcpListenOptions;
 use crate::controller::{ControllerHandle, ControllerRequest, StartError};
-use crate::net::{CredentialStore, TcpContext, own_certificate, serve_tls, tls};
+use crate::net::{AllowedHosts, CredentialStore, TcpContext, own_certificate, serve_tls, tls};
 use crate::part_socket::{self, ChannelPartSink};
 use crate::permits::KeyedSemaphore;
 
@@ -37,24 +38,99 @@ pub struct BoundAddress {
     pub fingerprint: Fingerprint,
 }
 
+impl BoundAddress {
+    /// Returns the URL of the service, as in [`url_of`].
+    pub fn url(&self) -> String {
+        url_of(self.address)
+    }
+
+    /// Returns where hosts that share the network with this one find the service; None if it listens for its
+    /// own host alone.
+    fn remote_location(&self) -> Option<ServiceLocation> {
+        (!self.address.ip().is_loopback()).then(|| ServiceLocation::Elsewhere {
+            url: self.url(),
+            fingerprint: Some(self.fingerprint.to_string()),
+            authorities: None,
+        })
+    }
+}
+
+/// Returns the URL of a service of this host that listens at an address. One that listens on all addresses is
+/// reached by the name of its host.
+pub fn url_of(address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        let name = rustix::system::uname();
+        let host = name.nodename().to_string_lossy();
+        return format!("https://{host}:{}", address.port());
+    }
+    format!("https://{address}")
+}
+
+/// The TCP listener of a service that does not accept connections yet.
+pub(super) struct TcpDoor {
+    listener: TcpListener,
+    tls: Arc<rustls::ServerConfig>,
+    hosts: AllowedHosts,
+    bound: BoundAddress,
+}
+
+impl TcpDoor {
+    /// Listens as `tcp` says.
+    ///
+    /// # Errors
+    /// If the certificate cannot be read or made, or the address is taken.
+    pub(super) async fn open(
+        dir: &DataDir,
+        tcp: TcpListenOptions,
+        certificate: Option<TlsCertificate>,
+        keyring: &CredentialStore,
+    ) -> Result<Self, ServeError> {
+        let hosts = tcp.hosts.with_own_name();
+        let certificate = match (certificate, &tcp.files) {
+            (Some(certificate), _) => certificate,
+            (None, Some(files)) => TlsCertificate::read(files)?,
+            (None, None) => {
+                let files = CertificateFiles {
+                    certificate: dir.certificate(),
+                    key: dir.certificate_key(),
+                };
+                own_certificate::read_or_create(&files, &hosts.names, tcp.address.ip())?
+            }
+        };
+        let fingerprint = certificate.fingerprint()?;
+        let failed = |error| ServeError::Listen {
+            place: tcp.address.to_string(),
+            error,
+        };
+        let listener = TcpListener::bind(tcp.address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let tls = tls::server_config(certificate, keyring.has_certificates())?;
+        Ok(Self {
+            listener,
+            tls,
+            hosts,
+            bound: BoundAddress {
+                address,
+                fingerprint,
+            },
+        })
+    }
+
+    /// Returns where the nodes of a batch system find the service; None if it listens for its own host alone.
+    pub(super) fn remote_location(&self) -> Option<ServiceLocation> {
+        self.bound.remote_location()
+    }
+}
+
 pub(super) async fn listen(
     dir: &DataDir,
     service: ApiState,
-    tcp: Option<TcpListenOptions>,
-    certificate: Option<TlsCertificate>,
+    door: Option<TcpDoor>,
     ready: impl FnOnce(Option<BoundAddress>),
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
     let socket = dir.socket();
-    let tcp = tcp.map(|tcp| TcpListenOptions {
-        hosts: tcp.hosts.with_own_name(),
-        ..tcp
-    });
     let (listener, own_socket) = listen_unix(dir, service.access.scope)?;
-    let network = match &tcp {
-        Some(tcp) => Some(listen_tcp(dir, tcp, certificate, &service.credentials).await?),
-        None => None,
-    };
     let access = service.access.clone();
     let seats = KeyedSemaphore::new(access.limits.connections);
     let keyring = Arc::clone(&service.credentials);
@@ -62,29 +138,34 @@ pub(super) async fn listen(
     let log = service.log.clone();
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
-    let heard = network.as_ref().map(|(_, _, heard)| *heard);
+    let heard = door.as_ref().map(|door| door.bound);
     // `ready` comes before the first response, so that a client with a response can rely on it.
     ready(heard);
     let mut serving = vec![tokio::spawn(serve_unix(
         listener,
         router.clone(),
         access.clone(),
-        tcp.as_ref()
-            .map(|tcp| tcp.hosts.clone())
+        door.as_ref()
+            .map(|door| door.hosts.clone())
             .unwrap_or_default(),
         seats.clone(),
         stopped.clone(),
     ))];
-    if let Some((listener, tls, _)) = network {
+    if let Some(door) = door {
         let network = TcpContext {
-            tls,
-            hosts: tcp.map(|tcp| tcp.hosts).unwrap_or_default(),
+            tls: door.tls,
+            hosts: door.hosts,
             credentials: keyring,
             access,
             permits: seats,
             clock,
         };
-        serving.push(tokio::spawn(serve_tls(listener, router, network, stopped)));
+        serving.push(tokio::spawn(serve_tls(
+            door.listener,
+            router,
+            network,
+            stopped,
+        )));
     }
     let asked = tokio::select! {
         asked = stop_signal() => asked,
@@ -153,41 +234,6 @@ pub(super) async fn serve_parts(
     }
 }
 
-async fn listen_tcp(
-    dir: &DataDir,
-    tcp: &TcpListenOptions,
-    certificate: Option<TlsCertificate>,
-    keyring: &CredentialStore,
-) -> Result<(TcpListener, Arc<rustls::ServerConfig>, BoundAddress), ServeError> {
-    let certificate = match (certificate, &tcp.files) {
-        (Some(certificate), _) => certificate,
-        (None, Some(files)) => TlsCertificate::read(files)?,
-        (None, None) => {
-            let files = CertificateFiles {
-                certificate: dir.certificate(),
-                key: dir.certificate_key(),
-            };
-            own_certificate::read_or_create(&files, &tcp.hosts.names, tcp.address.ip())?
-        }
-    };
-    let fingerprint = certificate.fingerprint()?;
-    let failed = |error| ServeError::Listen {
-        place: tcp.address.to_string(),
-        error,
-    };
-    let listener = TcpListener::bind(tcp.address).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    let tls = tls::server_config(certificate, keyring.has_certificates())?;
-    Ok((
-        listener,
-        tls,
-        BoundAddress {
-            address,
-            fingerprint,
-        },
-    ))
-}
-
 /// Returns once the data directory is gone.
 async fn data_dir_gone(dir: &DataDir) -> ServeError {
     let mut interval = tokio::time::interval(DATA_DIR_CHECK_INTERVAL);
@@ -209,4 +255,37 @@ async fn stop_signal() -> Result<(), ServeError> {
         _ = interrupt.recv() => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(address: &str) -> BoundAddress {
+        BoundAddress {
+            address: address.parse().expect("an address"),
+            fingerprint: Fingerprint::of(b"key"),
+        }
+    }
+
+    #[test]
+    fn service_is_found_remote_location_unless_it_listens_for_its_own_host() {
+        assert_eq!(bound("127.0.0.1:7").remote_location(), None);
+        assert_eq!(bound("[::1]:7").remote_location(), None);
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy().into_owned();
+        let cases = [
+            ("10.0.0.2:7", "https://10.0.0.2:7".to_owned()),
+            ("0.0.0.0:7", format!("https://{host}:7")),
+            ("[::]:7", format!("https://{host}:7")),
+        ];
+        for (address, url) in cases {
+            let Some(ServiceLocation::Elsewhere { url: found, .. }) =
+                bound(address).remote_location()
+            else {
+                panic!("{address} is reached from elsewhere");
+            };
+            assert_eq!(found, url);
+        }
+    }
 }
