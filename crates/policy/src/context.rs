@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use tollgate_model::{Credits, Instant, JobId, NodeId, NodeRange, Reason};
 
-use crate::state::{ClusterState, HostPart, NodeTask, SharedStart, View};
+use crate::state::{Admission, ClusterState, HostPart, NodeTask, SharedStart, View};
 use crate::timers::TimerTree;
 
 /// An action or an answer that the caller must carry out. Small and `Copy`: a placement or the
@@ -75,6 +75,11 @@ pub enum Notice {
     },
     /// The job is admitted at this price, without a promise of its deadline.
     Unpromised {
+        /// Maximum cost of the job.
+        price: Credits,
+    },
+    /// The job, which was admitted without a promise, has one now, at the price that it had.
+    Promised {
         /// Maximum cost of the job.
         price: Credits,
     },
@@ -164,10 +169,16 @@ impl<'a> PolicyContext<'a> {
     /// Admits a queued job that will start later, at `price` if it was not admitted before. `due` is the
     /// instant by which its end is planned, if that is not its deadline.
     pub fn accept(&mut self, job: JobId, price: Credits, due: Option<Instant>) {
-        let new = !self.state.job(job).is_promised();
+        let before = self.state.job(job).accepted;
         self.state.accept(job, self.now, price, due);
-        if new {
-            self.notify(job, Notice::Accepted { price });
+        match before {
+            None => self.notify(job, Notice::Accepted { price }),
+            Some(Admission {
+                price,
+                is_promised: false,
+                ..
+            }) => self.notify(job, Notice::Promised { price }),
+            Some(_) => {}
         }
     }
 

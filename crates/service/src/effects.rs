@@ -80,14 +80,17 @@ impl Core {
         };
         let job = task.job;
         match said {
-            Notice::Accepted { price } => {
+            Notice::Accepted { price } | Notice::Promised { price } => {
+                let is_first = matches!(said, Notice::Accepted { .. });
                 let price = self.rules.for_user(live.spec.procs, price);
                 // A reserved quote becomes a promise once it is claimed.
                 let promised = live.reserved_until.is_none();
                 let is_late = std::mem::take(&mut live.undecided);
                 live.unpromised &= live.spec.sla.deadline.is_none();
                 match array {
-                    Some(array) => array.add_price(price),
+                    // A task that is promised later was counted with its price before.
+                    Some(array) if is_first => array.add_price(price),
+                    Some(_) => {}
                     None => step.changes.push(RowChange::Accepted { job, price }),
                 }
                 if promised {

@@ -375,7 +375,7 @@ impl<'a> ClusterSim<'a> {
                 Effect::Start { job, .. } => self.start(now, job),
                 Effect::Notify {
                     job,
-                    notice: Notice::Accepted { .. },
+                    notice: Notice::Accepted { .. } | Notice::Promised { .. },
                 } => self.state_promise(now, job),
                 Effect::SharesChanged { .. }
                 | Effect::GroupParted { .. }

@@ -458,7 +458,8 @@ impl AdversarialDriver {
                     assert_eq!(self.active[&job], Some(attempt), "only what runs is killed");
                 }
                 Effect::Notify {
-                    notice: Notice::Accepted { .. } | Notice::Unpromised { .. },
+                    notice:
+                        Notice::Accepted { .. } | Notice::Unpromised { .. } | Notice::Promised { .. },
                     ..
                 }
                 | Effect::SharesChanged { .. }

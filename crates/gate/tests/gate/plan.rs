@@ -174,7 +174,7 @@ impl Cluster {
             match effect {
                 Effect::Notify {
                     job,
-                    notice: Notice::Accepted { .. },
+                    notice: Notice::Accepted { .. } | Notice::Promised { .. },
                 } => self.promised.push(job),
                 Effect::Notify {
                     job,

@@ -177,8 +177,8 @@ impl ClusterState {
         self.forecasts[id.index()] = Some(forecast);
     }
 
-    /// Admits a job. A job that was admitted by its start, and waits again, keeps its price and gets the place
-    /// that it did not have. One that was admitted without a promise gets it now.
+    /// Admits a job. A job that was admitted before, and waits again, keeps its price and gets the place that it
+    /// did not have. One that was admitted without a promise gets it now.
     pub fn accept(&mut self, id: JobId, now: Instant, price: Credits, due: Option<Instant>) {
         let job = &mut self.jobs[id.index()];
         assert!(
@@ -195,7 +195,12 @@ impl ClusterState {
         let admission = job.accepted.get_or_insert(promise);
         match admission.is_promised {
             true => admission.due = admission.due.or(due),
-            false => *admission = promise,
+            false => {
+                *admission = Admission {
+                    price: admission.price,
+                    ..promise
+                }
+            }
         }
     }
 
@@ -281,5 +286,36 @@ impl ClusterState {
             }
             self.vacant.push(id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_model::{Sla, Span, UserId};
+
+    use super::*;
+
+    #[test]
+    fn promise_after_a_start_without_one_costs_what_the_job_was_told() {
+        let mut state = ClusterState::default();
+        state.add_nodes(1);
+        let job = state.insert(JobSpec {
+            submit: Instant::ZERO,
+            estimate: Span::from_secs(60),
+            procs: 1,
+            memory: 0,
+            needs: Default::default(),
+            user: UserId(0),
+            sla: Sla::default(),
+        });
+        let [told, later] = [5.0, 7.0].map(Credits::from_f64);
+        state.admit_unpromised(job, Instant::ZERO, told, None);
+        state.accept(job, Instant::from_secs(9), later, None);
+        let admission = state.job(job).accepted.expect("admitted");
+        assert!(admission.is_promised);
+        assert_eq!(
+            (admission.price, admission.at),
+            (told, Instant::from_secs(9))
+        );
     }
 }

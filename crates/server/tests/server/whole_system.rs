@@ -7,7 +7,7 @@
 //!
 //! A failing seed prints the command that replays it. `TOLLGATE_SEEDS=5000` runs 5,000 seeds.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::simulation::ServiceSimulation;
 
@@ -41,17 +41,19 @@ fn run_seeds(test: &str, run: impl Fn(u64) -> u32, check: impl FnOnce(u32)) {
     };
     let is_one = seeds.clone().count() == 1;
     let mut sum = 0;
+    let mut failed = Vec::new();
     for seed in seeds {
         match catch_unwind(AssertUnwindSafe(|| run(seed))) {
             Ok(survived) => sum += survived,
-            Err(failure) => {
+            Err(_) => {
                 eprintln!(
                     "replay: TOLLGATE_SEED={seed} cargo test -p tollgate-server --test server whole_system::{test}"
                 );
-                resume_unwind(failure);
+                failed.push(seed);
             }
         }
     }
+    assert!(failed.is_empty(), "these seeds failed: {failed:?}");
     if !is_one {
         check(sum);
     }

@@ -104,7 +104,11 @@ impl ShadowPolicy {
                 },
             ),
             Effect::Notify {
-                notice: Notice::Accepted { .. } | Notice::Unpromised { .. } | Notice::Queued,
+                notice:
+                    Notice::Accepted { .. }
+                    | Notice::Unpromised { .. }
+                    | Notice::Promised { .. }
+                    | Notice::Queued,
                 ..
             }
             | Effect::SharesChanged { .. }
