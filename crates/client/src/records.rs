@@ -50,8 +50,14 @@ pub struct UsageEntry {
     pub broken: u64,
     /// Number of promises that became void.
     pub void: u64,
-    /// Number of jobs that ran without a promise because their deadline could not be promised.
+    /// Number of admitted jobs whose deadline was not promised.
     pub unpromised: u64,
+    /// Number of them that succeeded by it all the same.
+    #[serde(default)]
+    pub unpromised_in_time: u64,
+    /// Number of rejected jobs.
+    #[serde(default)]
+    pub rejected: u64,
     /// Charges, in credits.
     pub charges: f64,
     /// Penalties that the provider owes, in credits; not positive.

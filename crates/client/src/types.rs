@@ -37,7 +37,7 @@ pub use request::{
     JobsActionResult, ResubmitRequest,
 };
 pub use service::{
-    AccountEntry, CalibrationBin, CalibrationReport, ErrorResponse, LedgerReport,
-    ServiceObjectives, ServiceStatus, ShadowStatus,
+    AccountEntry, CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport,
+    ErrorResponse, LedgerReport, ServiceObjectives, ServiceStatus, ShadowStatus,
 };
 pub use state::JobState;

@@ -12,13 +12,13 @@ mod submission;
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Distribution, Instant, JobSpec, MachineSpeeds, Market, NodeId, PenaltyLimit, Probability, Sla,
-    Span,
+    Distribution, Instant, JobId, JobSpec, MachineSpeeds, Market, NodeId, PenaltyLimit,
+    Probability, Sla, Span,
 };
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, NodeSharing, OutlookSubject,
     PassTrigger, Policy, PolicyAlarms, PolicyContext, PolicyFailure, ProbeScratch, TaskCoupling,
-    View,
+    View, WaitOrder,
 };
 
 use crate::input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
@@ -195,6 +195,16 @@ impl Gate {
         tellable: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
         self.policy.possible_runs(self.view(now), subject, tellable)
+    }
+
+    /// Returns what stands before a waiting job, if the policy tells.
+    pub fn wait_order(&self, now: Instant, job: JobId) -> Option<WaitOrder> {
+        self.policy.wait_order(self.view(now), job)
+    }
+
+    /// Returns the run time that the policy plans for a job.
+    pub fn planned_run(&self, now: Instant, job: JobId) -> Span {
+        self.policy.planned_run(self.view(now), job)
     }
 
     /// Returns the jobs and nodes at `now`.

@@ -17,6 +17,8 @@ const QUOTABLE: [f64; 2] = [0.001, 0.999];
 pub struct JobPrediction {
     /// The expected start.
     pub start: Instant,
+    /// The job starts after this instant with a probability of one tenth.
+    pub latest_start: Instant,
     /// The expected finish.
     pub finish: Instant,
     /// The job finishes before this instant with a probability of one tenth.
@@ -43,10 +45,12 @@ impl JobPrediction {
         let (early, middle, late) = (at(0.1), at(0.5), at(0.9));
         runs.sort_unstable_by_key(|run| run.start);
         let start = runs.get(middle)?.start;
+        let latest_start = runs[late].start;
         runs.sort_unstable_by_key(|run| run.finish);
         let latest = runs.get(late)?.finish;
         (latest < Instant::MAX).then_some(Self {
             start,
+            latest_start,
             finish: runs[middle].finish,
             earliest: runs[early].finish,
             latest,
@@ -70,6 +74,7 @@ impl JobPrediction {
         });
         Some(Self {
             start: course.start(),
+            latest_start: course.start(),
             finish: course.finish(level(0.5))?,
             earliest: course.finish(level(0.1))?,
             latest: course.finish(level(0.9))?,

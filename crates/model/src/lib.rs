@@ -14,6 +14,7 @@
 //! | `launch_failure` | [`LaunchFailure`], [`LaunchFault`]: launches that failed, and whose fault that is |
 //! | [`maintenance`] | [`MaintenanceCalendar`]: times in which no job runs |
 //! | [`belief`] | [`RuntimeBelief`]: the beliefs that policies ask for |
+//! | [`books`] | [`Books`], [`BookEntry`]: what became of jobs and of their promises |
 //! | [`decision`] | [`Decision`], [`Reason`]: the answer to a submission, with its reason |
 //! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
 //! | [`market`] | [`Market`]: the rules of payment |
@@ -28,6 +29,7 @@
 
 pub mod attempt;
 pub mod belief;
+pub mod books;
 pub mod decision;
 pub mod distribution;
 pub mod ending;
@@ -52,6 +54,7 @@ pub use attempt::{
     KillReason, TaskId,
 };
 pub use belief::{Kinship, RuntimeBelief};
+pub use books::{BookEntry, Books, BreakCause};
 pub use decision::{Decision, OtherReason, Otherwise, Reason};
 pub use distribution::{Distribution, Probability};
 pub use ending::{AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners};

@@ -1,6 +1,6 @@
 //! The result of a job.
 
-use crate::{Credits, Decision, Instant, Span};
+use crate::{BookEntry, BreakCause, Credits, Decision, Instant, Reason, Span};
 
 /// The largest delay that does not count as a delay. Finish times that follow from real-valued work
 /// are rounded to microseconds, and rounding does not break a promise.
@@ -17,6 +17,8 @@ pub struct Outcome {
     /// Mean true run time of the job's tasks, each alone on its node: shorter than the run time if some
     /// nodes are faster than others.
     pub task_runtime: Span,
+    /// The run time that was planned for the job when it was promised, or submitted.
+    pub planned_run: Span,
     /// Number of processors that the job asked for.
     pub procs: u32,
     /// Whether the job was admitted, with or without a promise, and if not, why.
@@ -67,11 +69,31 @@ impl Outcome {
         !self.killed && self.ran.is_some() && self.due.is_some() && self.delay() == Span::ZERO
     }
 
-    /// Returns whether the promise of a deadline is void: the job was killed at its own limit before the
-    /// deadline. Such a promise is neither kept nor broken.
-    pub fn is_void(&self) -> bool {
-        let is_early = self.killed && self.due.is_some() && self.delay() == Span::ZERO;
-        self.decision == Decision::Accepted && is_early
+    /// Returns the entry of the job in the books. A job that was killed at its own limit before its deadline makes the
+    /// promise void. A policy that promises nothing counts as if it promised what it admits.
+    pub fn book_entry(&self) -> BookEntry {
+        let is_promised = match self.decision {
+            Decision::Rejected(Reason::LATE) => return BookEntry::UnpromisedDropped,
+            Decision::Rejected(_) => return BookEntry::of_rejected(self.due.is_some()),
+            Decision::Accepted => true,
+            Decision::Unpromised => false,
+        };
+        let Some(due) = self.due else {
+            return BookEntry::NoDeadline;
+        };
+        let promised = match self.ran {
+            Some(_) if self.is_in_time() => BookEntry::Kept,
+            Some(_) if self.killed && self.delay() == Span::ZERO => BookEntry::Void,
+            Some(ran) => {
+                let cause = BreakCause::of_run(ran.start, due, self.planned_run);
+                BookEntry::Broken(cause)
+            }
+            None => BookEntry::Broken(BreakCause::Others),
+        };
+        match is_promised {
+            true => promised,
+            false => promised.without_promise(),
+        }
     }
 
     /// Returns the span from submission to start.
@@ -114,6 +136,7 @@ mod tests {
             submit: Instant::from_secs(10),
             runtime: Span::from_secs(2),
             task_runtime: Span::from_secs(2),
+            planned_run: Span::from_secs(2),
             procs: 1,
             decision: Decision::Accepted,
             decided: Instant::from_secs(10),
@@ -145,9 +168,9 @@ mod tests {
             ..finished_at(finish)
         };
         let early = killed_at(Instant::from_secs(14));
-        assert_eq!((early.fulfilled(), early.is_void()), (false, true));
+        assert_eq!(early.book_entry(), BookEntry::Void);
         let late = killed_at(Instant::from_secs(21));
-        assert_eq!((late.fulfilled(), late.is_void()), (false, false));
+        assert_eq!(late.book_entry(), BookEntry::Broken(BreakCause::OwnRun));
     }
 
     #[test]
@@ -157,6 +180,29 @@ mod tests {
             ..finished_at(Instant::from_secs(14))
         };
         assert_eq!((free.fulfilled(), free.delay()), (false, Span::ZERO));
+    }
+
+    #[test]
+    fn entry_in_the_books_follows_from_promise_end_and_start() {
+        let in_time = finished_at(Instant::from_secs(14));
+        let late = finished_at(Instant::from_secs(21));
+        let of = |job: Outcome, decision| Outcome { decision, ..job }.book_entry();
+        assert_eq!(in_time.book_entry(), BookEntry::Kept);
+        let unpromised = Decision::Unpromised;
+        assert_eq!(of(in_time, unpromised), BookEntry::UnpromisedInTime);
+        assert_eq!(of(late, unpromised), BookEntry::UnpromisedLate);
+        let dropped = Decision::Rejected(Reason::LATE);
+        assert_eq!(of(late, dropped), BookEntry::UnpromisedDropped);
+        let rejected = Decision::Rejected(Reason::DeadlineRisk);
+        assert_eq!(of(late, rejected), BookEntry::Rejected);
+        // It started at 12 s, and was due at 20.
+        let planned = |secs| Outcome {
+            planned_run: Span::from_secs(secs),
+            ..late
+        };
+        let broken = |cause| BookEntry::Broken(cause);
+        assert_eq!(planned(8).book_entry(), broken(BreakCause::OwnRun));
+        assert_eq!(planned(9).book_entry(), broken(BreakCause::Others));
     }
 
     #[test]

@@ -51,7 +51,7 @@ use tollgate_model::{
 };
 use tollgate_policy::{
     AdmissionDecision, InvariantViolation, JobPhase, OutlookSubject, Policy, PolicyContext,
-    ProbeScratch, View,
+    ProbeScratch, View, WaitOrder,
 };
 
 use machine::PlanMachine;
@@ -78,6 +78,8 @@ pub struct PlanPolicy {
     /// True if a job has ended, or one without a promise has been queued, since the last pass: the tasks of an
     /// array that could not be promised together may fit one by one.
     has_changed: bool,
+    /// The instant up to which jobs that have waited for long were noticed.
+    patience_noted: Instant,
 }
 
 impl PlanPolicy {
@@ -89,6 +91,7 @@ impl PlanPolicy {
             waiting: WaitingJobs::default(),
             running: BTreeSet::new(),
             has_changed: false,
+            patience_noted: Instant::ZERO,
         }
     }
 
@@ -239,6 +242,16 @@ impl Policy for PlanPolicy {
 
     fn follows_uses(&self) -> bool {
         true
+    }
+
+    fn wait_order(&self, view: View<'_>, job: JobId) -> Option<WaitOrder> {
+        (view.job(job).phase == JobPhase::Queued).then(|| self.waiting.order_before(view, job))?
+    }
+
+    fn planned_run(&self, view: View<'_>, job: JobId) -> Span {
+        let spec = &view.job(job).spec;
+        let belief = belief_of(spec, view.forecast(job));
+        belief.quantile(self.settings.level_of(spec))
     }
 
     fn possible_runs(

@@ -34,7 +34,7 @@ pub use definition::{DynSettings, PolicyDefinition, PolicySettings};
 pub use parameters::{ParameterEnum, ParameterInfo, ParameterTable, PolicyParameter, read_number};
 pub use policy::{
     AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, OutlookSubject, PassTrigger, Policy,
-    PolicyFailure, ProbeScratch,
+    PolicyFailure, ProbeScratch, WaitOrder,
 };
 pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicyRegistry, PolicySpec};

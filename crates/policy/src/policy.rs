@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Credits, Distribution, Instant, JobId, JobSpec, Kinship, NodeId, NodeRange, Probability,
-    Reason, Sla,
+    Reason, Sla, Span,
 };
 
 use crate::context::{InvariantViolation, PolicyContext};
@@ -18,6 +18,19 @@ use crate::state::{JobPhase, Node, View};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PolicyFailure(pub String);
+
+/// What stands before a waiting job in the order in which a policy starts jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitOrder {
+    /// Number of jobs with a promise or a place in the plan that are due sooner and may pass it.
+    pub due_sooner: u32,
+    /// Number of users with waiting jobs who have used less of the machine.
+    pub users_before: u32,
+    /// Number of jobs of its own user that stand before it.
+    pub own_before: u32,
+    /// Whether the job stands behind all others, because it hardly ends in time any more.
+    pub is_hopeless: bool,
+}
 
 /// A policy's decision on a submitted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,6 +237,17 @@ pub trait Policy: ClonePolicy + Debug + Send {
         _tellable: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
         None
+    }
+
+    /// Returns what stands before a waiting job; None by default: jobs start in the order of submission, or the policy
+    /// cannot tell.
+    fn wait_order(&self, _: View<'_>, _job: JobId) -> Option<WaitOrder> {
+        None
+    }
+
+    /// Returns the run time that the policy plans for a job: its estimate by default.
+    fn planned_run(&self, view: View<'_>, job: JobId) -> Span {
+        view.job(job).spec.estimate
     }
 
     /// Returns why the policy can decide no longer; the driver of the policy asks after each pass, and

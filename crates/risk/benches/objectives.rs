@@ -27,6 +27,7 @@ fn outcome(job: usize, rng: &mut Pcg64) -> Outcome {
         submit,
         runtime,
         task_runtime: runtime,
+        planned_run: runtime,
         procs: rng.random_range(1..=128),
         decision: if accepted {
             Decision::Accepted

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::{Credits, Decision, Instant, Market, Outcome, Reason, Span};
+use tollgate_model::{BookEntry, Books, Credits, Decision, Instant, Market, Outcome, Reason, Span};
 
 /// The run time threshold of bounded slowdown (Feitelson & Rudolph 1998). Shorter run times count
 /// as this long, so that jobs that fail at once do not dominate the others.
@@ -23,13 +23,8 @@ pub struct Objectives {
     pub rejected_by_reason: BTreeMap<Reason, u64>,
     /// Number of jobs whose deadline was promised and that finished by then.
     pub fulfilled: u64,
-    /// Number of jobs that were admitted without a promise of their deadline.
-    pub unpromised: u64,
-    /// Number of these that finished by their deadline all the same.
-    pub unpromised_in_time: u64,
-    /// Number of promised jobs that were killed at their own limit before their deadline: neither
-    /// fulfilled nor late.
-    pub void: u64,
+    /// The numbers of jobs by what became of them and of their promises.
+    pub books: Books,
     /// Eq. 1: mean span from submission to start of fulfilled jobs. None if no job was fulfilled.
     pub wait: Option<Span>,
     /// Eq. 2: fulfilled jobs in % of submitted jobs with a deadline, 0 to 100. 100 if there is no
@@ -115,12 +110,7 @@ impl Objectives {
 /// that ran, its wait and its response time are kept.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectiveTotals {
-    submitted: u64,
-    accepted: u64,
-    submitted_with_deadline: u64,
-    promised_with_deadline: u64,
-    unpromised: u64,
-    unpromised_in_time: u64,
+    books: Books,
     rejected_by_reason: BTreeMap<Reason, u64>,
     budget: i128,
     utility: i128,
@@ -130,8 +120,6 @@ pub struct ObjectiveTotals {
     waits: Vec<Span>,
     responses: Vec<Span>,
     bounded_slowdown: Mean,
-    void: u64,
-    fulfilled: u64,
     fulfilled_wait: i128,
     fulfilled_slowdown: Mean,
 }
@@ -139,29 +127,24 @@ pub struct ObjectiveTotals {
 impl ObjectiveTotals {
     /// Counts the outcome of a job. Sums of slowdowns follow the order of the calls.
     pub fn count(&mut self, outcome: &Outcome) {
-        let with_deadline = u64::from(outcome.due.is_some());
-        self.submitted += 1;
-        self.submitted_with_deadline += with_deadline;
+        let entry = outcome.book_entry();
+        self.books.add(entry, 1);
         self.budget += i128::from(outcome.budget.as_micros());
         self.first_submit = Some(match self.first_submit {
             Some(first) => first.min(outcome.submit),
             None => outcome.submit,
         });
         match outcome.decision {
-            Decision::Accepted => {
-                self.accepted += 1;
-                self.promised_with_deadline += with_deadline;
+            Decision::Accepted | Decision::Unpromised => {
                 self.utility += i128::from(outcome.utility.as_micros());
             }
-            Decision::Unpromised => {
-                self.accepted += 1;
-                self.unpromised += 1;
-                self.unpromised_in_time += u64::from(outcome.is_in_time());
-                self.utility += i128::from(outcome.utility.as_micros());
+            Decision::Rejected(reason) => {
+                // A job that was dropped as late had been admitted.
+                if entry != BookEntry::UnpromisedDropped {
+                    *self.rejected_by_reason.entry(reason).or_default() += 1;
+                }
             }
-            Decision::Rejected(reason) => *self.rejected_by_reason.entry(reason).or_default() += 1,
         }
-        self.void += u64::from(outcome.is_void());
         self.count_run(outcome);
         if outcome.fulfilled() {
             self.count_fulfilled(outcome);
@@ -181,7 +164,6 @@ impl ObjectiveTotals {
     }
 
     fn count_fulfilled(&mut self, outcome: &Outcome) {
-        self.fulfilled += 1;
         let wait = outcome.wait().unwrap_or(Span::ZERO);
         self.fulfilled_wait += i128::from(wait.as_micros());
         // The shortest run stands for one of which the record has no more than 0 s: its slowdown is unknown.
@@ -198,23 +180,19 @@ impl ObjectiveTotals {
         };
         let budget = Some(self.budget).filter(|&budget| budget > 0);
         let makespan = self.makespan();
+        let books = self.books;
         let ran = self.waits.len() as u64;
         let waited = self.waits.iter().map(|wait| i128::from(wait.as_micros()));
         Objectives {
-            submitted: self.submitted,
-            accepted: self.accepted,
-            rejected: self.submitted - self.accepted,
-            fulfilled: self.fulfilled,
-            unpromised: self.unpromised,
-            unpromised_in_time: self.unpromised_in_time,
-            void: self.void,
-            wait: mean_span(self.fulfilled_wait, self.fulfilled),
-            sla_pct: share_pct(self.fulfilled, self.submitted_with_deadline),
-            reliability_pct: share_pct(self.fulfilled, self.promised_with_deadline - self.void),
-            in_time_pct: share_pct(
-                self.fulfilled + self.unpromised_in_time,
-                self.submitted_with_deadline,
-            ),
+            submitted: books.submitted(),
+            accepted: books.accepted(),
+            rejected: books.rejected(),
+            fulfilled: books.kept(),
+            books,
+            wait: mean_span(self.fulfilled_wait, books.kept()),
+            sla_pct: books.sla_pct().unwrap_or(100.0),
+            reliability_pct: books.reliability_pct().unwrap_or(100.0),
+            in_time_pct: books.in_time_pct().unwrap_or(100.0),
             profitability_pct: utility
                 .zip(budget)
                 .map(|(earned, offered)| earned as f64 / offered as f64 * 100.0),
@@ -261,15 +239,6 @@ impl Extend<f64> for Mean {
             self.sum += value;
             self.count += 1;
         }
-    }
-}
-
-/// Returns `part` of `whole` in %; 100 if `whole` is 0.
-fn share_pct(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        100.0
-    } else {
-        part as f64 / whole as f64 * 100.0
     }
 }
 

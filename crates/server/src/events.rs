@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tollgate_client::types::JobState;
-use tollgate_model::{Instant, JobEndState};
-use tollgate_service::{AdmissionState, PromiseOutcome, RowChange};
+use tollgate_model::{BookEntry, Instant, JobEndState};
+use tollgate_service::{AdmissionState, RowChange, TaskDropCause};
 
 /// Maximum number of events in the log, of a few hundred bytes each.
 const MAX_EVENTS: usize = 16_384;
@@ -195,15 +195,10 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         RowChange::Altered { job, .. } => whole("altered", *job),
         RowChange::Granted { job, .. } => whole("granted", *job),
         RowChange::DependencyFailed { job, .. } => whole("cancelled", *job),
-        RowChange::TasksDropped {
-            job,
-            tasks,
-            reasons: refusals,
-        } => {
-            let kind = if refusals.is_empty() {
-                "cancelled"
-            } else {
-                "rejected"
+        RowChange::TasksDropped { job, tasks, cause } => {
+            let kind = match cause {
+                TaskDropCause::Cancelled | TaskDropCause::Late => "cancelled",
+                TaskDropCause::Rejected(_) => "rejected",
             };
             (kind, *job, Some(EventTasks::Some(tasks.to_string().into())))
         }
@@ -228,17 +223,19 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             let task = of_array.then_some(EventTasks::One(attempt.task));
             ("started", attempt.job, task)
         }
-        RowChange::PromiseEnded {
+        RowChange::Entered {
             attempt,
-            outcome: PromiseOutcome::Broken,
+            entry: BookEntry::Broken(_),
             of_array,
+            ..
         } => {
             let task = of_array.then_some(EventTasks::One(attempt.task));
             ("broken", attempt.job, task)
         }
         RowChange::JobEnded { job, ending } => whole(ending.key(), *job),
         // A kept or void promise ends with its job.
-        RowChange::PromiseEnded { .. }
+        RowChange::Entered { .. }
+        | RowChange::StartedLate { .. }
         | RowChange::Promised { .. }
         | RowChange::Priced { .. }
         | RowChange::ArrayCounts { .. }

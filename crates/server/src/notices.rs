@@ -16,7 +16,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::JobState;
-use tollgate_model::{ExceededLimit, Instant, Probability, TaskId};
+use tollgate_model::{BookEntry, ExceededLimit, Instant, Probability, TaskId};
 use tollgate_store::{JobFilter, JobRow};
 
 use crate::api::{ApiState, query_store};
@@ -211,8 +211,10 @@ impl NoticeWatcher {
             self.at_risk.remove(&row.id);
             if kinds.contains(&NoticeKind::End) {
                 let status = row.status.as_ref().map(|status| format!(": {status}"));
-                let promise = row.promise.as_ref().map(|end| format!(", promise {end}"));
-                let ends = [status, promise].map(Option::unwrap_or_default).concat();
+                let promise = row.entry.and_then(promise_words);
+                let ends = [status.as_deref(), promise]
+                    .map(Option::unwrap_or_default)
+                    .concat();
                 let text = format!("{} {}{ends}", title(&row), end_words(&row.state));
                 self.send("end", &row, event.at, text).await;
             }
@@ -287,6 +289,22 @@ impl NoticeWatcher {
 fn kinds_of(row: &JobRow) -> Vec<NoticeKind> {
     let words = row.program.iter().flat_map(|program| &program.notify);
     words.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Returns what became of the promise of a deadline, to follow the status of a job.
+const fn promise_words(entry: BookEntry) -> Option<&'static str> {
+    match entry {
+        BookEntry::Kept => Some(", promise kept"),
+        BookEntry::Broken(_) => Some(", promise broken"),
+        BookEntry::Void => Some(", promise void"),
+        BookEntry::UnpromisedInTime => Some(", in time without a promise"),
+        BookEntry::UnpromisedLate => Some(", late, without a promise"),
+        BookEntry::UnpromisedDropped => Some(", dropped as late"),
+        BookEntry::UnpromisedVoid
+        | BookEntry::NoDeadline
+        | BookEntry::Rejected
+        | BookEntry::NoDeadlineRejected => None,
+    }
 }
 
 /// Returns how a job ended, from the key of its state.

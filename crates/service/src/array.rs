@@ -16,12 +16,12 @@ mod changes;
 mod turns;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Credits, Instant, JobEndState, Span};
+use tollgate_model::{BookEntry, Credits, Instant, JobEndState};
 
 use crate::command::{ArraySpec, Submission};
 use crate::followers::TaskPace;
 use crate::jobs::ActiveTask;
-use crate::promise::{LatePromises, PromiseOutcome};
+use crate::promise::LatePromises;
 use crate::task_ranges::TaskRanges;
 
 /// Maximum number of unpromised tasks of an array in the gate, per node.
@@ -32,8 +32,8 @@ const MAX_TASKS_PER_NODE: u32 = 8;
 pub struct ActiveArray {
     /// The submission of one of its tasks that are not materialised.
     pub(crate) submission: Submission,
-    /// Whether these tasks run without a promise because their deadline could not be promised.
-    unpromised: bool,
+    /// The deadline of these tasks, if they run as if they had none because it could not be promised.
+    withdrawn_due: Option<Instant>,
     /// Tasks that are not materialised.
     pub(crate) pending: TaskRanges,
     /// Tasks that are not materialised and held by their user.
@@ -83,10 +83,10 @@ pub struct TaskCounts {
     pub broken: u32,
     /// Tasks whose promise became void.
     pub void: u32,
-    /// Finished or lost tasks that ran without a promise because their deadline could not be promised.
+    /// Tasks that ended, and had a deadline that was not promised.
     pub unpromised: u32,
-    /// Total time from submission to start of the tasks with a kept promise.
-    pub wait: Span,
+    /// Those of them that succeeded by it.
+    pub unpromised_in_time: u32,
     /// The number of started attempts.
     pub attempts: u32,
     /// Maximum total price of the accepted tasks.
@@ -103,7 +103,7 @@ impl ActiveArray {
         submission.options.submitted.get_or_insert(now);
         Self {
             submission,
-            unpromised: false,
+            withdrawn_due: None,
             pending: plan.tasks.clone(),
             held_pending: TaskRanges::default(),
             max_at_once: plan.max_at_once,
@@ -161,17 +161,22 @@ impl ActiveArray {
         self.counts.price += price;
     }
 
-    /// Counts the ending of a promise; `wait` is the time from submission to start.
-    pub(crate) fn count_promise(&mut self, outcome: PromiseOutcome, wait: Span) {
+    /// Counts the entry of a task in the books.
+    pub(crate) fn count_entry(&mut self, entry: BookEntry) {
         self.changed = true;
-        match outcome {
-            PromiseOutcome::Kept => {
-                self.counts.kept += 1;
-                self.counts.wait += wait;
+        match entry {
+            BookEntry::Kept => self.counts.kept += 1,
+            BookEntry::Broken(_) => self.counts.broken += 1,
+            BookEntry::Void => self.counts.void += 1,
+            BookEntry::UnpromisedInTime => {
+                self.counts.unpromised += 1;
+                self.counts.unpromised_in_time += 1;
             }
-            PromiseOutcome::Broken => self.counts.broken += 1,
-            PromiseOutcome::Void => self.counts.void += 1,
-            PromiseOutcome::Unpromised => self.counts.unpromised += 1,
+            BookEntry::UnpromisedLate
+            | BookEntry::UnpromisedDropped
+            | BookEntry::UnpromisedVoid => self.counts.unpromised += 1,
+            // Those without a deadline are in no promise, and rejected ones are counted as such.
+            BookEntry::NoDeadline | BookEntry::Rejected | BookEntry::NoDeadlineRejected => {}
         }
     }
 

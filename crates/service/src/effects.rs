@@ -87,6 +87,7 @@ impl Core {
                 let promised = live.reserved_until.is_none();
                 let is_late = std::mem::take(&mut live.undecided);
                 live.unpromised &= live.spec.sla.deadline.is_none();
+                live.planned_run = self.gate.planned_run(self.now, slot);
                 match array {
                     // A task that is promised later was counted with its price before.
                     Some(array) if is_first => array.add_price(price),
@@ -121,11 +122,15 @@ impl Core {
             }
             Notice::Rejected(reason) => {
                 let of_array = array.is_some();
-                self.jobs.remove(slot);
+                let removed = self.jobs.remove(slot);
+                let is_late = reason == Reason::LATE;
+                if let Some((task, live)) = removed.filter(|_| is_late) {
+                    self.record_dropped(task, &live, step);
+                }
                 if of_array {
                     return self.reject_task(task, reason, step);
                 }
-                step.changes.push(match reason == Reason::LATE {
+                step.changes.push(match is_late {
                     true => RowChange::DroppedLate { job },
                     false => RowChange::Rejected { job, reason },
                 });
@@ -163,13 +168,9 @@ impl Core {
         let of_array = self.jobs.arrays.contains_key(&attempt.job);
         step.changes.push(RowChange::Started { attempt, of_array });
         // A task that starts past its deadline: its row is as new as its attempt.
-        let judged = self.jobs.by_slot(slot).and_then(|(_, live)| live.promise);
-        if let Some(outcome) = judged.filter(|_| of_array) {
-            step.changes.push(RowChange::PromiseEnded {
-                attempt,
-                outcome,
-                of_array,
-            });
+        let judged = self.jobs.by_slot(slot).and_then(|(_, live)| live.entry);
+        if let Some(entry) = judged.filter(|_| of_array) {
+            step.changes.push(RowChange::StartedLate { attempt, entry });
         }
         step.actions.push(self.start_action(attempt, slot));
     }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefJob, ClassId, JobAttributes};
-use tollgate_model::{AttemptEnding, AttemptId, Instant, JobId, JobSpec, Span, TaskId, UserId};
+use tollgate_model::{
+    AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, Span, TaskId, UserId,
+};
 
 use crate::array::ActiveArray;
 use crate::command::Submission;
 use crate::followers::Follower;
 use crate::late_start::EngineWait;
-use crate::promise::PromiseOutcome;
 use crate::runtime_forecast::{RuntimeForecast, belief_job};
 
 /// The service's knowledge of a task in the gate, besides the gate's own.
@@ -51,8 +52,10 @@ pub struct ActiveTask {
     pub(crate) wait_code: Option<u8>,
     /// The ending of the last attempt.
     pub(crate) ending: Option<AttemptEnding>,
-    /// The ending of the promise, if the deadline has passed already.
-    pub(crate) promise: Option<PromiseOutcome>,
+    /// The entry in the books, if the deadline of a promise has passed already.
+    pub(crate) entry: Option<BookEntry>,
+    /// The run time that was planned for the task when it was promised, or submitted.
+    pub(crate) planned_run: Span,
     /// Whether the task is held by its user.
     pub(crate) held: bool,
     /// The attempt that the task follows, if the engine starts it after another one.
@@ -68,6 +71,8 @@ pub struct ActiveTask {
     /// Whether the task has no promise because its deadline could not be promised. The deadline is left out of
     /// `spec` if the policy runs no such jobs.
     pub(crate) unpromised: bool,
+    /// The deadline that `spec` leaves out.
+    pub(crate) withdrawn_due: Option<Instant>,
     /// Whether the task was submitted without a decision and has none yet.
     pub(crate) undecided: bool,
     /// The number of tries after the first that followed failed ends.
@@ -109,13 +114,15 @@ impl ActiveTask {
             reserved_until: None,
             wait_code: None,
             ending: None,
-            promise: None,
+            entry: None,
+            planned_run: spec.estimate,
             held: false,
             follows: None,
             hold_if_withdrawn: false,
             awaits_turn: false,
             is_lost: false,
             unpromised: false,
+            withdrawn_due: None,
             undecided: false,
             retries: 0,
             failed_launches: 0,
@@ -278,10 +285,16 @@ impl JobTable {
         Some(live)
     }
 
-    /// Watches the deadline of an admitted task, if it has one.
+    /// Watches the deadline of an admitted task, if it has one that is promised.
     pub(crate) fn watch_deadline(&mut self, task: TaskId) {
-        let last = self.get(task).and_then(ActiveTask::last_instant);
+        let promised = self.get(task).filter(|live| !live.unpromised);
+        let last = promised.and_then(ActiveTask::last_instant);
         self.deadlines.extend(last.map(|last| (last, task)));
+    }
+
+    /// Returns the number of admitted tasks with a deadline that has not passed.
+    pub(crate) fn n_watched_deadlines(&self) -> usize {
+        self.deadlines.len()
     }
 
     /// Returns the first instant past a watched deadline.
@@ -374,6 +387,7 @@ impl JobTable {
     /// Takes the deadline off a job that waits without a promise: it runs as if it had none.
     pub(crate) fn drop_deadline(&mut self, slot: JobId) {
         if let Some((_, live)) = self.by_slot_mut(slot) {
+            live.withdrawn_due = live.due();
             live.spec.sla.deadline = None;
             live.unpromised = true;
         }

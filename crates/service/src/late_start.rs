@@ -153,7 +153,7 @@ impl Core {
     fn new_risk(&self, task: TaskId) -> Option<Probability> {
         let live = self.jobs.get(task)?;
         let is_reported = live.engine_wait.is_none_or(|wait| wait.is_at_risk);
-        let is_open = live.spec.due().is_some_and(|due| due > self.now) && live.promise.is_none();
+        let is_open = live.spec.due().is_some_and(|due| due > self.now) && live.entry.is_none();
         if is_reported || !is_open {
             return None;
         }

@@ -85,16 +85,15 @@ pub use learning::{OwnRun, RunRecord};
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
     EstimateSource, HostMismatch, OfferAxis, RejectReason, ResourceShortage, RowChange, StepOutput,
-    SubmitOutcome, TaskGroupOutcome,
+    SubmitOutcome, TaskDropCause, TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
-pub use promise::PromiseOutcome;
 pub use resources::{HostNames, HostOffer, NamedResources, ResourceNames};
 pub use retry::{BadRetryRule, MAX_RETRIES, RetryRule};
 pub use rules::{AdmissionRules, StoredRules};
 pub use runtime_forecast::{ForecastBasis, RuntimeForecast};
 use shadow::ShadowPolicy;
-pub use shadow::{PolicyComparison, ShadowTotals};
+pub use shadow::{ObjectiveSums, PolicyComparison};
 pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
 pub use tollgate_gate::JobPrediction;

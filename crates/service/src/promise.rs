@@ -1,53 +1,27 @@
-//! The ending of promises: each promise is kept, broken or void.
+//! What became of tasks and of their promises: each is entered in the books once.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::JobEnding;
 use tollgate_model::outcome::DELAY_TOLERANCE;
 use tollgate_model::{
-    AttemptEnding, Instant, JobEndState, LimitOwner, LimitOwners, Probability, Span, TaskId,
+    AttemptEnding, BookEntry, BreakCause, Instant, JobEndState, LimitOwner, LimitOwners,
+    Probability, Span, TaskId,
 };
 
 use crate::Core;
 use crate::jobs::ActiveTask;
 use crate::output::{RowChange, StepOutput};
 
-/// The ending of a promise: of an admitted task, with a deadline or without one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PromiseOutcome {
-    /// The task ended with exit code 0, by its deadline if it has one.
-    Kept,
-    /// The task is late or lost, or the site or a limit of the site ended it.
-    Broken,
-    /// The task failed by itself, reached a limit that its user set, or was cancelled by its user, before
-    /// its deadline.
-    Void,
-    /// There was no promise: the deadline could not be promised, and the user wanted the task to run all
-    /// the same.
-    Unpromised,
-}
-
-impl PromiseOutcome {
-    /// Returns the key in JSON and in the store.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::Broken => "broken",
-            Self::Void => "void",
-            Self::Unpromised => "unpromised",
-        }
-    }
-
-    /// Returns the ending of a promise to a task that ended so before its deadline. A limit that the user
-    /// set is the user's risk; one that the site set is not.
-    pub(crate) const fn of_end_in_time(ending: AttemptEnding) -> Self {
-        match ending {
-            AttemptEnding::Succeeded => Self::Kept,
-            AttemptEnding::Failed
-            | AttemptEnding::Cancelled
-            | AttemptEnding::Exceeded(_, LimitOwner::User) => Self::Void,
-            AttemptEnding::EndedBySite | AttemptEnding::Exceeded(_, LimitOwner::Site) => {
-                Self::Broken
-            }
+/// Returns the entry of a promised task that ended so before its deadline. A limit that the user set is the user's
+/// risk; one that the site set is not.
+pub(crate) const fn entry_of_end_in_time(ending: AttemptEnding) -> BookEntry {
+    match ending {
+        AttemptEnding::Succeeded => BookEntry::Kept,
+        AttemptEnding::Failed
+        | AttemptEnding::Cancelled
+        | AttemptEnding::Exceeded(_, LimitOwner::User) => BookEntry::Void,
+        AttemptEnding::EndedBySite | AttemptEnding::Exceeded(_, LimitOwner::Site) => {
+            BookEntry::Broken(BreakCause::Site)
         }
     }
 }
@@ -79,28 +53,49 @@ impl LatePromises {
 }
 
 impl ActiveTask {
+    /// Returns the deadline, also of a task that runs as if it had none; None without one.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.spec.due().or(self.withdrawn_due)
+    }
+
     /// Returns the last instant at which an end is within the deadline, with the tolerance of the
     /// objectives; None without a deadline.
     pub(crate) fn last_instant(&self) -> Option<Instant> {
-        Some(self.spec.due()? + DELAY_TOLERANCE)
+        Some(self.due()? + DELAY_TOLERANCE)
     }
 
-    fn met_deadline(&self, at: Instant) -> bool {
-        self.last_instant().is_none_or(|last| at <= last)
+    /// Returns the entry of a task that ends now.
+    fn book_entry(&self, ending: JobEnding, now: Instant) -> BookEntry {
+        let Some(last) = self.last_instant() else {
+            return BookEntry::NoDeadline;
+        };
+        let promised = match (ending, self.ending) {
+            _ if now > last => BookEntry::Broken(self.cause_of_delay()),
+            (JobEnding::Cancelled, _) => BookEntry::Void,
+            (JobEnding::Lost, _) | (JobEnding::Finished, None) => {
+                BookEntry::Broken(BreakCause::Site)
+            }
+            (JobEnding::Finished, Some(ending)) => entry_of_end_in_time(ending),
+        };
+        match self.unpromised {
+            true => promised.without_promise(),
+            false => promised,
+        }
     }
 
-    /// Returns the ending of the promise to a task that ends now.
-    fn promise_outcome(&self, ending: JobEnding, now: Instant) -> PromiseOutcome {
-        if self.unpromised {
-            return PromiseOutcome::Unpromised;
+    /// Returns why the task is late: the site, if it took an attempt from the task or was slow to start the
+    /// current one, else the task itself, if it started early enough for the run time planned for it.
+    fn cause_of_delay(&self) -> BreakCause {
+        let n_over = self.attempt - u32::from(self.has_nodes());
+        let is_slow_start = self.engine_wait.is_some();
+        if self.is_lost || n_over > self.retries || is_slow_start {
+            return BreakCause::Site;
         }
-        if !self.met_deadline(now) {
-            return PromiseOutcome::Broken;
-        }
-        match (ending, self.ending) {
-            (JobEnding::Cancelled, _) => PromiseOutcome::Void,
-            (JobEnding::Lost, _) | (JobEnding::Finished, None) => PromiseOutcome::Broken,
-            (JobEnding::Finished, Some(ending)) => PromiseOutcome::of_end_in_time(ending),
+        match (self.started, self.due()) {
+            // It failed, and was or will be tried again.
+            _ if self.retries > 0 => BreakCause::OwnRun,
+            (Some(start), Some(due)) => BreakCause::of_run(start, due, self.planned_run),
+            (None, _) | (_, None) => BreakCause::Others,
         }
     }
 
@@ -125,9 +120,19 @@ impl ActiveTask {
 }
 
 impl Core {
-    /// Records the ending of the promise to a task that ends now, unless its deadline has passed
-    /// before. A task that its user took back before it was admitted has no promise; one that the engine
-    /// got ahead of time and lost has one.
+    /// Returns the number of promises that are neither kept, broken nor void yet.
+    pub fn n_open_promises(&self) -> usize {
+        self.jobs.n_watched_deadlines()
+    }
+
+    /// Returns the number of unfinished tasks in the gate whose deadline is not promised.
+    pub fn n_open_unpromised(&self) -> usize {
+        self.jobs.iter().filter(|(_, live)| live.unpromised).count()
+    }
+
+    /// Records in the books what became of a task that ends now, unless its promise was broken before. A task that
+    /// its user took back before it was admitted or started is in no book; one that the engine got ahead of time
+    /// and lost is.
     pub(crate) fn end_promise(
         &mut self,
         task: TaskId,
@@ -136,9 +141,10 @@ impl Core {
         step: &mut StepOutput,
     ) {
         let admitted = self.gate.view(self.now).job(live.slot).accepted.is_some();
-        if live.promise.is_none() && (admitted || live.is_lost) {
-            let outcome = live.promise_outcome(ending, self.now);
-            self.record_promise(task, live, outcome, step);
+        let is_taken_back = ending == JobEnding::Cancelled && live.attempt == 0;
+        if live.entry.is_none() && (admitted && !is_taken_back || live.is_lost) {
+            let entry = live.book_entry(ending, self.now);
+            self.record_entry(task, live, entry, step);
         }
     }
 
@@ -148,9 +154,10 @@ impl Core {
             let Some(live) = self.jobs.get_mut(task) else {
                 continue;
             };
-            live.promise = Some(PromiseOutcome::Broken);
+            let entry = BookEntry::Broken(live.cause_of_delay());
+            live.entry = Some(entry);
             let live = live.clone();
-            self.record_promise(task, &live, PromiseOutcome::Broken, step);
+            self.record_entry(task, &live, entry, step);
         }
     }
 
@@ -171,24 +178,41 @@ impl Core {
         if let Some(array) = self.jobs.arrays.get_mut(&job) {
             probability = array.late_promises.add(self.now, probability);
         }
-        step.changes.push(RowChange::Promised { job, probability });
+        let n_batches = self.jobs.get(task);
+        let n_batches = n_batches.and_then(|live| live.forecast.basis().n_batches());
+        step.changes.push(RowChange::Promised {
+            job,
+            probability,
+            n_batches,
+        });
     }
 
-    fn record_promise(
+    /// Records in the books a waiting task that is dropped because it could hardly meet its deadline any more.
+    pub(crate) fn record_dropped(
         &mut self,
         task: TaskId,
         live: &ActiveTask,
-        outcome: PromiseOutcome,
+        step: &mut StepOutput,
+    ) {
+        self.record_entry(task, live, BookEntry::UnpromisedDropped, step);
+    }
+
+    fn record_entry(
+        &mut self,
+        task: TaskId,
+        live: &ActiveTask,
+        entry: BookEntry,
         step: &mut StepOutput,
     ) {
         let array = self.jobs.arrays.get_mut(&task.job);
         let of_array = array.is_some();
         if let Some(array) = array {
-            array.count_promise(outcome, live.wait_span());
+            array.count_entry(entry);
         }
-        step.changes.push(RowChange::PromiseEnded {
+        step.changes.push(RowChange::Entered {
             attempt: live.attempt_key(task),
-            outcome,
+            entry,
+            wait: live.wait_span(),
             of_array,
         });
     }

@@ -22,6 +22,16 @@ pub enum ForecastBasis {
     Jobs(ClassStage),
 }
 
+impl ForecastBasis {
+    /// Returns the number of batches with ended tasks in the nearest group of jobs, if batches are the basis.
+    pub const fn n_batches(&self) -> Option<u32> {
+        match self {
+            Self::Batches(basis) => Some(basis.n_batches),
+            Self::Jobs(_) => None,
+        }
+    }
+}
+
 /// Formats the basis to follow the words "forecast from".
 impl fmt::Display for ForecastBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

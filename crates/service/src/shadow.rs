@@ -21,7 +21,7 @@ use tollgate_gate::{Gate, GateInput, ProbeScratch, Simulation};
 use tollgate_model::{AttemptEvent, Instant, JobId, NodeId, Span, TaskId};
 use tollgate_policy::{JobPhase, PassTrigger, PolicySpec};
 
-pub use totals::{PolicyComparison, ShadowTotals};
+pub use totals::{ObjectiveSums, PolicyComparison};
 
 use job::{ObservedRuntime, PaperRunTimes, ShadowJob};
 
@@ -44,8 +44,8 @@ pub(crate) struct ShadowPolicy {
     slots: BTreeMap<JobId, TaskId>,
     /// Jobs that wait for other jobs before their admission decision.
     waiting: BTreeMap<u64, Submission>,
-    real: ShadowTotals,
-    paper: ShadowTotals,
+    real: ObjectiveSums,
+    paper: ObjectiveSums,
     by_forecast: u64,
     /// Whether a run time may have changed since the simulation last asked for all: with time they
     /// all do.
@@ -62,8 +62,8 @@ pub(crate) struct ShadowSnapshot {
     since: Instant,
     pairs: Vec<(TaskId, ShadowJob)>,
     waiting: Vec<(u64, Submission)>,
-    real: ShadowTotals,
-    paper: ShadowTotals,
+    real: ObjectiveSums,
+    paper: ObjectiveSums,
     by_forecast: u64,
 }
 
@@ -86,8 +86,8 @@ impl ShadowPolicy {
             jobs: BTreeMap::new(),
             slots: BTreeMap::new(),
             waiting: core.jobs.deferred.clone(),
-            real: ShadowTotals::default(),
-            paper: ShadowTotals::default(),
+            real: ObjectiveSums::default(),
+            paper: ObjectiveSums::default(),
             by_forecast: 0,
             run_times_changed: false,
             scratch: ProbeScratch::default(),

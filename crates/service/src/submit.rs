@@ -85,8 +85,9 @@ impl Core {
                 ..answer.spec.sla
             };
             let spec = JobSpec { sla, ..answer.spec };
+            let due = answer.spec.due();
             self.admit_task(job.into(), &submission, spec, None, step);
-            self.mark_unpromised(job.into());
+            self.mark_unpromised(job.into(), due);
         } else {
             self.admit_task(
                 job.into(),
@@ -96,7 +97,7 @@ impl Core {
                 step,
             );
             if let AdmissionState::Unpromised(_) = answer.admission {
-                self.mark_unpromised(job.into());
+                self.mark_unpromised(job.into(), None);
             }
         }
         answer
@@ -110,10 +111,11 @@ impl Core {
     }
 
     /// Marks a task in the gate as one that runs without a promise because its deadline could not be
-    /// promised yet.
-    pub(crate) fn mark_unpromised(&mut self, task: TaskId) {
+    /// promised yet. `withdrawn_due` is that deadline, if its specification leaves it out.
+    pub(crate) fn mark_unpromised(&mut self, task: TaskId, withdrawn_due: Option<Instant>) {
         if let Some(live) = self.jobs.get_mut(task) {
             live.unpromised = true;
+            live.withdrawn_due = withdrawn_due;
         }
     }
 

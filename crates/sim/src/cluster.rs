@@ -301,6 +301,7 @@ impl<'a> ClusterSim<'a> {
             on_slowest_s: on_slowest.as_secs_f64(),
             killed,
             is_known: told.is_known,
+            planned_run: told.spec.estimate,
             utility: Credits::ZERO,
         };
         let submitted = GateInput::Submitted {
@@ -376,7 +377,11 @@ impl<'a> ClusterSim<'a> {
                 Effect::Notify {
                     job,
                     notice: Notice::Accepted { .. } | Notice::Promised { .. },
-                } => self.state_promise(now, job),
+                } => {
+                    let planned = self.simulation.gate().planned_run(now, job);
+                    self.truths.plan(job, planned);
+                    self.state_promise(now, job);
+                }
                 Effect::SharesChanged { .. }
                 | Effect::GroupParted { .. }
                 | Effect::Notify {
@@ -433,6 +438,7 @@ impl<'a> ClusterSim<'a> {
             submit: job.spec.submit,
             runtime: view.speed_of_job(id).time_for(truth.on_slowest),
             task_runtime: view.mean_task_time(id, truth.on_slowest),
+            planned_run: truth.planned_run,
             procs: job.spec.procs,
             decision,
             decided: accepted.map_or(now, |accepted| accepted.at),

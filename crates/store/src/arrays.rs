@@ -1,8 +1,10 @@
 //! Writes about arrays, within a transaction.
 
 use rusqlite::{Transaction, params};
-use tollgate_service::{ArraySpec, RejectReason, TaskCounts, TaskRanges};
+use tollgate_model::Reason;
+use tollgate_service::{ArraySpec, TaskCounts, TaskDropCause, TaskRanges};
 
+use crate::books;
 use crate::write::{keys, run};
 
 pub(crate) fn insert(to: &Transaction<'_>, job: u64, plan: &ArraySpec) -> rusqlite::Result<()> {
@@ -28,8 +30,8 @@ pub(crate) fn tally(
     run(
         to,
         "UPDATE array SET queued = ?2, held = ?3, running = ?4, finished = ?5, cancelled = ?6,
-             lost = ?7, rejected = ?8, kept = ?9, broken = ?10, void = ?11, wait = ?12,
-             worst = ?13, unpromised = ?14, timed_out = ?15, out_of_memory = ?16,
+             lost = ?7, rejected = ?8, kept = ?9, broken = ?10, void = ?11,
+             unpromised_in_time = ?12, worst = ?13, unpromised = ?14, timed_out = ?15, out_of_memory = ?16,
              output_limit = ?17 WHERE job = ?1",
         params![
             job,
@@ -43,7 +45,7 @@ pub(crate) fn tally(
             tally.kept,
             tally.broken,
             tally.void,
-            tally.wait.as_micros(),
+            tally.unpromised_in_time,
             tally.max_exit_code,
             tally.unpromised,
             tally.timed_out,
@@ -70,11 +72,15 @@ pub(crate) fn dropped(
     job: u64,
     at: i64,
     tasks: &TaskRanges,
-    refusals: &[RejectReason],
+    cause: &TaskDropCause,
 ) -> rusqlite::Result<()> {
-    let (state, reasons) = match refusals {
-        [] => ("cancelled", None),
-        refusals => ("rejected", Some(keys(refusals))),
+    let (state, reasons) = match cause {
+        TaskDropCause::Cancelled => ("cancelled", None),
+        TaskDropCause::Late => ("cancelled", Some(Reason::LATE.key().to_owned())),
+        TaskDropCause::Rejected(reasons) => {
+            books::enter_rejected_tasks(to, job, at, tasks.len())?;
+            ("rejected", Some(keys(reasons)))
+        }
     };
     ranges(to, job, at, tasks, state, reasons.as_deref())
 }

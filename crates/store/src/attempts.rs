@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use rusqlite::{Transaction, params};
 use tollgate_gate::WorkerId;
 use tollgate_model::{
-    AttemptEvent, AttemptId, AttemptReport, AttemptStatus, JobEndState, KillReason, Span,
+    AttemptEvent, AttemptId, AttemptReport, AttemptStatus, BookEntry, JobEndState, KillReason, Span,
 };
-use tollgate_service::{LOCAL_WORKER, PromiseOutcome};
+use tollgate_service::LOCAL_WORKER;
 
 /// The updates of all attempts in one step.
 #[derive(Debug, Default)]
@@ -45,9 +45,9 @@ impl AttemptUpdates {
         self.0.entry(attempt).or_default().ending = Some(ending.key());
     }
 
-    /// Records the ending of the promise to the task of the attempt.
-    pub(crate) fn set_promise(&mut self, attempt: AttemptId, outcome: PromiseOutcome) {
-        self.0.entry(attempt).or_default().promise = Some(outcome.key());
+    /// Records the entry of the attempt's task in the books.
+    pub(crate) fn set_entry(&mut self, attempt: AttemptId, entry: BookEntry) {
+        self.0.entry(attempt).or_default().promise = Some(entry.key());
     }
 
     /// Records the work of the attempt.

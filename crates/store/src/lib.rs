@@ -7,7 +7,8 @@
 //! | `write`, `arrays`, `attempts` | the rows that a step changes |
 //! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
 //! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
-//! | `objectives` | [`ObjectiveSums`]: sums over finished jobs, and how well promises were kept |
+//! | `books` | [`PromiseSums`]: the books, and calibration |
+//! | `objectives` | sums over finished jobs, and coverage of estimates |
 //! | `usage` | [`UsageRow`]: usage by user, account and day; jobs and bookings page by page |
 //! | `answers` | answers to requests that their clients may send again |
 //! | `prune` | removal of jobs that are over |
@@ -32,6 +33,7 @@
 //! | `kept`, `kept_by_user` | those that users keep of jobs that are over, and their sizes |
 //! | `ledger` | charges and penalties, append-only, one row per attempt and kind |
 //! | `rules` | the rules under which the batches were handled |
+//! | `book` | numbers of jobs by what became of them |
 //! | `total`, `promise`, `account` | sums over finished jobs, promises and the ledger |
 //! | `usage` | sums by user, account and day, which outlive the jobs |
 //! | `granted` | exceptions from the shares of users: when, by which operator, and why |
@@ -47,6 +49,7 @@ mod answers;
 mod arrays;
 mod attempts;
 pub mod backup;
+mod books;
 mod content;
 mod copy;
 pub mod data_dir;
@@ -77,12 +80,13 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tollgate_service::TakeoverObstacle;
 
 pub use answers::{KeyedAnswer, StoredAnswer};
+pub use books::PromiseSums;
 pub use content::StoredProgram;
 pub use copy::check;
 pub use data_dir::{DataDir, DataDirError};
 pub use impossible::ImpossibleValue;
 pub use integrity::CheckedRows;
-pub use objectives::{EstimateCoverage, ObjectiveSums, PromiseBin};
+pub use objectives::EstimateCoverage;
 pub use prune::RemovalProgress;
 pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
 pub use rights::{with_owner_rights, with_writer_rights};
@@ -96,7 +100,7 @@ use replay::Replay;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 19;
+pub const FORMAT: u32 = 20;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, params};
-use tollgate_model::{AttemptId, Credits, Instant, JobEndState, Span, TaskId};
+use tollgate_model::{AttemptId, BookEntry, Credits, Instant, JobEndState, Span, TaskId};
 use tollgate_service::TaskCounts;
 
 use crate::tasks::ArrayRow;
@@ -82,9 +82,9 @@ pub struct JobRow {
     pub cpu: Option<Span>,
     /// Greatest peak memory of an attempt that has ended, in bytes.
     pub peak_memory: Option<u64>,
-    /// Ending of the promise: `kept`, `broken`, `void` or `unpromised`; None before, and for an array,
-    /// which has one promise for each task.
-    pub promise: Option<String>,
+    /// What became of the job and of its promise; None before its end, of a job that never ran, and for an array,
+    /// whose tasks have one each.
+    pub entry: Option<BookEntry>,
     /// Dependencies, without the jobs that had finished at the submission.
     pub after: Vec<u64>,
 }
@@ -151,7 +151,7 @@ pub(crate) const COLUMNS: &str =
         WHEN finish IS NOT NULL THEN 'exit ' || worst END,
     after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected,
     array.kept, array.broken, array.void, job.promise, account, queue, array.unpromised,
-    array.wait, worst,
+    array.unpromised_in_time, worst,
     CASE WHEN array.job IS NULL
         THEN (SELECT host FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1) END,
     CASE WHEN array.job IS NULL
@@ -405,10 +405,16 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         run: span(row, 39)?,
         cpu: span(row, 40)?,
         peak_memory: bytes(row, 41)?,
-        promise: row.get(32)?,
+        entry: entry(row, 32)?,
         account: row.get(33)?,
         queue: row.get(34)?,
     })
+}
+
+/// Reads the entry of a job in the books.
+pub(crate) fn entry(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<BookEntry>> {
+    let key: Option<String> = row.get(column)?;
+    Ok(key.as_deref().and_then(BookEntry::from_key))
 }
 
 /// Returns the names of the texts of a job that its user keeps no more.
@@ -444,7 +450,7 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
             broken: row.get(30)?,
             void: row.get(31)?,
             unpromised: row.get(35)?,
-            wait: Span::from_micros(row.get(36)?),
+            unpromised_in_time: row.get(36)?,
             attempts: row.get(17)?,
             price: credits(row, 12)?.unwrap_or(Credits::ZERO),
             max_exit_code: row.get(37)?,

@@ -4,6 +4,7 @@
 //! the tables from one version to the next, in a transaction of its own. Tables that differ from
 //! those of their version are damaged: the definitions of all tables are compared.
 
+mod books;
 pub(crate) mod contents;
 mod ends;
 mod promises;
@@ -261,7 +262,7 @@ CREATE INDEX answered_at ON answered (at);
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 11;
+pub const VERSION: u32 = FIRST + 12;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
@@ -284,6 +285,7 @@ fn steps() -> [String; N_VERSIONS] {
         with_renewed_sums(integrity::FIRST_VERSION_WITH_ANSWERS, ANSWERS),
         saturation::step(),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_CONTENTS, &contents::step()),
+        with_renewed_sums(integrity::FIRST_VERSION_WITH_BOOKS, &books::step()),
     ]
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use rusqlite::params;
-use tollgate_model::{Instant, Span};
+use tollgate_model::{BookEntry, Instant, Span};
 use tollgate_service::{TaskCounts, TaskRanges};
 
-use crate::read::{bytes, span};
+use crate::read::{bytes, entry, span};
 use crate::{JobRow, StoreError, StoreReader};
 
 /// The state of an array's tasks.
@@ -37,7 +37,7 @@ struct AttemptSummary {
     finish: Option<Instant>,
     status: Option<String>,
     ending: Option<String>,
-    promise: Option<String>,
+    entry: Option<BookEntry>,
     host: Option<String>,
     run: Option<Span>,
     /// Processor time of all attempts.
@@ -109,7 +109,7 @@ impl StoreReader {
                 finish: instant(row.get(3)?),
                 status: row.get(4)?,
                 ending: row.get(5)?,
-                promise: row.get(6)?,
+                entry: entry(row, 6)?,
                 host: row.get(7)?,
                 run: span(row, 8)?,
                 cpu: span(row, 9)?,
@@ -168,7 +168,7 @@ fn task_row(
         start: tried.start,
         attempts: tried.attempts,
         status: tried.status,
-        promise: tried.promise,
+        entry: tried.entry,
         host: tried.host,
         run: tried.run,
         cpu: tried.cpu,

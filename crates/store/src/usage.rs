@@ -1,8 +1,11 @@
 //! Queries for usage, and for jobs and bookings page by page.
 
-use rusqlite::params;
-use tollgate_model::{Credits, Instant, Span};
+use std::collections::BTreeMap;
 
+use rusqlite::params;
+use tollgate_model::{Books, Credits, Instant, Span};
+
+use crate::books::{DAY_MICROS, SumKey};
 use crate::read::{COLUMNS, TABLES, job_row};
 use crate::{JobRow, StoreError, StoreReader};
 
@@ -28,8 +31,32 @@ pub struct RecordFilter {
     pub until: Option<Instant>,
 }
 
+impl UsageKeys {
+    /// Returns the columns of the user, the account and the day; `NULL` for those that are no keys.
+    pub(crate) fn columns(self) -> [&'static str; 3] {
+        let key = |is_key, column| if is_key { column } else { "NULL" };
+        [
+            key(self.user, "user"),
+            key(self.account, "account"),
+            key(self.day, "day"),
+        ]
+    }
+}
+
+impl RecordFilter {
+    /// Returns the parameters of a query for days.
+    pub(crate) fn in_days(&self) -> [Option<i64>; 3] {
+        let day = |at: Instant| at.as_micros().div_euclid(DAY_MICROS);
+        [
+            self.user.map(i64::from),
+            self.since.map(day),
+            self.until.map(day),
+        ]
+    }
+}
+
 /// Sums of usage.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct UsageRow {
     /// User id, if the user is a key.
     pub user: Option<u32>,
@@ -47,14 +74,8 @@ pub struct UsageRow {
     pub core_hours: f64,
     /// Total processor time of these attempts.
     pub cpu: Span,
-    /// Number of kept promises.
-    pub kept: u64,
-    /// Number of broken promises.
-    pub broken: u64,
-    /// Number of void promises.
-    pub void: u64,
-    /// Number of jobs that ran without a promise because their deadline could not be promised.
-    pub unpromised: u64,
+    /// The numbers of jobs by what became of them and of their promises.
+    pub books: Books,
     /// Total of charges.
     pub charges: Credits,
     /// Total of penalties; not positive.
@@ -83,9 +104,6 @@ pub struct LedgerRow {
 /// Milliseconds in an hour.
 const HOUR_MS: f64 = 3_600_000.0;
 
-/// Microseconds in a day.
-const DAY_MICROS: i64 = 86_400_000_000;
-
 impl StoreReader {
     /// Returns the users of all jobs and of all usage, ascending.
     ///
@@ -101,24 +119,16 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn usage(&self, filter: &RecordFilter, by: UsageKeys) -> Result<Vec<UsageRow>, StoreError> {
-        let key = |wanted, column| if wanted { column } else { "NULL" };
-        let (user, account, day) = (
-            key(by.user, "user"),
-            key(by.account, "account"),
-            key(by.day, "day"),
-        );
+        let [user, account, day] = by.columns();
         let sql = format!(
             "SELECT {user}, {account}, {day}, saturating_sum(jobs), saturating_sum(wait),
                  saturating_sum(wall), sum(CAST(core_ms AS REAL)), saturating_sum(cpu),
-                 saturating_sum(kept), saturating_sum(broken), saturating_sum(void),
-                 saturating_sum(unpromised), saturating_sum(charges), saturating_sum(penalties)
+                 saturating_sum(charges), saturating_sum(penalties)
              FROM usage WHERE (?1 IS NULL OR user = ?1) AND (?2 IS NULL OR day >= ?2)
                  AND (?3 IS NULL OR day < ?3)
              GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
         );
-        let day = |at: Instant| at.as_micros().div_euclid(DAY_MICROS);
-        let values = params![filter.user, filter.since.map(day), filter.until.map(day)];
-        self.rows(&sql, values, |row| {
+        let used = self.rows(&sql, filter.in_days(), |row| {
             Ok(UsageRow {
                 user: row.get(0)?,
                 account: row.get(1)?,
@@ -128,14 +138,26 @@ impl StoreReader {
                 wall: Span::from_micros(row.get(5)?),
                 core_hours: row.get::<_, f64>(6)? / HOUR_MS,
                 cpu: Span::from_micros(row.get(7)?),
-                kept: row.get(8)?,
-                broken: row.get(9)?,
-                void: row.get(10)?,
-                unpromised: row.get(11)?,
-                charges: Credits::from_micros(row.get(12)?),
-                penalties: Credits::from_micros(row.get(13)?),
+                books: Books::default(),
+                charges: Credits::from_micros(row.get(8)?),
+                penalties: Credits::from_micros(row.get(9)?),
             })
-        })
+        })?;
+        let mut rows: BTreeMap<SumKey, UsageRow> = BTreeMap::new();
+        for row in used {
+            rows.insert((row.user, row.account.clone(), row.day), row);
+        }
+        for (key, books) in self.books(filter, by)? {
+            let (user, account, day) = key.clone();
+            let row = rows.entry(key).or_insert(UsageRow {
+                user,
+                account,
+                day,
+                ..UsageRow::default()
+            });
+            row.books = books;
+        }
+        Ok(rows.into_values().collect())
     }
 
     /// Returns at most `limit` jobs with a number above `after` that ended in the time of the filter, in

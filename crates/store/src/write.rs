@@ -14,7 +14,7 @@ use tollgate_service::{
 
 use crate::attempts::AttemptUpdates;
 use crate::content::{self, ProgramTexts};
-use crate::{FORMAT, KeyedAnswer, Store, StoreError, answers, arrays, sqlite};
+use crate::{FORMAT, KeyedAnswer, Store, StoreError, answers, arrays, books, sqlite};
 
 /// The program of a job: the part of a submission that decisions do not depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -252,11 +252,9 @@ fn write(
             "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
             params![job, at, format!("after:{by}")],
         ),
-        RowChange::TasksDropped {
-            job,
-            tasks,
-            reasons: refusals,
-        } => arrays::dropped(to, *job, at, tasks, refusals),
+        RowChange::TasksDropped { job, tasks, cause } => {
+            arrays::dropped(to, *job, at, tasks, cause)
+        }
         RowChange::HeldTasks { job, tasks } => arrays::held(to, *job, at, tasks),
         RowChange::ArrayCounts { job, counts: tally } => arrays::tally(to, *job, at, tally),
         RowChange::TaskEnded { attempt, ending } => {
@@ -279,16 +277,23 @@ fn write(
             "UPDATE job SET decided = coalesce(decided, ?2), price = coalesce(price, ?3) WHERE id = ?1",
             params![job, at, price.as_micros()],
         ),
-        RowChange::Promised { job, probability } => run(
+        RowChange::Promised {
+            job,
+            probability,
+            n_batches,
+        } => run(
             to,
-            "UPDATE job SET probability = ?2, reasons = NULL WHERE id = ?1",
-            params![job, probability.as_f64()],
+            "UPDATE job SET probability = ?2, batches = ?3, reasons = NULL WHERE id = ?1",
+            params![job, probability.as_f64(), n_batches],
         ),
-        RowChange::Rejected { job, reason } => run(
-            to,
-            "UPDATE job SET state = 'rejected', decided = ?2, finish = ?2, reasons = ?3 WHERE id = ?1",
-            params![job, at, reason.key()],
-        ),
+        RowChange::Rejected { job, reason } => {
+            run(
+                to,
+                "UPDATE job SET state = 'rejected', decided = ?2, finish = ?2, reasons = ?3 WHERE id = ?1",
+                params![job, at, reason.key()],
+            )?;
+            books::enter_rejected(to, *job, at)
+        }
         RowChange::DroppedLate { job } => run(
             to,
             "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
@@ -341,20 +346,25 @@ fn write(
                 amount.as_micros()
             ],
         ),
-        RowChange::PromiseEnded {
+        RowChange::Entered {
             attempt,
-            outcome,
+            entry,
+            wait,
             of_array,
         } => {
             match of_array {
-                true if attempt.attempt > 0 => attempts.set_promise(*attempt, *outcome),
+                true if attempt.attempt > 0 => attempts.set_entry(*attempt, *entry),
                 true => {}
                 false => run(
                     to,
                     "UPDATE job SET promise = ?2 WHERE id = ?1",
-                    params![attempt.job, outcome.key()],
+                    params![attempt.job, entry.key()],
                 )?,
             }
+            books::enter(to, attempt.job, at, *entry, 1, *wait)
+        }
+        RowChange::StartedLate { attempt, entry } => {
+            attempts.set_entry(*attempt, *entry);
             Ok(())
         }
         RowChange::JobEnded { job, ending } => run(
@@ -404,9 +414,9 @@ fn insert_job(
         to,
         "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source, due,
              budget, penalty, decided, price, reasons, probability, finish, after,
-             account, queue, forecast, script, environment, command)
+             account, queue, forecast, script, environment, command, batches)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-             ?20, ?21, ?22, ?23, ?24)",
+             ?20, ?21, ?22, ?23, ?24, ?25)",
         params![
             job,
             submission.user,
@@ -432,11 +442,12 @@ fn insert_job(
             texts.script.as_ref().filter(|_| !is_rejected),
             texts.environment().filter(|_| !is_rejected),
             texts.command(),
+            answer.basis.n_batches(),
         ],
     )?;
     // Nobody needs the texts of a job that will never run.
     if is_rejected {
-        Ok(())
+        books::enter_rejected(to, job, at)
     } else {
         texts.insert(to)
     }
@@ -448,7 +459,7 @@ fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> ru
     run(
         to,
         "UPDATE job SET state = ?2, decided = ?3, price = ?4, reasons = ?5, probability = ?6,
-             estimate = ?7, source = ?8, finish = ?9, forecast = ?10 WHERE id = ?1",
+             estimate = ?7, source = ?8, finish = ?9, forecast = ?10, batches = ?11 WHERE id = ?1",
         params![
             job,
             verdict.state,
@@ -460,8 +471,13 @@ fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> ru
             answer.source.key(),
             verdict.decided.filter(|_| verdict.state == "rejected"),
             verdict.forecast,
+            answer.basis.n_batches(),
         ],
-    )
+    )?;
+    match verdict.state {
+        "rejected" => books::enter_rejected(to, job, at),
+        _ => Ok(()),
+    }
 }
 
 /// The decision about a job, as columns.

@@ -1,6 +1,6 @@
 //! The metrics of a run as cells of a table, without loss of precision.
 
-use tollgate_model::{Credits, Reason, Span};
+use tollgate_model::{BookEntry, Books, BreakCause, Credits, Reason, Span};
 use tollgate_risk::Objectives;
 
 use crate::results::RunMeasurements;
@@ -18,7 +18,7 @@ pub struct ResultColumn {
 /// The columns with metrics of the cluster world, in order. Columns that count jobs by the reason
 /// of their rejection follow, called `rejected_` and [`Reason::key`]; the reasons that a policy has of
 /// its own ([`Reason::Other`]) count in `rejected` alone.
-pub const COLUMNS: [ResultColumn; 18] = [
+pub const COLUMNS: [ResultColumn; 24] = [
     column("submitted", "jobs submitted"),
     column("accepted", "jobs admitted"),
     column("rejected", "jobs rejected"),
@@ -53,17 +53,47 @@ pub const COLUMNS: [ResultColumn; 18] = [
     column("utilisation", "work done over nodes x makespan"),
     column("makespan_s", "from the first submission to the last finish"),
     column(
-        "unpromised",
-        "jobs admitted without a promise of their deadline",
-    ),
-    column(
-        "unpromised_in_time",
-        "of these, jobs finished within their deadline",
-    ),
-    column(
         "in_time_pct",
         "jobs finished within their deadline of submitted jobs with one",
     ),
+    column(
+        "broken_own_run",
+        "promises broken by jobs that started in time for their planned run time",
+    ),
+    column("broken_others", "promises broken by jobs that did not"),
+    column(
+        "void",
+        "promises of jobs killed at their limit before the deadline",
+    ),
+    column(
+        "unpromised_in_time",
+        "jobs without a promise, finished within their deadline",
+    ),
+    column(
+        "unpromised_late",
+        "jobs without a promise, finished past their deadline",
+    ),
+    column(
+        "unpromised_dropped",
+        "jobs without a promise, dropped as late",
+    ),
+    column(
+        "unpromised_void",
+        "jobs without a promise, killed at their limit before the deadline",
+    ),
+    column("no_deadline", "jobs admitted without a deadline"),
+];
+
+/// The entries of the books that have a column each, in the order of the last columns.
+const BOOKED: [BookEntry; 8] = [
+    BookEntry::Broken(BreakCause::OwnRun),
+    BookEntry::Broken(BreakCause::Others),
+    BookEntry::Void,
+    BookEntry::UnpromisedInTime,
+    BookEntry::UnpromisedLate,
+    BookEntry::UnpromisedDropped,
+    BookEntry::UnpromisedVoid,
+    BookEntry::NoDeadline,
 ];
 
 const fn column(name: &'static str, meaning: &'static str) -> ResultColumn {
@@ -122,15 +152,14 @@ fn of_objectives(run: &Objectives) -> Vec<String> {
         text(run.mean_slowdown_fulfilled),
         text(run.utilisation),
         text(run.makespan),
-        run.unpromised.to_string(),
-        run.unpromised_in_time.to_string(),
         run.in_time_pct.to_string(),
     ];
+    let booked = BOOKED.map(|entry| run.books.count(entry).to_string());
     let reasons = REASONS.iter().map(|reason| {
         let count = run.rejected_by_reason.get(reason).copied();
         count.unwrap_or_default().to_string()
     });
-    figures.into_iter().chain(reasons).collect()
+    figures.into_iter().chain(booked).chain(reasons).collect()
 }
 
 fn text(value: Option<impl ToString>) -> String {
@@ -173,15 +202,19 @@ fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
         mean_slowdown_fulfilled: cells.optional(|cell| cell.parse().ok())?,
         utilisation: cells.optional(|cell| cell.parse().ok())?,
         makespan: cells.span()?,
-        unpromised: cells.number()?,
-        unpromised_in_time: cells.number()?,
         in_time_pct: cells.number()?,
+        books: Books::default(),
         rejected_by_reason: Default::default(),
-        // No column has them. The jobs of a study run to their ends.
-        void: 0,
+        // No column has them.
         wait_quantiles: None,
         response_quantiles: None,
     };
+    run.books.add(BookEntry::Kept, run.fulfilled);
+    for entry in BOOKED {
+        run.books.add(entry, cells.number()?);
+    }
+    // No column tells which of them had a deadline.
+    run.books.add(BookEntry::Rejected, run.rejected);
     for &reason in REASONS {
         let count: u64 = cells.number()?;
         if count > 0 {
@@ -251,14 +284,17 @@ mod tests {
         ) {
             let [wait, mean_wait, median_wait, makespan] = times.map(|t| t.map(Span::from_micros));
             let [profitability_pct, mean_bounded_slowdown, mean_slowdown_fulfilled, utilisation] = figures;
+            let mut books = Books::default();
+            let booked = [BookEntry::Kept, BookEntry::Rejected, BookEntry::UnpromisedLate, BookEntry::NoDeadline];
+            for (entry, count) in booked.into_iter().zip([counts[3], counts[2], counts[1], counts[0]]) {
+                books.add(entry, count);
+            }
             let run = Objectives {
                 submitted: counts[0],
                 accepted: counts[1],
                 rejected: counts[2],
                 fulfilled: counts[3],
-                unpromised: counts[1],
-                unpromised_in_time: counts[0],
-                void: 0,
+                books,
                 rejected_by_reason: (by_reason > 0).then_some((Reason::DeadlineRisk, by_reason)).into_iter().collect(),
                 wait,
                 sla_pct: counts[3] as f64 / 7.0,

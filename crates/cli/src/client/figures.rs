@@ -7,7 +7,8 @@ use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::types::{
-    CalibrationReport, NodeList, ServiceObjectives, ServiceStatus, ShadowStatus, WorkerStatus,
+    CalibrationFigures, CalibrationReport, NodeList, ServiceObjectives, ServiceStatus,
+    ShadowStatus, WorkerStatus,
 };
 
 use super::endpoint::ServiceAddressArgs;
@@ -143,74 +144,120 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
             writeln!(out, "no promise of a deadline has ended yet")?;
         }
         OutputFormat::Table => {
-            let columns = [
-                "probability",
-                "promises",
-                "promised %",
-                "kept %",
-                "95 % interval",
-                "void",
-            ];
-            let mut table = table(&columns);
-            let pct = |part: Option<f64>| {
-                part.map_or_else(String::new, |part| format!("{:.1}", 100.0 * part))
-            };
-            for bin in &calibration.bins {
-                table.add_row([
-                    format!("{:.1} - {:.1}", bin.from, bin.to),
-                    bin.promises.to_string(),
-                    pct(bin.promised),
-                    pct(bin.kept_part),
-                    match bin.kept_part_low.is_some() {
-                        true => [bin.kept_part_low, bin.kept_part_high].map(pct).join(" - "),
-                        false => String::new(),
-                    },
-                    bin.void.to_string(),
-                ]);
-            }
-            write_table(&mut out, &table)?;
+            let bins = calibration.bins.iter();
+            let rows = bins.map(|bin| (format!("{:.1} - {:.1}", bin.from, bin.to), &bin.figures));
+            write_table(&mut out, &calibration_table("probability", rows))?;
+            let known = calibration.by_batches.iter();
+            let rows = known.map(|known| {
+                let batches = match known.batches {
+                    3.. => "3 or more".to_owned(),
+                    batches => batches.to_string(),
+                };
+                (batches, &known.figures)
+            });
+            writeln!(out)?;
+            write_table(&mut out, &calibration_table("batches known", rows))?;
         }
     }
     Ok(())
 }
 
-/// Writes the objectives. Writes nothing until a promise has ended or a job was rejected.
-pub(super) fn render_objectives(
-    out: &mut impl Write,
-    objectives: &ServiceObjectives,
-) -> io::Result<()> {
-    let ServiceObjectives {
-        submitted,
-        accepted,
-        kept,
-        broken,
-        void,
-        unpromised,
-        ..
-    } = objectives;
-    if *submitted == 0 {
-        return Ok(());
+/// Returns the table of promises in groups with these names.
+fn calibration_table<'a>(
+    group: &str,
+    rows: impl Iterator<Item = (String, &'a CalibrationFigures)>,
+) -> Table {
+    let mut table = table(&[
+        group,
+        "promises",
+        "promised %",
+        "kept %",
+        "95 % interval",
+        "void",
+    ]);
+    let pct =
+        |part: Option<f64>| part.map_or_else(String::new, |part| format!("{:.1}", 100.0 * part));
+    for (name, figures) in rows {
+        table.add_row([
+            name,
+            figures.promises.to_string(),
+            pct(figures.promised),
+            pct(figures.kept_part),
+            match figures.kept_part_low.is_some() {
+                true => [figures.kept_part_low, figures.kept_part_high]
+                    .map(pct)
+                    .join(" - "),
+                false => String::new(),
+            },
+            figures.void.to_string(),
+        ]);
     }
-    let apart = match unpromised {
-        0 => String::new(),
-        n => format!("; {n} without a promise"),
+    table
+}
+
+/// Writes the books. Writes nothing while nothing is open and no job is in the books.
+pub(super) fn render_books(
+    out: &mut impl Write,
+    status: &ServiceStatus,
+    books: &ServiceObjectives,
+) -> io::Result<()> {
+    let some = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let broken = [
+        some(books.broken_by_own_run, "ran longer than planned"),
+        some(books.broken_by_others, "after others that did"),
+        some(books.broken_by_site, "by the site"),
+    ];
+    let broken = broken.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let broken = match books.broken {
+        0 => "0 broken".to_owned(),
+        n => format!("{n} broken ({broken})"),
     };
-    writeln!(
-        out,
-        "  so far  {submitted} jobs, {accepted} admitted: {kept} kept, {broken} broken, {void} void{apart}"
-    )?;
+    let mut lines = Vec::new();
+    if books.kept + books.broken + books.void + u64::from(status.open_promises) > 0 {
+        lines.push(format!(
+            "{} kept, {broken}, {} void, {} open",
+            books.kept, books.void, status.open_promises
+        ));
+    }
+    if books.unpromised + u64::from(status.open_unpromised) > 0 {
+        let parts = [
+            Some(format!("{} in time", books.unpromised_in_time)),
+            Some(format!("{} late", books.unpromised_late)),
+            some(books.unpromised_dropped, "dropped as late"),
+            some(books.unpromised_void, "failed or cancelled before"),
+            Some(format!("{} open", status.open_unpromised)),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        lines.push(format!("without one: {}", parts.join(", ")));
+    }
+    let others = [
+        some(books.no_deadline, "without a deadline"),
+        some(books.submitted - books.accepted, "rejected"),
+    ];
+    let others: Vec<String> = others.into_iter().flatten().collect();
+    if !others.is_empty() {
+        lines.push(others.join(", "));
+    }
+    for (at, line) in lines.iter().enumerate() {
+        let label = if at == 0 { "promise" } else { "" };
+        writeln!(out, "  {label:7} {line}")?;
+    }
     let pct = |name: &str, value: Option<f64>| value.map(|pct| format!("{name} {pct:.1} %"));
-    let wait = objectives
+    let wait = books
         .wait_s
         .map(|secs| format!("wait {}", format::format_span(secs)));
     let parts = [
+        pct("SLA", books.sla_pct),
+        pct("in time", books.in_time_pct),
+        pct("reliability", books.reliability_pct),
         wait,
-        pct("SLA", objectives.sla_pct),
-        pct("reliability", objectives.reliability_pct),
-        pct("profitability", objectives.profitability_pct),
+        pct("profitability", books.profitability_pct),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    writeln!(out, "          {}", parts.join(", "))
+    match parts.is_empty() {
+        true => Ok(()),
+        false => writeln!(out, "  so far  {}", parts.join(", ")),
+    }
 }
 
 /// Writes two policies side by side.
@@ -245,8 +292,13 @@ pub(super) fn render_shadow(
             ("kept", [real, paper].map(|of| count(of.kept))),
             ("broken", [real, paper].map(|of| count(of.broken))),
             ("void", [real, paper].map(|of| count(of.void))),
+            (
+                "unpromised, in time",
+                [real, paper].map(|of| count(of.unpromised_in_time)),
+            ),
             ("wait", [real, paper].map(|of| wait(of.wait_s))),
             ("SLA", [real, paper].map(|of| pct(of.sla_pct))),
+            ("in time", [real, paper].map(|of| pct(of.in_time_pct))),
             (
                 "reliability",
                 [real, paper].map(|of| pct(of.reliability_pct)),

@@ -86,6 +86,8 @@ pub(super) fn state_word(job: &JobDetails) -> &'static str {
     match (status.starts_with(NOT_STARTED), job.state.key()) {
         (true, "held") => "held (not started)",
         (true, _) if job.finished_at.is_some() => NOT_STARTED,
+        // It depends on no job, and waits for its time alone.
+        (_, "dependent") if job.begin_at.is_some() && job.after.is_empty() => "deferred",
         (_, state) => state,
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
                 let [from, until] = [from, until].map(|at| format::format_local_time(at, &now));
                 writeln!(out, "  no jobs {from} to {until} (maintenance)")?;
             }
-            figures::render_objectives(&mut out, &standing.objectives)?;
+            figures::render_books(&mut out, status, &standing.objectives)?;
             if let Some(shadow) = &status.shadow {
                 figures::render_shadow(&mut out, &status.policy, shadow, &now)?;
             }
@@ -154,7 +154,15 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
             outcome::render(&mut out, &explained.job, &now)?;
             if let Some(expected) = &explained.expected {
                 let at = |words: &str| format::format_local_time(words, &now);
-                writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
+                match &expected.latest_start_at {
+                    // The start of a job that waits is no instant: what comes later may pass it.
+                    Some(latest) if explained.job.started_at.is_none() => {
+                        writeln!(out, "  start     between now and {}, 9 in 10", at(latest))?;
+                    }
+                    Some(_) | None => {
+                        writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
+                    }
+                }
                 writeln!(
                     out,
                     "  finish    {} (8 in 10 finish between {} and {})",

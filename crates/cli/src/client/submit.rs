@@ -467,7 +467,7 @@ pub(super) fn render_decision(
         }
         JobDecision::Deferred => writeln!(
             out,
-            "{what}: deferred until its time has come, it is released and the jobs before it are over"
+            "{what}: deferred; it is decided about when it may start"
         ),
         JobDecision::Rejected => {
             for reason in reasons {

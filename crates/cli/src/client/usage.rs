@@ -108,7 +108,8 @@ fn render(out: &mut impl Write, by: &[UsageKey], usage: &[UsageEntry]) -> io::Re
         "kept",
         "broken",
         "void",
-        "unpromised",
+        "not promised",
+        "in time",
         "charges",
     ];
     table.set_header(keys.chain(sums));
@@ -129,6 +130,7 @@ fn render(out: &mut impl Write, by: &[UsageKey], usage: &[UsageEntry]) -> io::Re
             entry.broken.to_string(),
             entry.void.to_string(),
             entry.unpromised.to_string(),
+            entry.unpromised_in_time.to_string(),
             format!("{:.2}", entry.charges),
         ];
         table.add_row(keys.chain(sums));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::CellAlignment;
 use serde::Serialize;
-use tollgate_model::{Outcome, Probability};
+use tollgate_model::{BookEntry, Outcome, Probability};
 use tollgate_risk::{ProbabilityBin, PromiseVerdict};
 use tollgate_sim::{PromiseStatement, ReplayResult};
 use tollgate_workload::Workload;
@@ -176,7 +176,7 @@ fn row(of: &str, bin: &ProbabilityBin) -> [String; 7] {
 }
 
 fn verdict(outcome: &Outcome) -> PromiseVerdict {
-    match (outcome.fulfilled(), outcome.is_void()) {
+    match (outcome.fulfilled(), outcome.book_entry() == BookEntry::Void) {
         (true, _) => PromiseVerdict::Kept,
         (false, true) => PromiseVerdict::Void,
         (false, false) => PromiseVerdict::Broken,

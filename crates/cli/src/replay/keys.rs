@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use tollgate_model::{Credits, Reason, Span};
+use tollgate_model::{BookEntry, BreakCause, Credits, Reason, Span};
 use tollgate_policy::ParameterEnum;
 use tollgate_risk::{Objectives, UpperQuantiles};
 use tollgate_trace::{Finding, FindingTally};
@@ -235,9 +235,16 @@ pub(super) struct PolicyKeys<'a> {
     #[serde(serialize_with = "by_key")]
     rejected_by_reason: &'a BTreeMap<Reason, u64>,
     fulfilled: u64,
+    broken: u64,
+    broken_by_own_run: u64,
+    broken_by_others: u64,
+    void: u64,
     unpromised: u64,
     unpromised_in_time: u64,
-    void: u64,
+    unpromised_late: u64,
+    unpromised_dropped: u64,
+    unpromised_void: u64,
+    no_deadline: u64,
     sla_pct: f64,
     reliability_pct: f64,
     in_time_pct: f64,
@@ -271,6 +278,7 @@ impl<'a> PolicyKeys<'a> {
         measured: &'a Objectives,
         seeds: Option<SeedStatistics>,
     ) -> Self {
+        let books = &measured.books;
         let (waits, responses) = (measured.wait_quantiles, measured.response_quantiles);
         let p90 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p90.as_secs_f64());
         let p95 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p95.as_secs_f64());
@@ -281,9 +289,16 @@ impl<'a> PolicyKeys<'a> {
             rejected: measured.rejected,
             rejected_by_reason: &measured.rejected_by_reason,
             fulfilled: measured.fulfilled,
-            unpromised: measured.unpromised,
-            unpromised_in_time: measured.unpromised_in_time,
-            void: measured.void,
+            broken: books.broken(),
+            broken_by_own_run: books.count(BookEntry::Broken(BreakCause::OwnRun)),
+            broken_by_others: books.count(BookEntry::Broken(BreakCause::Others)),
+            void: books.void(),
+            unpromised: books.unpromised(),
+            unpromised_in_time: books.unpromised_in_time(),
+            unpromised_late: books.count(BookEntry::UnpromisedLate),
+            unpromised_dropped: books.count(BookEntry::UnpromisedDropped),
+            unpromised_void: books.count(BookEntry::UnpromisedVoid),
+            no_deadline: books.no_deadline(),
             sla_pct: measured.sla_pct,
             reliability_pct: measured.reliability_pct,
             in_time_pct: measured.in_time_pct,

@@ -253,7 +253,7 @@ fn measures<'a>(objectives: impl Iterator<Item = &'a Objectives> + Clone) -> Vec
 
     let mut columns = vec![TableColumn::new("accepted", |m| m.accepted.to_string())];
     columns.extend(main_objectives(wait, money));
-    if all().any(|m| m.unpromised > 0) {
+    if all().any(|m| m.books.unpromised() > 0) {
         columns.push(TableColumn::new("in\ntime\n%", |m| {
             decimals(m.in_time_pct, 1)
         }));
@@ -332,7 +332,7 @@ fn decimals(value: f64, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_model::{Credits, Span};
+    use tollgate_model::{Books, Credits, Span};
 
     const DEADLINES: DeadlineCounts = DeadlineCounts {
         given: 1_000_000,
@@ -347,9 +347,7 @@ mod tests {
             rejected: 1,
             rejected_by_reason: [(Reason::TooManyProcs, 1)].into(),
             fulfilled: 999_999,
-            unpromised: 0,
-            unpromised_in_time: 0,
-            void: 0,
+            books: Books::default(),
             wait: Some(Span::from_secs(97_155)),
             sla_pct: 99.96,
             reliability_pct: 100.0,

@@ -155,6 +155,9 @@ pub struct JobOffer {
 pub struct JobForecast {
     /// Expected start, or the start if the job has started.
     pub expected_start_at: String,
+    /// The job starts after this instant with a probability of one tenth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest_start_at: Option<String>,
     /// Expected finish.
     pub expected_finish_at: String,
     /// The job finishes before this instant with a probability of one tenth.

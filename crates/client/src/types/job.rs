@@ -85,11 +85,17 @@ pub struct JobDetails {
     /// End that was forecast when the job was decided about; none for an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_finish_at: Option<String>,
-    /// Ending of the promise: `kept`, `broken` (late, lost, or ended by the site or a limit that the site
-    /// set) or `void` (failed by itself, reached a limit that its user set, or cancelled, before its deadline). None before, for a job
-    /// that was never admitted, and for an array, whose tasks have one each.
+    /// What became of the promise of the deadline: `kept`, `broken` (late, lost, or ended by the site or a limit that the
+    /// site set) or `void` (failed by itself, reached a limit that its user set, or cancelled while it ran, before its
+    /// deadline). Of a job whose deadline was not promised: `unpromised_in_time`, `unpromised_late`,
+    /// `unpromised_dropped` (cancelled as late) or `unpromised_void`. None before, without a deadline, for a job that
+    /// was never admitted or started, and for an array, whose tasks have one each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
+    /// The cause of a broken promise: `own_run` (it started early enough for the run time planned for it), `others` (it
+    /// did not, because others ran longer than planned) or `site`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_by: Option<String>,
     /// Instant of the first start. Absent of a running job as long as the batch system that runs it has not started
     /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -215,8 +221,11 @@ pub struct ArrayStatus {
     pub broken: u64,
     /// Tasks whose promise became void.
     pub void: u64,
-    /// Tasks that ran without a promise because their deadline could not be promised.
+    /// Tasks that are over and had a deadline that was not promised.
     pub unpromised: u64,
+    /// Those of them that succeeded by it.
+    #[serde(default)]
+    pub unpromised_in_time: u64,
 }
 
 /// A list of jobs, latest first; or of the tasks of an array, ascending.

@@ -36,6 +36,12 @@ pub struct ServiceStatus {
     /// task.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_risk: u32,
+    /// Number of promises that are neither kept, broken nor void yet; each task of an array counts.
+    #[serde(default)]
+    pub open_promises: u32,
+    /// Number of unfinished tasks in the queue or running whose deadline is not promised.
+    #[serde(default)]
+    pub open_unpromised: u32,
     /// Number of connected workers on other hosts.
     pub workers: u32,
     /// Number of workers that lost their connection and may still reconnect.
@@ -77,34 +83,62 @@ pub struct ShadowStatus {
     pub paper_objectives: ServiceObjectives,
 }
 
-/// The four objectives of Yeo & Buyya (2008, eq. 1-4) and their terms, over the rejected jobs and the
-/// admitted jobs whose promise has ended: at their deadline, or before it with the job. Jobs that were
-/// cancelled before their admission are left out.
+/// The books of the service: what became of each job and task and of its promise, with the four objectives of Yeo &
+/// Buyya (2008, eq. 1-4). A promise is entered at its deadline, or with the end of its job before. Jobs that never
+/// started because their user cancelled them are left out. A replay has the same figures under the same names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceObjectives {
-    /// Number of rejected jobs, of admitted jobs whose promise has ended, and of `unpromised` jobs.
+    /// Number of jobs in the books: those that ran or were dropped as late, and rejected ones.
     pub submitted: u64,
-    /// Number of admitted jobs whose promise has ended.
+    /// Number of those that were admitted, with or without a promise.
     pub accepted: u64,
-    /// Number of kept promises: exit code 0, by the deadline if there is one.
+    /// Number of kept promises: exit code 0 by the deadline.
     pub kept: u64,
-    /// Number of broken promises: the job is late or lost, or the site ended it.
+    /// Number of broken promises: the job was late or lost at its deadline, or the site ended it.
     pub broken: u64,
-    /// Number of void promises: the job failed by itself, reached a limit of its own, or was cancelled
-    /// by its user, before its deadline.
+    /// Number of broken promises of jobs that started early enough for the run time that was planned for them.
+    #[serde(default)]
+    pub broken_by_own_run: u64,
+    /// Number of broken promises of jobs that could not start early enough, because others ran longer than planned.
+    #[serde(default)]
+    pub broken_by_others: u64,
+    /// Number of broken promises of jobs that the site ended, lost, or was late to start.
+    #[serde(default)]
+    pub broken_by_site: u64,
+    /// Number of void promises: the job failed by itself, reached a limit of its own, or was cancelled while it ran,
+    /// before its deadline.
     pub void: u64,
-    /// Number of jobs that ran without a promise because their deadline could not be promised. They are
-    /// submitted, and not accepted.
+    /// Number of admitted jobs whose deadline was not promised.
     pub unpromised: u64,
+    /// Number of them that succeeded by their deadline all the same.
+    #[serde(default)]
+    pub unpromised_in_time: u64,
+    /// Number of them that ended after it or were lost.
+    #[serde(default)]
+    pub unpromised_late: u64,
+    /// Number of them that were cancelled because they could hardly meet it any more (`--drop-late`).
+    #[serde(default)]
+    pub unpromised_dropped: u64,
+    /// Number of them that failed by themselves, reached a limit of their own, or were cancelled while they ran,
+    /// before it.
+    #[serde(default)]
+    pub unpromised_void: u64,
+    /// Number of admitted jobs without a deadline; they are in no percentage of deadlines.
+    #[serde(default)]
+    pub no_deadline: u64,
     /// Mean span from submission to start of jobs with a kept promise; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_s: Option<f64>,
-    /// Kept promises in percent of submitted jobs; none without any.
+    /// Kept promises in percent of submitted jobs with a deadline; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sla_pct: Option<f64>,
     /// Kept promises in percent of kept and broken ones; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reliability_pct: Option<f64>,
+    /// Jobs that succeeded by their deadline, promised or not, in percent of submitted jobs with a deadline; none
+    /// without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_time_pct: Option<f64>,
     /// Earnings in percent of the budgets of submitted jobs, at most 100; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profitability_pct: Option<f64>,
@@ -115,15 +149,37 @@ pub struct ServiceObjectives {
 pub struct CalibrationReport {
     /// Promises by their probability; only bins with promises.
     pub bins: Vec<CalibrationBin>,
+    /// Promises by what was known when they were made; only bins with promises.
+    #[serde(default)]
+    pub by_batches: Vec<CalibrationByBatches>,
 }
 
-/// A bin of promises with about the same probability.
+/// Promises with about the same probability.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationBin {
     /// Lower bound of the probabilities.
     pub from: f64,
     /// Upper bound of the probabilities, exclusive except for 1.
     pub to: f64,
+    /// The promises.
+    #[serde(flatten)]
+    pub figures: CalibrationFigures,
+}
+
+/// Promises of jobs of which about as much was known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationByBatches {
+    /// Number of batches of jobs that ran the same program or asked for the same, and had ended when the promise was
+    /// made; 3 stands for more, too. An array is one batch.
+    pub batches: u32,
+    /// The promises.
+    #[serde(flatten)]
+    pub figures: CalibrationFigures,
+}
+
+/// How many of some promises were kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationFigures {
     /// Number of promises that were kept or broken.
     pub promises: u64,
     /// Mean promised probability; none without any promise that was kept or broken.

@@ -128,7 +128,7 @@ impl BeliefBasis {
     const fn other_sites(&self) -> &'static str {
         match self.has_request {
             true => "the estimate, as at other sites",
-            false => "nothing: no job has ended here yet",
+            false => "what jobs take at other sites",
         }
     }
 }

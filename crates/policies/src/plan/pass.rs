@@ -20,6 +20,7 @@ const LONGEST_PATIENCE: Span = Span::from_secs(24 * 3600);
 impl PlanPolicy {
     pub(super) fn run_pass(&mut self, cx: &mut PolicyContext<'_>) {
         self.give_up_late(cx);
+        let may_place = self.has_changed | self.note_patience(cx.now());
         if std::mem::take(&mut self.has_changed) {
             self.promise_waiting(cx);
         }
@@ -28,7 +29,7 @@ impl PlanPolicy {
         let decision = loop {
             let decision = self.start_jobs(cx);
             let held = decision.held.map(|(held, _)| held.id);
-            let is_placed = !self.waiting.has_placed() && self.place_patient(cx, held);
+            let is_placed = may_place && !self.waiting.has_placed() && self.place_patient(cx, held);
             if decision.starts.is_empty() && !is_placed {
                 break decision;
             }
@@ -36,6 +37,21 @@ impl PlanPolicy {
         if let Some(at) = self.next_wake(cx.view(), &decision) {
             cx.request_pass_at(at);
         }
+    }
+
+    /// Returns whether a job has waited for long since the pass before. Only then, and after a change, may a job get a
+    /// place for that: a pass for another reason, such as a belief that is stated anew, places none.
+    fn note_patience(&mut self, now: Instant) -> bool {
+        let noted = std::mem::replace(&mut self.patience_noted, now);
+        let mut ends = self.ends_of_patience();
+        ends.any(|end| noted < end && end <= now)
+    }
+
+    /// Returns the instants at which waiting jobs without a promise have waited for long.
+    fn ends_of_patience(&self) -> impl Iterator<Item = Instant> {
+        let unpromised = self.waiting.unpromised.values();
+        let jobs = unpromised.chain(self.waiting.free.values());
+        jobs.map(|job| job.submit + self.settings.patience)
     }
 
     /// Rejects the jobs that wait for a promise that can no longer be made, and those that do not want to
@@ -227,12 +243,11 @@ impl PlanPolicy {
         let reopening = view.maintenance().next(now);
         let reopening = reopening.filter(|_| !self.waiting.fair.is_empty());
         let reopening = reopening.map(|window| window.until);
-        let held = decision.held.as_ref().map(|(held, _)| held.id);
-        let held = held.map(|id| view.job(id).spec.submit + self.settings.patience);
+        let patience = self.ends_of_patience();
         let free = self.waiting.free.values().next();
         let free = free.map(|job| job.submit + LONGEST_PATIENCE);
         let all = gives_up.chain(reopening).chain(decision.next_place);
-        let all = all.chain(held).chain(free);
+        let all = all.chain(patience).chain(free);
         all.filter(|&at| at > now).min()
     }
 }

@@ -39,7 +39,7 @@ impl PlanParams {
         scenarios: 32,
         otherwise: Otherwise::Run,
         drop_late: false,
-        patience: Span::from_secs(24 * 3600),
+        patience: Span::from_secs(3600),
         share: 1.0,
     };
 

@@ -1,8 +1,9 @@
 //! The waiting jobs, in the orders in which the policy goes through them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_model::Instant;
+use tollgate_model::{Instant, JobId};
+use tollgate_policy::{View, WaitOrder};
 
 use super::fair_order::FairQueue;
 use super::planned_job::{PlannedJob, Standing};
@@ -75,6 +76,29 @@ impl WaitingJobs {
     pub(super) fn has_placed(&self) -> bool {
         let mut planned = self.planned.values();
         planned.any(|job| job.standing == Standing::Placed)
+    }
+
+    /// Returns what stands before a job in the fair order, and the planned jobs that are due sooner; None of a job that
+    /// may not start.
+    pub(super) fn order_before(&self, view: View<'_>, id: JobId) -> Option<WaitOrder> {
+        let mut before = Vec::new();
+        let job = self.fair.in_order(view).find(|job| {
+            before.push((job.id, job.user));
+            job.id == id
+        })?;
+        before.pop();
+        let due_sooner = self.planned.values();
+        let due_sooner =
+            due_sooner.filter(|other| other.id != id && other.place < job.own_place().0);
+        let own = before.iter().filter(|(_, user)| *user == job.user);
+        let others = before.iter().map(|(_, user)| user);
+        let others: BTreeSet<_> = others.filter(|user| **user != job.user).collect();
+        Some(WaitOrder {
+            due_sooner: due_sooner.count() as u32,
+            users_before: others.len() as u32,
+            own_before: own.count() as u32,
+            is_hopeless: job.is_hopeless(view.now),
+        })
     }
 
     /// Returns the number of waiting jobs.

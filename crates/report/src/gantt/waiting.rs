@@ -77,6 +77,7 @@ mod tests {
             submit: Instant::from_secs(submit),
             runtime: Span::from_secs(10),
             task_runtime: Span::from_secs(10),
+            planned_run: Span::from_secs(10),
             procs,
             decision: start.map_or(Decision::Rejected(Reason::DeadlinePassed), |_| {
                 Decision::Accepted

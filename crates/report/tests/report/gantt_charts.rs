@@ -13,6 +13,7 @@ fn job(submit: i64, procs: u32, ran: Option<(i64, i64)>, due: Option<i64>) -> Ou
         submit: at(submit),
         runtime: Span::from_secs(60),
         task_runtime: Span::from_secs(60),
+        planned_run: Span::from_secs(60),
         procs,
         decision: ran.map_or(Decision::Rejected(Reason::DeadlinePassed), |_| {
             Decision::Accepted

@@ -54,9 +54,7 @@ fn wait_sentence(procs: u32, story: &TaskOutlook) -> String {
     match (story.reached_limit, &story.host) {
         (Some(limit), _) => format!("queued: at most {limit} of its array's tasks run at once"),
         (None, Some(host)) => host_sentence(procs, host),
-        (None, None) if story.has_nodes => {
-            format!("queued: needs {procs} nodes, {} are idle", story.idle)
-        }
+        (None, None) if story.has_nodes => nodes_sentence(procs, story.idle, ""),
         (None, None) => "queued: waits for a node: none takes jobs now".to_owned(),
     }
 }
@@ -64,8 +62,60 @@ fn wait_sentence(procs: u32, story: &TaskOutlook) -> String {
 fn host_sentence(procs: u32, host: &NamedHost) -> String {
     let name = &host.name;
     match host.idle {
-        Some(idle) => format!("queued: needs {procs} nodes of host {name}, {idle} are idle there"),
+        Some(idle) => nodes_sentence(procs, idle, &format!(" of host {name}")),
         None => format!("queued: waits for host {name}, which takes no jobs now"),
+    }
+}
+
+/// Returns why a task does not run on nodes of which this many are idle. `of_host` follows the word nodes.
+fn nodes_sentence(procs: u32, idle: u32, of_host: &str) -> String {
+    let are = if idle == 1 { "is" } else { "are" };
+    match idle {
+        0 => format!("queued: all nodes{of_host} are busy"),
+        idle if idle < procs => {
+            format!("queued: it needs {procs} nodes{of_host} at once, and {idle} {are} idle")
+        }
+        idle => {
+            format!("queued: {idle} of the nodes{of_host} {are} idle, and kept for jobs before it")
+        }
+    }
+}
+
+/// Returns what stands before a queued task.
+fn order_sentence(story: &TaskOutlook) -> String {
+    let count = |n: u32, one: &str, more: &str| match n {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {more}")),
+    };
+    let Some(order) = story.order else {
+        let ahead = count(story.queued_ahead, "job", "jobs");
+        return match ahead {
+            Some(ahead) => format!("{ahead} in the queue before it"),
+            None => "first in the queue".to_owned(),
+        };
+    };
+    if order.is_hopeless {
+        return "behind all other jobs: it can hardly end by its deadline any more".to_owned();
+    }
+    let parts = [
+        count(
+            order.due_sooner,
+            "promised job that is due sooner",
+            "promised jobs that are due sooner",
+        ),
+        count(order.own_before, "job of its user", "jobs of its user"),
+        count(
+            order.users_before,
+            "user who has used less of the machine (fair use)",
+            "users who have used less of the machine (fair use)",
+        ),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.as_slice() {
+        [] => "first in the order of fair use".to_owned(),
+        [one] => format!("behind {one}"),
+        [rest @ .., last] => format!("behind {} and {last}", rest.join(", ")),
     }
 }
 
@@ -113,10 +163,7 @@ pub(super) fn explanation_sentences(
     match (job.state, story) {
         (JobState::Queued, Some(story)) => {
             words.push(wait_sentence(job.procs, story));
-            words.push(format!(
-                "{} queued tasks were submitted earlier",
-                story.queued_ahead
-            ));
+            words.push(order_sentence(story));
             if let Some(reserved) = story.reserved {
                 words.push(format!(
                     "processors are reserved from {}",
@@ -246,36 +293,56 @@ fn unpromised_sentence(job: &JobDetails) -> Option<String> {
         .then(|| format!("without a promise: {}", reason_words(job)))
 }
 
-/// Returns how the promise of a deadline ended, if it has.
+/// Returns what became of a deadline, if that is known.
 fn promise_sentence(job: &JobDetails) -> Option<String> {
     let deadline = parse_iso(job.deadline_at.as_ref()?).ok()?;
     let finish = job.finished_at.as_ref().map(|at| parse_iso(at));
-    let text = match (job.promise.as_deref()?, finish) {
-        ("kept", _) => "promise kept".to_owned(),
-        ("unpromised", _) => return None,
-        ("void", _) if job.state == JobState::Cancelled => {
+    let late_s = match finish {
+        Some(Ok(finish)) if finish > deadline => Some(finish.since(deadline).as_secs_f64()),
+        Some(_) | None => None,
+    };
+    let text = match job.promise.as_deref()? {
+        "kept" => "promise kept".to_owned(),
+        "unpromised_in_time" => "not promised, and in time".to_owned(),
+        "unpromised_late" => match late_s {
+            Some(late_s) => format!("not promised, and {late_s:.1} s late"),
+            None => "not promised, and not in time".to_owned(),
+        },
+        "unpromised_dropped" => {
+            "not promised, and cancelled as late: it could hardly end in time any more".to_owned()
+        }
+        "unpromised_void" => return None,
+        "void" if job.state == JobState::Cancelled => {
             "promise void: cancelled before the deadline".to_owned()
         }
-        ("void", _) if let Some(limit) = job.state.exceeded() => {
+        "void" if let Some(limit) = job.state.exceeded() => {
             let limit = limit_name(limit);
             format!("promise void: the job reached its {limit} before its deadline")
         }
-        ("void", _) => "promise void: the job failed by itself before its deadline".to_owned(),
-        (_, None) => "promise broken: the deadline has passed".to_owned(),
-        (_, Some(Ok(finish))) if finish > deadline => {
-            let late_s = finish.since(deadline).as_secs_f64();
-            format!("promise broken: {late_s:.1} s late")
-        }
-        (_, Some(_)) if job.state == JobState::Lost => {
-            "promise broken: the job was lost".to_owned()
-        }
-        (_, Some(_)) if let Some(limit) = job.state.exceeded() => {
+        "void" => "promise void: the job failed by itself before its deadline".to_owned(),
+        _ => broken_sentence(job, finish.is_some(), late_s),
+    };
+    Some(text)
+}
+
+/// Returns how the promise to a job was broken, and why.
+fn broken_sentence(job: &JobDetails, is_over: bool, late_s: Option<f64>) -> String {
+    let cause = match job.broken_by.as_deref() {
+        Some("own_run") => ", because the job ran longer than planned",
+        Some("others") => ", because other jobs ran longer than planned",
+        Some("site") => ", because of the site",
+        Some(_) | None => "",
+    };
+    match (late_s, job.state.exceeded()) {
+        _ if !is_over => format!("promise broken: the deadline has passed{cause}"),
+        (Some(late_s), _) => format!("promise broken: {late_s:.1} s late{cause}"),
+        (None, _) if job.state == JobState::Lost => "promise broken: the job was lost".to_owned(),
+        (None, Some(limit)) => {
             let limit = limit_name(limit);
             format!("promise broken: a {limit} of the site ended the job")
         }
-        (_, Some(_)) => "promise broken: the site ended the job".to_owned(),
-    };
-    Some(text)
+        (None, None) => "promise broken: the site ended the job".to_owned(),
+    }
 }
 
 fn limit_name(limit: ExceededLimit) -> &'static str {
@@ -360,7 +427,11 @@ fn array_sentences(
         (array.kept, "have a kept promise"),
         (array.broken, "have a broken promise"),
         (array.void, "have a void promise"),
-        (array.unpromised, "ran without a promise"),
+        (array.unpromised_in_time, "were in time without a promise"),
+        (
+            array.unpromised - array.unpromised_in_time,
+            "were not in time and had no promise",
+        ),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     words.extend(counts.map(|(count, what)| format!("{count} tasks {what}")));

@@ -11,7 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use text::MetricsText;
 use tollgate_client::types::JobDecision;
-use tollgate_model::Span;
+use tollgate_model::{BookEntry, Books, Span};
 use tollgate_store::{EstimateCoverage, StoreError};
 
 use super::error::ApiError;
@@ -48,10 +48,9 @@ pub struct ServiceMetrics {
 #[derive(Debug)]
 struct JobTotals {
     states: Vec<(String, u64)>,
-    promises: u64,
+    /// Expected number of kept promises among those that were kept or broken.
     expected: f64,
-    kept: u64,
-    void: u64,
+    books: Books,
     coverage: EstimateCoverage,
 }
 
@@ -138,18 +137,22 @@ impl ServiceMetrics {
             (
                 "tollgate_promises",
                 "Promises of a deadline that were kept or broken.",
-                sums.promises as f64,
+                (sums.books.kept() + sums.books.broken()) as f64,
             ),
             (
                 "tollgate_promises_expected",
                 "Promises expected to be kept, by their probabilities.",
                 sums.expected,
             ),
-            ("tollgate_promises_kept", "Promises kept.", sums.kept as f64),
+            (
+                "tollgate_promises_kept",
+                "Promises kept.",
+                sums.books.kept() as f64,
+            ),
             (
                 "tollgate_promises_void",
                 "Promises of jobs that failed by themselves or were cancelled in time.",
-                sums.void as f64,
+                sums.books.void() as f64,
             ),
             (
                 "tollgate_forecasts",
@@ -164,6 +167,22 @@ impl ServiceMetrics {
         ] {
             text.family(name, "counter", help)
                 .sample(&format!("{name}_total"), &[], value);
+        }
+        write_books(&mut text, &sums.books);
+        for (name, help, value) in [
+            (
+                "tollgate_open_promises",
+                "Promises that are neither kept, broken nor void yet.",
+                census.open_promises,
+            ),
+            (
+                "tollgate_open_unpromised",
+                "Unfinished tasks whose deadline is not promised.",
+                census.open_unpromised,
+            ),
+        ] {
+            text.family(name, "gauge", help)
+                .sample(name, &[], f64::from(value));
         }
         let name = "tollgate_clock_ahead_seconds";
         let help = "How far the service's clock is ahead of its host's; 0 up to a minute.";
@@ -199,6 +218,39 @@ impl ServiceMetrics {
     }
 }
 
+/// Writes the numbers of jobs by what became of them, and the percentages of deadlines.
+fn write_books(text: &mut MetricsText, books: &Books) {
+    let name = "tollgate_booked_jobs";
+    let help = "Jobs and tasks by what became of them and of their promises.";
+    text.family(name, "counter", help);
+    for entry in BookEntry::ALL {
+        let count = books.count(entry) as f64;
+        let name = format!("{name}_total");
+        text.sample(&name, &[("entry", entry.key())], count);
+    }
+    for (name, help, value) in [
+        (
+            "tollgate_sla_percent",
+            "Kept promises in percent of submitted jobs with a deadline.",
+            books.sla_pct(),
+        ),
+        (
+            "tollgate_reliability_percent",
+            "Kept promises in percent of kept and broken ones.",
+            books.reliability_pct(),
+        ),
+        (
+            "tollgate_in_time_percent",
+            "Jobs in time, promised or not, in percent of submitted jobs with a deadline.",
+            books.in_time_pct(),
+        ),
+    ] {
+        if let Some(value) = value {
+            text.family(name, "gauge", help).sample(name, &[], value);
+        }
+    }
+}
+
 pub(super) async fn metrics(
     State(service): State<ApiState>,
 ) -> Result<impl IntoResponse, ApiError> {
@@ -220,11 +272,9 @@ async fn totals(service: &ApiState) -> Result<Arc<JobTotals>, ApiError> {
         let bins = reader.calibration(None)?;
         Ok(JobTotals {
             states: reader.states()?,
-            promises: bins.iter().map(|bin| bin.promises).sum(),
             // Not `sum`, which starts at -0.
-            expected: bins.iter().fold(0.0, |sum, bin| sum + bin.expected),
-            kept: bins.iter().map(|bin| bin.kept).sum(),
-            void: bins.iter().map(|bin| bin.void).sum(),
+            expected: bins.iter().fold(0.0, |sum, (_, bin)| sum + bin.expected),
+            books: reader.objective_sums(None)?.books,
             coverage: reader.coverage()?,
         })
     });

@@ -2,51 +2,48 @@
 
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    CalibrationBin, CalibrationReport, NodeList, NodeStatus, ResourceStatus, ServiceObjectives,
-    ShadowStatus, WorkerStatus,
+    CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport, NodeList,
+    NodeStatus, ResourceStatus, ServiceObjectives, ShadowStatus, WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
-use tollgate_model::NodeId;
+use tollgate_model::{BookEntry, BreakCause, NodeId};
 use tollgate_risk::calibration::score_interval;
-use tollgate_service::{PolicyComparison, ShadowTotals};
-use tollgate_store::{ObjectiveSums, PromiseBin};
+use tollgate_service::{ObjectiveSums, PolicyComparison};
+use tollgate_store::PromiseSums;
 use tollgate_workers::WorkerState;
 
 use crate::controller::{ClusterInfo, ResourceUse};
 
 /// Computes the objectives from the sums.
 pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
-    let pct = |part: u64, of: u64| (of > 0).then(|| 100.0 * part as f64 / of as f64);
+    let books = &sums.books;
+    let broken_by = |cause| books.count(BookEntry::Broken(cause));
     let budgets = sums.budgets.as_f64();
     ServiceObjectives {
-        submitted: sums.submitted,
-        accepted: sums.accepted,
-        kept: sums.kept,
-        broken: sums.broken,
-        void: sums.void,
-        unpromised: sums.unpromised,
-        wait_s: (sums.kept > 0).then(|| sums.wait.as_secs_f64() / sums.kept as f64),
-        sla_pct: pct(sums.kept, sums.submitted),
-        reliability_pct: pct(sums.kept, sums.kept + sums.broken),
+        submitted: books.submitted(),
+        accepted: books.accepted(),
+        kept: books.kept(),
+        broken: books.broken(),
+        broken_by_own_run: broken_by(BreakCause::OwnRun),
+        broken_by_others: broken_by(BreakCause::Others),
+        broken_by_site: broken_by(BreakCause::Site),
+        void: books.void(),
+        unpromised: books.unpromised(),
+        unpromised_in_time: books.unpromised_in_time(),
+        unpromised_late: books.count(BookEntry::UnpromisedLate),
+        unpromised_dropped: books.count(BookEntry::UnpromisedDropped),
+        unpromised_void: books.count(BookEntry::UnpromisedVoid),
+        no_deadline: books.no_deadline(),
+        wait_s: (books.kept() > 0).then(|| sums.wait.as_secs_f64() / books.kept() as f64),
+        sla_pct: books.sla_pct(),
+        reliability_pct: books.reliability_pct(),
+        in_time_pct: books.in_time_pct(),
         profitability_pct: (budgets > 0.0).then(|| 100.0 * sums.utility.as_f64() / budgets),
     }
 }
 
 /// Returns the comparison of the two policies.
 pub(super) fn shadow_status(comparison: &PolicyComparison) -> ShadowStatus {
-    let sums = |of: &ShadowTotals| {
-        objectives(&ObjectiveSums {
-            submitted: of.submitted,
-            accepted: of.accepted,
-            kept: of.kept,
-            broken: of.broken,
-            void: of.void,
-            unpromised: of.unpromised,
-            wait: of.wait,
-            budgets: of.budgets,
-            utility: of.utility,
-        })
-    };
     ShadowStatus {
         policy: comparison.policy.clone(),
         since_at: format_iso(comparison.since),
@@ -54,30 +51,43 @@ pub(super) fn shadow_status(comparison: &PolicyComparison) -> ShadowStatus {
         queued: comparison.queued,
         undecided: comparison.undecided,
         by_forecast: comparison.by_forecast,
-        real_objectives: sums(&comparison.real),
-        paper_objectives: sums(&comparison.paper),
+        real_objectives: objectives(&comparison.real),
+        paper_objectives: objectives(&comparison.paper),
     }
 }
 
-/// Returns promised against kept probabilities.
-pub(super) fn calibration(bins: &[PromiseBin]) -> CalibrationReport {
-    let bin = |bin: &PromiseBin| {
-        let interval = (bin.promises > 0).then(|| score_interval(bin.kept, bin.promises));
-        let mean = |sum: f64| (bin.promises > 0).then(|| sum / bin.promises as f64);
-        CalibrationBin {
-            from: f64::from(bin.tenth) / 10.0,
-            to: f64::from(bin.tenth + 1) / 10.0,
-            promises: bin.promises,
-            promised: mean(bin.expected),
-            kept: bin.kept,
-            kept_part: mean(bin.kept as f64),
-            kept_part_low: interval.map(|[low, _]| low),
-            kept_part_high: interval.map(|[_, high]| high),
-            void: bin.void,
-        }
-    };
+/// Returns promised against kept probabilities, by tenths of the probability and by batches known.
+pub(super) fn calibration(
+    tenths: &[(u32, PromiseSums)],
+    batches: &[(u32, PromiseSums)],
+) -> CalibrationReport {
+    let bins = tenths.iter().map(|(tenth, sums)| CalibrationBin {
+        from: f64::from(*tenth) / 10.0,
+        to: f64::from(tenth + 1) / 10.0,
+        figures: calibration_figures(sums),
+    });
+    let by_batches = batches.iter().map(|(batches, sums)| CalibrationByBatches {
+        batches: *batches,
+        figures: calibration_figures(sums),
+    });
     CalibrationReport {
-        bins: bins.iter().map(bin).collect(),
+        bins: bins.collect(),
+        by_batches: by_batches.collect(),
+    }
+}
+
+fn calibration_figures(sums: &PromiseSums) -> CalibrationFigures {
+    let has_any = sums.promises > 0;
+    let interval = has_any.then(|| score_interval(sums.kept, sums.promises));
+    let mean = |sum: f64| has_any.then(|| sum / sums.promises as f64);
+    CalibrationFigures {
+        promises: sums.promises,
+        promised: mean(sums.expected),
+        kept: sums.kept,
+        kept_part: mean(sums.kept as f64),
+        kept_part_low: interval.map(|[low, _]| low),
+        kept_part_high: interval.map(|[_, high]| high),
+        void: sums.void,
     }
 }
 

@@ -59,6 +59,8 @@ pub(super) async fn status(
         held: census.held,
         running: census.running,
         at_risk: census.at_risk,
+        open_promises: census.open_promises,
+        open_unpromised: census.open_unpromised,
         workers: census.workers,
         workers_disconnected: census.workers_disconnected,
         maintenance_from_at: census.maintenance.map(|window| format_iso(window.from)),
@@ -99,11 +101,15 @@ pub(super) async fn calibration(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<CalibrationReport> {
-    let bins = query_store(&service, move |reader| {
-        reader.calibration(visible_user(&peer))
+    let (tenths, batches) = query_store(&service, move |reader| {
+        let user = visible_user(&peer);
+        Ok((
+            reader.calibration(user)?,
+            reader.calibration_by_batches(user)?,
+        ))
     })
     .await?;
-    Ok(Json(objectives::calibration(&bins)))
+    Ok(Json(objectives::calibration(&tenths, &batches)))
 }
 
 pub(super) async fn nodes(State(service): State<ApiState>) -> JsonResult<NodeList> {

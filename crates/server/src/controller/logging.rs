@@ -10,7 +10,7 @@ use tollgate_model::{
 };
 use tollgate_service::AdmissionState as Admission;
 use tollgate_service::LOCAL_WORKER;
-use tollgate_service::{RejectReason, RowChange};
+use tollgate_service::{RejectReason, RowChange, TaskDropCause};
 use tollgate_workers::{WorkerSnapshot, WorkerState};
 
 use super::state::Controller;
@@ -38,8 +38,8 @@ impl<E: Engine> Controller<E> {
                 RowChange::TasksDropped {
                     job,
                     tasks,
-                    reasons: refusals,
-                } if !refusals.is_empty() => {
+                    cause: TaskDropCause::Rejected(refusals),
+                } => {
                     let reasons = reason_keys(refusals);
                     tracing::debug!(job, %tasks, reasons, "tasks rejected");
                 }
@@ -79,7 +79,8 @@ impl<E: Engine> Controller<E> {
                 | RowChange::WorkMeasured { .. }
                 | RowChange::WorkerLost { .. }
                 | RowChange::Booked { .. }
-                | RowChange::PromiseEnded { .. }
+                | RowChange::Entered { .. }
+                | RowChange::StartedLate { .. }
                 | RowChange::JobEnded { .. } => {}
             }
         }

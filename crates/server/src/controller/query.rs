@@ -97,6 +97,8 @@ impl<E: Engine> Controller<E> {
             now,
             clock_ahead: self.clock.notable_difference(),
             at_risk: self.core.n_at_risk() as u32,
+            open_promises: self.core.n_open_promises() as u32,
+            open_unpromised: self.core.n_open_unpromised() as u32,
             nodes: nodes.count() as u32,
             idle: view.n_idle(),
             queued: (queued + (waiting - by_user) as u64) as u32,
@@ -163,6 +165,7 @@ impl<E: Engine> Controller<E> {
         let mut story = TaskOutlook {
             now,
             queued_ahead: 0,
+            order: None,
             idle: view.n_idle(),
             has_nodes: (0..view.n_nodes()).any(|node| view.is_up(NodeId(node))),
             reached_limit: (self.core.array(task.job)).and_then(ActiveArray::reached_limit),
@@ -192,6 +195,7 @@ impl<E: Engine> Controller<E> {
         let this = view.job(live.slot);
         let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
         story.queued_ahead = ahead.count() as u32;
+        story.order = self.core.gate().wait_order(now, live.slot);
         story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
         story.host = this.spec.needs.host.map(|host| self.named_host(host));
         story.failures = self.core.n_failures(live);

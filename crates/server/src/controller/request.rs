@@ -275,6 +275,10 @@ pub struct StatusSnapshot {
     pub clock_ahead: Option<Span>,
     /// Promises at risk because the engine has not started the program.
     pub at_risk: u32,
+    /// Number of promises that are neither kept, broken nor void yet.
+    pub open_promises: u32,
+    /// Number of unfinished tasks whose deadline is not promised.
+    pub open_unpromised: u32,
     /// Nodes that are up.
     pub nodes: u32,
     /// Nodes that are up and run nothing.
@@ -346,6 +350,8 @@ pub struct TaskOutlook {
     pub now: Instant,
     /// The number of waiting tasks ahead of this one, without tasks that are not yet materialised.
     pub queued_ahead: u32,
+    /// What stands before the task, if the policy tells.
+    pub order: Option<tollgate_policy::WaitOrder>,
     /// Idle processors.
     pub idle: u32,
     /// Whether the service has nodes, idle or not.

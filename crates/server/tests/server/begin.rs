@@ -1,6 +1,6 @@
 //! Jobs that begin at a time of their own.
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{BookEntry, Instant, Span};
 use tollgate_server::controller::{ControllerRequest, NewJob, RequestedBegin, RequestedTimes};
 use tollgate_service::{
     AdmissionState, ArraySpec, DependencyCondition, JobDependency, ServiceCommand, Submission,
@@ -92,7 +92,7 @@ fn job_starts_at_its_begin_and_not_before_also_after_restarts() {
     site.advance(11);
     let row = site.row(job);
     assert_eq!(
-        (row.state.as_str(), row.promise.as_deref()),
+        (row.state.as_str(), row.entry.map(BookEntry::key)),
         ("finished", Some("kept"))
     );
     // The deadline counts from the submission.

@@ -1,10 +1,12 @@
-//! Each promise ends as kept, broken or void, and the books count the promise when its deadline
-//! passes or its job ends, whichever is first.
+//! The books have one entry for each job that ran or was rejected: a promise is entered when its deadline passes or
+//! its job ends, whichever is first.
 
 use tollgate_gate::OnEviction;
-use tollgate_model::{AttemptId, Instant, Market, Span};
-use tollgate_service::{ArraySpec, ServiceCommand, Submission, SubmissionOptions};
-use tollgate_store::{ObjectiveSums, PromiseBin};
+use tollgate_model::{AttemptId, BookEntry, BreakCause, Instant, Market, Span};
+use tollgate_service::{
+    AdmissionState, ArraySpec, ObjectiveSums, ServiceCommand, Submission, SubmissionOptions,
+};
+use tollgate_store::PromiseSums;
 
 use crate::common::{TestCluster, submission};
 
@@ -14,23 +16,19 @@ fn sums(site: &TestCluster) -> ObjectiveSums {
 
 /// Returns the numbers of admitted jobs, and of kept, broken and void promises.
 fn counts(site: &TestCluster) -> [u64; 4] {
-    let sums = sums(site);
-    [sums.accepted, sums.kept, sums.broken, sums.void]
+    let books = sums(site).books;
+    [books.accepted(), books.kept(), books.broken(), books.void()]
 }
 
 /// Returns the sums of all bins of the calibration: promises, kept ones, void ones.
 fn calibration(site: &TestCluster) -> [u64; 3] {
     let bins = site.reader().calibration(None).unwrap();
-    let sum = |of: fn(&PromiseBin) -> u64| bins.iter().map(of).sum();
+    let sum = |of: fn(&PromiseSums) -> u64| bins.iter().map(|(_, bin)| of(bin)).sum();
     [
         sum(|bin| bin.promises),
         sum(|bin| bin.kept),
         sum(|bin| bin.void),
     ]
-}
-
-fn promise(site: &TestCluster, job: u64) -> Option<String> {
-    site.row(job).promise
 }
 
 fn cancel(site: &mut TestCluster, job: u64) {
@@ -53,13 +51,13 @@ fn failed_jobs_are_void_and_raise_no_objective() {
         site.advance(2);
     }
     assert_eq!(counts(&site), [6, 0, 0, 6]);
-    assert_eq!(sums(&site).submitted, 6, "they lower the SLA");
+    assert_eq!(sums(&site).books.submitted(), 6, "they lower the SLA");
     assert_eq!(calibration(&site), [0, 0, 6], "a failure is no evidence");
-    assert_eq!(promise(&site, 1).as_deref(), Some("void"));
+    assert_eq!(site.entry(1), Some("void"));
     site.submit(&["true"], 10).unwrap();
     site.advance(2);
     assert_eq!(counts(&site), [7, 1, 0, 6]);
-    assert_eq!(promise(&site, 7).as_deref(), Some("kept"));
+    assert_eq!(site.entry(7), Some("kept"));
 }
 
 #[test]
@@ -76,7 +74,7 @@ fn late_job_is_broken_when_its_deadline_passes() {
         );
         site.wait_until(101);
         assert_eq!(site.state(1).0, "running", "{policy}");
-        assert_eq!(promise(&site, 1).as_deref(), Some("broken"), "{policy}");
+        assert_eq!(site.entry(1), Some("broken_own_run"), "{policy}");
         assert_eq!(counts(&site), [1, 0, 1, 0], "{policy}");
         assert_eq!(calibration(&site), [1, 0, 0], "{policy}");
         // Neither a restart, nor the end, nor a cancellation counts it again.
@@ -86,7 +84,7 @@ fn late_job_is_broken_when_its_deadline_passes() {
         site.advance(20);
         assert_eq!(site.state(1).0, "cancelled", "{policy}");
         assert_eq!(counts(&site), [1, 0, 1, 0], "{policy}");
-        assert_eq!(promise(&site, 1).as_deref(), Some("broken"), "{policy}");
+        assert_eq!(site.entry(1), Some("broken_own_run"), "{policy}");
     }
 }
 
@@ -110,7 +108,7 @@ fn cancelled_job_is_void_once_admitted_and_not_submitted_before() {
     site.advance(5);
     cancel(&mut site, 1);
     site.advance(20);
-    assert_eq!(promise(&site, 1).as_deref(), Some("void"));
+    assert_eq!(site.entry(1), Some("void"));
     assert_eq!(counts(&site), [1, 0, 0, 1]);
 
     let mut site = TestCluster::new("edf-bf");
@@ -120,8 +118,8 @@ fn cancelled_job_is_void_once_admitted_and_not_submitted_before() {
     // Two nodes: the third job waits and is not promised yet.
     cancel(&mut site, 3);
     site.advance(60);
-    assert_eq!(promise(&site, 3), None);
-    assert_eq!(sums(&site).submitted, 2);
+    assert_eq!(site.entry(3), None);
+    assert_eq!(sums(&site).books.submitted(), 2);
     assert_eq!(counts(&site), [2, 2, 0, 0]);
 }
 
@@ -145,10 +143,10 @@ fn lost_job_is_broken_and_requeued_job_is_judged_by_its_last_attempt() {
     site.advance(3);
     lose(&mut site, 1);
     lose(&mut site, 2);
-    assert_eq!(promise(&site, 1).as_deref(), Some("broken"));
-    assert_eq!(promise(&site, 2), None);
+    assert_eq!(site.entry(1), Some("broken_site"));
+    assert_eq!(site.entry(2), None);
     site.advance(60);
-    assert_eq!(promise(&site, 2).as_deref(), Some("kept"));
+    assert_eq!(site.entry(2), Some("kept"));
     assert_eq!(counts(&site), [2, 1, 1, 0]);
 }
 
@@ -175,7 +173,7 @@ fn tasks_of_an_array_are_judged_one_by_one() {
     assert_eq!(counts(&site), [4, 0, 4, 0]);
     let tasks = site.reader().tasks(1, None, 10).unwrap().unwrap();
     for task in tasks {
-        assert_eq!(task.promise.as_deref(), Some("broken"));
+        assert_eq!(task.entry, Some(BookEntry::Broken(BreakCause::OwnRun)));
     }
     site.advance(60);
     let array = stored(&site);
@@ -184,4 +182,86 @@ fn tasks_of_an_array_are_judged_one_by_one() {
         (4, 0, 4, 0)
     );
     assert_eq!(counts(&site), [4, 0, 4, 0]);
+}
+
+#[test]
+fn promised_job_cancelled_before_its_start_is_in_no_book() {
+    let mut site = TestCluster::new("plan");
+    for _ in 0..2 {
+        site.submit(&["work", "40"], 50).unwrap();
+    }
+    let waiting = due_in(50, 1_000);
+    let waiting = site.submit_job(waiting, &["work", "40"]).unwrap();
+    assert!(matches!(
+        waiting.answer.admission,
+        AdmissionState::Accepted { .. }
+    ));
+    cancel(&mut site, waiting.job);
+    site.advance(60);
+    assert_eq!(site.entry(waiting.job), None);
+    let books = sums(&site).books;
+    assert_eq!((books.submitted(), books.kept()), (2, 2));
+    assert_eq!(books.sla_pct(), Some(100.0));
+    assert_eq!(calibration(&site), [2, 2, 0]);
+}
+
+#[test]
+fn jobs_without_a_deadline_keep_no_promise() {
+    let mut site = TestCluster::new("plan");
+    let undated = Submission {
+        deadline: None,
+        budget: None,
+        ..submission("undated", 10)
+    };
+    site.submit_job(undated, &["true"]).unwrap();
+    site.submit(&["true"], 10).unwrap();
+    site.advance(5);
+    assert_eq!(site.entry(1), Some("no_deadline"));
+    let books = sums(&site).books;
+    assert_eq!(
+        (books.submitted(), books.no_deadline(), books.kept()),
+        (2, 1, 1)
+    );
+    assert_eq!(books.sla_pct(), Some(100.0));
+}
+
+#[test]
+fn promise_that_others_delay_is_broken_by_them() {
+    let mut site = TestCluster::new("plan");
+    // The first two hold both nodes until after the deadline of all three.
+    for _ in 0..2 {
+        site.submit(&["work", "200"], 20).unwrap();
+    }
+    let third = due_in(20, 100);
+    let third = site.submit_job(third, &["work", "20"]).unwrap().job;
+    site.advance(300);
+    assert_eq!(site.entry(1), Some("broken_own_run"));
+    assert_eq!(site.entry(third), Some("broken_others"));
+}
+
+#[test]
+fn calibration_tells_how_many_batches_were_known() {
+    let mut site = TestCluster::new("plan");
+    for _ in 0..5 {
+        site.submit(&["work", "5"], 20).unwrap();
+        // Jobs of one program are one batch for two hours.
+        site.advance(3 * 3600);
+    }
+    let known = site.reader().calibration_by_batches(None).unwrap();
+    let promises = known
+        .iter()
+        .map(|(batches, sums)| (*batches, sums.promises));
+    assert_eq!(
+        promises.collect::<Vec<_>>(),
+        [(0, 1), (1, 1), (2, 1), (3, 2)]
+    );
+}
+
+/// A job that takes this long and is due this long after its submission, in seconds.
+fn due_in(estimate_s: i64, deadline_s: i64) -> Submission {
+    Submission {
+        deadline: Some(Span::from_secs(deadline_s)),
+        budget: None,
+        ..submission("due", estimate_s)
+    }
 }

@@ -83,7 +83,7 @@ impl EndCase {
     fn promise(&self) -> &'static str {
         match (self.limit(), self.requested) {
             (Some((_, LimitOwner::User)), _) => "void",
-            (Some((_, LimitOwner::Site)), _) | (None, Some(_)) => "broken",
+            (Some((_, LimitOwner::Site)), _) | (None, Some(_)) => "broken_site",
             (None, None) if self.is_success() => "kept",
             (None, None) => "void",
         }
@@ -169,18 +169,14 @@ fn end_by_a_limit_is_one_thing_in_state_promise_dependents_and_exit_code() {
             .unwrap();
             assert_eq!(site.row(job).state, case.state().key(), "{what}");
         }
-        assert_eq!(
-            site.row(single).promise.as_deref(),
-            Some(case.promise()),
-            "{what}"
-        );
+        assert_eq!(site.entry(single), Some(case.promise()), "{what}");
         let row = site.row(array);
         let counts = row.array.unwrap().counts;
         assert_eq!(counts.max_exit_code, Some(case.wait_code()), "{what}");
         let promises = (counts.kept, counts.broken, counts.void);
         let expected = match case.promise() {
             "kept" => (1, 0, 0),
-            "broken" => (0, 1, 0),
+            "broken_site" => (0, 1, 0),
             _ => (0, 0, 1),
         };
         assert_eq!(promises, expected, "{what}");

@@ -50,7 +50,7 @@ fn an_operator_lets_a_job_go_beyond_the_share_and_the_books_say_so() {
     );
     site.restart();
     site.advance(30);
-    assert_eq!(site.row(job).promise.as_deref(), Some("kept"));
+    assert_eq!(site.entry(job), Some("kept"));
     site.controller().core().check_invariants().unwrap();
     assert!(booked(&site).is_some());
     assert_eq!(site.reader().grant(job + 1).unwrap(), None);

@@ -103,10 +103,10 @@ fn promise_of_a_job_that_the_site_cannot_launch_is_judged_by_the_clock() {
         site.wait_until(secs);
     }
     let sums = site.reader().objective_sums(Some(user)).unwrap();
-    assert_eq!((sums.broken, sums.void), (0, 0));
+    assert_eq!((sums.books.broken(), sums.books.void()), (0, 0));
     site.wait_until(102);
     let sums = site.reader().objective_sums(Some(user)).unwrap();
-    assert_eq!((sums.broken, sums.void), (1, 0));
+    assert_eq!((sums.books.broken(), sums.books.void()), (1, 0));
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use tollgate_model::{Credits, Instant, Span};
 use tollgate_server::controller::ControllerRequest;
+use tollgate_service::ObjectiveSums;
 use tollgate_service::{
     ArraySpec, DependencyCondition, JobDependency, Submission, SubmissionOptions,
 };
 use tollgate_store::{
-    EstimateCoverage, JobFilter, ObjectiveSums, RecordFilter, RemovalProgress, StoreReader,
-    UsageKeys, UsageRow,
+    EstimateCoverage, JobFilter, RecordFilter, RemovalProgress, StoreReader, UsageKeys, UsageRow,
 };
 
 use crate::common::{TestCluster, submission};
@@ -110,10 +110,10 @@ fn usage_counts_jobs_tasks_promises_and_charges() {
     };
     assert_eq!((other.account.as_deref(), other.jobs), (Some(""), 2));
     // Both tasks share a processor, so each takes twice its work.
-    assert_eq!((other.kept, other.wall), (2, Span::from_secs(12)));
+    assert_eq!((other.books.kept(), other.wall), (2, Span::from_secs(12)));
     assert_eq!(other.core_hours, 12.0 / 3600.0);
     assert_eq!((bio.account.as_deref(), bio.jobs), (Some("bio"), 1));
-    assert_eq!((bio.kept, bio.wall), (1, Span::from_secs(5)));
+    assert_eq!((bio.books.kept(), bio.wall), (1, Span::from_secs(5)));
     assert_eq!(bio.core_hours, 10.0 / 3600.0);
     assert_eq!(bio.wait, Span::ZERO);
     let charges = rows.iter().map(|row| row.charges);
@@ -152,10 +152,10 @@ fn promise_that_is_broken_while_its_job_runs_counts_once() {
     site.submit(&["sleep", "150"], 50).unwrap();
     site.advance(120);
     let rows = usage(&site.reader());
-    assert_eq!((rows[0].broken, rows[0].jobs), (1, 0));
+    assert_eq!((rows[0].books.broken(), rows[0].jobs), (1, 0));
     site.advance(60);
     let rows = usage(&site.reader());
-    assert_eq!((rows[0].broken, rows[0].jobs), (1, 1));
+    assert_eq!((rows[0].books.broken(), rows[0].jobs), (1, 1));
 }
 
 #[test]

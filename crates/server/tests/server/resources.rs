@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tollgate_engine::LaunchSpec;
 use tollgate_engine::sim_engine::{SimHost, SimProgram};
-use tollgate_model::Span;
+use tollgate_model::{BookEntry, Span};
 use tollgate_server::controller::ControllerRequest;
 use tollgate_service::{
     AdmissionState, NamedResources, RejectReason, Submission, SubmissionOptions,
@@ -106,7 +106,7 @@ fn two_jobs_on_one_licence_run_one_after_the_other_across_a_restart() {
     assert!(
         [first, second]
             .iter()
-            .all(|row| row.promise.as_deref() == Some("kept"))
+            .all(|row| row.entry == Some(BookEntry::Kept))
     );
     // A licence more lets two run.
     let licences = named("matlab", 2);
@@ -187,7 +187,7 @@ fn a_job_on_a_named_host_is_promised_there_across_a_restart() {
     site.restart();
     site.advance(60);
     for job in jobs {
-        assert_eq!(site.row(job).promise.as_deref(), Some("kept"));
+        assert_eq!(site.entry(job), Some("kept"));
     }
     let answer = site.quote(Submission {
         procs: 1000,

@@ -54,7 +54,7 @@ fn end(site: &TestCluster, job: u64) -> (String, u32, String, Option<String>) {
         row.state,
         row.attempts,
         row.status.unwrap_or_default(),
-        row.promise,
+        row.entry.map(|entry| entry.key().to_owned()),
     )
 }
 
@@ -159,9 +159,12 @@ fn deadline_breaks_the_promise_between_tries_and_the_job_goes_on() {
         .unwrap()
         .job;
     site.advance(14);
-    assert_eq!(site.row(job).promise.as_deref(), Some("broken"));
+    assert_eq!(site.entry(job), Some("broken_own_run"));
     site.advance(6);
-    assert_eq!(end(&site, job), ended("finished", 3, "exit 0", "broken"));
+    assert_eq!(
+        end(&site, job),
+        ended("finished", 3, "exit 0", "broken_own_run")
+    );
 }
 
 #[test]

@@ -146,7 +146,7 @@ proptest! {
         play(&mut world, &deeds, false);
         let both = world.comparison();
         prop_assert_eq!(both.real, both.paper);
-        prop_assert_eq!(both.real.submitted, deeds.len() as u64);
+        prop_assert_eq!(both.real.books.submitted(), deeds.len() as u64);
         prop_assert_eq!((both.by_forecast, both.undecided), (0, 0));
     }
 }
@@ -164,10 +164,16 @@ fn rejected_job_ends_on_paper_by_forecast_and_is_counted_so() {
     world.submit(2, hopeless, 40);
     world.wait(1_000);
     let both = world.comparison();
-    assert_eq!((both.real.submitted, both.real.accepted), (2, 1));
-    assert_eq!((both.paper.submitted, both.paper.accepted), (2, 2));
+    assert_eq!(
+        (both.real.books.submitted(), both.real.books.accepted()),
+        (2, 1)
+    );
+    assert_eq!(
+        (both.paper.books.submitted(), both.paper.books.accepted()),
+        (2, 2)
+    );
     // On paper the job ended after the forecast run time, past its deadline.
-    assert_eq!(both.paper.kept, 1);
+    assert_eq!(both.paper.books.kept(), 1);
     assert_eq!((both.by_forecast, both.undecided), (1, 0));
 }
 
@@ -178,7 +184,7 @@ fn cancelled_job_is_counted_under_neither_policy() {
     world.step(&[cancel(1)]);
     world.wait(100);
     let both = world.comparison();
-    assert_eq!((both.real.submitted, both.undecided), (0, 0));
+    assert_eq!((both.real.books.submitted(), both.undecided), (0, 0));
     assert_eq!((both.running, both.queued), (0, 0));
 }
 
@@ -195,7 +201,7 @@ fn reserved_quote_is_submitted_on_paper_once_claimed() {
     assert_eq!(world.comparison().undecided, 1);
     world.wait(1_000);
     let both = world.comparison();
-    assert_eq!((both.real.kept, both.paper.kept), (1, 1));
+    assert_eq!((both.real.books.kept(), both.paper.books.kept()), (1, 1));
 }
 
 #[test]
@@ -219,7 +225,10 @@ fn shadow_that_starts_late_adopts_the_unfinished_jobs() {
     world.wait(1_000);
     let both = world.comparison();
     // Three jobs end after 30 more seconds, so under both policies the new job runs from 30 to 80.
-    assert_eq!((both.real.submitted, both.real.kept), (1, 1));
+    assert_eq!(
+        (both.real.books.submitted(), both.real.books.kept()),
+        (1, 1)
+    );
     assert_eq!(both.real, both.paper);
 }
 
@@ -252,7 +261,10 @@ fn array_tasks_and_released_dependent_jobs_are_submitted_on_paper() {
     world.submit(2, after, 10);
     world.wait(1_000);
     let both = world.comparison();
-    assert_eq!((both.real.submitted, both.real.kept), (11, 11));
+    assert_eq!(
+        (both.real.books.submitted(), both.real.books.no_deadline()),
+        (11, 11)
+    );
     assert_eq!((both.by_forecast, both.undecided), (0, 0));
     assert_eq!(both.real, both.paper);
 }
@@ -263,10 +275,17 @@ fn changed_shadow_policy_starts_from_scratch() {
     let mut world = CoreDriver::new(&with_shadow(&real, "easy"));
     world.submit(1, submission("work", 10), 10);
     world.wait(100);
-    assert_eq!(world.comparison().real.submitted, 1);
+    assert_eq!(world.comparison().real.books.submitted(), 1);
     world.core = Core::restore(world.core.save(), with_shadow(&real, "easy"));
-    assert_eq!(world.comparison().real.submitted, 1, "the same goes on");
+    assert_eq!(
+        world.comparison().real.books.submitted(),
+        1,
+        "the same goes on"
+    );
     world.core = Core::restore(world.core.save(), with_shadow(&real, "edf"));
     let both = world.comparison();
-    assert_eq!((both.policy.as_str(), both.real.submitted), ("edf", 0));
+    assert_eq!(
+        (both.policy.as_str(), both.real.books.submitted()),
+        ("edf", 0)
+    );
 }

@@ -54,7 +54,7 @@ fn plan_keeps_the_promises_that_it_made_with_other_settings() {
     ));
     site.advance(100);
     for job in jobs {
-        assert_eq!(site.row(job).promise.as_deref(), Some("kept"), "{job}");
+        assert_eq!(site.entry(job), Some("kept"), "{job}");
     }
 }
 
@@ -81,8 +81,9 @@ fn a_queue_becomes_a_plan_and_loses_nobody() {
         assert_eq!(site.state(job).0, "finished", "{job}");
     }
     // What can be promised is promised now.
-    assert_eq!(site.row(wide).promise.as_deref(), Some("kept"));
-    assert_eq!(site.row(hopeless).promise.as_deref(), Some("unpromised"));
+    assert_eq!(site.entry(wide), Some("kept"));
+    assert_eq!(site.entry(hopeless), Some("unpromised_late"));
+    assert_eq!(site.entry(undated), Some("no_deadline"));
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn what_waits_with_a_promise_goes_only_to_a_policy_that_keeps_it() {
     assert_eq!(more.answer.admission, AdmissionState::Queued);
     site.advance(200);
     for job in 1..=4 {
-        assert_eq!(site.row(job).promise.as_deref(), Some("kept"), "{job}");
+        assert_eq!(site.entry(job), Some("kept"), "{job}");
     }
 }
 

@@ -34,7 +34,7 @@ fn job_is_ended_at_its_time_limit_and_its_promise_is_void() {
     let (state, status) = site.state(job.job);
     assert_eq!(state, "timed_out");
     assert_eq!(status.as_deref(), Some("signal 15 (time limit)"));
-    assert_eq!(site.row(job.job).promise.as_deref(), Some("void"));
+    assert_eq!(site.entry(job.job), Some("void"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What becomes of jobs that cannot be promised: they wait, run without a promise, or are rejected.
 
-use tollgate_model::{Market, Otherwise};
+use tollgate_model::{BookEntry, Market, Otherwise};
 use tollgate_service::{AdmissionState, ArraySpec, Submission, SubmissionOptions, SubmitOutcome};
 
 use crate::common::{TestCluster, submission};
@@ -111,10 +111,15 @@ fn array_that_does_not_fit_goes_the_way_that_its_user_chose() {
         let found = (array.kept, array.rejected, array.unpromised);
         assert_eq!(found, ends, "{otherwise:?}, {partial}");
         assert_eq!(array.finished, array.kept + array.unpromised);
-        let sums = site.reader().objective_sums(None).unwrap();
+        let books = site.reader().objective_sums(None).unwrap().books;
         let (kept, unpromised) = (array.kept.into(), array.unpromised.into());
-        assert_eq!((sums.submitted, sums.accepted), (12, kept));
-        assert_eq!((sums.kept, sums.unpromised), (kept, unpromised));
+        assert_eq!(
+            (books.submitted(), books.accepted()),
+            (12, kept + unpromised)
+        );
+        assert_eq!((books.kept(), books.unpromised()), (kept, unpromised));
+        let in_time = u64::from(array.unpromised_in_time);
+        assert_eq!(books.unpromised_in_time(), in_time);
     }
 }
 
@@ -137,10 +142,14 @@ fn rejected_job_runs_under_every_policy_if_its_user_wants() {
         drain(&mut site);
         let row = site.row(job.job);
         assert_eq!(row.state, "finished", "{policy}");
-        assert_eq!(row.promise.as_deref(), Some("unpromised"));
+        assert_eq!(row.entry, Some(BookEntry::UnpromisedLate), "{policy}");
         assert!(row.due.is_some(), "what was asked for is kept");
-        let sums = site.reader().objective_sums(None).unwrap();
-        assert_eq!((sums.submitted, sums.accepted, sums.unpromised), (1, 0, 1));
+        let books = site.reader().objective_sums(None).unwrap().books;
+        assert_eq!((books.submitted(), books.unpromised()), (1, 1));
+        assert_eq!(
+            (books.sla_pct(), books.in_time_pct()),
+            (Some(0.0), Some(0.0))
+        );
         assert!(site.reader().calibration(None).unwrap().is_empty());
     }
 }
@@ -194,6 +203,51 @@ fn late_job_is_cancelled_before_its_start_if_its_user_wants() {
         let expected = if drop_late { "cancelled" } else { "finished" };
         assert_eq!(row.state, expected);
         assert_eq!(row.reasons == ["late"], drop_late, "{:?}", row.reasons);
-        assert_eq!(site.reader().objective_sums(None).unwrap().broken, 0);
+        assert_eq!(
+            site.reader().objective_sums(None).unwrap().books.broken(),
+            0
+        );
     }
+}
+
+#[test]
+fn tasks_dropped_as_late_are_cancelled_and_in_the_books_as_such() {
+    let mut site = TestCluster::in_market("plan", Market::None);
+    let busy = Submission {
+        budget: None,
+        deadline: None,
+        ..submission("busy", 300)
+    };
+    for _ in 0..2 {
+        site.submit_job(busy.clone(), &["work", "300"]).unwrap();
+    }
+    let late = Submission {
+        budget: None,
+        options: SubmissionOptions {
+            otherwise: Otherwise::Run,
+            drop_late: true,
+            array: Some(ArraySpec {
+                tasks: "1-3".parse().unwrap(),
+                max_at_once: None,
+            }),
+            ..SubmissionOptions::default()
+        },
+        ..submission("late", 60)
+    };
+    let job = site.submit_job(late, &["work", "60"]).unwrap().job;
+    drain(&mut site);
+    let row = site.row(job);
+    let counts = row.array.unwrap().counts;
+    assert_eq!(row.state, "cancelled");
+    assert_eq!((counts.cancelled, counts.rejected), (3, 0));
+    let tasks = site.reader().tasks(job, None, 10).unwrap().unwrap();
+    for task in tasks {
+        assert_eq!(
+            (&*task.state, task.reasons),
+            ("cancelled", vec!["late".to_owned()])
+        );
+    }
+    let books = site.reader().objective_sums(None).unwrap().books;
+    assert_eq!(books.count(BookEntry::UnpromisedDropped), 3);
+    assert_eq!((books.rejected(), books.sla_pct()), (0, Some(0.0)));
 }

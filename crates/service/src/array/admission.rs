@@ -9,7 +9,8 @@ use crate::admission::AdmissionCandidate;
 use crate::command::{ArraySpec, Submission};
 use crate::jobs::ActiveTask;
 use crate::output::{
-    AdmissionState, RejectReason, RowChange, StepOutput, SubmitOutcome, TaskGroupOutcome,
+    AdmissionState, RejectReason, RowChange, StepOutput, SubmitOutcome, TaskDropCause,
+    TaskGroupOutcome,
 };
 use crate::task_ranges::TaskRanges;
 
@@ -92,7 +93,7 @@ impl Core {
             AdmissionState::Unpromised(reasons) if self.runs_with_deadline(reasons) => {
                 self.admit_together(job, &group.tasks, spec, step);
                 for task in group.tasks.numbers() {
-                    self.mark_unpromised(TaskId { job, task });
+                    self.mark_unpromised(TaskId { job, task }, None);
                 }
             }
             AdmissionState::Unpromised(_) => self.withdraw_deadline(job),
@@ -118,15 +119,17 @@ impl Core {
             return Some(AdmissionState::Unpromised(reasons.to_vec()));
         }
         let array = self.jobs.arrays.get_mut(&job)?;
-        (array.submission, array.unpromised) = (before, false);
+        (array.submission, array.withdrawn_due) = (before, None);
         None
     }
 
     /// Lets the unmaterialised tasks of an array run without a promise.
     fn withdraw_deadline(&mut self, job: u64) {
         if let Some(array) = self.jobs.arrays.get_mut(&job) {
+            let submitted = array.submission.options.submitted;
+            let due = array.submission.deadline.zip(submitted);
+            array.withdrawn_due = due.map(|(deadline, submitted)| submitted + deadline);
             array.submission = array.submission.without_deadline();
-            array.unpromised = true;
         }
     }
 
@@ -223,14 +226,14 @@ impl Core {
             return;
         };
         array.pending.pop_first();
-        let (submission, unpromised) = (array.submission.clone(), array.unpromised);
+        let (submission, withdrawn_due) = (array.submission.clone(), array.withdrawn_due);
         let forecast = self.forecast(&submission, Some(job));
         let (estimate, _) = forecast.estimate();
         let spec = self.spec_of(&submission, estimate, self.now);
         let task = TaskId { job, task };
         self.admit_task(task, &submission, spec, None, step);
-        if unpromised {
-            self.mark_unpromised(task);
+        if withdrawn_due.is_some() {
+            self.mark_unpromised(task, withdrawn_due);
         }
     }
 
@@ -303,19 +306,27 @@ impl Core {
         step.changes.push(RowChange::TasksDropped {
             job,
             tasks: tasks.clone(),
-            reasons: refusals.to_vec(),
+            cause: TaskDropCause::Rejected(refusals.to_vec()),
         });
     }
 
-    /// Rejects a waiting task.
+    /// Rejects a waiting task, or cancels it because it could hardly meet its deadline any more.
     pub(crate) fn reject_task(&mut self, task: TaskId, reason: Reason, step: &mut StepOutput) {
+        let is_late = reason == Reason::LATE;
         if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
-            array.counts.rejected += 1;
+            let counts = &mut array.counts;
+            *(match is_late {
+                true => &mut counts.cancelled,
+                false => &mut counts.rejected,
+            }) += 1;
         }
         step.changes.push(RowChange::TasksDropped {
             job: task.job,
             tasks: TaskRanges::new(task.task, task.task),
-            reasons: vec![RejectReason::Policy(reason)],
+            cause: match is_late {
+                true => TaskDropCause::Late,
+                false => TaskDropCause::Rejected(vec![RejectReason::Policy(reason)]),
+            },
         });
         self.finish_array(task.job, step);
     }

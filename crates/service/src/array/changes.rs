@@ -6,7 +6,7 @@ use tollgate_model::TaskId;
 use super::ActiveArray;
 use crate::Core;
 use crate::jobs::ActiveTask;
-use crate::output::{CommandError, RowChange, StepOutput};
+use crate::output::{CommandError, RowChange, StepOutput, TaskDropCause};
 use crate::task_ranges::TaskRanges;
 
 impl Core {
@@ -28,7 +28,7 @@ impl Core {
             step.changes.push(RowChange::TasksDropped {
                 job: task.job,
                 tasks: TaskRanges::new(task.task, task.task),
-                reasons: Vec::new(),
+                cause: TaskDropCause::Cancelled,
             });
         } else {
             let attempt = live.attempt_key(task);
@@ -88,7 +88,7 @@ impl Core {
             step.changes.push(RowChange::TasksDropped {
                 job,
                 tasks: dropped,
-                reasons: Vec::new(),
+                cause: TaskDropCause::Cancelled,
             });
         }
         let before_gate = self.tasks_before_gate(job, tasks);

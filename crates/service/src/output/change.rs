@@ -2,14 +2,24 @@
 
 use tollgate_gate::{BookingKind, WorkerId};
 use tollgate_model::{
-    AttemptId, AttemptReport, Credits, Instant, JobEndState, Probability, Reason, Span,
+    AttemptId, AttemptReport, BookEntry, Credits, Instant, JobEndState, Probability, Reason, Span,
 };
 
 use super::{RejectReason, SubmitOutcome};
 use crate::array::TaskCounts;
 use crate::command::Submission;
-use crate::promise::PromiseOutcome;
 use crate::task_ranges::TaskRanges;
+
+/// The cause for which tasks of an array will never run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskDropCause {
+    /// Their user cancelled them.
+    Cancelled,
+    /// They could hardly meet their deadline any more, and their user wants them cancelled then.
+    Late,
+    /// They were rejected, for these reasons.
+    Rejected(Vec<RejectReason>),
+}
 
 /// A change of the rows that queries read from the store.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,8 +80,8 @@ pub enum RowChange {
         job: u64,
         /// The tasks.
         tasks: TaskRanges,
-        /// The reasons for the rejection; empty if the user cancelled the tasks.
-        reasons: Vec<RejectReason>,
+        /// Why they will not.
+        cause: TaskDropCause,
     },
     /// The set of an array's held tasks has changed.
     HeldTasks {
@@ -131,6 +141,8 @@ pub enum RowChange {
         job: u64,
         /// The probability of keeping it; of an array the mean over the tasks that had waited.
         probability: Probability,
+        /// The number of batches of such jobs that had ended, if beliefs tell.
+        n_batches: Option<u32>,
     },
     /// A job that had waited was rejected.
     Rejected {
@@ -188,14 +200,23 @@ pub enum RowChange {
         /// The amount, positive for the provider.
         amount: Credits,
     },
-    /// A promise was judged: its deadline has passed, or its task has ended before.
-    PromiseEnded {
+    /// A task is in the books: the deadline of its promise has passed, or it has ended before.
+    Entered {
         /// The task's last attempt; number 0 if the task has not started.
         attempt: AttemptId,
-        /// The ending of the promise.
-        outcome: PromiseOutcome,
+        /// The entry.
+        entry: BookEntry,
+        /// Time from submission to start.
+        wait: Span,
         /// Whether the task belongs to an array.
         of_array: bool,
+    },
+    /// A task of an array starts whose promise is broken already.
+    StartedLate {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The entry of the task in the books.
+        entry: BookEntry,
     },
     /// A job has finished.
     JobEnded {
@@ -234,7 +255,8 @@ impl RowChange {
             | Self::WorkMeasured { attempt, .. }
             | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }
-            | Self::PromiseEnded { attempt, .. }
+            | Self::Entered { attempt, .. }
+            | Self::StartedLate { attempt, .. }
             | Self::Booked { attempt, .. } => attempt.job,
             Self::AttemptReported(report) => report.attempt.job,
         }

@@ -1,7 +1,7 @@
 //! The effects of the gate on paper, and jobs that have finished.
 
 use tollgate_gate::{Effect, GateInput, JobEnding, Notice};
-use tollgate_model::{JobId, TaskId};
+use tollgate_model::{BookEntry, JobId, Reason, TaskId};
 
 use super::ShadowPolicy;
 use super::job::PaperRunTimes;
@@ -94,15 +94,27 @@ impl ShadowPolicy {
             }
             Effect::Notify {
                 job,
-                notice: Notice::Rejected(_),
-            } => self.paper_end(job, ShadowEnd::NotAdmitted),
-            Effect::Closed { job, ending } => self.paper_end(
-                job,
-                match ending {
+                notice: Notice::Rejected(reason),
+            } => {
+                let is_late = reason == Reason::LATE;
+                let dropped = is_late.then_some(BookEntry::UnpromisedDropped);
+                self.update_paper(job, |course| course.entry = dropped);
+                self.paper_end(job, ShadowEnd::NotAdmitted);
+            }
+            Effect::Closed { job, ending } => {
+                let gate = self.simulation.gate();
+                let is_promised = gate.view(self.now).job(job).is_promised();
+                let planned_run = gate.planned_run(self.now, job);
+                self.update_paper(job, |course| {
+                    course.is_unpromised = !is_promised;
+                    course.planned_run = planned_run;
+                });
+                let end = match ending {
                     JobEnding::Finished => ShadowEnd::Finished(self.now),
                     JobEnding::Lost | JobEnding::Cancelled => ShadowEnd::Lost,
-                },
-            ),
+                };
+                self.paper_end(job, end);
+            }
             Effect::Notify {
                 notice:
                     Notice::Accepted { .. }

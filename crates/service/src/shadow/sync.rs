@@ -12,7 +12,7 @@ use super::ShadowPolicy;
 use super::job::{ObservedRuntime, ShadowJob};
 use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
 use crate::command::Submission;
-use crate::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer};
+use crate::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer, TaskDropCause};
 use crate::task_ranges::TaskRanges;
 use crate::{ActiveTask, Core};
 
@@ -67,10 +67,14 @@ impl ShadowPolicy {
                 }
             }
             RowChange::TasksDropped {
-                job,
-                tasks,
-                reasons: refusals,
-            } => self.on_tasks_dropped(*job, core, tasks, !refusals.is_empty()),
+                job, tasks, cause, ..
+            } => {
+                let is_end = match cause {
+                    TaskDropCause::Cancelled => false,
+                    TaskDropCause::Late | TaskDropCause::Rejected(_) => true,
+                };
+                self.on_tasks_dropped(*job, core, tasks, is_end);
+            }
             RowChange::HeldTasks { job, tasks } => {
                 for task in self.tasks_of_job(*job) {
                     self.with_slot(task, |job| match tasks.contains(task.task) {
@@ -101,11 +105,9 @@ impl ShadowPolicy {
                     pair.real.earned += *amount;
                 }
             }
-            RowChange::PromiseEnded {
-                attempt, outcome, ..
-            } => {
+            RowChange::Entered { attempt, entry, .. } => {
                 if let Some(pair) = self.jobs.get_mut(&attempt.task()) {
-                    pair.real.promise = Some(*outcome);
+                    pair.real.entry = Some(*entry);
                 }
             }
             RowChange::TaskEnded { attempt, ending } => self.on_ended(attempt.task(), *ending),
@@ -129,6 +131,7 @@ impl ShadowPolicy {
             | RowChange::Priced { .. }
             | RowChange::Promised { .. }
             | RowChange::Granted { .. }
+            | RowChange::StartedLate { .. }
             | RowChange::AttemptReported(_)
             | RowChange::AtRisk { .. }
             | RowChange::WorkMeasured { .. }

@@ -2,30 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::outcome::DELAY_TOLERANCE;
-use tollgate_model::{AttemptEnding, Credits, Instant, Span};
+use tollgate_model::{AttemptEnding, BookEntry, Books, BreakCause, Credits, Instant, Span};
 
-use crate::promise::PromiseOutcome;
+use crate::promise::entry_of_end_in_time;
 
-/// Totals over finished jobs.
+/// Sums over the jobs that are in the books. Each task of an array counts for itself, and quotes do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShadowTotals {
-    /// Jobs that were admitted or rejected.
-    pub submitted: u64,
-    /// Admitted jobs.
-    pub accepted: u64,
-    /// Jobs with a kept promise.
-    pub kept: u64,
-    /// Jobs with a broken promise.
-    pub broken: u64,
-    /// Jobs with a void promise.
-    pub void: u64,
-    /// Jobs that ran without a promise because their deadline could not be promised.
-    pub unpromised: u64,
+pub struct ObjectiveSums {
+    /// The numbers of jobs by what became of them.
+    pub books: Books,
     /// Total time from submission to start of the jobs with a kept promise.
     pub wait: Span,
-    /// Total of the jobs' maximum prices.
+    /// Total of the budgets of all of these jobs.
     pub budgets: Credits,
-    /// Total earnings.
+    /// Total of the amounts earned.
     pub utility: Credits,
 }
 
@@ -41,9 +31,9 @@ pub struct PolicyComparison {
     /// Jobs that wait on paper.
     pub queued: u32,
     /// Totals of the real policy.
-    pub real: ShadowTotals,
+    pub real: ObjectiveSums,
     /// Totals of the shadow policy.
-    pub paper: ShadowTotals,
+    pub paper: ObjectiveSums,
     /// Counted jobs whose end on paper came from the forecast, because their real run time was not
     /// known: the real policy rejected them, or they started earlier on paper.
     pub by_forecast: u64,
@@ -65,8 +55,12 @@ pub(super) struct JobTerms {
 pub(super) struct ShadowOutcome {
     pub(super) start: Option<Instant>,
     pub(super) earned: Credits,
-    /// The ending of the promise, as the real policy recorded it.
-    pub(super) promise: Option<PromiseOutcome>,
+    /// The entry in the books, if it is known before the end.
+    pub(super) entry: Option<BookEntry>,
+    /// Whether the deadline was not promised.
+    pub(super) is_unpromised: bool,
+    /// The run time that is planned for the job.
+    pub(super) planned_run: Span,
     pub(super) end: Option<ShadowEnd>,
 }
 
@@ -81,7 +75,7 @@ pub(super) enum ShadowEnd {
     Lost,
 }
 
-impl ShadowTotals {
+impl ObjectiveSums {
     /// Adds a finished job; `ending` is that of its last real attempt.
     pub(super) fn add(
         &mut self,
@@ -90,34 +84,43 @@ impl ShadowTotals {
         end: ShadowEnd,
         ending: Option<AttemptEnding>,
     ) {
-        self.submitted += 1;
         self.budgets += terms.budget.unwrap_or(Credits::ZERO);
         self.utility += course.earned;
-        let (on_paper, at) = match end {
-            ShadowEnd::NotAdmitted => return,
-            ShadowEnd::Lost => (PromiseOutcome::Broken, None),
-            ShadowEnd::Finished(at) => {
-                let is_late = terms.due.is_some_and(|due| at > due + DELAY_TOLERANCE);
-                let outcome = match ending {
-                    _ if is_late => PromiseOutcome::Broken,
-                    // The site would not have ended the job on paper.
-                    Some(AttemptEnding::EndedBySite) | None => PromiseOutcome::Kept,
-                    Some(ending) => PromiseOutcome::of_end_in_time(ending),
-                };
-                (outcome, Some(at))
-            }
-        };
-        let outcome = course.promise.unwrap_or(on_paper);
-        self.accepted += u64::from(outcome != PromiseOutcome::Unpromised);
-        match outcome {
-            PromiseOutcome::Kept => {
-                self.kept += 1;
-                let start = course.start.or(at).unwrap_or(terms.submit);
-                self.wait += start.since(terms.submit);
-            }
-            PromiseOutcome::Broken => self.broken += 1,
-            PromiseOutcome::Void => self.void += 1,
-            PromiseOutcome::Unpromised => self.unpromised += 1,
+        let entry = course
+            .entry
+            .unwrap_or_else(|| entry_on_paper(terms, course, end, ending));
+        self.books.add(entry, 1);
+        if let (BookEntry::Kept, ShadowEnd::Finished(at)) = (entry, end) {
+            self.wait += course.start.unwrap_or(at).since(terms.submit);
         }
+    }
+}
+
+fn entry_on_paper(
+    terms: &JobTerms,
+    course: &ShadowOutcome,
+    end: ShadowEnd,
+    ending: Option<AttemptEnding>,
+) -> BookEntry {
+    let Some(due) = terms.due else {
+        return match end {
+            ShadowEnd::NotAdmitted => BookEntry::NoDeadlineRejected,
+            ShadowEnd::Finished(_) | ShadowEnd::Lost => BookEntry::NoDeadline,
+        };
+    };
+    let promised = match (end, ending) {
+        (ShadowEnd::NotAdmitted, _) => BookEntry::Rejected,
+        (ShadowEnd::Lost, _) => BookEntry::Broken(BreakCause::Site),
+        (ShadowEnd::Finished(at), _) if at > due + DELAY_TOLERANCE => {
+            let start = course.start.unwrap_or(at);
+            BookEntry::Broken(BreakCause::of_run(start, due, course.planned_run))
+        }
+        // The site would not have ended the job on paper.
+        (ShadowEnd::Finished(_), Some(AttemptEnding::EndedBySite) | None) => BookEntry::Kept,
+        (ShadowEnd::Finished(_), Some(ending)) => entry_of_end_in_time(ending),
+    };
+    match course.is_unpromised {
+        true => promised.without_promise(),
+        false => promised,
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct GroundTruth {
     pub(super) killed: bool,
     /// False if nothing was known of the job's user at its submission.
     pub(super) is_known: bool,
+    /// The run time that is planned for it.
+    pub(super) planned_run: Span,
     /// The sum of the bookings.
     pub(super) utility: Credits,
 }
@@ -52,6 +54,10 @@ impl GroundTruths {
             self.0.resize(job.index() + 1, truth);
         }
         self.0[job.index()] = truth;
+    }
+
+    pub(super) fn plan(&mut self, job: JobId, run: Span) {
+        self.0[job.index()].planned_run = run;
     }
 
     pub(super) fn book(&mut self, job: JobId, amount: Credits) {

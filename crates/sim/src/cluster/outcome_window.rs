@@ -55,6 +55,7 @@ mod tests {
             submit: Instant::from_secs(place as i64),
             runtime: Span::TICK,
             task_runtime: Span::TICK,
+            planned_run: Span::TICK,
             procs: 1,
             decision: Decision::Accepted,
             decided: Instant::ZERO,

@@ -97,6 +97,32 @@ pub(super) const CHANGED_TABLES: &[(u32, &[(&str, &str)])] = &[
             "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue, forecast, environment, command",
         )],
     ),
+    (
+        FIRST_VERSION_WITH_BOOKS,
+        &[
+            (
+                "array",
+                "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, worst, broken, void, unpromised, cpu, peak_memory, timed_out, out_of_memory, output_limit, unpromised_in_time",
+            ),
+            (
+                "attempt",
+                "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending, promise, work, host",
+            ),
+            (
+                "job",
+                "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue, forecast, environment, command, batches",
+            ),
+            (
+                "promise",
+                "user, tenth, batches, promises, expected, kept, void",
+            ),
+            ("total", "user, wait, budgets, utility"),
+            (
+                "usage",
+                "user, account, day, jobs, wait, wall, core_ms, cpu, charges, penalties",
+            ),
+        ],
+    ),
 ];
 
 /// The tables with a checksum that a later version removed, with that version.
@@ -116,6 +142,10 @@ pub(super) const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         FIRST_VERSION_WITH_ANSWERS,
         ("answered", "user, key, at, request, status, body"),
     ),
+    (
+        FIRST_VERSION_WITH_BOOKS,
+        ("book", "user, account, day, entry, jobs"),
+    ),
     (FIRST_VERSION_WITH_CONTENTS, ("content", "sha256, text")),
     (
         FIRST_VERSION_WITH_CONTENTS,
@@ -130,6 +160,9 @@ pub(super) const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         ),
     ),
 ];
+
+/// The first version with books.
+pub(crate) const FIRST_VERSION_WITH_BOOKS: u32 = 16;
 
 /// The first version with texts of jobs that are stored once each.
 pub(crate) const FIRST_VERSION_WITH_CONTENTS: u32 = 15;

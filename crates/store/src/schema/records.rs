@@ -66,12 +66,12 @@ CREATE TABLE usage (
 
 /// Returns the migration, without the checksums of the tables that it changes.
 pub(super) fn step() -> String {
-    [TABLES.to_owned(), usage_of_stored_rows(), triggers()].concat()
+    [TABLES.to_owned(), usage_of_stored_rows(), triggers(&SUMS)].concat()
 }
 
-/// Returns the triggers that add up usage.
-pub(super) fn triggers() -> String {
-    triggers_of_attempts() + &triggers_of_jobs()
+/// Returns the triggers that add up usage in these columns.
+pub(super) fn triggers(sums: &[&str]) -> String {
+    triggers_of_attempts(sums) + &triggers_of_jobs(sums)
 }
 
 /// Returns the expressions for what a stored attempt adds to the usage: its wall-clock time, processors
@@ -127,10 +127,11 @@ fn usage_of_stored_rows() -> String {
 }
 
 /// Returns the triggers that count attempts once they are over, and tasks of arrays.
-fn triggers_of_attempts() -> String {
+fn triggers_of_attempts(sums: &[&str]) -> String {
     let wall = WALL.replace("{row}", "NEW");
     let core = CORE.replace("{wall}", &wall);
     let used = add_to_usage(
+        sums,
         "NEW.finish",
         "NEW.job",
         &[
@@ -145,6 +146,7 @@ fn triggers_of_attempts() -> String {
         WHERE job = NEW.job;
 ";
     let ended = add_to_usage(
+        sums,
         "coalesce(NEW.finish, NEW.ordered)",
         "NEW.job",
         &[
@@ -177,30 +179,18 @@ BEGIN
     )
 }
 
-/// Returns the triggers that count jobs, promises and bookings. A promise counts on the day of the
-/// step in which it ends; the row of that step is written first.
-fn triggers_of_jobs() -> String {
+/// Returns the triggers that count jobs, bookings and, where there are columns for them, promises.
+fn triggers_of_jobs(sums: &[&str]) -> String {
     let ended = add_to_usage(
+        sums,
         "NEW.finish",
         "NEW.id",
         &[("jobs", "1"), ("wait", "NEW.start - NEW.submit")],
     );
-    let now = "(SELECT at FROM batch ORDER BY seq DESC LIMIT 1)";
-    let keys = ["kept", "broken", "void", "unpromised"];
-    let promises = keys.map(|key| (key, format!("NEW.promise = '{key}'")));
-    let promise = add_to_usage(
-        now,
-        "NEW.id",
-        &promises.each_ref().map(|(key, sum)| (*key, sum.as_str())),
-    );
-    let deltas = keys.map(|key| (key, format!("NEW.{key} - OLD.{key}")));
-    let of_array = add_to_usage(
-        now,
-        "NEW.job",
-        &deltas.each_ref().map(|(key, sum)| (*key, sum.as_str())),
-    );
-    let total = |row: &str| keys.map(|key| format!("{row}.{key}")).join(" + ");
-    let (was, is) = (total("OLD"), total("NEW"));
+    let promises = match sums.contains(&"kept") {
+        true => triggers_of_promises(sums),
+        false => String::new(),
+    };
     let account = "coalesce((SELECT account FROM job WHERE id = NEW.job), '')";
     let amounts = [("charges", "charge"), ("penalties", "penalty")];
     let amounts = amounts.map(|(sum, kind)| {
@@ -210,14 +200,48 @@ fn triggers_of_jobs() -> String {
     let amounts = amounts
         .each_ref()
         .map(|(sum, amount)| (*sum, amount.as_str()));
-    let booked = upsert(["NEW.user", account, "NEW.at"], &amounts, "WHERE true");
+    let booked = upsert(
+        sums,
+        ["NEW.user", account, "NEW.at"],
+        &amounts,
+        "WHERE true",
+    );
     format!(
         "CREATE TRIGGER job_is_over AFTER UPDATE OF finish ON job
 WHEN NEW.finish IS NOT NULL AND OLD.finish IS NULL AND NEW.start IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM array WHERE job = NEW.id)
 BEGIN
 {ended}END;
-CREATE TRIGGER promise_is_used AFTER UPDATE OF promise ON job
+{promises}CREATE TRIGGER ledger_is_used AFTER INSERT ON ledger
+BEGIN
+{booked}END;
+"
+    )
+}
+
+/// Returns the triggers that count promises. A promise counts on the day of the step in which it ends; the row of
+/// that step is written first.
+fn triggers_of_promises(sums: &[&str]) -> String {
+    let now = "(SELECT at FROM batch ORDER BY seq DESC LIMIT 1)";
+    let keys = ["kept", "broken", "void", "unpromised"];
+    let promises = keys.map(|key| (key, format!("NEW.promise = '{key}'")));
+    let promise = add_to_usage(
+        sums,
+        now,
+        "NEW.id",
+        &promises.each_ref().map(|(key, sum)| (*key, sum.as_str())),
+    );
+    let deltas = keys.map(|key| (key, format!("NEW.{key} - OLD.{key}")));
+    let of_array = add_to_usage(
+        sums,
+        now,
+        "NEW.job",
+        &deltas.each_ref().map(|(key, sum)| (*key, sum.as_str())),
+    );
+    let total = |row: &str| keys.map(|key| format!("{row}.{key}")).join(" + ");
+    let (was, is) = (total("OLD"), total("NEW"));
+    format!(
+        "CREATE TRIGGER promise_is_used AFTER UPDATE OF promise ON job
 WHEN NEW.promise IS NOT NULL AND OLD.promise IS NULL
 BEGIN
 {promise}END;
@@ -225,29 +249,27 @@ CREATE TRIGGER promises_of_tasks_are_used AFTER UPDATE ON array
 WHEN {is} > {was}
 BEGIN
 {of_array}END;
-CREATE TRIGGER ledger_is_used AFTER INSERT ON ledger
-BEGIN
-{booked}END;
 "
     )
 }
 
 /// Returns a statement that adds `sums` to the row of a job's user and account on the day of `at`.
 /// The expressions may name columns of the job.
-fn add_to_usage(at: &str, job: &str, sums: &[(&str, &str)]) -> String {
+fn add_to_usage(columns: &[&str], at: &str, job: &str, sums: &[(&str, &str)]) -> String {
     let row = format!("FROM job WHERE id = {job}");
-    upsert(["user", "coalesce(account, '')", at], sums, &row)
+    upsert(columns, ["user", "coalesce(account, '')", at], sums, &row)
 }
 
 /// Returns a statement that adds `sums` to the row of a user and an account on the day of an instant,
 /// once for each row of `source`.
-fn upsert(key: [&str; 3], sums: &[(&str, &str)], source: &str) -> String {
+fn upsert(columns: &[&str], key: [&str; 3], sums: &[(&str, &str)], source: &str) -> String {
     let [user, account, at] = key;
-    let value = |column: &str| {
-        let sum = sums.iter().find(|(name, _)| *name == column);
+    let value = |column: &&str| {
+        let sum = sums.iter().find(|(name, _)| name == column);
         sum.map_or("0", |(_, value)| value)
     };
-    let values = SUMS.map(value).join(", ");
+    let values: Vec<&str> = columns.iter().map(value).collect();
+    let values = values.join(", ");
     let updates = sums
         .iter()
         .map(|(name, _)| format!("{name} = {name} + excluded.{name}"));

@@ -17,7 +17,7 @@ use crate::atomic_output::AtomicOutput;
 use crate::exit::CliFailure;
 
 /// The columns of the table that other records do not have.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 14] = [
     "task",
     "name",
     "state",
@@ -28,6 +28,7 @@ const COLUMNS: [&str; 13] = [
     "probability",
     "forecast_finish_at",
     "promise",
+    "broken_by",
     "price",
     "attempts",
     "host",
@@ -248,7 +249,7 @@ fn sla(job: &JobDetails, submit: Instant) -> TraceSla {
     }
 }
 
-fn cells(job: &JobDetails) -> [String; 13] {
+fn cells(job: &JobDetails) -> [String; 14] {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     [
@@ -263,6 +264,7 @@ fn cells(job: &JobDetails) -> [String; 13] {
         number(job.probability),
         text(&job.forecast_finish_at),
         text(&job.promise),
+        text(&job.broken_by),
         number(job.price),
         job.attempts.to_string(),
         text(&job.host),

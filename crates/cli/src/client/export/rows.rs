@@ -23,7 +23,7 @@ enum CellType {
 type RowColumn = (&'static str, CellType);
 
 /// The columns of promises.
-const PROMISE_COLUMNS: [RowColumn; 17] = [
+const PROMISE_COLUMNS: [RowColumn; 18] = [
     ("job", CellType::Text),
     ("user_id", CellType::Whole),
     ("user", CellType::Text),
@@ -41,6 +41,7 @@ const PROMISE_COLUMNS: [RowColumn; 17] = [
     ("finished_at", CellType::Text),
     ("late_s", CellType::Real),
     ("promise", CellType::Text),
+    ("broken_by", CellType::Text),
 ];
 
 /// The columns of the ledger.
@@ -159,7 +160,7 @@ impl RowWriter {
     }
 }
 
-fn promise(job: &JobDetails) -> [String; 17] {
+fn promise(job: &JobDetails) -> [String; 18] {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     [
@@ -180,6 +181,7 @@ fn promise(job: &JobDetails) -> [String; 17] {
         text(&job.finished_at),
         number(late_s(job)),
         text(&job.promise),
+        text(&job.broken_by),
     ]
 }
 

@@ -421,18 +421,19 @@ fn state_cell(job: &JobDetails) -> String {
         None if job.state == JobState::Running && job.started_at.is_none() => {
             "submitted".to_owned()
         }
-        Some(_) | None => job.state.to_string(),
+        Some(_) | None => format::state_word(job).to_owned(),
     }
 }
 
-/// Formats how the promise has ended: `kept`, `late`, `broken` or `void`; of an array `3 kept, 1 void`.
+/// Formats what became of the promise: `kept`, `late`, `broken` or `void`; of a job without one `none, in time`; of
+/// an array `3 kept, 1 void`.
 fn promise_cell(job: &JobDetails) -> String {
     if let Some(array) = &job.array {
         let counts = [
             (array.kept, "kept"),
             (array.broken, "broken"),
             (array.void, "void"),
-            (array.unpromised, "unpromised"),
+            (array.unpromised, "not promised"),
         ];
         let some = counts.iter().filter(|(count, _)| *count > 0);
         let some: Vec<String> = some
@@ -445,6 +446,10 @@ fn promise_cell(job: &JobDetails) -> String {
     let is_late = due.is_some_and(|due| instant(&job.finished_at).is_none_or(|at| at > due));
     match job.promise.as_deref() {
         Some("broken") if is_late => "late".to_owned(),
+        Some("unpromised_in_time") => "none, in time".to_owned(),
+        Some("unpromised_late") => "none, late".to_owned(),
+        Some("unpromised_dropped") => "none, dropped".to_owned(),
+        Some("unpromised_void") => "none".to_owned(),
         promise => promise.unwrap_or_default().to_owned(),
     }
 }

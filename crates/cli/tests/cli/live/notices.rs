@@ -45,7 +45,7 @@ fn user_is_told_of_the_end_and_of_a_late_job() {
     site.tollgate(&end).answer();
     site.tollgate(&["wait", "1"]);
     site.until("the end is told", || told(&site).len() == 1);
-    let expected = "job 1 (sim) is finished: exit 1, promise void";
+    let expected = "job 1 (sim) is finished: exit 1";
     assert_eq!(told(&site), [("end".to_owned(), expected.to_owned())]);
 
     let line = ["--", "sleep", "600"];

@@ -54,7 +54,7 @@ fn job_on_a_named_worker_waits_for_it_alone() {
     assert_eq!(site.run(&["wait", "4"]).status.code(), Some(0));
     assert_eq!(
         explained(&site, 3),
-        "queued: needs 1 nodes of host green, 0 are idle there"
+        "queued: all nodes of host green are busy"
     );
 
     green.kill();

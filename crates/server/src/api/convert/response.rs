@@ -8,7 +8,7 @@ use tollgate_client::types::{
     AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobSignal, JobState,
     ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
-use tollgate_model::{Credits, Instant, LimitWarning, Span};
+use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
 use tollgate_service::{AdmissionState, JobPrediction};
 use tollgate_store::JobRow;
 
@@ -113,6 +113,7 @@ fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
 pub(in crate::api) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     JobForecast {
         expected_start_at: format_iso(prospect.start),
+        latest_start_at: Some(format_iso(prospect.latest_start)),
         expected_finish_at: format_iso(prospect.finish),
         earliest_finish_at: format_iso(prospect.earliest),
         latest_finish_at: format_iso(prospect.latest),
@@ -175,7 +176,11 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         reasons: row.reasons,
         probability: row.probability,
         forecast_finish_at: row.forecast.map(format_iso),
-        promise: row.promise,
+        promise: row.entry.and_then(promise_key).map(str::to_owned),
+        broken_by: row
+            .entry
+            .and_then(break_cause)
+            .map(|cause| cause.key().to_owned()),
         started_at: row.start.filter(|_| !row.awaits_engine).map(format_iso),
         finished_at: row.finish.map(format_iso),
         attempts: row.attempts,
@@ -186,6 +191,27 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         cpu_s: row.cpu.map(Span::as_secs_f64),
         peak_memory_bytes: row.peak_memory,
         dropped: row.dropped.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+/// Returns the key of what became of a promise; None of a job without a deadline or without an admission.
+const fn promise_key(entry: BookEntry) -> Option<&'static str> {
+    match entry {
+        BookEntry::Broken(_) => Some("broken"),
+        BookEntry::NoDeadline | BookEntry::Rejected | BookEntry::NoDeadlineRejected => None,
+        BookEntry::Kept
+        | BookEntry::Void
+        | BookEntry::UnpromisedInTime
+        | BookEntry::UnpromisedLate
+        | BookEntry::UnpromisedDropped
+        | BookEntry::UnpromisedVoid => Some(entry.key()),
+    }
+}
+
+const fn break_cause(entry: BookEntry) -> Option<BreakCause> {
+    match entry {
+        BookEntry::Broken(cause) => Some(cause),
+        _ => None,
     }
 }
 
@@ -215,6 +241,7 @@ fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
         broken: counts.broken.into(),
         void: counts.void.into(),
         unpromised: counts.unpromised.into(),
+        unpromised_in_time: counts.unpromised_in_time.into(),
     }
 }
 

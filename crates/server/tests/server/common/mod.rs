@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::OnEviction;
-use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
+use tollgate_model::{BookEntry, Credits, CreditsPerSecond, Instant, Market, Probability, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_server::controller::{
     Controller, ControllerRequest, HostClock, NewJob, RequestError, RequestedTimes, SubmittedJob,
@@ -166,6 +166,11 @@ impl TestCluster {
 
     pub(crate) fn row(&self, job: u64) -> JobRow {
         self.reader().job(job).unwrap().unwrap()
+    }
+
+    /// Returns the key of the entry of a job in the books.
+    pub(crate) fn entry(&self, job: u64) -> Option<&'static str> {
+        self.row(job).entry.map(BookEntry::key)
     }
 
     pub(crate) fn state(&self, job: u64) -> (String, Option<String>) {

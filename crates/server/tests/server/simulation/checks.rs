@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_engine::Engine;
-use tollgate_model::{AttemptId, Credits};
+use tollgate_model::{AttemptId, BookEntry, Books, Credits};
 use tollgate_service::EngineAction;
 use tollgate_store::{JobFilter, JobRow};
 
@@ -109,70 +109,101 @@ fn totals(run: &ServiceSimulation) {
         let row = statement.query_row([], |row| (0..columns).map(|n| row.get(n)).collect());
         row.unwrap()
     };
-    // Every job is over, so how its promise ended follows from its row and its last attempt. Tasks that
-    // were cancelled before their admission are in no total.
+    // Every job is over, so what became of it follows from its row and its last attempt. Jobs that their users
+    // cancelled before their start are in no book, unless their promise was broken before.
     let single = "job WHERE (state IN ('finished', 'timed_out', 'lost', 'rejected')
-            OR state = 'cancelled' AND decided IS NOT NULL)
+            OR state = 'cancelled' AND decided IS NOT NULL
+                AND (start IS NOT NULL OR reasons = 'late' OR promise IS NOT NULL))
         AND NOT EXISTS (SELECT 1 FROM array WHERE array.job = job.id)";
-    let late = "(due IS NOT NULL AND finish > due + 1000)";
+    let late = "finish > due + 1000";
     let exit = "(SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)";
-    let admitted = "(state <> 'rejected' AND promise IS NOT 'unpromised')";
-    let kept = format!("({admitted} AND state = 'finished' AND {exit} = 'exit 0' AND NOT {late})");
-    let evicted = format!("(state = 'finished' AND {exit} LIKE '%(evicted)')");
-    let broken = format!("({admitted} AND (state = 'lost' OR {evicted} OR {late}))");
-    let jobs = sum(&format!(
-        "SELECT count(*), coalesce(sum({admitted}), 0), coalesce(sum({kept}), 0),
-             coalesce(sum({broken}), 0), coalesce(sum({admitted} AND NOT {kept} AND NOT {broken}), 0),
-             coalesce(sum(CASE WHEN {kept} THEN start - submit END), 0), coalesce(sum(budget), 0),
-             coalesce(sum((SELECT sum(amount) FROM ledger WHERE job = id)), 0) FROM {single}"
+    let is_site = format!("(state = 'lost' OR state = 'finished' AND {exit} LIKE '%(evicted)')");
+    let course = format!(
+        "CASE WHEN state = 'rejected' THEN CASE WHEN due IS NULL THEN 'no_deadline_rejected' ELSE 'rejected' END
+              WHEN due IS NULL THEN 'no_deadline'
+              WHEN state = 'cancelled' AND reasons = 'late' THEN 'dropped'
+              WHEN {is_site} OR {late} THEN 'missed'
+              WHEN state = 'finished' AND {exit} = 'exit 0' THEN 'in_time' ELSE 'void' END"
+    );
+    let entered = "CASE WHEN state = 'rejected'
+            THEN CASE WHEN due IS NULL THEN 'no_deadline_rejected' ELSE 'rejected' END
+        WHEN promise = 'no_deadline' THEN promise
+        WHEN promise = 'unpromised_dropped' THEN 'dropped'
+        WHEN promise = 'unpromised_late' OR promise LIKE 'broken%' THEN 'missed'
+        WHEN promise IN ('kept', 'unpromised_in_time') THEN 'in_time' ELSE 'void' END";
+    let differ = sum(&format!(
+        "SELECT count(*) FROM {single} AND {course} <> {entered}"
     ));
-    let judged = "kept + broken + void";
-    let tasks = sum(&format!(
-        "SELECT coalesce(sum({judged} + rejected + unpromised), 0), coalesce(sum({judged}), 0),
-             coalesce(sum(kept), 0), coalesce(sum(broken), 0), coalesce(sum(void), 0),
-             coalesce(sum(wait), 0), coalesce(sum(budget * ({judged} + rejected + unpromised)), 0),
-             coalesce(sum((SELECT sum(amount) FROM ledger WHERE ledger.job = id)), 0)
-         FROM array JOIN job ON id = array.job"
-    ));
-    // A task that ran has a promise, and one that ended with a code of its own in time is not broken.
-    let over = "finished + timed_out + lost";
-    let counts = sum(&format!(
-        "SELECT count(*) FROM array
-         WHERE {judged} + unpromised < {over} OR {judged} + unpromised > {over} + cancelled"
-    ));
-    assert_eq!(counts, [0]);
-    let all: Vec<i64> = jobs.iter().zip(&tasks).map(|(a, b)| a + b).collect();
-    let view = run.view();
+    assert_eq!(differ, [0], "jobs have another entry than their course");
+    let sql = format!(
+        "SELECT entry, sum(n) FROM (
+             SELECT CASE WHEN state = 'rejected' THEN {course} ELSE promise END AS entry, 1 AS n FROM {single}
+             UNION ALL SELECT CASE WHEN due IS NULL THEN 'no_deadline_rejected' ELSE 'rejected' END,
+                 rejected FROM array JOIN job ON id = array.job WHERE rejected > 0)
+         GROUP BY entry"
+    );
+    let mut statement = connection.prepare(&sql).unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)));
+    let mut expected = Books::default();
+    for row in rows.unwrap() {
+        let (entry, n_jobs) = row.unwrap();
+        expected.add(BookEntry::from_key(&entry).expect("an entry"), n_jobs);
+    }
+    let tasks = sum(
+        "SELECT coalesce(sum(kept), 0), coalesce(sum(broken), 0), coalesce(sum(void), 0),
+             coalesce(sum(unpromised), 0), coalesce(sum(unpromised_in_time), 0) FROM array",
+    );
     let reader = &view.reader;
     let figures = reader.objective_sums(None).unwrap();
-    let counted = [
-        figures.submitted as i64,
-        figures.accepted as i64,
-        figures.kept as i64,
-        figures.broken as i64,
-        figures.void as i64,
-        figures.wait.as_micros(),
-        figures.budgets.as_micros(),
-        figures.utility.as_micros(),
-    ];
-    assert_eq!(all, counted);
-    let promised = "due IS NOT NULL AND probability IS NOT NULL AND state <> 'rejected'";
-    let jobs = sum(&format!(
-        "SELECT coalesce(sum({kept} OR {broken}), 0), coalesce(sum({kept}), 0)
-         FROM {single} AND {promised}"
+    let of = |books: &Books| {
+        let counts = [
+            books.kept(),
+            books.broken(),
+            books.void(),
+            books.unpromised(),
+            books.unpromised_in_time(),
+        ];
+        counts.map(|count| count as i64)
+    };
+    let all: Vec<i64> = of(&expected)
+        .iter()
+        .zip(&tasks)
+        .map(|(a, b)| a + b)
+        .collect();
+    assert_eq!(of(&figures.books).to_vec(), all);
+    assert_eq!(figures.books.rejected(), expected.rejected());
+    // A task that ran is in the books once.
+    let of_tasks = "coalesce((SELECT sum(jobs) FROM book), 0)";
+    let ran = sum(&format!(
+        "SELECT {of_tasks} - (SELECT count(*) FROM {single}) - coalesce(sum(rejected), 0),
+             coalesce(sum(finished + timed_out + lost), 0),
+             coalesce(sum(finished + timed_out + lost + cancelled), 0) FROM array"
     ));
-    let tasks = sum(
-        "SELECT coalesce(sum(kept + broken), 0), coalesce(sum(kept), 0)
-         FROM array JOIN job ON id = array.job
-         WHERE due IS NOT NULL AND probability IS NOT NULL",
-    );
-    let bins = reader.calibration(None).unwrap();
-    let promises: u64 = bins.iter().map(|bin| bin.promises).sum();
-    let kept: u64 = bins.iter().map(|bin| bin.kept).sum();
-    assert_eq!(
-        [promises, kept].map(|n| n as i64),
-        [jobs[0] + tasks[0], jobs[1] + tasks[1]]
-    );
+    assert!(ran[1] <= ran[0] && ran[0] <= ran[2], "{ran:?}");
+    let money = sum("SELECT coalesce(sum(amount), 0) FROM ledger");
+    assert_eq!(figures.utility.as_micros(), money[0]);
+    let kept_wait = sum(&format!(
+        "SELECT coalesce(sum(start - submit), 0) FROM {single} AND promise = 'kept'"
+    ));
+    assert!(figures.wait.as_micros() >= kept_wait[0]);
+    for (bins, recorded) in [
+        (reader.calibration(None).unwrap(), "probability"),
+        (reader.calibration_by_batches(None).unwrap(), "batches"),
+    ] {
+        let recorded = format!("probability IS NOT NULL AND {recorded} IS NOT NULL");
+        let jobs = sum(&format!(
+            "SELECT coalesce(sum(promise = 'kept' OR promise LIKE 'broken%'), 0),
+                 coalesce(sum(promise = 'kept'), 0) FROM {single} AND {recorded}"
+        ));
+        let tasks = sum(&format!(
+            "SELECT coalesce(sum(kept + broken), 0), coalesce(sum(kept), 0)
+             FROM array JOIN job ON id = array.job WHERE {recorded}"
+        ));
+        let promises: u64 = bins.iter().map(|(_, bin)| bin.promises).sum();
+        let kept: u64 = bins.iter().map(|(_, bin)| bin.kept).sum();
+        let expected = [jobs[0] + tasks[0], jobs[1] + tasks[1]];
+        assert_eq!([promises, kept].map(|n| n as i64), expected);
+    }
 }
 
 /// Checks that the totals are the sum of the entries, and that each task was charged at most once
