@@ -29,12 +29,15 @@ pub(super) fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> 
         };
         let (similar, other): (Vec<_>, Vec<_>) =
             tips.into_iter().partition(|tip| is_similar(typed, tip));
+        // An empty list would be printed as an empty line.
+        if similar.is_empty() {
+            error.remove(tip);
+        }
         if other.is_empty() {
             continue;
         }
-        match similar.is_empty() {
-            true => drop(error.remove(tip)),
-            false => drop(error.insert(tip, ContextValue::Strings(similar))),
+        if !similar.is_empty() {
+            error.insert(tip, ContextValue::Strings(similar));
         }
         let usage = ContextValue::StyledStr(usage(words));
         error.insert(ContextKind::Usage, usage);

@@ -32,6 +32,7 @@ fn every_answer_as_json() {
     calibration["bins"][0]["promised"] = "[probability]".into();
     calibration["bins"][0]["from"] = "[probability]".into();
     calibration["bins"][0]["to"] = "[probability]".into();
+    calibration["by_batches"][0]["promised"] = "[probability]".into();
     insta::assert_snapshot!("calibration", format!("{calibration:#}"));
     let mut nodes = site.tollgate(&["nodes", "--format", "json"]).json();
     assert_eq!(nodes["enforced"].as_array().unwrap().len(), 6);
