@@ -22,9 +22,10 @@ impl BreakCause {
     /// All causes.
     pub const ALL: [Self; 3] = [Self::OwnRun, Self::Others, Self::Site];
 
-    /// Returns the cause of a late end of a job that ran from `start` on, from the run time that was planned for it.
-    pub fn of_run(start: Instant, due: Instant, planned: Span) -> Self {
-        match start + planned <= due + DELAY_TOLERANCE {
+    /// Returns the cause of a late end of a job that ran from `start` on, from the run time that was planned for it. A
+    /// job that did not wait is late for itself, whatever was planned.
+    pub fn of_run(submit: Instant, start: Instant, due: Instant, planned: Span) -> Self {
+        match start <= submit || start + planned <= due + DELAY_TOLERANCE {
             true => Self::OwnRun,
             false => Self::Others,
         }

@@ -85,7 +85,7 @@ impl Outcome {
             Some(_) if self.is_in_time() => BookEntry::Kept,
             Some(_) if self.killed && self.delay() == Span::ZERO => BookEntry::Void,
             Some(ran) => {
-                let cause = BreakCause::of_run(ran.start, due, self.planned_run);
+                let cause = BreakCause::of_run(self.submit, ran.start, due, self.planned_run);
                 BookEntry::Broken(cause)
             }
             None => BookEntry::Broken(BreakCause::Others),

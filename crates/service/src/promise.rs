@@ -94,7 +94,9 @@ impl ActiveTask {
         match (self.started, self.due()) {
             // It failed, and was or will be tried again.
             _ if self.retries > 0 => BreakCause::OwnRun,
-            (Some(start), Some(due)) => BreakCause::of_run(start, due, self.planned_run),
+            (Some(start), Some(due)) => {
+                BreakCause::of_run(self.submitted, start, due, self.planned_run)
+            }
             (None, _) | (_, None) => BreakCause::Others,
         }
     }

@@ -113,7 +113,12 @@ fn entry_on_paper(
         (ShadowEnd::Lost, _) => BookEntry::Broken(BreakCause::Site),
         (ShadowEnd::Finished(at), _) if at > due + DELAY_TOLERANCE => {
             let start = course.start.unwrap_or(at);
-            BookEntry::Broken(BreakCause::of_run(start, due, course.planned_run))
+            BookEntry::Broken(BreakCause::of_run(
+                terms.submit,
+                start,
+                due,
+                course.planned_run,
+            ))
         }
         // The site would not have ended the job on paper.
         (ShadowEnd::Finished(_), Some(AttemptEnding::EndedBySite) | None) => BookEntry::Kept,
