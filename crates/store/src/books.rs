@@ -30,10 +30,8 @@ pub(crate) fn enter(
          ON CONFLICT DO UPDATE SET jobs = CAST(jobs + excluded.jobs AS INTEGER)",
         params![job, day, entry.key(), n_tasks],
     )?;
-    let wait = match entry {
-        BookEntry::Kept => wait,
-        _ => Span::ZERO,
-    };
+    let is_kept = entry == BookEntry::Kept;
+    let wait = if is_kept { wait } else { Span::ZERO };
     run(
         to,
         "INSERT INTO total
@@ -55,7 +53,7 @@ pub(crate) fn enter(
          ON CONFLICT DO UPDATE SET promises = promises + excluded.promises,
              expected = expected + excluded.expected, kept = kept + excluded.kept,
              void = void + excluded.void",
-        params![job, UNKNOWN_BATCHES, is_void, entry == BookEntry::Kept],
+        params![job, UNKNOWN_BATCHES, is_void, is_kept],
     )
 }
 

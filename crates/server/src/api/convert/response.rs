@@ -209,10 +209,10 @@ const fn promise_key(entry: BookEntry) -> Option<&'static str> {
 }
 
 const fn break_cause(entry: BookEntry) -> Option<BreakCause> {
-    match entry {
-        BookEntry::Broken(cause) => Some(cause),
-        _ => None,
+    if let BookEntry::Broken(cause) = entry {
+        return Some(cause);
     }
+    None
 }
 
 fn job_signal(warning: LimitWarning) -> JobSignal {
