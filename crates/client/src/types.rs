@@ -30,7 +30,10 @@ pub use decision::{
 };
 pub use job::{ArrayStatus, JobDetails, JobEvent, JobExplanation, JobList, JobRef};
 pub use learning::{LearnRequest, LearnResult, LearnedJob};
-pub use nodes::{DrainRequest, NodeList, NodeStatus, ResourceStatus, WorkerStatus};
+pub use nodes::{
+    DrainRequest, EndOfWorker, MovedEnds, NodeList, NodeStatus, ResourceStatus, WorkerEnds,
+    WorkerStatus,
+};
 pub use output::{JobOutput, OutputSource};
 pub use request::{
     AlterRequest, JobAction, JobBatch, JobOtherwise, JobRequest, JobSignal, JobsActionRequest,

@@ -426,6 +426,11 @@ impl Gate {
                 worker,
                 incarnation: epoch,
             } => self.worker_lost(now, worker, epoch, effects),
+            GateInput::WorkerCloses {
+                worker,
+                incarnation: epoch,
+                closes,
+            } => self.worker_closes(now, worker, epoch, closes),
             GateInput::Drain { worker, drained } => self.drain(now, worker, drained),
             GateInput::Cancel { job } => self.cancel(now, job, effects),
             GateInput::Hold { job } => self.hold(now, job),

@@ -102,6 +102,15 @@ pub enum GateInput {
         /// The number of its incarnation.
         incarnation: u32,
     },
+    /// A worker's host closes at another time than it offered. What runs there goes on.
+    WorkerCloses {
+        /// The worker.
+        worker: WorkerId,
+        /// The number of its incarnation.
+        incarnation: u32,
+        /// The instant by which everything there has to have ended.
+        closes: Instant,
+    },
     /// An operator drains a worker's nodes, or lets jobs start there again.
     Drain {
         /// The worker.

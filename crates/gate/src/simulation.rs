@@ -264,6 +264,7 @@ impl Simulation {
             | GateInput::ProgramStarted { .. }
             | GateInput::TaskEnded { .. }
             | GateInput::WorkerUp { .. }
+            | GateInput::WorkerCloses { .. }
             | GateInput::Hold { .. }
             | GateInput::Release { .. }
             | GateInput::Reforecast { .. }

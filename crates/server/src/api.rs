@@ -46,6 +46,7 @@ mod submission;
 mod terminal_upgrade;
 mod tokens;
 mod usage;
+mod worker_ends;
 mod worker_upgrade;
 
 pub(crate) use error::ApiError;

@@ -87,6 +87,15 @@ pub enum ServiceCommand {
         /// The number of its incarnation.
         incarnation: u32,
     },
+    /// Moves the end of a worker's host.
+    WorkerCloses {
+        /// The worker.
+        worker: WorkerId,
+        /// The number of its incarnation.
+        incarnation: u32,
+        /// The instant by which everything there has to have ended.
+        closes: Instant,
+    },
     /// Drains a worker's nodes, or lets jobs start there again.
     Drain {
         /// The worker.
@@ -113,9 +122,11 @@ impl ServiceCommand {
     /// because ended tasks free nodes for new jobs.
     pub(crate) fn is_report(&self) -> bool {
         match self {
-            Self::Report { .. } | Self::WorkerUp { .. } | Self::WorkerLost { .. } | Self::Tick => {
-                true
-            }
+            Self::Report { .. }
+            | Self::WorkerUp { .. }
+            | Self::WorkerLost { .. }
+            | Self::WorkerCloses { .. }
+            | Self::Tick => true,
             Self::Submit(_)
             | Self::Claim { .. }
             | Self::Cancel { .. }

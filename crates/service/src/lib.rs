@@ -386,6 +386,19 @@ impl Core {
                 worker,
                 incarnation: epoch,
             } => self.lose_worker(worker, epoch, step),
+            &ServiceCommand::WorkerCloses {
+                worker,
+                incarnation,
+                closes,
+            } => {
+                self.withdraw_all(step);
+                let input = GateInput::WorkerCloses {
+                    worker,
+                    incarnation,
+                    closes,
+                };
+                self.apply_input(input, step)
+            }
             &ServiceCommand::Drain { worker, drained } => {
                 self.withdraw_all(step);
                 self.apply_input(GateInput::Drain { worker, drained }, step)

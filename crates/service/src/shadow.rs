@@ -343,6 +343,7 @@ impl ShadowPolicy {
                 });
             }
             ServiceCommand::Submit(_)
+            | ServiceCommand::WorkerCloses { .. }
             | ServiceCommand::Report(_)
             | ServiceCommand::Claim { .. }
             | ServiceCommand::Cancel { .. }

@@ -48,6 +48,9 @@ pub type StateWriter = Box<dyn FnMut(&AgentPersistentState) -> io::Result<()> + 
 /// Runs a trivial task, and returns the reason if it could not be run.
 pub type EngineProbe<E> = Box<dyn FnMut(&mut E) -> Result<(), String> + Send>;
 
+/// Returns environment variables for the known end of a worker.
+pub type AttemptEnvironment = Box<dyn Fn(Option<Instant>) -> Vec<(OsString, OsString)> + Send>;
+
 /// Configuration of a worker agent.
 pub struct AgentConfig<E> {
     /// The worker's unique identity.
@@ -69,8 +72,8 @@ pub struct AgentConfig<E> {
     pub max_idle: Option<Duration>,
     /// Whether the worker is a pilot: it leaves when the service retires it, and does not come again.
     pub is_pilot: bool,
-    /// Environment variables of every attempt.
-    pub environment: Vec<(OsString, OsString)>,
+    /// Returns the environment variables of attempts that start while the worker has this end.
+    pub environment: AttemptEnvironment,
     /// Opens the engine with these timings, under a lease that the worker renews.
     pub open_engine: EngineOpener<E>,
     /// Tries the engine before each offer; None if it is not tried.

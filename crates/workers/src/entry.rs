@@ -58,6 +58,8 @@ pub(crate) struct WorkerEntry {
     pub(crate) last_contact: Duration,
     /// The instant at which the worker's host ends it, as it offered.
     pub(crate) until: Option<Instant>,
+    /// Whether the gate may count on another end than the worker has.
+    pub(crate) is_end_new: bool,
     /// Name of the worker's site, if it has one.
     pub(crate) site: Option<String>,
     /// The notice of a worker that is about to leave, until it is answered.
@@ -99,6 +101,7 @@ impl WorkerEntry {
             connection: None,
             last_contact: now,
             until: None,
+            is_end_new: false,
             site: None,
             notice: None,
             failed_starts: FailedStarts::default(),

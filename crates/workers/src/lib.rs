@@ -12,6 +12,7 @@
 //! | `session` | the service's answers to a worker |
 //! | `black_hole` | workers on which nothing can be started |
 //! | `leaving` | workers that are about to leave, as the service sees them |
+//! | `moved_end` | ends of workers that a batch system moves |
 //! | `lifecycle` | begin and end of a worker's incarnations |
 //! | [`departure`] | the end of a worker that is known beforehand, and the messages before it leaves |
 //! | [`entry`] | one worker, as the service knows it |
@@ -35,6 +36,7 @@ pub mod entry;
 pub mod lease;
 mod leaving;
 mod lifecycle;
+mod moved_end;
 mod outputs;
 pub mod parts;
 mod placement;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_engine::{Engine, PartEvent};
 use tollgate_gate::{Gate, WorkerId};
-use tollgate_model::AttemptId;
+use tollgate_model::{AttemptId, Span};
 use tollgate_service::{HostOffer, LOCAL_WORKER, ServiceCommand};
 
 use crate::entry::{LiveIncarnation, WorkerEntry, WorkerInfo, WorkerSnapshot, WorkerState};
@@ -16,10 +16,12 @@ use crate::protocol::ServerMessage;
 impl<E: Engine> WorkerPool<E> {
     /// Returns the commands for the gate: for workers past the grace period, and for offered
     /// incarnations, and for workers that are about to leave. Those that are idle stay if
-    /// `do_jobs_wait`. The same commands come again until the gate has applied them.
+    /// `do_jobs_wait`. The same commands come again until the gate has applied them. Ends of hosts are known by
+    /// the host's clock, which the service's is `clock_ahead` of.
     pub fn membership_changes(
         &mut self,
         gate: &Gate,
+        clock_ahead: Span,
         do_jobs_wait: impl Fn() -> bool,
     ) -> Vec<ServiceCommand> {
         let now = (self.ticks)();
@@ -48,12 +50,15 @@ impl<E: Engine> WorkerPool<E> {
                     memory: capacity.node_memory(),
                     offer: HostOffer {
                         name: self.name_of(worker),
-                        closes: worker_entry.until.map(|until| lease.closes(until)),
+                        closes: worker_entry
+                            .until
+                            .map(|until| lease.closes(until) + clock_ahead),
                         devices: capacity.devices.clone(),
                     },
                 });
             }
         }
+        commands.extend(self.moved_ends(gate, clock_ahead));
         commands.extend(self.retirements(gate));
         commands.extend(self.departure_changes(gate, do_jobs_wait));
         commands
@@ -176,7 +181,7 @@ impl<E: Engine> WorkerPool<E> {
         left.chain(unread).min()
     }
 
-    fn grace_period(&self) -> Duration {
+    pub(crate) fn grace_period(&self) -> Duration {
         let pool_config = self.pool_config.as_ref();
         pool_config.map_or(Duration::ZERO, |pool_config| pool_config.lease.grace)
     }

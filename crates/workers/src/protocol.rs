@@ -9,7 +9,7 @@ use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
 use crate::departure::{LeaveAnswer, LeaveNotice};
 
 /// Protocol version. It counts incompatible changes.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
@@ -47,6 +47,8 @@ pub enum WorkerMessage {
     Reports(Vec<AttemptReport>),
     /// A heartbeat. The answer has the same number.
     Beat(u64),
+    /// The worker's host ends it at another instant than it offered, by the host's clock.
+    Until(Instant),
     /// The worker is about to leave, and is to get no other attempts.
     Leaving(LeaveNotice),
     /// A process on the worker's host asks for a part of its attempt on another host.
@@ -131,6 +133,8 @@ pub enum ServerMessage {
     Beat(u64),
     /// The answer to a worker that is about to leave.
     Leaving(LeaveAnswer),
+    /// The batch system ends the worker's host at another instant than the worker offered.
+    Until(Instant),
     /// The worker is to finish what it runs and to leave, for this reason.
     Retire(String),
 }

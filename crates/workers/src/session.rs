@@ -106,6 +106,12 @@ impl<E: Engine> WorkerPool<E> {
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
+            (HandshakeStage::Offered(worker), WorkerMessage::Until(until)) => {
+                match self.record_contact(worker, frame.incarnation) {
+                    true => self.on_new_end(worker, until),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
+                }
+            }
             (HandshakeStage::Offered(worker), WorkerMessage::Leaving(notice)) => {
                 match self.record_contact(worker, frame.incarnation) {
                     true => self.on_notice(worker, notice),
@@ -299,6 +305,7 @@ impl<E: Engine> WorkerPool<E> {
         }
         worker_entry.capacity = Some(capacity);
         worker_entry.until = until;
+        worker_entry.is_end_new = goes_on;
         // A worker that still leaves repeats its notice.
         worker_entry.is_leaving = false;
         if goes_on {

@@ -14,6 +14,31 @@ pub struct DrainRequest {
     pub drained: bool,
 }
 
+/// The ends that batch systems have for workers, of which some may have another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerEnds {
+    /// The ends.
+    pub ends: Vec<EndOfWorker>,
+}
+
+/// The end that a batch system has for a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndOfWorker {
+    /// Name of the worker.
+    pub worker: String,
+    /// Instant at which the batch system ends its host, by the host's clock.
+    pub until: String,
+}
+
+/// The workers that were told another end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MovedEnds {
+    /// Their names.
+    pub workers: Vec<String>,
+}
+
 /// The nodes and workers of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeList {

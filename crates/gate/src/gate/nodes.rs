@@ -81,6 +81,27 @@ impl Gate {
         Ok(InputAck::Done)
     }
 
+    pub(super) fn worker_closes(
+        &mut self,
+        now: Instant,
+        id: WorkerId,
+        epoch: u32,
+        closes: Instant,
+    ) -> Result<InputAck, InputError> {
+        let worker = self.workers.get(id);
+        let worker = worker.filter(|worker| worker.up && worker.number == epoch);
+        let worker = worker.ok_or(InputError::StaleWorker)?;
+        self.state.set_closing(worker.nodes, closes);
+        self.policy.nodes_changed(View::new(&self.state, now));
+        Ok(InputAck::Done)
+    }
+
+    /// Returns the instant by which everything on a worker's host has to have ended. None if the host stays.
+    pub fn closing_of(&self, id: WorkerId) -> Option<Instant> {
+        let host = self.state.host_of(self.workers.get(id)?.nodes)?;
+        self.state.hosts()[host].terms.closes
+    }
+
     /// Returns the jobs with a running task on these nodes, in order of submission.
     fn jobs_on(&self, nodes: NodeRange) -> Vec<JobId> {
         let running = self

@@ -256,3 +256,37 @@ proptest! {
         prop_assert!(waiting == 0 || some_close || !all_known);
     }
 }
+
+/// Moves the end of the only host.
+fn close_at(cluster: &mut Cluster, secs: i64) {
+    let closes = GateInput::WorkerCloses {
+        worker: WorkerId(0),
+        incarnation: 1,
+        closes: Instant::from_secs(secs),
+    };
+    cluster.simulation.handle(cluster.now, closes).unwrap();
+}
+
+#[test]
+fn a_host_that_closes_later_takes_what_it_was_too_short_for() {
+    let mut cluster = Cluster::with_hosts("plan", &[(1, closing(2000))]);
+    assert!(cluster.submit(job(1, 1500, 20_000)));
+    assert!(!cluster.submit(job(1, 1500, 20_000)));
+    close_at(&mut cluster, 9000);
+    cluster.run();
+    assert_eq!((cluster.ended.len(), cluster.promised.len()), (2, 2));
+}
+
+#[test]
+fn a_host_that_closes_earlier_starts_nothing_that_would_outlive_it() {
+    let mut cluster = Cluster::with_hosts("plan", &[(1, closing(9000))]);
+    assert!(cluster.submit(job(1, 1500, 20_000)));
+    assert!(cluster.submit(job(1, 1500, 20_000)));
+    close_at(&mut cluster, 2000);
+    cluster.run_until(Instant::from_secs(5000));
+    assert_eq!(cluster.ended.len(), 1, "what runs goes on, the other waits");
+    assert!(
+        !cluster.submit(job(1, 1500, 20_000)),
+        "no promise rests on it"
+    );
+}

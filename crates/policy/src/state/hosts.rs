@@ -188,6 +188,13 @@ impl ClusterState {
         }
     }
 
+    /// Sets the instant by which everything on a host has to have ended. What runs there goes on.
+    pub fn set_closing(&mut self, nodes: NodeRange, closes: Instant) {
+        if let Some(host) = self.host_of(nodes) {
+            self.hosts[host].terms.closes = Some(closes);
+        }
+    }
+
     /// Sets the licences of the site: which resources they are, and how many there are of each.
     pub fn set_licences(&mut self, known: Vec<ResourceIndex>, total: ResourceCounts) {
         self.licences.known = known;

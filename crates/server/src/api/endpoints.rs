@@ -9,9 +9,9 @@ use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, U
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
     JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobRequest,
-    JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, NewToken,
-    NodeList, ResubmitRequest, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList,
-    TokenRequest,
+    JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds,
+    NewToken, NodeList, ResubmitRequest, ServiceObjectives, ServiceStatus, SubmitResponse,
+    TokenList, TokenRequest, WorkerEnds,
 };
 
 use super::export::{self, PageQuery};
@@ -21,7 +21,7 @@ use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
     actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, resubmit, sse,
-    status, terminal_upgrade, tokens, worker_upgrade,
+    status, terminal_upgrade, tokens, worker_ends, worker_upgrade,
 };
 use crate::workers;
 
@@ -282,6 +282,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .takes::<DrainRequest>()
                 .gives::<DrainRequest>(200)
                 .problems(&[403, 404]),
+        ),
+        at("/v1/worker-ends").post(
+            worker_ends::move_ends,
+            operation("Tell workers the ends that batch systems have for them")
+                .takes::<WorkerEnds>()
+                .gives::<MovedEnds>(200)
+                .problems(&[403]),
         ),
         at("/v1/nodes").get(
             status::nodes,

@@ -1,7 +1,7 @@
 //! The controller's clock: reads the host's clocks, and logs how far they differ from the service's.
 
 use tollgate_model::{AttemptEvent, AttemptReport, Instant, MaintenanceCalendar, Span};
-use tollgate_service::{ClockReading, ServiceClock, ServiceCommand};
+use tollgate_service::{ClockReading, ServiceClock};
 
 /// Returns what the host's clocks show.
 pub type HostClock = Box<dyn FnMut() -> ClockReading + Send>;
@@ -61,14 +61,9 @@ impl ControllerClock {
         report
     }
 
-    /// Dates the end of a worker's host, which is known by the host's clock, by the service's clock.
-    pub(super) fn date_end_of_host(&self, mut command: ServiceCommand) -> ServiceCommand {
-        if let ServiceCommand::WorkerUp { offer, .. } = &mut command
-            && let Some(closes) = &mut offer.closes
-        {
-            *closes += self.service.ahead();
-        }
-        command
+    /// Returns how far the service's clock is ahead of the host's. Not negative.
+    pub(super) fn ahead(&self) -> Span {
+        self.service.ahead()
     }
 
     /// Dates windows by the host's clock by the service's clock. Silent differences are left out, so that windows

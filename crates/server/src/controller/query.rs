@@ -53,6 +53,12 @@ impl<E: Engine> Controller<E> {
                 from,
                 reply,
             } => self.read_output((attempt, user), from, reply),
+            // A worker answers with its new end.
+            ControllerRequest::MoveEnds { mut ends, reply } => {
+                ends.retain(|(name, until)| self.workers.move_end(name, *until));
+                let moved = ends.into_iter().map(|(name, _)| name);
+                let _ = reply.send(Ok(moved.collect()));
+            }
             // No decision depends on jobs that are over.
             ControllerRequest::Prune { before, reply } => {
                 let removed = self.prune(before);

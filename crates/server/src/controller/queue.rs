@@ -118,6 +118,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         }
         ControllerRequest::Learn { .. }
         | ControllerRequest::Drain { .. }
+        | ControllerRequest::MoveEnds { .. }
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
@@ -166,6 +167,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
         ControllerRequest::Command { .. }
         | ControllerRequest::Drain { .. }
+        | ControllerRequest::MoveEnds { .. }
         | ControllerRequest::Maintain { .. }
         | ControllerRequest::SetLicences { .. }
         | ControllerRequest::Ping { .. }

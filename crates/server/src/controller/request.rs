@@ -92,6 +92,13 @@ pub enum ControllerRequest {
         /// Receives a confirmation.
         reply: Responder<()>,
     },
+    /// Passes on the ends that batch systems have for workers.
+    MoveEnds {
+        /// The ends, by the names of the workers.
+        ends: Vec<(String, Instant)>,
+        /// Receives the names of the workers that had another end.
+        reply: Responder<Vec<String>>,
+    },
     /// Plans maintenance.
     Maintain {
         /// The times in which no job runs.
@@ -193,6 +200,7 @@ impl ControllerRequest {
             | Self::Command { .. }
             | Self::Alter { .. }
             | Self::Drain { .. }
+            | Self::MoveEnds { .. }
             | Self::Maintain { .. }
             | Self::SetLicences { .. }
             | Self::Learn { .. }
@@ -227,6 +235,7 @@ impl ControllerRequest {
             Self::Alter { reply, .. } => drop(reply.send(Err(failed))),
             Self::Quote { .. }
             | Self::Drain { .. }
+            | Self::MoveEnds { .. }
             | Self::Maintain { .. }
             | Self::SetLicences { .. }
             | Self::Ping { .. }

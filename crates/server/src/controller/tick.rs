@@ -56,9 +56,11 @@ impl<E: Engine> Controller<E> {
         };
         let core = &self.core;
         let do_jobs_wait = || has_queued_jobs(core, now);
-        let changes = self.workers.membership_changes(core.gate(), do_jobs_wait);
+        let ahead = self.clock.ahead();
+        let changes = self
+            .workers
+            .membership_changes(core.gate(), ahead, do_jobs_wait);
         for command in changes {
-            let command = self.clock.date_end_of_host(command);
             intake.add(command, PendingResponse::Internal);
         }
         if self.core.next_wake().is_some_and(|at| at <= now) {
@@ -225,6 +227,7 @@ impl<E: Engine> Controller<E> {
                 PendingResponse::Learn(reply),
             ),
             ControllerRequest::Quote { .. }
+            | ControllerRequest::MoveEnds { .. }
             | ControllerRequest::Ping { .. }
             | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }

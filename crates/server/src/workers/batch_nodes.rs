@@ -191,7 +191,10 @@ impl BatchNodes {
             end: None,
             max_idle: None,
             is_pilot: false,
-            environment: vec![("TOLLGATE_WORKER".into(), name.into())],
+            environment: {
+                let described = vec![("TOLLGATE_WORKER".into(), name.into())];
+                Box::new(move |_| described.clone())
+            },
             open_engine: Box::new(move |_| {
                 let mut engine = system.engine(&node);
                 let waker = waker.clone();

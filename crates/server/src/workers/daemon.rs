@@ -72,9 +72,9 @@ impl DepartureConfig {
         })
     }
 
-    /// Returns the environment variables of tasks that describe the worker.
-    fn environment(&self, name: &str) -> Vec<(OsString, OsString)> {
-        let until = self.until.map(format_iso);
+    /// Returns the environment variables of tasks that describe a worker with this end.
+    fn environment(&self, name: &str, until: Option<Instant>) -> Vec<(OsString, OsString)> {
+        let until = until.map(format_iso);
         let described = [
             ("TOLLGATE_WORKER", Some(name.to_owned())),
             ("TOLLGATE_SITE", self.site.clone()),
@@ -171,7 +171,10 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
     };
     let parts = listen_for_parts(&access.socket, all_users);
     let kit = AgentConfig {
-        environment: departure.environment(&settings.name),
+        environment: {
+            let (name, departure) = (settings.name.clone(), departure.clone());
+            Box::new(move |until| departure.environment(&name, until))
+        },
         end: departure.end(),
         site: departure.site,
         max_idle: departure.max_idle,

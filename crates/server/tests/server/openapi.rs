@@ -230,6 +230,20 @@ fn every_response_matches_its_schema() {
         ),
         (
             "post",
+            "/v1/worker-ends",
+            "/v1/worker-ends",
+            &json!({"ends": [{"worker": "x", "until": "2030-01-01T00:00:00Z"}]}),
+            200,
+        ),
+        (
+            "post",
+            "/v1/worker-ends",
+            "/v1/worker-ends",
+            &json!({"ends": [{"worker": "x", "until": "soon"}]}),
+            422,
+        ),
+        (
+            "post",
             "/v1/jobs/{id}/grant",
             "/v1/jobs/999/grant",
             &json!({"reason": "a conference"}),

@@ -306,10 +306,10 @@ impl SiteControl {
         Ok(true)
     }
 
-    /// Asks the engine for all pilots, then makes the number of those that wait or run the wanted one,
-    /// without ending any that runs: if too many run, no pilot follows on those that end. With `seat`,
-    /// the site is paused if its last pilots all failed; see [`Self::look`]. A paused site gets no
-    /// pilots.
+    /// Asks the engine for all pilots if a look is due or something is to be done, then makes the number of those
+    /// that wait or run the wanted one, without ending any that runs: if too many run, no pilot follows on those
+    /// that end. With `seat`, the site is paused if its last pilots all failed; see [`Self::look`]. Without it,
+    /// each call asks the engine. A paused site gets no pilots.
     ///
     /// # Errors
     /// An error if the engine cannot be asked. If it answers and a submission or a cancellation
@@ -322,16 +322,14 @@ impl SiteControl {
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
         self.want(wanted)?;
-        self.refresh()?;
+        let is_due = seat.is_none_or(|seat| self.is_look_due(seat));
+        if is_due || !self.hold_plan(wanted).is_empty() {
+            self.refresh()?;
+        }
         if let Some(seat) = seat {
             self.judge(seat)?;
         }
-        let (most, queue) = (self.at_most(), self.settings.queue_at_most);
-        let plan = ScalePlan::keeping_running(&self.state.pilots, wanted, most, queue);
-        let mut plan = plan.with_room(self.room());
-        if self.is_paused() {
-            plan.submit = 0;
-        }
+        let plan = self.hold_plan(wanted);
         let mut outcome = ScaleOutcome {
             submitted: Vec::new(),
             cancelled: Vec::new(),
@@ -348,6 +346,24 @@ impl SiteControl {
         }
         self.journal.save(&mut self.state)?;
         Ok(outcome)
+    }
+
+    fn hold_plan(&self, wanted: u32) -> ScalePlan {
+        let (most, queue) = (self.at_most(), self.settings.queue_at_most);
+        let plan = ScalePlan::keeping_running(&self.state.pilots, wanted, most, queue);
+        let plan = plan.with_room(self.room());
+        match self.is_paused() {
+            true => ScalePlan { submit: 0, ..plan },
+            false => plan,
+        }
+    }
+
+    /// Returns the pilots that run, by the names of their workers, with the ends of their time limits as the engine
+    /// has them.
+    pub fn running_ends(&self) -> impl Iterator<Item = (String, Instant)> {
+        let running = self.state.pilots.iter();
+        let running = running.filter(|pilot| pilot.phase == PilotPhase::Runs);
+        running.filter_map(|pilot| Some((worker_name(&self.settings.name, pilot), pilot.ends_at?)))
     }
 
     /// Writes down why nothing could be decided.

@@ -306,3 +306,23 @@ fn pilots_stay_within_the_core_hours_of_their_site() {
     let text = &site.state().keep.as_ref().expect("a decision").text;
     assert!(text.contains("`--core-hours` 5"), "{text}");
 }
+
+#[test]
+fn number_that_is_held_asks_the_engine_only_when_a_look_is_due_or_something_is_to_be_done() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    let hold = |site: &mut SiteControl, wanted| {
+        let mut tokens = FakeTokens::default();
+        let held = site.hold(wanted, Some(&nowhere), &service(), &mut tokens);
+        held.map(|outcome| outcome.submitted.len())
+    };
+    assert_eq!(hold(&mut site, 2).expect("it answers"), 2);
+    engine.pass_minutes(1);
+    assert_eq!(hold(&mut site, 2).expect("it answers"), 0);
+    engine.set_down(true);
+    assert_eq!(hold(&mut site, 2).expect("it is not asked"), 0);
+    hold(&mut site, 3).expect_err("it is asked before a submission");
+    assert_eq!(hold(&mut site, 2).expect("it is not asked"), 0);
+    engine.pass_minutes(1);
+    hold(&mut site, 2).expect_err("a look is due");
+}

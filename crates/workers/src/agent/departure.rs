@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tollgate_engine::Engine;
-use tollgate_model::{AttemptEvent, AttemptReport, KillReason};
+use tollgate_model::{AttemptEvent, AttemptReport, Instant, KillReason};
 
-use super::{AgentStage, WorkerAgent, has_ended};
+use super::{AgentStage, DisconnectReason, WorkerAgent, has_ended};
 use crate::departure::{DeparturePhase, JOINING_TIME, LeaveAnswer, LeaveNotice, OUTPUT_TIME};
 use crate::protocol::WorkerMessage;
 
@@ -132,6 +132,26 @@ impl<E: Engine> WorkerAgent<E> {
         let is_joining = self.config.is_pilot && !self.was_registered;
         let is_staying = is_joining && self.departure.starts_attempts();
         Some(self.began.filter(|_| is_staying)? + JOINING_TIME)
+    }
+
+    /// Takes on another end, later or earlier, and confirms it. It is stored first, because an incarnation goes on
+    /// only with the end that was stored for it.
+    pub(super) fn move_end(&mut self, until: Instant) -> Result<(), DisconnectReason> {
+        let Some(end) = &mut self.config.end else {
+            return Ok(());
+        };
+        // The clock of the host may have been set since; its time since boot is sound.
+        let micros = until.since(end.until).as_micros();
+        let moved = Duration::from_micros(micros.unsigned_abs());
+        end.since_boot = match micros < 0 {
+            true => end.since_boot.saturating_sub(moved),
+            false => end.since_boot.saturating_add(moved),
+        };
+        end.until = until;
+        self.state.until = Some(until);
+        self.write_state()?;
+        self.send(WorkerMessage::Until(until));
+        Ok(())
     }
 
     fn closing_time(&self) -> Option<Duration> {

@@ -110,7 +110,7 @@ impl<E: Engine> WorkerAgent<E> {
         Ok(())
     }
 
-    fn write_state(&mut self) -> Result<(), DisconnectReason> {
+    pub(super) fn write_state(&mut self) -> Result<(), DisconnectReason> {
         let kept = (self.config.write_state)(&self.state);
         kept.map_err(|error| reconnect(&format!("what has to be remembered cannot be: {error}")))
     }
@@ -168,6 +168,7 @@ impl<E: Engine> WorkerAgent<E> {
             }
             ServerMessage::Leaving(answer) => self.on_leave_answer(answer, now),
             ServerMessage::Retire(reason) => self.on_retire(&reason),
+            ServerMessage::Until(until) => self.move_end(until)?,
             ServerMessage::SetShares(shares) => {
                 self.pending.push_back(EngineCommand::SetShares(shares))
             }

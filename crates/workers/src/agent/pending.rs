@@ -111,7 +111,9 @@ impl<E: Engine> WorkerAgent<E> {
         let user = (self.config.resolve_owner)(&charge.owner).map_err(unknown)?;
         let mut launch = charge.launch;
         launch.user = user;
-        launch.env.extend(self.config.environment.iter().cloned());
+        launch
+            .env
+            .extend((self.config.environment)(self.end_time()));
         self.config.access.add_to(&mut launch);
         Ok(launch)
     }

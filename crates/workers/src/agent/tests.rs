@@ -27,7 +27,7 @@ fn worker(disk: &Disk, until: Option<Instant>) -> WorkerAgent<SimEngine> {
         }),
         max_idle: None,
         is_pilot: false,
-        environment: Vec::new(),
+        environment: Box::new(|_| Vec::new()),
         open_engine: Box::new(move |_| Ok(SimEngine::open(&world))),
         probe: None,
         resolve_owner: Box::new(|_| Ok(None)),
@@ -82,4 +82,69 @@ fn incarnation_whose_tasks_were_ended_is_not_continued_by_the_next_process() {
     drop(other);
     // For the service the third incarnation still goes on: it would send the same attempts again.
     assert_eq!(named_incarnation(&mut worker(&disk, None)), 0);
+}
+
+/// Makes a worker register for the first incarnation, and returns the number of the service's last message.
+fn register(worker: &mut WorkerAgent<SimEngine>) -> u64 {
+    named_incarnation(worker);
+    welcome(worker, false);
+    worker.tick(Duration::ZERO, Instant::ZERO).unwrap();
+    receive(worker, 2, ServerMessage::Taken);
+    assert!(worker.is_registered());
+    2
+}
+
+fn receive(worker: &mut WorkerAgent<SimEngine>, seq: u64, message: ServerMessage) {
+    let frame = WorkerFrame {
+        incarnation: 1,
+        seq,
+        message,
+    };
+    worker.on_frame(frame, Duration::ZERO).unwrap();
+    worker.drain_outgoing();
+}
+
+#[test]
+fn worker_leaves_by_an_end_that_was_moved() {
+    for (moved_s, stays_until_s) in [(300, 280), (900, 880)] {
+        let disk: Disk = Arc::default();
+        let mut worker = worker(&disk, Some(Instant::from_secs(600)));
+        let last = register(&mut worker);
+        let until = Instant::from_secs(moved_s);
+        receive(&mut worker, last + 1, ServerMessage::Until(until));
+        assert_eq!(disk.lock().unwrap().until, Some(until));
+        assert_eq!(worker.end_time(), Some(until));
+        let at = |secs| Duration::from_secs(secs);
+        worker.depart_if_due(at(stays_until_s));
+        assert_eq!(worker.departure_reason(), None, "{moved_s}");
+        worker.depart_if_due(at(stays_until_s + 20));
+        assert_eq!(worker.departure_reason(), Some("its end is near"));
+    }
+}
+
+#[test]
+fn incarnation_goes_on_with_an_end_that_was_moved() {
+    let disk: Disk = Arc::default();
+    let mut first = worker(&disk, Some(Instant::from_secs(600)));
+    let last = register(&mut first);
+    let until = Instant::from_secs(900);
+    receive(&mut first, last + 1, ServerMessage::Until(until));
+    assert_eq!(named_incarnation(&mut first), 1);
+    assert_eq!(named_incarnation(&mut worker(&disk, Some(until))), 1);
+}
+
+#[test]
+fn worker_without_a_known_end_is_given_none() {
+    let disk: Disk = Arc::default();
+    let mut worker = worker(&disk, None);
+    let last = register(&mut worker);
+    receive(
+        &mut worker,
+        last + 1,
+        ServerMessage::Until(Instant::from_secs(9)),
+    );
+    assert_eq!(
+        (worker.end_time(), disk.lock().unwrap().until),
+        (None, None)
+    );
 }

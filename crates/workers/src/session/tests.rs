@@ -7,7 +7,7 @@ use std::time::Duration;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::{Gate, GateInput};
-use tollgate_model::{AttemptOutcome, AttemptStatus, Instant, Market, Span};
+use tollgate_model::{AttemptOutcome, AttemptStatus, HostTerms, Instant, Market, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_service::ServiceCommand;
 
@@ -149,6 +149,10 @@ fn worker_with_invalid_hello_is_rejected() {
 
 /// Returns a session with a worker in its first incarnation, ready to run attempts.
 fn registered_worker() -> (TestSession, Gate) {
+    registered_worker_until(None)
+}
+
+fn registered_worker_until(until: Option<Instant>) -> (TestSession, Gate) {
     let mut talk = TestSession::new(JobOwners::Own("ann".to_owned()));
     talk.exchange(0, WorkerMessage::Hello(hello("ann")));
     let capacity = talk.pool.capacity().unwrap();
@@ -156,19 +160,19 @@ fn registered_worker() -> (TestSession, Gate) {
     let offer = WorkerMessage::Offer {
         capacity,
         running,
-        until: None,
+        until,
     };
     assert_eq!(talk.exchange(0, offer), [], "the gate is told first");
     let rules = builtin_registry().named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
-    let changes = talk.pool.membership_changes(&gate, || false);
+    let changes = talk.pool.membership_changes(&gate, Span::ZERO, || false);
     let [
         ServiceCommand::WorkerUp {
             worker,
             incarnation: epoch,
             nodes,
             memory,
-            ..
+            offer,
         },
     ] = changes.as_slice()
     else {
@@ -179,17 +183,67 @@ fn registered_worker() -> (TestSession, Gate) {
         incarnation: *epoch,
         nodes: *nodes,
         memory: *memory,
-        terms: Default::default(),
+        terms: HostTerms {
+            closes: offer.closes,
+            ..HostTerms::default()
+        },
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
     talk.pool.sync_with_gate(&gate);
     assert_eq!(talk.sent(), [ServerMessage::Taken]);
     assert_eq!(
-        talk.pool.membership_changes(&gate, || false),
+        talk.pool.membership_changes(&gate, Span::ZERO, || false),
         [],
         "said once"
     );
     (talk, gate)
+}
+
+#[test]
+fn moved_end_is_planned_with_once_the_worker_has_taken_it() {
+    let (mut talk, mut gate) = registered_worker_until(Some(Instant::from_secs(600)));
+    let before = gate.closing_of(WorkerId(1)).unwrap();
+    let until = Instant::from_secs(500);
+    assert!(!talk.pool.move_end("another", until));
+    assert!(!talk.pool.move_end("blade", Instant::from_secs(600)));
+    assert!(talk.pool.move_end("blade", until));
+    assert_eq!(talk.sent(), [ServerMessage::Until(until)]);
+    let changes = |talk: &mut TestSession, gate: &Gate, ahead| {
+        talk.pool.membership_changes(gate, ahead, || false)
+    };
+    assert_eq!(changes(&mut talk, &gate, Span::ZERO), [], "not confirmed");
+    assert_eq!(talk.exchange(1, WorkerMessage::Until(until)), []);
+    // The same command comes again until the gate has it: the disk may be full. Ends are those of the host's clock.
+    let ahead = Span::from_secs(40);
+    let closes = before - Span::from_secs(100) + ahead;
+    let command = ServiceCommand::WorkerCloses {
+        worker: WorkerId(1),
+        incarnation: 1,
+        closes,
+    };
+    for _ in 0..2 {
+        assert_eq!(changes(&mut talk, &gate, ahead), [command.clone()]);
+    }
+    let input = GateInput::WorkerCloses {
+        worker: WorkerId(1),
+        incarnation: 1,
+        closes,
+    };
+    gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
+    assert_eq!(gate.closing_of(WorkerId(1)), Some(closes));
+    assert_eq!(changes(&mut talk, &gate, ahead), []);
+}
+
+#[test]
+fn moved_end_of_another_incarnation_is_refused() {
+    let (_, mut gate) = registered_worker_until(Some(Instant::from_secs(600)));
+    let input = GateInput::WorkerCloses {
+        worker: WorkerId(1),
+        incarnation: 2,
+        closes: Instant::from_secs(500),
+    };
+    let refused = gate.handle(Instant::ZERO, input, &mut Vec::new());
+    assert_eq!(refused, Err(tollgate_gate::InputError::StaleWorker));
 }
 
 fn end(job: u64) -> AttemptReport {

@@ -91,19 +91,23 @@ impl SiteQueue {
         let work = self.work();
         let seat = |name: &str| work.as_ref().and_then(|work| work.seat(name));
         let seat = work.is_some().then_some(&seat as &dyn Fn(&str) -> _);
-        match &self.inside {
+        let outcome = match &self.inside {
             Some(dir) => {
                 let service = ServiceAddress::execution_daemons();
                 let mut tickets = SchedulerTickets(PersonalScheduler::open(dir)?);
-                Ok(site.hold(wanted, seat, &service, &mut tickets)?)
+                site.hold(wanted, seat, &service, &mut tickets)?
             }
             None => {
                 let connect = site.settings().connect.clone();
                 let service = self.address.for_workers(connect.as_deref())?;
                 let mut tokens = ServiceTokens::new(&self.address);
-                Ok(site.hold(wanted, seat, &service, &mut tokens)?)
+                site.hold(wanted, seat, &service, &mut tokens)?
             }
+        };
+        if let Some(work) = &work {
+            work.tell_moved_ends(site, &self.address);
         }
+        Ok(outcome)
     }
 }
 

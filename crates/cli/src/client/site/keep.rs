@@ -151,7 +151,7 @@ impl SiteKeepArgs {
             }
         };
         let looked = for_sites(&sites, |settings| {
-            let supply = look(open(settings), &work);
+            let supply = self.look(open(settings), &work);
             supply.map(|supply| (settings, self.with_base(settings, supply)))
         });
         let mut first_error = None;
@@ -181,6 +181,21 @@ impl SiteKeepArgs {
             first_error = first_error.or(error);
         }
         first_error.map_or(Ok(()), Err)
+    }
+
+    /// Asks the engine of a site, unless the site is paused, and returns what the site has.
+    fn look(
+        &self,
+        site: Result<SiteControl, SiteError>,
+        work: &ServiceWork,
+    ) -> Result<SiteSupply, SiteError> {
+        let mut site = site?;
+        let seat = |name: &str| work.seat(name);
+        if !site.is_paused() {
+            site.look(&seat)?;
+            work.tell_moved_ends(&site, &self.address);
+        }
+        Ok(site.supply(&seat))
     }
 
     /// Asks the service, or the scheduler inside the pilots, for its work.
@@ -261,16 +276,6 @@ impl TokenIssuer for SchedulerTickets {
     fn revoke(&mut self, _: &str) -> Result<(), String> {
         Ok(())
     }
-}
-
-/// Asks the engine of a site, unless the site is paused, and returns what the site has.
-fn look(site: Result<SiteControl, SiteError>, work: &ServiceWork) -> Result<SiteSupply, SiteError> {
-    let mut site = site?;
-    let seat = |name: &str| work.seat(name);
-    if !site.is_paused() {
-        site.look(&seat)?;
-    }
-    Ok(site.supply(&seat))
 }
 
 /// Returns what is wanted at each site.

@@ -53,6 +53,7 @@ pub(super) fn run(args: &SiteScaleArgs) -> Result<(), CliFailure> {
     }
     let mut tokens = ServiceTokens::new(&args.address);
     let outcome = site.reconcile(wanted, &service, &mut tokens)?;
+    super::note_joined(&mut site, &args.address)?;
     report(&site, wanted, &outcome)?;
     match outcome.stopped {
         Some(error) => Err(error.into()),

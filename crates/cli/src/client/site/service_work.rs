@@ -3,16 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_client::limits::MAX_JOBS;
-use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::{JobDetails, JobList, JobState, NodeList};
+use tollgate_client::timestamp::{format_iso, parse_iso};
+use tollgate_client::types::{
+    EndOfWorker, JobDetails, JobList, JobState, MovedEnds, NodeList, WorkerEnds,
+};
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::{InsideError, PersonalScheduler};
 use tollgate_model::{Instant, Span};
-use tollgate_sites::{PendingWork, SiteSettings, SiteSupply, TaskGroup, WorkerSeat};
+use tollgate_sites::{PendingWork, SiteControl, SiteSettings, SiteSupply, TaskGroup, WorkerSeat};
 
 use super::explain::MisfitJob;
+use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::format;
 use crate::messages::pluralise;
+
+/// The difference below which two ends of a pilot are the same: engines count in seconds.
+const SAME_END: Span = Span::from_secs(1);
 
 /// The unfinished jobs and the nodes of the service at an instant.
 #[derive(Debug)]
@@ -104,6 +110,40 @@ impl ServiceWork {
             })
         });
         Ok(work)
+    }
+
+    /// Tells the service the ends of pilots that the engine has moved since they registered. A service that does not
+    /// take them is told by the next look.
+    pub(super) fn tell_moved_ends(&self, site: &SiteControl, address: &ServiceAddressArgs) {
+        let ends = self.moved_ends(site.running_ends());
+        if !ends.is_empty()
+            && let Ok(mut client) = address.connect()
+        {
+            let _ = client.post::<MovedEnds>("/v1/worker-ends", &WorkerEnds { ends });
+        }
+    }
+
+    /// Returns the ends that are not those of the workers.
+    fn moved_ends(&self, ends: impl Iterator<Item = (String, Instant)>) -> Vec<EndOfWorker> {
+        let workers = self.nodes.workers.iter();
+        let known: BTreeMap<&str, Instant> = workers
+            .filter(|worker| worker.state == "connected")
+            .filter_map(|worker| {
+                let until = worker.until.as_ref()?;
+                Some((worker.name.as_str(), parse_iso(until).ok()?))
+            })
+            .collect();
+        let is_moved = |(worker, until): &(String, Instant)| {
+            let known = known.get(worker.as_str());
+            known.is_some_and(|known| known.since(*until).max(until.since(*known)) >= SAME_END)
+        };
+        let moved = ends.filter(is_moved);
+        moved
+            .map(|(worker, until)| EndOfWorker {
+                worker,
+                until: format_iso(until),
+            })
+            .collect()
     }
 
     /// Returns the worker with a name, if the service knows it.
@@ -296,5 +336,28 @@ mod tests {
             work.pending_work(&sites, NOW).idle_elsewhere
         };
         assert_eq!((idle(&["west"]), idle(&[])), (2, 3));
+    }
+
+    #[test]
+    fn ends_that_the_engine_moved_are_told() {
+        let until = |name: &str, at: &str| json!({"name": name, "state": "connected", "incarnation": 1, "first_node": 1, "nodes": 2, "until": at, "site": "west", "enforced": []});
+        let list = json!({
+            "memory_per_node_bytes": 0, "enforced": [], "nodes": [],
+            "workers": [until("west.1", "2026-12-01T10:00:00Z"), until("west.2", "2026-12-01T10:00:00.4Z")],
+        });
+        let work = ServiceWork::new(Vec::new(), serde_json::from_value(list).expect("nodes"));
+        let at = |secs| parse_iso("2026-12-01T10:00:00Z").unwrap() + Span::from_secs(secs);
+        let told = |ends: [(&str, i64); 2]| {
+            let ends = ends.map(|(name, secs)| (name.to_owned(), at(secs)));
+            let moved = work.moved_ends(ends.into_iter()).into_iter();
+            moved.map(|end| (end.worker, end.until)).collect::<Vec<_>>()
+        };
+        assert_eq!(told([("west.1", 0), ("west.2", 0)]), []);
+        // The third pilot has not joined: it reads its end itself.
+        let moved = told([("west.1", -600), ("west.3", 600)]);
+        assert_eq!(
+            moved,
+            [("west.1".to_owned(), "2026-12-01T09:50:00Z".to_owned())]
+        );
     }
 }

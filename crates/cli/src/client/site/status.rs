@@ -285,17 +285,19 @@ fn look(args: &SiteStatusArgs) -> Result<(SiteReport, Result<(), SiteError>), Cl
     Ok((report, Ok(())))
 }
 
-/// Asks the service which pilots have joined it. Without an answer nothing is noted.
+/// Asks the service which pilots have joined it, and tells it which ends have moved. Without an answer nothing is
+/// noted.
 pub(in crate::client) fn note_joined(
     site: &mut SiteControl,
     address: &ServiceAddressArgs,
 ) -> Result<(), SiteError> {
     let client = address.connect().ok();
     let work = client.and_then(|mut client| ServiceWork::ask_nodes(&mut client).ok());
-    match work {
-        Some(work) => site.note_joined(&|name| work.seat(name)),
-        None => Ok(()),
-    }
+    let Some(work) = work else {
+        return Ok(());
+    };
+    work.tell_moved_ends(site, address);
+    site.note_joined(&|name| work.seat(name))
 }
 
 /// Describes the pilots of a site: `1 pending, 2 running`.

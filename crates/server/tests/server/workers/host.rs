@@ -71,6 +71,11 @@ impl WorkerHost {
         self.start_until(Some(end));
     }
 
+    /// Returns the name of the pilots here. A new pilot takes the place of one that is gone.
+    pub(super) fn pilot_name(&self) -> String {
+        format!("pilot on {}", self.identity)
+    }
+
     /// Kills a worker that would leave by itself.
     pub(super) fn kill_pilot(&mut self, network: &SimNetwork) {
         if self.is_pilot {
@@ -88,8 +93,7 @@ impl WorkerHost {
         let kit = AgentConfig {
             identity: self.identity.clone(),
             name: match end {
-                // A new pilot takes the place of one that is gone.
-                Some(_) => format!("pilot on {}", self.identity),
+                Some(_) => self.pilot_name(),
                 None => format!("host {}", self.number),
             },
             user: "me".to_owned(),
@@ -99,7 +103,7 @@ impl WorkerHost {
             end,
             max_idle: end.map(|_| PILOT_IDLE),
             is_pilot: end.is_some(),
-            environment: Vec::new(),
+            environment: Box::new(|_| Vec::new()),
             probe: None,
             open_engine: Box::new(move |_| {
                 Ok(AckTrackingEngine::open(&world, &acknowledged).lying(&liar))

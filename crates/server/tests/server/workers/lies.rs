@@ -341,6 +341,7 @@ fn message() -> impl Strategy<Value = WorkerMessage> {
         2 => offered,
         1 => greeting,
         1 => unsigned().prop_map(WorkerMessage::Beat),
+        1 => instant().prop_map(WorkerMessage::Until),
         1 => Just(WorkerMessage::Leaving(LeaveNotice::Idle)),
         1 => Just(WorkerMessage::Leaving(LeaveNotice::Now)),
         1 => part,

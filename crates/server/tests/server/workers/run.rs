@@ -53,6 +53,8 @@ pub(super) struct RunCounts {
     kept_outputs: u32,
     /// Number of attempts that a batch system ended with their pilot.
     signalled: u32,
+    /// Number of pilots that were told another end.
+    moved_ends: u32,
 }
 
 impl RunCounts {
@@ -62,6 +64,7 @@ impl RunCounts {
         self.jobs_on_workers += other.jobs_on_workers;
         self.kept_outputs += other.kept_outputs;
         self.signalled += other.signalled;
+        self.moved_ends += other.moved_ends;
     }
 
     /// Checks that the runs were not trivial.
@@ -71,6 +74,7 @@ impl RunCounts {
         assert!(self.jobs_on_workers > 0, "no worker did anything");
         assert!(self.kept_outputs > 0, "no output was kept");
         assert!(self.signalled > 0, "no pilot was ended with its tasks");
+        assert!(self.moved_ends > 0, "no pilot was told another end");
     }
 }
 
@@ -155,7 +159,7 @@ impl WorkerSimulation {
 
     fn step(&mut self) {
         let host = self.random.below(HOSTS as u64) as usize;
-        match self.random.below(22) {
+        match self.random.below(23) {
             0..5 => self.submit(),
             5..10 => {
                 let secs = self.random.below(25);
@@ -203,7 +207,8 @@ impl WorkerSimulation {
                 let mut trouble = self.trouble.lock().unwrap();
                 trouble.draw_disk(&mut self.random);
             }
-            20 => {
+            20 => self.move_end(host),
+            21 => {
                 let lies = self.random.one_in(2);
                 self.liar.lie(lies.then(|| self.random.split()));
             }
@@ -241,6 +246,18 @@ impl WorkerSimulation {
         }
         // Its disk goes with it: a pilot does not come again.
         self.replace_host(host);
+    }
+
+    /// Moves the end of a pilot, as its batch system does while it runs: a look at the queue shows it. The pilot ends
+    /// by the new end, whether or not the service could tell it.
+    fn move_end(&mut self, host: usize) {
+        let left = Duration::from_secs(self.random.below(120));
+        let until = instant(self.now + left);
+        let (reply, answer) = oneshot::channel();
+        let ends = vec![(self.hosts[host].pilot_name(), until)];
+        self.tick(vec![ControllerRequest::MoveEnds { ends, reply }]);
+        let moved = answer.blocking_recv().expect("an answer");
+        self.seen.moved_ends += moved.map_or(0, |moved| moved.len() as u32);
     }
 
     /// Puts a new host in the place of one, on which nothing runs any more.
