@@ -81,6 +81,12 @@ impl SimHost {
         self.lock().devices = devices;
     }
 
+    /// Lets programs of later attempts start so long after their order, as in the queue of a batch system. Those that
+    /// follow another attempt start at its end.
+    pub fn set_start_delay(&self, delay: Span) {
+        self.lock().machine.start_delay = delay;
+    }
+
     /// Returns the machine's time.
     pub fn now(&self) -> Instant {
         self.lock().machine.now
@@ -94,7 +100,7 @@ impl SimHost {
         machine.send_reports();
     }
 
-    /// Returns the time of the next end if no other event comes first; None if no attempt runs.
+    /// Returns the time of the next start or end if no other event comes first; None if no attempt runs.
     pub fn next_end(&self) -> Option<Instant> {
         self.lock().machine.next_end()
     }

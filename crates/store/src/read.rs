@@ -63,7 +63,7 @@ pub struct JobRow {
     pub probability: Option<f64>,
     /// Instant of the order to start the first attempt.
     pub start: Option<Instant>,
-    /// Whether the job has nodes, and the engine has not started the program of any attempt; false for an array.
+    /// Whether the job has nodes, and the engine has not started the program of its last attempt; false for an array.
     pub awaits_engine: bool,
     /// Instant of the end.
     pub finish: Option<Instant>,
@@ -169,7 +169,8 @@ pub(crate) const COLUMNS: &str =
     finish IS NOT NULL AND script IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM kept WHERE kept.user = job.user AND sha256 = job.script),
     state = 'running' AND array.job IS NULL AND NOT EXISTS
-        (SELECT 1 FROM attempt WHERE attempt.job = id AND attempt.start IS NOT NULL)";
+        (SELECT 1 FROM attempt
+         WHERE attempt.job = id AND attempt.attempt = job.attempts AND attempt.start IS NOT NULL)";
 /// Selects the jobs that are not over.
 pub(crate) const IS_UNFINISHED: &str =
     "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";

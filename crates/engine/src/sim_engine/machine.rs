@@ -23,6 +23,8 @@ pub(super) struct SimMachine {
     lease: Option<Instant>,
     /// The reports that were not delivered yet, oldest first.
     pub(super) reports: Vec<AttemptReport>,
+    /// The time that attempts from now on wait before their program starts.
+    pub(super) start_delay: Span,
 }
 
 struct SimTask {
@@ -30,6 +32,8 @@ struct SimTask {
     program: SimProgram,
     /// The start; None while the task waits for the end of the one that it follows.
     started: Option<Instant>,
+    /// The time at which a task starts that waits in the queue of a batch system; None for one that does not.
+    begins: Option<Instant>,
     /// Seconds of the program that are done.
     done: f64,
     /// Processor seconds used.
@@ -49,6 +53,7 @@ impl SimMachine {
             launch: launch.clone(),
             program: deed,
             started: None,
+            begins: None,
             done: 0.0,
             cpu: 0.0,
             stop_requested: None,
@@ -56,7 +61,7 @@ impl SimMachine {
         };
         self.tasks.insert(launch.attempt, task);
         if !self.is_unfinished(launch.after) {
-            self.begin(launch.attempt);
+            self.queue(launch.attempt);
         }
         self.enforce_lease();
         self.finish_due();
@@ -65,6 +70,25 @@ impl SimMachine {
     fn is_unfinished(&self, attempt: Option<AttemptId>) -> bool {
         let task = attempt.and_then(|attempt| self.tasks.get(&attempt));
         task.is_some_and(|task| task.end.is_none())
+    }
+
+    /// Starts a task, or lets it wait for as long as the machine lets tasks wait.
+    fn queue(&mut self, attempt: AttemptId) {
+        let begins = self.now + self.start_delay;
+        match self.tasks.get_mut(&attempt) {
+            Some(task) if begins > self.now => task.begins = Some(begins),
+            Some(_) | None => self.begin(attempt),
+        }
+    }
+
+    /// Starts the tasks that have waited long enough.
+    fn begin_due(&mut self) {
+        let due = self.tasks.iter();
+        let due = due.filter(|(_, task)| task.waits_until().is_some_and(|at| at <= self.now));
+        let due: Vec<AttemptId> = due.map(|(&attempt, _)| attempt).collect();
+        for attempt in due {
+            self.begin(attempt);
+        }
     }
 
     fn begin(&mut self, attempt: AttemptId) {
@@ -214,6 +238,7 @@ impl SimMachine {
     pub(super) fn advance_to(&mut self, until: Instant) {
         while let Some(next) = self.next_end().filter(|&next| next <= until) {
             self.advance_progress(next);
+            self.begin_due();
             self.enforce_lease();
             self.finish_due();
         }
@@ -221,14 +246,16 @@ impl SimMachine {
         self.enforce_lease();
     }
 
-    /// Returns the next end of a task or of the lease, if no other event comes first.
+    /// Returns the next start or end of a task or end of the lease, if no other event comes first.
     pub(super) fn next_end(&self) -> Option<Instant> {
         let running = self.tasks.values().filter(|task| task.end.is_none());
         let asked = |task: &SimTask| task.stop_requested.is_some();
         let free = running.clone().any(|task| !asked(task));
         let lease = self.lease.filter(|_| free).map(|at| at.max(self.now));
+        let starts = running.clone().filter_map(SimTask::waits_until);
         running
             .map(|task| self.next_end_of(task))
+            .chain(starts)
             .chain(lease)
             .min()
     }
@@ -360,6 +387,12 @@ impl SimTask {
     /// Returns whether the program can be started.
     const fn has_program(&self) -> bool {
         !matches!(self.program.status, AttemptStatus::NotStarted(_))
+    }
+
+    /// Returns the time at which a task starts that waits in the queue of a batch system.
+    fn waits_until(&self) -> Option<Instant> {
+        let waits = self.started.is_none() && self.end.is_none();
+        self.begins.filter(|_| waits)
     }
 
     const fn runs(&self) -> bool {

@@ -1,10 +1,11 @@
 //! Attempts that the engine starts later than they were ordered, because they wait in its queue.
 
+use tollgate_gate::OnEviction;
 use tollgate_model::{Instant, Market, Span};
 use tollgate_service::{AdmissionRules, Submission};
 
 use crate::common::core_driver::CoreDriver;
-use crate::common::{rules, submission};
+use crate::common::{TestCluster, rules, submission};
 
 /// The usual delay of the engine.
 const USUAL_DELAY: Span = Span::from_secs(5);
@@ -92,4 +93,29 @@ fn usual_delay_counts_nothing_anew() {
     assert_eq!((live.started, live.engine_wait), (Some(ordered), None));
     driver.wait(50);
     assert!(driver.core.job(1).is_none());
+}
+
+#[test]
+fn every_attempt_is_shown_as_submitted_until_its_program_runs() {
+    let mut cluster = TestCluster::new("easy");
+    cluster.world.set_start_delay(Span::from_secs(20));
+    let job = Submission {
+        retry: OnEviction::Requeue,
+        ..submission("sleep", 60)
+    };
+    let job = cluster.submit_job(job, &["sleep", "60"]).unwrap().job;
+    for attempt in 1..=2 {
+        let row = |cluster: &TestCluster| {
+            let row = cluster.row(job);
+            (row.state, row.attempts, row.awaits_engine)
+        };
+        cluster.advance(10);
+        assert_eq!(row(&cluster), ("running".to_owned(), attempt, true));
+        cluster.advance(15);
+        assert_eq!(row(&cluster), ("running".to_owned(), attempt, false));
+        // Its host vanishes, and the job is submitted again.
+        let running = cluster.world.running()[0].attempt;
+        cluster.world.mark_lost(running);
+        cluster.advance(1);
+    }
 }

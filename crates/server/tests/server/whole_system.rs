@@ -2,7 +2,7 @@
 //! vanish, reports are late, duplicated or cannot be true, engine calls fail before or after they were
 //! carried out, clocks are set by up to two days, the disk fails or is full, and the service crashes at any
 //! moment. After every step no job is lost, no task runs twice, no node is allocated twice, and the ledger is
-//! the sum of its entries. After seconds in which nobody asked the service for anything, all that is to run
+//! the sum of its entries. Engines with a queue start programs late, or later than usual. After seconds in which nobody asked the service for anything, all that is to run
 //! runs.
 //!
 //! A failing seed prints the command that replays it. `TOLLGATE_SEEDS=5000` runs 5,000 seeds.
@@ -13,10 +13,13 @@ use crate::simulation::ServiceSimulation;
 
 /// Number of seeds of a normal test run.
 const SEEDS: u64 = 300;
+/// The same where time passes in waits for an engine.
+const LATE_SEEDS: u64 = 40;
 
 #[test]
 fn acknowledged_requests_are_never_lost_or_executed_twice() {
     run_seeds(
+        SEEDS,
         "acknowledged",
         |seed| ServiceSimulation::new(seed).run(),
         |crashes| assert!(crashes > 0, "nothing crashed"),
@@ -26,18 +29,29 @@ fn acknowledged_requests_are_never_lost_or_executed_twice() {
 #[test]
 fn short_tasks_that_follow_each_other_are_never_lost_or_executed_twice() {
     run_seeds(
+        SEEDS,
         "short_tasks",
         |seed| ServiceSimulation::of_short_tasks(seed).run_followed(),
         |followed| assert!(followed > 0, "no task followed another one"),
     );
 }
 
+#[test]
+fn programs_that_start_late_are_never_lost_or_executed_twice() {
+    run_seeds(
+        LATE_SEEDS,
+        "programs_that_start_late",
+        |seed| ServiceSimulation::behind_a_queue(seed).run_late(),
+        |late| assert!(late > 0, "no program started late"),
+    );
+}
+
 /// Runs all seeds, and checks the sum of what each returns unless it is one seed alone.
-fn run_seeds(test: &str, run: impl Fn(u64) -> u32, check: impl FnOnce(u32)) {
+fn run_seeds(usual: u64, test: &str, run: impl Fn(u64) -> u32, check: impl FnOnce(u32)) {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let seeds = match number("TOLLGATE_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("TOLLGATE_SEEDS").unwrap_or(SEEDS),
+        None => 0..number("TOLLGATE_SEEDS").unwrap_or(usual),
     };
     let is_one = seeds.clone().count() == 1;
     let mut sum = 0;

@@ -48,6 +48,9 @@ const DRAIN_ROUNDS: u32 = 4_000;
 /// Seconds for which nobody asks the service for anything.
 const SILENT_S: i64 = 10;
 
+/// The time after its order at which a run is counted anew if its program has not started.
+const COUNTED_ANEW: Span = Span::from_secs(30);
+
 /// How long reports of short tasks may wait for each other.
 const REPORT_DELAY: Span = Span::from_micros(10_000);
 /// A bit more than the time after which a failed call of the engine is tried again.
@@ -78,6 +81,8 @@ pub(crate) struct ServiceSimulation {
     crashes: u32,
     /// The number of ticks after which a task was to follow another one.
     followed: u32,
+    /// The number of steps after which a program had not started long after its order.
+    late: u32,
 }
 
 type WaitReceivers = (
@@ -134,6 +139,7 @@ impl ServiceSimulation {
             has_short_tasks: false,
             crashes: 0,
             followed: 0,
+            late: 0,
         };
         run.world.set_devices([("gpu".to_owned(), 2)].into());
         run.restart();
@@ -159,6 +165,28 @@ impl ServiceSimulation {
         }
     }
 
+    /// Creates a run on an engine with a queue, where programs start late, and later than usual. Such an engine gives
+    /// jobs no shares of processors.
+    pub(crate) fn behind_a_queue(seed: u64) -> Self {
+        let policies = ["plan", "easy", "fcfs", "conservative", "edf-bf"];
+        let mut random = SplitMix::new(seed);
+        let name = random.pick(&policies).expect("a policy");
+        let usual = Span::from_secs(1 + random.below(9) as i64);
+        let rules = AdmissionRules {
+            start_delay: usual,
+            ..rules(name, Market::None)
+        };
+        let run = Self::with_rules(random, rules);
+        run.world.set_start_delay(usual);
+        run
+    }
+
+    /// Returns the number of steps after which a program had not started long after its order.
+    pub(crate) fn run_late(mut self) -> u32 {
+        self.run_steps();
+        self.late
+    }
+
     /// Returns the number of ticks after which a task was to follow another one.
     pub(crate) fn run_followed(mut self) -> u32 {
         self.run_steps();
@@ -181,8 +209,10 @@ impl ServiceSimulation {
                 matches!(action, EngineAction::Start { after: Some(_), .. })
             };
             self.followed += u32::from(actions.iter().any(is_follower));
+            self.late += u32::from(self.has_late_start());
         }
         self.world.set_faults(SimFaults::default());
+        self.world.set_start_delay(self.rules.start_delay);
         self.liar.lie(None);
         *self.trouble.lock().unwrap() = ServiceFaults::default();
         self.restart();
@@ -600,11 +630,26 @@ impl ServiceSimulation {
             double_reports: self.random.one_in(2),
             report_delay: Span::from_secs(late),
         });
+        if self.rules.start_delay > Span::ZERO {
+            let waits = self.random.below(300) as i64;
+            self.world.set_start_delay(Span::from_secs(waits));
+        }
         if self.random.one_in(2) {
             // Faults that occur in the same tick, one after the other.
             self.submit();
             self.lose();
         }
+    }
+
+    /// Returns whether a program has not started for so long that its run is counted anew.
+    fn has_late_start(&self) -> bool {
+        let core = self.controller().core();
+        let now = core.now();
+        let jobs = core.jobs().into_keys();
+        jobs.filter_map(|job| core.job(job)).any(|live| {
+            let wait = live.engine_wait;
+            wait.is_some_and(|wait| now.since(wait.ordered) > COUNTED_ANEW)
+        })
     }
 
     fn crash(&mut self) {
