@@ -3,13 +3,18 @@
 # process, ends with the script. Needs root.
 # shellcheck shell=bash disable=SC2154
 #
-# The script sets `folder`, below which the user's home directory and the engine lie. It calls `enter_named_host "$@"` first, which
-# starts the script anew on that host, and then `as_ann COMMAND..`.
+# The script sets `folder`, below which the user's home directory and the engine lie, `here`, and `engine` if it is HTCondor, whose packages
+# are fetched before. It calls `enter_named_host "$@"` first, which starts the script anew on that host, then `start_engine ENGINE`, and
+# `as_ann COMMAND..`.
 ann=4321
+variables=()
 
 # Starts this script once more, as process 1 on the named host.
 enter_named_host() {
   [ -z "${NAMED_HOST:-}" ] || { name_hosts; return; }
+  # The named host has no network: what the engine needs is there before.
+  [ "${engine:-}" != htcondor ] || "$here/htcondor.sh" install "$folder/htcondor"
+  rm -rf "$folder/home"
   mkdir -p "$folder/etc" "$folder/home/bin"
   chmod 755 "$folder" "$folder/etc" "$folder/home"
   { cat /etc/passwd; echo "ann:x:$ann:$ann::$folder/home:/bin/bash"; } >"$folder/etc/passwd"
@@ -42,4 +47,27 @@ enter_engine=()
 as_ann() {
   "${enter_engine[@]}" setpriv --reuid=$ann --regid=$ann --clear-groups env -i HOME="$folder/home" USER=ann LOGNAME=ann SHELL=/bin/bash \
     PATH="$folder/home/bin:/usr/bin:/bin" "${variables[@]}" "$@"
+}
+
+# start_engine ENGINE: starts it on this host, with nodes on the other one where it has daemons of its own there.
+start_engine() {
+  local engine=$1
+  case "$engine" in
+    slurm)
+      PORT=7930 NODES=2 CPUS=${CPUS:-4} SETTINGS="PartitionName=tollgate Nodes=ALL MaxTime=600 State=UP" "$here/slurm.sh" up "$folder/slurm"
+      variables=("SLURM_CONF=$folder/slurm/slurm.conf")
+      ;;
+    sge)
+      SPACE=here SLOTS=${SLOTS:-8} "$here/sge.sh" up "$folder/sge"
+      . "$folder/sge/env"
+      readarray -t variables < <(env | grep '^SGE_[A-Z_]*=' | grep -v '^SGE_ENTER=')
+      variables+=("PATH=$folder/home/bin:$PATH")
+      ;;
+    htcondor)
+      SHARE=$folder/home "$here/htcondor.sh" up "$folder/htcondor"
+      enter_engine=(chroot "$folder/htcondor/root")
+      "${enter_engine[@]}" id ann >/dev/null 2>&1 || "${enter_engine[@]}" useradd --uid $ann --no-create-home --home-dir "$folder/home" ann
+      ;;
+    *) echo "$engine: expected slurm, sge or htcondor" >&2; exit 2 ;;
+  esac
 }

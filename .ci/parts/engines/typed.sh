@@ -36,30 +36,8 @@ ann_types() {
   as_ann bash "$folder/home/$1.sh"
 }
 
-start_engine() {
-  variables=()
-  case "$engine" in
-    slurm)
-      PORT=7930 NODES=2 CPUS=4 SETTINGS="PartitionName=tollgate Nodes=ALL MaxTime=600 State=UP" "$here/slurm.sh" up "$folder/slurm"
-      variables=("SLURM_CONF=$folder/slurm/slurm.conf")
-      ;;
-    sge)
-      SPACE=here SLOTS=8 "$here/sge.sh" up "$folder/sge"
-      . "$folder/sge/env"
-      readarray -t variables < <(env | grep '^SGE_[A-Z_]*=' | grep -v '^SGE_ENTER=')
-      variables+=("PATH=$folder/home/bin:$PATH")
-      ;;
-    htcondor)
-      SHARE=$folder/home "$here/htcondor.sh" up "$folder/htcondor"
-      enter_engine=(chroot "$folder/htcondor/root")
-      "${enter_engine[@]}" id ann >/dev/null 2>&1 || "${enter_engine[@]}" useradd --uid $ann --no-create-home --home-dir "$folder/home" ann
-      ;;
-    *) echo "$engine: expected slurm, sge or htcondor" >&2; exit 2 ;;
-  esac
-}
-
 run() {
-  start_engine
+  start_engine "$engine"
   cp "$program" "$folder/home/bin/tollgate"
   printf '#!/bin/sh\nsleep 1\n' >"$folder/home/job.sh"
   chmod 755 "$folder/home/job.sh"
@@ -69,8 +47,6 @@ run() {
   [ "$engine" != slurm ] || { typed engines.md; cat "$here/typed_engine.sh"; } | ann_types engine
 }
 
-# The named host has no network: what the engine needs is there before.
-[ "$engine" != htcondor ] || [ -n "${NAMED_HOST:-}" ] || "$here/htcondor.sh" install "$folder/htcondor"
 enter_named_host "$@"
 run
 echo "$engine, typed: all is well"

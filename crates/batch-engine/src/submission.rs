@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant as Moment};
 
 use tollgate_batch::{
-    BatchJob, BatchPlacement, CommandAnswer, EngineFault, EngineKind, RetryAdvice, shell,
+    BatchJob, BatchPlacement, CommandAnswer, EngineFault, EngineKind, JobMemory, RetryAdvice, shell,
 };
 use tollgate_model::{AttemptId, Bytes, Span};
 use tollgate_runner::attempt::files::OfferedAttempt;
@@ -87,7 +87,7 @@ impl SystemShared {
             memory: offer
                 .memory
                 .filter(|_| !is_sge)
-                .map(|bytes| Bytes::from_kibibytes(bytes >> 10)),
+                .map(|bytes| JobMemory::Bytes(Bytes::from_kibibytes(bytes >> 10))),
             // Without it Grid Engine ends a job by SIGKILL alone.
             arguments: is_sge.then(|| "-notify".to_owned()).into_iter().collect(),
             placement: BatchPlacement {

@@ -8,7 +8,7 @@ use crate::fields::{
 };
 use crate::{
     BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, BatchNode, CommandAnswer,
-    EngineCommand, EngineDialect, EngineFault, QueueLimits, RecordAge, RetryAdvice,
+    EngineCommand, EngineDialect, EngineFault, JobMemory, QueueLimits, RecordAge, RetryAdvice,
 };
 
 /// HTCondor.
@@ -243,8 +243,12 @@ fn submit_file(job: &BatchJob, elements: Option<u32>) -> String {
     if let Some(node) = &job.placement.node {
         let _ = writeln!(file, "requirements = Machine == \"{node}\"");
     }
-    if let Some(memory) = job.memory {
-        let _ = writeln!(file, "request_memory = {}", whole_mebibytes(memory));
+    match job.memory {
+        Some(JobMemory::Bytes(memory)) => {
+            let _ = writeln!(file, "request_memory = {}", whole_mebibytes(memory));
+        }
+        Some(JobMemory::WholeNode) => file.push_str("request_memory = TARGET.TotalSlotMemory\n"),
+        None => {}
     }
     if elements.is_some() {
         file.push_str("environment = \"TOLLGATE_PROCESS=$(Process)\"\n");

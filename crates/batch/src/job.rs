@@ -22,11 +22,20 @@ pub struct BatchJob {
     /// The number of cores, all on one node; at least 1.
     pub cores: u32,
     /// The memory. None leaves it to the engine.
-    pub memory: Option<Bytes>,
+    pub memory: Option<JobMemory>,
     /// Further arguments of the engine's submit command, passed on as they are.
     pub arguments: Vec<String>,
     /// Where the job is to run.
     pub placement: BatchPlacement,
+}
+
+/// The memory of a job on its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobMemory {
+    /// This much.
+    Bytes(Bytes),
+    /// All that the node has for jobs. Grid Engine reserves no memory, and is asked for none.
+    WholeNode,
 }
 
 /// Where a job is to run. Without a queue and a node the engine chooses.

@@ -41,7 +41,7 @@ pub use arguments::{PassedArguments, RejectedArgument};
 pub use command::{CommandAnswer, EngineCommand};
 pub use dialect::{EngineDialect, EngineKind, RecordAge, UnknownEngine};
 pub use fault::{EngineFault, RetryAdvice};
-pub use job::{BatchJob, BatchJobId, BatchJobName, BatchPlacement, InvalidJobName};
+pub use job::{BatchJob, BatchJobId, BatchJobName, BatchPlacement, InvalidJobName, JobMemory};
 pub use limits::QueueLimits;
 pub use local::{LOCAL_QUEUE_ARG, LocalQueueVerb};
 pub use node::BatchNode;

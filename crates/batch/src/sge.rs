@@ -9,7 +9,8 @@ use crate::fields::{
 };
 use crate::{
     BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, BatchNode, BatchPlacement,
-    CommandAnswer, EngineCommand, EngineDialect, EngineFault, QueueLimits, RecordAge, RetryAdvice,
+    CommandAnswer, EngineCommand, EngineDialect, EngineFault, JobMemory, QueueLimits, RecordAge,
+    RetryAdvice,
 };
 
 /// Grid Engine.
@@ -48,9 +49,12 @@ impl EngineDialect for SgeDialect {
         let time = job.time.map(|time| format!("h_rt={}", whole_seconds(time)));
         // `h_vmem` would limit the address space, of which a runtime reserves far more than it uses;
         // `mem_free` selects a host.
-        let memory = job
-            .memory
-            .map(|memory| format!("mem_free={}M", whole_mebibytes(memory)));
+        let memory = match job.memory {
+            Some(JobMemory::Bytes(memory)) => {
+                Some(format!("mem_free={}M", whole_mebibytes(memory)))
+            }
+            Some(JobMemory::WholeNode) | None => None,
+        };
         let host = match &job.placement {
             BatchPlacement {
                 queue: None,

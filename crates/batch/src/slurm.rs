@@ -7,7 +7,7 @@ use crate::fields::{
 };
 use crate::{
     BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, BatchNode, CommandAnswer,
-    EngineCommand, EngineDialect, EngineFault, QueueLimits, RecordAge, RetryAdvice,
+    EngineCommand, EngineDialect, EngineFault, JobMemory, QueueLimits, RecordAge, RetryAdvice,
 };
 
 /// Slurm. Its time limits have steps of a minute.
@@ -79,9 +79,10 @@ impl EngineDialect for SlurmDialect {
             "--chdir=/".to_owned(),
             "--output=/dev/null".to_owned(),
         ];
-        if let Some(memory) = job.memory {
-            words.push(format!("--mem={}M", whole_mebibytes(memory)));
-        }
+        words.extend(job.memory.map(|memory| match memory {
+            JobMemory::Bytes(memory) => format!("--mem={}M", whole_mebibytes(memory)),
+            JobMemory::WholeNode => "--mem=0".to_owned(),
+        }));
         let placement = &job.placement;
         words.extend(
             placement

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tollgate_batch::{
     BatchJob, BatchJobId, BatchJobName, BatchPlacement, CommandAnswer, EngineCommand,
-    EngineDialect, EngineFault, RetryAdvice,
+    EngineDialect, EngineFault, JobMemory, RetryAdvice,
 };
 use tollgate_model::{Instant, Span};
 
@@ -432,7 +432,11 @@ impl SiteControl {
             script,
             time: Some(self.settings.time()),
             cores: self.settings.cores,
-            memory: self.settings.memory(),
+            memory: match (self.settings.memory(), self.settings.node_memory_mib) {
+                (Some(memory), _) => Some(JobMemory::Bytes(memory)),
+                (None, Some(_)) => Some(JobMemory::WholeNode),
+                (None, None) => None,
+            },
             arguments: self.settings.args.clone(),
             placement: BatchPlacement::default(),
         }

@@ -56,7 +56,7 @@ pub use keep::{KeepLock, KeepRecord, LearnedLimit};
 pub use pace::QueueLooks;
 pub use pilot::{PilotPhase, PilotRecord};
 pub use plan::ScalePlan;
-pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
+pub use probe::{NodeSize, ProbeFinding, ProbeOutcome, SiteProbe};
 pub use script::{EXECUTION_NODE_ARG, PilotScript};
 pub use settings::{SITES_FILE, SITES_VARIABLE, SiteSettings, SitesFile, state_dir, user_dir};
 pub use usage::SiteUsage;

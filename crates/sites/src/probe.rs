@@ -8,7 +8,7 @@ use std::time::{Duration, Instant as WallInstant};
 use tollgate_batch::{
     BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, EngineCommand, QueueLimits, RecordAge,
 };
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Bytes, Instant, Span};
 
 use crate::journal::now;
 use crate::script::probe_script;
@@ -385,16 +385,27 @@ fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_secs_f64())
 }
 
+/// The size of the largest node of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeSize {
+    /// The number of its cores.
+    pub cores: u32,
+    /// Its memory. None if the engine does not say.
+    pub memory: Option<Bytes>,
+}
+
 impl SiteControl {
-    /// Returns the number of cores of the largest node in the queue of the pilots. None if the engine does
-    /// not tell.
+    /// Returns the size of the largest node in the queue of the pilots. None if the engine does not tell how many
+    /// cores it has.
     ///
     /// # Errors
     /// If the engine cannot be asked.
-    pub fn largest_node(&self) -> Result<Option<u32>, SiteError> {
+    pub fn largest_node(&self) -> Result<Option<NodeSize>, SiteError> {
         let queues = self.queue_limits()?;
-        let own = own_queues(self.settings(), &queues).into_iter();
-        Ok(own.filter_map(|queue| queue.max_cores).max())
+        let own = own_queues(self.settings(), &queues);
+        let cores = own.iter().filter_map(|queue| queue.max_cores).max();
+        let memory = own.iter().filter_map(|queue| queue.max_memory).max();
+        Ok(cores.map(|cores| NodeSize { cores, memory }))
     }
 
     fn queue_limits(&self) -> Result<Vec<QueueLimits>, SiteError> {

@@ -63,7 +63,7 @@ impl PilotScript<'_> {
         option("--site", &site.name);
         option("--number", &self.number.to_string());
         option("--cores", &site.cores.to_string());
-        if let Some(memory) = site.memory_mib {
+        if let Some(memory) = site.memory_mib.or(site.node_memory_mib) {
             option("--memory-mib", &memory.to_string());
         }
         if let Some(file) = self.token_file {
@@ -91,7 +91,7 @@ impl PilotScript<'_> {
             option("--fingerprint", fingerprint);
         }
         option("--nodes", &site.cores.to_string());
-        if let Some(memory) = site.memory_mib {
+        if let Some(memory) = site.memory_mib.or(site.node_memory_mib) {
             option("--memory", &format!("{memory}M"));
         }
         words.push("--discard".to_owned());
@@ -224,6 +224,15 @@ mod tests {
             worker.contains(" --env-since \"$dir/env\" --data"),
             "{worker}"
         );
+    }
+
+    #[test]
+    fn pilot_of_a_whole_node_offers_no_more_than_the_engine_has_there() {
+        let mut site = SiteSettings::new("west", EngineKind::Slurm, "7f3a", "/opt/tollgate");
+        site.node_memory_mib = Some(4000);
+        assert!(script(&site).contains(" --memory 4000M "));
+        site.memory_mib = Some(2000);
+        assert!(script(&site).contains(" --memory 2000M "));
     }
 
     #[test]

@@ -59,6 +59,10 @@ pub struct SiteSettings {
     /// The memory of a pilot in MiB. None leaves it to the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
+    /// The memory of the largest node, in MiB, if pilots take whole nodes: without [`Self::memory_mib`], a pilot takes all
+    /// memory of its node, and offers no more than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_memory_mib: Option<u64>,
     /// The time limit of a pilot in seconds.
     #[serde(default = "default_time")]
     pub time_s: u64,
@@ -151,6 +155,7 @@ impl SiteSettings {
             pilots: 1,
             cores: 1,
             memory_mib: None,
+            node_memory_mib: None,
             time_s: DEFAULT_TIME_S,
             idle_s: DEFAULT_IDLE_S,
             at_most: DEFAULT_AT_MOST,

@@ -2,7 +2,7 @@
 
 use tollgate_batch::BatchJobPhase::{Over, Runs, Stuck, Waits};
 use tollgate_batch::RetryAdvice::{Later, Never, Now};
-use tollgate_batch::{BatchJobId, EngineDialect, EngineKind, RecordAge};
+use tollgate_batch::{BatchJob, BatchJobId, EngineDialect, EngineKind, JobMemory, RecordAge};
 use tollgate_model::Bytes;
 
 use crate::{advice, answer, job, name, phases, youngest};
@@ -156,5 +156,18 @@ fn job_on_a_node_requires_the_machine() {
     assert!(
         input.contains("\nrequirements = Machine == \"m1\"\n"),
         "{input}"
+    );
+}
+
+#[test]
+fn whole_machine_has_all_of_its_memory() {
+    let whole = BatchJob {
+        memory: Some(JobMemory::WholeNode),
+        ..job("#!/bin/sh\n", &[])
+    };
+    let file = dialect().submit(&whole).input;
+    assert!(
+        file.contains("\nrequest_memory = TARGET.TotalSlotMemory\n"),
+        "{file}"
     );
 }

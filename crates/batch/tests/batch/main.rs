@@ -14,7 +14,7 @@ use std::path::Path;
 
 use tollgate_batch::{
     BatchJob, BatchJobName, BatchJobPhase, BatchJobReport, BatchPlacement, CommandAnswer,
-    EngineFault, RetryAdvice,
+    EngineFault, JobMemory, RetryAdvice,
 };
 use tollgate_model::{Bytes, Span};
 
@@ -46,7 +46,7 @@ pub(crate) fn job(script: &str, arguments: &[&str]) -> BatchJob {
         script: script.to_owned(),
         time: Some(Span::from_secs(3600)),
         cores: 2,
-        memory: Some(Bytes::from_kibibytes(100 * 1024)),
+        memory: Some(JobMemory::Bytes(Bytes::from_kibibytes(100 * 1024))),
         arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
         placement: BatchPlacement::default(),
     }

@@ -2,7 +2,9 @@
 
 use tollgate_batch::BatchJobPhase::{Over, Runs, Stuck, Waits};
 use tollgate_batch::RetryAdvice::{Later, Never, Now};
-use tollgate_batch::{BatchJobId, CommandAnswer, EngineDialect, EngineKind, RecordAge};
+use tollgate_batch::{
+    BatchJob, BatchJobId, CommandAnswer, EngineDialect, EngineKind, JobMemory, RecordAge,
+};
 use tollgate_model::Span;
 
 use crate::{advice, answer, job, name, phases, youngest};
@@ -220,4 +222,14 @@ fn job_on_a_node_names_the_instance_of_the_queue() {
     let line = dialect().submit(&job).shell_line();
     assert!(line.contains("-q main.q@node7"), "{line}");
     assert!(!line.contains("hostname="), "{line}");
+}
+
+#[test]
+fn whole_node_asks_for_no_memory() {
+    let whole = BatchJob {
+        memory: Some(JobMemory::WholeNode),
+        ..job("#!/bin/sh\n", &[])
+    };
+    let line = dialect().submit(&whole).shell_line();
+    assert!(!line.contains("mem_free"), "{line}");
 }

@@ -2,7 +2,7 @@
 
 use tollgate_batch::BatchJobPhase::{Over, Runs, Waits};
 use tollgate_batch::RetryAdvice::{Never, Now};
-use tollgate_batch::{BatchJobId, EngineDialect, EngineKind, RecordAge};
+use tollgate_batch::{BatchJob, BatchJobId, EngineDialect, EngineKind, JobMemory, RecordAge};
 use tollgate_model::{Bytes, Span};
 
 use crate::{advice, answer, job, name, phases, youngest};
@@ -229,4 +229,14 @@ fn job_on_a_node_names_the_partition_and_the_node() {
         "{line}"
     );
     assert!(line.contains("'--time=UNLIMITED'"), "{line}");
+}
+
+#[test]
+fn whole_node_has_all_of_its_memory() {
+    let whole = BatchJob {
+        memory: Some(JobMemory::WholeNode),
+        ..job("#!/bin/sh\n", &[])
+    };
+    let line = dialect().submit(&whole).shell_line();
+    assert!(line.contains("--mem=0"), "{line}");
 }

@@ -258,6 +258,10 @@ fn pilot_of_all_cores_is_as_large_as_the_largest_node_of_its_queue() {
     assert_eq!(added.code, Some(0), "{added}");
     assert!(added.stderr.contains("a whole node of 8 cores"), "{added}");
     assert_eq!(cores(), Some(8));
+    let preview = user
+        .tollgate(&["site", "scale", "whole", "1", "--dry-run"])
+        .answer();
+    assert!(preview.contains("--mem=0"), "{preview}");
     // What the engine does not tell, or cannot be asked for, adds no site.
     for (engine, message) in [("local", "does not tell"), ("sge", "qconf")] {
         let refused = add("other", engine, &[]);

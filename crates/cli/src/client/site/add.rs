@@ -139,9 +139,10 @@ pub(super) fn add(args: &SiteAddArgs) -> Result<(), CliFailure> {
     cluster::check_free(&name)?;
     let mut settings = args.settings()?;
     if let PilotCores::WholeNode = args.cores {
-        settings.cores = super::control(settings.clone())?
-            .largest_node()?
-            .ok_or(NodeSizeUnknown)?;
+        let node = super::control(settings.clone())?.largest_node()?;
+        let node = node.ok_or(NodeSizeUnknown)?;
+        settings.cores = node.cores;
+        settings.node_memory_mib = node.memory.map(|bytes| bytes.as_u64() >> 20);
         let cores = settings.cores;
         Verbosity::Notes.note(format_args!("a pilot takes a whole node of {cores} cores"));
     }
