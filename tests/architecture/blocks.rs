@@ -6,13 +6,15 @@ use std::path::Path;
 use crate::metadata;
 
 /// The legal texts of a fence: commands that are run, commands that are run only in the long form, those that
-/// are typed at a real engine, commands that are not run here, and text.
+/// are typed at a real engine, those that are typed on hosts with names, commands that are not run here, and text.
 const KINDS: &[&str] = &[
     "sh",
     "sh full",
     "sh slurm",
     "sh sge",
     "sh htcondor",
+    "sh host",
+    "sh client",
     "sh elsewhere",
     "text",
     "csv",

@@ -12,28 +12,13 @@ folder=$(realpath "$3")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 docs=$here/../../../docs
 . "$here/named.sh"
+. "$here/blocks.sh"
 
 # typed DOCUMENT: prints what a document tells to type at Slurm, with the lines for another engine in the place of those that add
 # the site.
 typed() {
   if [ "$engine" = slurm ]; then blocks "$1" slurm; return; fi
   blocks "$1" slurm | awk -v lines="$(blocks "$1" "$engine")" '/^tollgate site add/ { print lines; next } { print }'
-}
-
-# blocks DOCUMENT ENGINE: prints the blocks of a document that are marked with an engine: `sh slurm`.
-blocks() {
-  awk -v mark="\`\`\`sh $2" '
-    /^```/ && inside { inside = 0; next }
-    $0 == mark       { inside = 1; found = 1; next }
-    inside           { print }
-    END              { exit !found }
-  ' "$docs/$1"
-}
-
-# ann_types NAME: runs lines of standard input as the user types them, and shows them.
-ann_types() {
-  { echo 'set -Eeuo pipefail; cd; trap '\''echo "failed: $BASH_COMMAND" >&2'\'' ERR; set -v'; cat; } >"$folder/home/$1.sh"
-  as_ann bash "$folder/home/$1.sh"
 }
 
 run() {
