@@ -222,7 +222,8 @@ fn moved_end_is_planned_with_once_the_worker_has_taken_it() {
         closes,
     };
     for _ in 0..2 {
-        assert_eq!(changes(&mut talk, &gate, ahead), [command.clone()]);
+        let again = changes(&mut talk, &gate, ahead);
+        assert_eq!(again, std::slice::from_ref(&command));
     }
     let input = GateInput::WorkerCloses {
         worker: WorkerId(1),

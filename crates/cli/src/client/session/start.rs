@@ -151,7 +151,7 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
         SiteControl::open(site.clone(), &folder.sites_dir(), &program()?)?.resume()?;
     }
     let started_at = Instant::from_micros(format::now().timestamp().as_microsecond());
-    folder.write_record(&SessionRecord {
+    let record = SessionRecord {
         started_at,
         listen,
         inside: args.inside.map(|kind| InsideRecord {
@@ -159,8 +159,18 @@ pub(super) fn run(args: &SessionStartArgs) -> Result<(), CliFailure> {
             address: args.address.unwrap_or_else(|| own_address(is_elsewhere)),
         }),
         ended_at: None,
-    })?;
-    ensure_running(&folder)?;
+    };
+    folder.write_record(&record)?;
+    if let Err(failure) = ensure_running(&folder) {
+        // Without a service there is nothing to attach to: the next start may have other settings.
+        if service_process(&folder).is_none() {
+            folder.write_record(&SessionRecord {
+                ended_at: Some(started_at),
+                ..record
+            })?;
+        }
+        return Err(failure);
+    }
     drop(lock);
     if args.inside.is_none() {
         warn_of_unreachable(&folder, &sites)?;
