@@ -227,3 +227,18 @@ fn session_needs_a_name_and_sites() {
         "{inside}"
     );
 }
+
+#[test]
+fn session_whose_service_does_not_start_is_started_again_with_other_settings() {
+    let user = SessionUser::new();
+    let start = ["session", "start", "--name", "fit", "--detached"];
+    let refused = user.tollgate(&[&start[..], &["--listen", "no-port"]].concat());
+    assert!(refused.code != Some(0), "{refused}");
+    assert!(
+        refused.stderr.contains("expected an address and a port"),
+        "{refused}"
+    );
+    assert_eq!(user.processes(), []);
+    user.tollgate(&start).answer();
+    assert_eq!(user.listed()["state"], "running");
+}
