@@ -95,7 +95,7 @@ impl BatchPosition {
     }
 }
 
-/// The scores of beliefs over some jobs. Each batch weighs the same.
+/// The scores of beliefs over some jobs. Each batch weighs the same, but for `coverage_when_stated`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeliefScore {
     /// Number of jobs.
@@ -104,6 +104,10 @@ pub struct BeliefScore {
     pub n_batches: usize,
     /// By level: the part of the run times within the stated quantile.
     pub coverage: [f64; N_BELIEF_LEVELS],
+    /// The same where the n-th statement about a batch weighs 1/n, which is known when it is stated. How many
+    /// tasks a batch gets is not: whoever submits one job after another often stops after one that took unlike
+    /// long, so that misses stand in small batches and `coverage` is lower.
+    pub coverage_when_stated: [f64; N_BELIEF_LEVELS],
     /// The mean pinball loss over the levels, of logarithms of seconds.
     pub pinball: f64,
 }
@@ -124,6 +128,9 @@ pub struct BeliefEvaluation {
 struct BatchSums {
     n_jobs: usize,
     kept: [u32; N_BELIEF_LEVELS],
+    /// The weights of the statements as they were stated, and of those that were kept.
+    weight: f64,
+    kept_weight: [f64; N_BELIEF_LEVELS],
     pinball: f64,
 }
 
@@ -200,9 +207,13 @@ impl ScoreSums {
         };
         let sums = self.0.entry(batch).or_default();
         sums.n_jobs += 1;
+        let weight = 1.0 / sums.n_jobs as f64;
+        sums.weight += weight;
         for (at, &level) in BELIEF_LEVELS.iter().enumerate() {
             let bound = ln_secs(belief.distribution.quantile(level)).unwrap_or(0.0);
-            sums.kept[at] += u32::from(ln_run <= bound + ROUNDING);
+            let is_kept = ln_run <= bound + ROUNDING;
+            sums.kept[at] += u32::from(is_kept);
+            sums.kept_weight[at] += if is_kept { weight } else { 0.0 };
             sums.pinball += pinball(bound, ln_run, level.as_f64()) / N_BELIEF_LEVELS as f64;
         }
     }
@@ -214,10 +225,15 @@ impl ScoreSums {
             let parts = sums.map(|sums| of(sums) / sums.n_jobs as f64);
             parts.sum::<f64>() / n_batches as f64
         };
+        let sum = |of: &dyn Fn(&BatchSums) -> f64| self.0.values().map(of).sum::<f64>();
+        let weight = sum(&|sums| sums.weight);
         (n_batches > 0).then(|| BeliefScore {
             n_jobs: self.0.values().map(|sums| sums.n_jobs).sum(),
             n_batches,
             coverage: std::array::from_fn(|at| mean(&|sums| f64::from(sums.kept[at]))),
+            coverage_when_stated: std::array::from_fn(|at| {
+                sum(&|sums| sums.kept_weight[at]) / weight
+            }),
             pinball: mean(&|sums| sums.pinball),
         })
     }
@@ -270,6 +286,27 @@ mod tests {
         let [new, known] = [KnownBatches::None, KnownBatches::Many]
             .map(|known| evaluated.by_batches[&known].pinball);
         assert!(known < 0.2 * new, "{known} {new}");
+    }
+
+    #[test]
+    fn batches_that_stop_after_a_miss_do_not_lower_the_coverage_when_stated() {
+        let job = |runtime| CompletedJob {
+            runtime: Span::from_secs(runtime),
+            ..record(1)[0].1
+        };
+        let belief = BeliefModel::default().belief(&record(1)[0].0, Instant::ZERO);
+        let median = belief.distribution.quantile(BELIEF_LEVELS[0]).as_secs_f64() as i64;
+        let mut sums = ScoreSums::default();
+        // Of statements that hold one time in two, each batch gets one, and another one after a hit.
+        let batches = [&[2][..], &[2], &[0, 2], &[0, 0]];
+        for (batch, runs) in batches.into_iter().enumerate() {
+            for half in runs {
+                sums.add((0, batch as u64), &job(1 + median * half), &belief);
+            }
+        }
+        let score = sums.score().unwrap();
+        assert_eq!(score.coverage[0], (0.5 + 1.0) / 4.0);
+        assert_eq!(score.coverage_when_stated[0], 0.5);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::array;
 
+use tollgate_model::Span;
 use tollgate_model::distribution::LEVELS;
-use tollgate_model::{Distribution, Span};
 
 /// Number of bins.
 pub(crate) const N_BINS: usize = 175;
@@ -125,14 +125,6 @@ impl RunMass {
     /// Returns the logarithms at [`LEVELS`].
     pub(crate) fn quantiles(&self) -> [f64; LEVELS.len()] {
         LEVELS.map(|level| self.quantile(level.as_f64()))
-    }
-
-    /// Returns the distribution with these quantiles.
-    pub(crate) fn distribution(&self) -> Distribution {
-        Distribution::new(
-            self.quantiles()
-                .map(|ln_run| Span::from_secs_f64(ln_run.exp())),
-        )
     }
 
     /// Returns the mass of a job that has run for each of some times, with its weight, and has the shape of

@@ -141,14 +141,13 @@ impl BeliefModel {
         let query = Query::new(job, batch, now);
         let settings = (Teaches::Nothing, self.default_runtime);
         let stated = self.state(job, query, occasion, settings);
-        let corrected = self.recalibration.correct(&stated.raw, stated.bucket);
         let class = GroupKey::smallest(job);
         let size = job
             .n_tasks
             .max(batch.map_or(1, |id| self.batches.n_tasks(id)));
         let alike = self.groups.get(&class).map(|group| &group.alike);
         Belief {
-            distribution: corrected.distribution(),
+            distribution: self.recalibration.correct(&stated.raw, stated.bucket),
             basis: stated.basis,
             kinship: Kinship {
                 // A job that would open a batch is alone in it.
@@ -224,7 +223,7 @@ impl BeliefModel {
             };
             task.statements.insert(occasion, statement);
         }
-        Some(corrected.distribution())
+        Some(corrected)
     }
 
     /// Records that a job starts now. A job that runs goes on.

@@ -1,9 +1,8 @@
 //! The slow correction of statements: how often run times ended between the levels that were stated.
 
-use std::array;
-
 use serde::{Deserialize, Serialize};
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
+use tollgate_model::{Distribution, Span};
 
 use super::mass::RunMass;
 use super::shipped::KEPT;
@@ -82,19 +81,14 @@ impl Recalibration {
         self.buckets[bucket][interval].add(count, weight);
     }
 
-    /// Returns a statement, corrected.
-    pub(crate) fn correct(&self, raw: &RunMass, bucket: usize) -> RunMass {
+    /// Returns a statement, corrected. Each quantile is that of another level of the raw statement, not one of
+    /// corrected masses: tasks of a batch are often so alike that several levels lie within one bin.
+    pub(crate) fn correct(&self, raw: &RunMass, bucket: usize) -> Distribution {
         let kept = self.kept(bucket);
-        let mut below = 0.0;
-        let mut before = 0.0;
-        let mut corrected = RunMass::default();
-        for (corrected, mass) in corrected.0.iter_mut().zip(&raw.0) {
-            below += mass;
-            let after = interpolate(&kept, below.min(1.0));
-            *corrected = after - before;
-            before = after;
-        }
-        corrected
+        Distribution::new(LEVELS.map(|level| {
+            let ln_run = raw.quantile(raw_level(&kept, level.as_f64()));
+            Span::from_secs_f64(ln_run.exp())
+        }))
     }
 
     /// Returns the part of run times within each level of raw statements, from 0 to 1.
@@ -128,20 +122,24 @@ fn shipped_hazard(bucket: usize, interval: usize) -> f64 {
     ((kept[interval] - before) / (1.0 - before)).clamp(1e-3, 0.999)
 }
 
-/// Returns the corrected probability of a raw one, linear between the levels.
-fn interpolate(kept: &[f64; N_LEVELS + 2], raw: f64) -> f64 {
-    let at = LEVELS.partition_point(|level| level.as_f64() <= raw);
-    let ends: [f64; 2] = array::from_fn(|end| match at + end {
+/// Returns the raw probability that is corrected to this one; the correction is linear between the levels.
+fn raw_level(kept: &[f64; N_LEVELS + 2], corrected: f64) -> f64 {
+    let after = kept.partition_point(|kept| *kept <= corrected);
+    let after = after.clamp(1, N_LEVELS + 1);
+    let level = |at: usize| match at {
         0 => 0.0,
-        level => LEVELS.get(level - 1).map_or(1.0, |level| level.as_f64()),
-    });
-    let within = ((raw - ends[0]) / (ends[1] - ends[0])).clamp(0.0, 1.0);
-    kept[at] + (kept[at + 1] - kept[at]) * within
+        _ => LEVELS.get(at - 1).map_or(1.0, |level| level.as_f64()),
+    };
+    let [from, to] = [after - 1, after];
+    let within = (corrected - kept[from]) / (kept[to] - kept[from]);
+    level(from) + (level(to) - level(from)) * within.clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::ln_secs;
+    use tollgate_model::Probability;
 
     const BUCKET: usize = 2;
     const ENDED: IntervalCount = IntervalCount {
@@ -168,25 +166,45 @@ mod tests {
         }
     }
 
+    /// Returns a corrected quantile of the even mass, as a logarithm.
+    fn corrected(recalibration: &Recalibration, bucket: usize, level: f64) -> f64 {
+        let level = Probability::new(level).unwrap();
+        let quantile = recalibration.correct(&even(), bucket).quantile(level);
+        ln_secs(quantile).unwrap()
+    }
+
     #[test]
-    fn corrected_statement_is_a_distribution() {
-        let corrected = Recalibration::default().correct(&even(), BUCKET);
-        assert!((corrected.total() - 1.0).abs() < 1e-9);
-        assert!(corrected.0.iter().all(|mass| *mass >= -1e-12));
+    fn levels_within_one_bin_are_corrected() {
+        let mut all_alike = RunMass::default();
+        all_alike.add(5.0, 1.0);
+        let mut recalibration = Recalibration::default();
+        let median = |recalibration: &Recalibration| {
+            let corrected = recalibration.correct(&all_alike, BUCKET);
+            ln_secs(corrected.quantile(Probability::new(0.5).unwrap())).unwrap()
+        };
+        let before = median(&recalibration);
+        // All run times end between the levels .8 and .9.
+        (0..200).for_each(|_| end_in(&mut recalibration, 9));
+        let [low, high] = [0.8, 0.9].map(|level| all_alike.quantile(level));
+        let after = median(&recalibration);
+        assert!(
+            before < low && low < after && after < high,
+            "{before} {after}"
+        );
     }
 
     #[test]
     fn statements_that_were_too_short_become_longer() {
         let mut recalibration = Recalibration::default();
-        let before = recalibration.correct(&even(), BUCKET).quantile(0.8);
+        let before = corrected(&recalibration, BUCKET, 0.8);
         // Half of the run times end beyond the level .9.
         for n in 0..200 {
             end_in(&mut recalibration, if n % 2 == 0 { 11 } else { 5 });
         }
-        let after = recalibration.correct(&even(), BUCKET).quantile(0.8);
+        let after = corrected(&recalibration, BUCKET, 0.8);
         assert!(after > before + 0.3, "{before} {after}");
         // Other cases learn from the pooled counts.
-        let other = recalibration.correct(&even(), BUCKET + 1).quantile(0.8);
+        let other = corrected(&recalibration, BUCKET + 1, 0.8);
         assert!(before < other && other < after, "{before} {other} {after}");
     }
 
@@ -206,7 +224,7 @@ mod tests {
                 }
             }
         }
-        let quantile = |model: &Recalibration| model.correct(&even(), BUCKET).quantile(0.3);
+        let quantile = |model: &Recalibration| corrected(model, BUCKET, 0.3);
         assert!((quantile(&all) - quantile(&so_far)).abs() < 0.05);
     }
 }

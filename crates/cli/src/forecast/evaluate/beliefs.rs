@@ -1,7 +1,7 @@
 //! The evaluation of beliefs in JSON.
 
 use serde_json::{Map, Value, json};
-use tollgate_forecast::belief_evaluation::BELIEF_LEVELS;
+use tollgate_forecast::belief_evaluation::{BELIEF_LEVELS, N_BELIEF_LEVELS};
 use tollgate_forecast::{BeliefEvaluation, BeliefJob, BeliefScore, CompletedJob, evaluate_beliefs};
 use tollgate_model::UserId;
 
@@ -54,12 +54,17 @@ fn evaluation(evaluation: &BeliefEvaluation) -> Value {
 }
 
 fn score(score: &BeliefScore) -> Value {
-    let levels = BELIEF_LEVELS.iter().zip(score.coverage);
-    let coverage = levels.map(|(level, part)| (format!("{:.4}", level.as_f64()), json!(part)));
     json!({
         "jobs": score.n_jobs,
         "batches": score.n_batches,
-        "coverage": Value::Object(coverage.collect()),
+        "coverage": by_level(&score.coverage),
+        "coverage_when_stated": by_level(&score.coverage_when_stated),
         "pinball": score.pinball,
     })
+}
+
+fn by_level(parts: &[f64; N_BELIEF_LEVELS]) -> Value {
+    let levels = BELIEF_LEVELS.iter().zip(parts);
+    let levels = levels.map(|(level, part)| (format!("{:.4}", level.as_f64()), json!(part)));
+    Value::Object(levels.collect())
 }
