@@ -100,21 +100,13 @@ impl PlanPolicy {
         }
     }
 
-    /// Gives the first job without a promise that cannot start a place if it has waited for long; else the first
-    /// of those whose deadlines are out of reach, if it has waited for very long. Returns whether one has got a
-    /// place.
+    /// Gives the first job without a promise that cannot start a place if it has waited for long. One with a
+    /// deadline gets none that would be late. Returns whether it has got a place.
     fn place_patient(&mut self, cx: &mut PolicyContext<'_>, held: Option<JobId>) -> bool {
         let now = cx.now();
         let held = held.map(|held| self.planned_job(cx.view(), held));
         let held = held.filter(|job| now.since(job.submit) >= self.settings.patience);
-        let unpromised = self.waiting.unpromised.values();
-        let hopeless = unpromised.filter(|job| {
-            let has_waited = now.since(job.submit) >= LONGEST_PATIENCE;
-            has_waited && job.standing == Standing::Unpromised && job.is_hopeless(now)
-        });
-        let hopeless = hopeless.min_by_key(|job| job.sequence).copied();
-        let first = held.or(hopeless);
-        first.is_some_and(|job| self.place_unpromised(cx, &job))
+        held.is_some_and(|job| self.place_unpromised(cx, &job))
     }
 
     /// Gives a job a place among the promises: the first of ever later dates that the plan admits. Returns
