@@ -8,8 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tollgate_client::ApiClient;
-use tollgate_client::types::{JobDecision, JobRequest, ServiceStatus, SubmitResponse};
+use tollgate_client::types::{JobDecision, JobList, JobRequest, ServiceStatus, SubmitResponse};
 
 /// The timeout of every wait. Waits are far shorter if nothing is wrong.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -148,9 +149,31 @@ impl CrashTestSite {
             if status.queued + status.held + status.running == 0 {
                 return;
             }
-            assert!(began.elapsed() < TIMEOUT, "jobs never end: {status:?}");
+            assert!(
+                began.elapsed() < TIMEOUT,
+                "jobs never end: {status:?}\n{}",
+                self.unfinished()
+            );
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Returns what the service knows of the jobs that are not over, and the processes of the site.
+    fn unfinished(&self) -> String {
+        let mut client = self.client();
+        let list: JobList = client.get("/v1/jobs").expect("the jobs");
+        let mut known = String::new();
+        for job in list.jobs {
+            let path = format!("/v1/jobs/{}", job.id);
+            let details: Value = client.get(&path).expect("a job");
+            known += &format!("{details}\n");
+        }
+        let processes = Command::new("ps")
+            .args(["-eo", "pid,ppid,etimes,stat,args"])
+            .output();
+        let processes =
+            processes.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        known + &processes.unwrap_or_default()
     }
 }
 
