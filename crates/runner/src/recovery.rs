@@ -12,6 +12,7 @@ use tollgate_model::AttemptId;
 use crate::journal::RunnerJournalEntry;
 use crate::process::procfs::ProcessIdentity;
 use crate::slot::StartedFileHeader;
+use crate::slot::output::FileId;
 use crate::started_files;
 use crate::state_dir::RunnerStateDir;
 use crate::supervisor::task::{RunnerTask, RunnerTaskState};
@@ -61,12 +62,23 @@ pub(crate) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
     last.is_some_and(|id| id == boot)
 }
 
+/// The contents of a `started` file.
+#[derive(Debug)]
+pub(crate) struct StartedFile {
+    /// What the runner knew at the start.
+    pub(crate) header: StartedFileHeader,
+    /// The process of the attempt.
+    pub(crate) identity: ProcessIdentity,
+    /// The file of its output; of no file if it is none that is limited, or an earlier version started it.
+    pub(crate) output: FileId,
+}
+
 /// The state of an attempt according to its `started` file.
 pub(crate) enum RecoveredState {
     /// There is no file: the attempt's program never ran.
     NeverStarted,
     /// The attempt's program runs.
-    Alive(Box<StartedFileHeader>, ProcessIdentity),
+    Alive(Box<StartedFile>),
     /// The attempt was started, or its child died before that was certain; in either case it is
     /// gone.
     Gone,
@@ -83,20 +95,26 @@ pub(crate) fn inspect(folder: &RunnerStateDir, attempt: AttemptId, boot: &str) -
         };
     };
     match parse_started_file(&text) {
-        Some((header, identity)) if header.boot == boot && identity.is_alive() => {
-            RecoveredState::Alive(Box::new(header), identity)
+        Some(file) if file.header.boot == boot && file.identity.is_alive() => {
+            RecoveredState::Alive(Box::new(file))
         }
         Some(_) | None => RecoveredState::Gone,
     }
 }
 
-/// Parses a header and the line of the process. A truncated file has no end of line.
-pub(crate) fn parse_started_file(text: &str) -> Option<(StartedFileHeader, ProcessIdentity)> {
-    let (header, stat) = text.strip_suffix('\n')?.split_once('\n')?;
-    Some((
-        serde_json::from_str(header).ok()?,
-        ProcessIdentity::parse(stat)?,
-    ))
+/// Parses the line of the header, that of the process, and that of the output if there is one. A truncated file has
+/// no end of line.
+pub(crate) fn parse_started_file(text: &str) -> Option<StartedFile> {
+    let (header, rest) = text.strip_suffix('\n')?.split_once('\n')?;
+    let (stat, output) = match rest.split_once('\n') {
+        Some((stat, output)) => (stat, FileId::parse(output)?),
+        None => (rest, FileId::default()),
+    };
+    Some(StartedFile {
+        header: serde_json::from_str(header).ok()?,
+        identity: ProcessIdentity::parse(stat)?,
+        output,
+    })
 }
 
 #[cfg(test)]

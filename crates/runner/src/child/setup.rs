@@ -13,6 +13,7 @@ use rustix::process::{Resource, Rlimit, Signal};
 
 use super::spec::SpawnSpec;
 use crate::failpoint;
+use crate::slot::output::FileId;
 
 /// A step of a child, named in the error if it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub(crate) fn prepare(plan: &SpawnSpec, reached: impl Fn(SpawnPhase)) -> Result<
     rustix::process::setsid()?;
     failpoint::kill_at_in_child("child-begun");
     reached(SpawnPhase::Started);
-    record_start(plan)?;
+    let started = record_start(plan)?;
     failpoint::kill_at_in_child("child-recorded");
     reached(SpawnPhase::Script);
     if let Some(script) = &plan.script {
@@ -66,6 +67,7 @@ pub(crate) fn prepare(plan: &SpawnSpec, reached: impl Fn(SpawnPhase)) -> Result<
     rustix::process::chdir(plan.dir.as_c_str())?;
     reached(SpawnPhase::Output);
     open_output(plan)?;
+    record_output(plan, &started)?;
     reached(SpawnPhase::Program);
     failpoint::kill_at_in_child("child-ready");
     // From here on the attempt outlives the runner.
@@ -82,12 +84,12 @@ fn set_death_signal(plan: &SpawnSpec) -> Result<(), Errno> {
     }
 }
 
-/// Creates the `started` file. The process that creates it starts the attempt, and no other process
-/// ever does. Its second line, `/proc/self/stat`, identifies the process by id and start time.
-fn record_start(plan: &SpawnSpec) -> Result<(), Errno> {
+/// Creates the `started` file, and returns it. The process that creates it starts the attempt, and no other
+/// process ever does. Its second line, `/proc/self/stat`, identifies the process by id and start time.
+fn record_start(plan: &SpawnSpec) -> Result<OwnedFd, Errno> {
     if let Some(spare) = &plan.spare {
         match rename_spare(plan, spare) {
-            Ok(()) => return Ok(()),
+            Ok(file) => return Ok(file),
             Err(Errno::EXIST) => return Err(Errno::EXIST),
             // Not every file system renames without replacing.
             Err(_) => {}
@@ -97,18 +99,20 @@ fn record_start(plan: &SpawnSpec) -> Result<(), Errno> {
     let mode = Mode::RUSR | Mode::WUSR;
     let file = openat(&plan.started_files.dir, &plan.started, flags, mode)?;
     failpoint::kill_at_in_child("child-created");
-    write_start(plan, &file).map(|_| ())
+    write_start(plan, &file)?;
+    Ok(file)
 }
 
 /// Makes a spare the `started` file, unless there is one.
-fn rename_spare(plan: &SpawnSpec, spare: &CStr) -> Result<(), Errno> {
+fn rename_spare(plan: &SpawnSpec, spare: &CStr) -> Result<OwnedFd, Errno> {
     let files = &plan.started_files;
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let file = openat(&files.spare_dir, spare, flags, Mode::empty())?;
     let length = write_start(plan, &file)?;
     ftruncate(&file, length as u64)?;
     let flags = RenameFlags::NOREPLACE;
-    renameat_with(&files.spare_dir, spare, &files.dir, &plan.started, flags)
+    renameat_with(&files.spare_dir, spare, &files.dir, &plan.started, flags)?;
+    Ok(file)
 }
 
 /// Writes the contents of a `started` file, and returns their length in bytes.
@@ -122,6 +126,16 @@ fn write_start(plan: &SpawnSpec, file: &OwnedFd) -> Result<usize, Errno> {
     match rustix::io::writev(file, &parts.map(IoSlice::new))? < length {
         true => Err(Errno::NOSPC),
         false => Ok(length),
+    }
+}
+
+/// Adds to the `started` file which file the output is, so that a later runner limits it, too.
+fn record_output(plan: &SpawnSpec, started: &OwnedFd) -> Result<(), Errno> {
+    let mut line = [0; FileId::LINE_BYTES];
+    let line = plan.output_id.write_line(&mut line);
+    match rustix::io::write(started, line)? < line.len() {
+        true => Err(Errno::NOSPC),
+        false => Ok(()),
     }
 }
 

@@ -181,7 +181,7 @@ impl WatcherLoop {
         let files = started_files::paths(&self.state_dir);
         let traces = files.into_iter().filter_map(|file| {
             let text = std::fs::read_to_string(&file).ok()?;
-            let (header, _) = recovery::parse_started_file(&text)?;
+            let header = recovery::parse_started_file(&text)?.header;
             let name = file.file_name().and_then(OsStr::to_str)?.to_owned();
             (header.boot == self.boot).then(|| LeftoverAttempt {
                 group: header.group,

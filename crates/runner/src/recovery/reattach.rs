@@ -3,18 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
+use tollgate_model::{AttemptEvent, AttemptId};
 
-use super::RecoveredState;
 use super::adopted;
+use super::{RecoveredState, StartedFile};
 use crate::cgroup::group::SlotCgroup;
 use crate::clock;
 use crate::journal::RunnerJournalEntry;
+use crate::process::handle::ProcessHandle;
 use crate::process::kill_tree;
-use crate::process::procfs::ProcessIdentity;
 use crate::started_files;
 use crate::supervisor::RunnerSupervisor;
-use crate::supervisor::task::RunningProcess;
 
 impl RunnerSupervisor {
     /// Finds the unfinished attempts: watches those that run, starts those that never ran, and
@@ -35,12 +34,12 @@ impl RunnerSupervisor {
             match trace {
                 RecoveredState::NeverStarted => unstarted.push(attempt),
                 RecoveredState::Gone => lost.push(attempt),
-                RecoveredState::Alive(header, identity) => match adopted::attach(identity) {
+                RecoveredState::Alive(file) => match adopted::attach(file.identity) {
                     None => lost.push(attempt),
                     Some(live) => {
-                        in_use.insert(header.slot.to_string());
-                        self.slots.reserve(header.slot);
-                        self.reattach(attempt, identity, adopted::from_started_file(live, *header));
+                        in_use.insert(file.header.slot.to_string());
+                        self.slots.reserve(file.header.slot);
+                        self.reattach(attempt, live, *file);
                     }
                 },
             }
@@ -56,13 +55,15 @@ impl RunnerSupervisor {
         self.remove_stale_started_files();
     }
 
-    fn reattach(
-        &mut self,
-        attempt: AttemptId,
-        identity: ProcessIdentity,
-        found: (RunningProcess, AttemptStart),
-    ) {
-        let (process, start) = found;
+    fn reattach(&mut self, attempt: AttemptId, live: ProcessHandle, file: StartedFile) {
+        let identity = file.identity;
+        let (process, start) = adopted::from_started_file(live, file.header);
+        let most = self.tasks.get(&attempt);
+        if let Some(most) = most.and_then(|task| task.launch.limits.output) {
+            let handle = &process.handle;
+            self.slots
+                .monitor_output(attempt, handle, &file.output, most);
+        }
         let watched = process.clone();
         // The wall clock may have been set since the start.
         let began = Instant::now().checked_sub(identity.age());

@@ -4,6 +4,7 @@
 //! whereas a pipe would cost a copy of each byte. Unlike the system's limit of file size, this
 //! limit applies to the output alone and not to every file that a task writes.
 
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -61,6 +62,35 @@ impl FileId {
         self.inode.store(stat.st_ino, Ordering::Release);
     }
 
+    /// Most bytes of a line that [`FileId::write_line`] writes: three numbers of at most 20 digits.
+    pub(crate) const LINE_BYTES: usize = 3 * 21;
+
+    /// Writes the line that [`FileId::parse`] reads into a buffer; returns what was written, nothing if no file was
+    /// set. It does not allocate.
+    pub(crate) fn write_line<'a>(&self, buffer: &'a mut [u8; Self::LINE_BYTES]) -> &'a [u8] {
+        if !self.is_set() {
+            return &[];
+        }
+        let [device, inode, held] = [&self.device, &self.inode, &self.held_bytes]
+            .map(|number| number.load(Ordering::Acquire));
+        let mut rest = &mut buffer[..];
+        // Three numbers of 64 bits always fit.
+        let _ = writeln!(rest, "{device} {inode} {held}");
+        let left = rest.len();
+        &buffer[..Self::LINE_BYTES - left]
+    }
+
+    /// Parses a line without its end. None unless it is three numbers.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let mut numbers = line.split(' ').map(|number| number.parse().ok());
+        let mut next = || Some(AtomicU64::new(numbers.next()??));
+        Some(Self {
+            device: next()?,
+            inode: next()?,
+            held_bytes: next()?,
+        })
+    }
+
     /// Returns whether a file was set. No regular file has the inode 0.
     fn is_set(&self) -> bool {
         self.inode.load(Ordering::Acquire) != 0
@@ -87,8 +117,9 @@ impl OutputMonitor {
         Self(way)
     }
 
-    /// Monitors the output of an attempt that has just started: the file that the child opened, if
-    /// the program still writes to it and it is a regular file. What the file held before does not count.
+    /// Monitors the output of an attempt that has just started, or that an earlier runner started: the file that
+    /// the child opened, if the program still writes to it and it is a regular file. What the file held before
+    /// does not count.
     pub(crate) fn watch(
         &self,
         attempt: AttemptId,
@@ -173,6 +204,24 @@ mod tests {
         assert_eq!(allocated_bytes(&handle()), Ok(5_000));
         file.set_len(1 << 30).expect("longer");
         assert!(allocated_bytes(&handle()).expect("a length") < 1 << 20);
+    }
+
+    #[test]
+    fn file_id_is_read_back_from_its_line() {
+        let mut buffer = [0; FileId::LINE_BYTES];
+        assert_eq!(FileId::default().write_line(&mut buffer), b"", "no file");
+        let file = tempfile::tempfile().expect("a file");
+        file.write_at(&[1; 5_000], 0).expect("written");
+        let stat = fstat(&file).expect("it is there");
+        let id = FileId::default();
+        id.set(&stat);
+        let line = String::from_utf8(id.write_line(&mut buffer).to_vec()).expect("text");
+        let read = FileId::parse(line.trim_end_matches('\n')).expect("a line");
+        assert!(read.is(&stat));
+        assert_eq!(read.held_bytes.load(Ordering::Acquire), 5_000);
+        let largest = FileId::parse(&vec![u64::MAX.to_string(); 3].join(" ")).expect("a line");
+        assert_eq!(largest.write_line(&mut buffer).len(), FileId::LINE_BYTES);
+        assert!(FileId::parse("1 2").is_none() && FileId::parse("").is_none());
     }
 
     #[test]

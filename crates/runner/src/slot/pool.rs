@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use tollgate_engine::capacity::MemoryEnforcement;
 use tollgate_model::AttemptId;
 
-use super::output::OutputMonitor;
+use super::output::{FileId, OutputMonitor};
 use super::queue::SlotQueue;
 use super::stuck::{SeenSetup, SetupWatch, check_setup};
 use super::{SlotJob, SlotWorker};
 use crate::guard::LaunchGuard;
 use crate::host::RunnerHost;
 use crate::lease::LeaseEnd;
+use crate::process::handle::ProcessHandle;
 use crate::scripts::ScriptDirs;
 use crate::started_files::StartedFiles;
 use crate::supervisor::event::RunnerEvent;
@@ -62,6 +63,17 @@ pub(crate) struct GivenUpSlot {
 }
 
 impl SlotPool {
+    /// Monitors the output of an attempt of an earlier runner.
+    pub(crate) fn monitor_output(
+        &self,
+        attempt: AttemptId,
+        process: &Arc<ProcessHandle>,
+        output: &FileId,
+        most: u64,
+    ) {
+        self.outputs.watch(attempt, process, output, most);
+    }
+
     pub(crate) fn new(
         most: usize,
         started_files: Arc<StartedFiles>,

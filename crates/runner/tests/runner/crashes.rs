@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_engine::{Engine, LaunchSpec};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptStatus, LimitWarning, Span, WarningSignal};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptStatus, KillReason, LimitWarning, Span, WarningSignal,
+};
 use tollgate_runner::LocalEngine;
 
 use crate::common::{self, EngineTestDir, poll_until, run, script, wait_for_ends, wait_for_start};
@@ -354,4 +356,45 @@ fn kernel_is_at_least(major: u32, minor: u32) -> bool {
         .split(['.', '-'])
         .map_while(|word| word.trim().parse::<u32>().ok());
     (numbers.next(), numbers.next()) >= (Some(major), Some(minor))
+}
+
+#[test]
+fn output_is_limited_by_the_next_runner_as_by_the_one_that_was_killed() {
+    let home = EngineTestDir::new();
+    let held = home.path().join("held");
+    fs::write(&held, vec![0; 3 << 20]).expect("written");
+    let go = home.path().join("go");
+    let task = |job, output: &str, append, program: &str| {
+        let wait = format!("until [ -e {} ]; do sleep 0.05; done", go.display());
+        let mut launch = script(job, &format!("{wait}; {program}"));
+        launch.dir = home.path().to_owned();
+        launch.output = Some(output.into());
+        launch.append = append;
+        launch.limits.output = Some(1 << 20);
+        launch
+    };
+    let long = "head -c 2000000 /dev/zero; sleep 600";
+    let elsewhere = "exec > other; head -c 2000000 /dev/zero; sleep 2; exit 7";
+    let launches = [
+        task(1, "long", false, long),
+        task(2, "held", true, long),
+        // Neither what the file held before nor what goes to another file counts.
+        task(3, "held-too", true, "echo more; sleep 2; exit 7"),
+        task(4, "short", false, elsewhere),
+    ];
+    fs::copy(&held, home.path().join("held-too")).expect("copied");
+    let mut engine = home.open();
+    engine.start(&launches).expect("taken on");
+    poll_until(&mut engine, |reports| reports.len() == launches.len());
+    kill_runner(&engine);
+    fs::write(&go, "").expect("written");
+    let attempts = launches.map(|launch| launch.attempt);
+    let ends = wait_for_ends(&mut engine, &attempts);
+    for (number, end) in (1..).zip(ends) {
+        let AttemptEvent::Ended(outcome) = end else {
+            panic!("task {number}: {end:?}");
+        };
+        let expected = (number <= 2).then_some(KillReason::OutputLimit);
+        assert_eq!(outcome.killed, expected, "task {number}: {outcome:?}");
+    }
 }
