@@ -166,6 +166,26 @@ fn pilots_are_scaled_and_reported() {
 }
 
 #[test]
+fn site_at_which_another_command_works_is_shown_as_last_seen() {
+    let user = SiteUser::new();
+    user.add("slurm", &["--pilots", "2"]);
+    user.tollgate(&["site", "scale", "lab"]).answer();
+    let lock = user
+        .home
+        .path()
+        .join(".local/state/tollgate-sites/lab/lock");
+    let lock = fs::File::open(lock).expect("a lock");
+    lock.lock().expect("no other command is at work");
+    let shown = user.tollgate(&["site", "status", "lab"]);
+    assert_eq!(shown.code, Some(0), "{shown}");
+    assert!(shown.stdout.contains("2 pending, 0 running"), "{shown}");
+    assert!(
+        shown.stderr.contains("another command asks the engine now"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn refused_submission_says_what_the_engine_said() {
     let user = SiteUser::new();
     user.add("slurm", &[]);

@@ -148,3 +148,17 @@ fn worker_without_a_known_end_is_given_none() {
         (None, None)
     );
 }
+
+#[test]
+fn pilot_that_is_never_registered_leaves_after_a_minute() {
+    let disk: Disk = Arc::default();
+    let mut pilot = worker(&disk, None);
+    pilot.config.is_pilot = true;
+    for secs in [0, 59] {
+        pilot.depart_if_due(Duration::from_secs(secs));
+        assert_eq!(pilot.departure_reason(), None, "{secs}");
+    }
+    pilot.depart_if_due(Duration::from_secs(60));
+    let reason = pilot.departure_reason();
+    assert_eq!(reason, Some("not registered within a minute"));
+}

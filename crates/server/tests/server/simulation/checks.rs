@@ -112,8 +112,8 @@ fn totals(run: &ServiceSimulation) {
     // Every job is over, so what became of it follows from its row and its last attempt. Jobs that their users
     // cancelled before their start are in no book, unless their promise was broken before.
     let single = "job WHERE (state IN ('finished', 'timed_out', 'lost', 'rejected')
-            OR state = 'cancelled' AND decided IS NOT NULL
-                AND (start IS NOT NULL OR reasons = 'late' OR promise IS NOT NULL))
+            OR state = 'cancelled' AND (reasons = 'late'
+                OR decided IS NOT NULL AND (start IS NOT NULL OR promise IS NOT NULL)))
         AND NOT EXISTS (SELECT 1 FROM array WHERE array.job = job.id)";
     let late = "finish > due + 1000";
     let exit = "(SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)";
@@ -190,19 +190,27 @@ fn totals(run: &ServiceSimulation) {
         (reader.calibration(None).unwrap(), "probability"),
         (reader.calibration_by_batches(None).unwrap(), "batches"),
     ] {
-        let recorded = format!("probability IS NOT NULL AND {recorded} IS NOT NULL");
         let jobs = sum(&format!(
             "SELECT coalesce(sum(promise = 'kept' OR promise LIKE 'broken%'), 0),
-                 coalesce(sum(promise = 'kept'), 0) FROM {single} AND {recorded}"
+                 coalesce(sum(promise = 'kept'), 0)
+             FROM {single} AND probability IS NOT NULL AND {recorded} IS NOT NULL"
         ));
-        let tasks = sum(&format!(
+        let tasks = sum(
             "SELECT coalesce(sum(kept + broken), 0), coalesce(sum(kept), 0)
-             FROM array JOIN job ON id = array.job WHERE {recorded}"
-        ));
+             FROM array JOIN job ON id = array.job WHERE probability IS NOT NULL",
+        );
         let promises: u64 = bins.iter().map(|(_, bin)| bin.promises).sum();
         let kept: u64 = bins.iter().map(|(_, bin)| bin.kept).sum();
-        let expected = [jobs[0] + tasks[0], jobs[1] + tasks[1]];
-        assert_eq!([promises, kept].map(|n| n as i64), expected);
+        let counted = [promises, kept].map(|n| n as i64);
+        let most = [jobs[0] + tasks[0], jobs[1] + tasks[1]];
+        match recorded {
+            "probability" => assert_eq!(counted, most),
+            // Tasks of an array that are promised one by one rest on more and more batches, or on siblings alone.
+            _ => assert!(
+                (0..2).all(|n| jobs[n] <= counted[n] && counted[n] <= most[n]),
+                "{counted:?}, {jobs:?}, {most:?}"
+            ),
+        }
     }
 }
 
