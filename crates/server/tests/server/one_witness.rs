@@ -1,6 +1,6 @@
 //! A batch is one witness: what short test runs may promise about the real work behind them.
 
-use tollgate_model::{Market, Span};
+use tollgate_model::{Market, Otherwise, Span, TaskId};
 use tollgate_service::{
     AdmissionState, ArraySpec, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
     TaskRanges,
@@ -55,13 +55,15 @@ fn hundred_short_test_tasks_promise_nothing_about_the_real_ones() {
         !is_promised(&answer) && probability(&answer) <= 0.6,
         "{answer:?}"
     );
-    site.submit_job(array("real", 40, 6, None), &["work", "5"])
-        .unwrap();
+    let mut real = array("real", 40, 6, Some(30));
+    real.options.otherwise = Otherwise::Run;
+    site.submit_job(real, &["work", "5"]).unwrap();
     // Four have ended.
     site.advance(11);
-    // The rest of the work takes a minute on three nodes.
-    let rest = site.quote(array("real", 34, 6, Some(19)));
-    assert!(!is_promised(&rest) && probability(&rest) < 0.1, "{rest:?}");
+    let core = site.controller().core();
+    let last = core.predict(core.now(), TaskId { job: 2, task: 40 });
+    let chance = last.and_then(|last| last.probability).expect("a chance");
+    assert!(chance.as_f64() < 0.1, "{last:?}");
     let roomy = site.quote(array("real", 34, 6, Some(600)));
     assert!(is_promised(&roomy), "{roomy:?}");
 }
