@@ -167,18 +167,24 @@ fn array_decided_task_by_task_goes_on_without_a_promise() {
     assert_eq!((array.kept + array.broken, array.unpromised), (6, 6));
 }
 
+/// Returns a cluster to which two jobs without a deadline, of 300 s each, have just been submitted.
+fn busy_cluster() -> TestCluster {
+    let mut site = TestCluster::in_market("plan", Market::None);
+    let busy = Submission {
+        budget: None,
+        deadline: None,
+        ..submission("busy", 300)
+    };
+    for _ in 0..2 {
+        site.submit_job(busy.clone(), &["work", "300"]).unwrap();
+    }
+    site
+}
+
 #[test]
 fn late_job_is_cancelled_before_its_start_if_its_user_wants() {
     for drop_late in [false, true] {
-        let mut site = TestCluster::in_market("plan", Market::None);
-        let busy = Submission {
-            budget: None,
-            deadline: None,
-            ..submission("busy", 300)
-        };
-        for _ in 0..2 {
-            site.submit_job(busy.clone(), &["work", "300"]).unwrap();
-        }
+        let mut site = busy_cluster();
         let late = Submission {
             budget: None,
             options: SubmissionOptions {
@@ -212,15 +218,7 @@ fn late_job_is_cancelled_before_its_start_if_its_user_wants() {
 
 #[test]
 fn tasks_dropped_as_late_are_cancelled_and_in_the_books_as_such() {
-    let mut site = TestCluster::in_market("plan", Market::None);
-    let busy = Submission {
-        budget: None,
-        deadline: None,
-        ..submission("busy", 300)
-    };
-    for _ in 0..2 {
-        site.submit_job(busy.clone(), &["work", "300"]).unwrap();
-    }
+    let mut site = busy_cluster();
     let late = Submission {
         budget: None,
         options: SubmissionOptions {
