@@ -71,6 +71,10 @@ impl Core {
         step.changes.push(altered(job, &changed, &answer.spec));
         let place = step.changes.len();
         self.admit_as(job, &changed, answer.clone(), step);
+        // A promise that was broken stays broken, whatever its user wants now.
+        if let Some(entry) = old.entry {
+            self.jobs.keep_entry(task, entry);
+        }
         let decided = RowChange::Decided {
             job,
             answer: answer.clone(),

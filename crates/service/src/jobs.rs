@@ -285,11 +285,23 @@ impl JobTable {
         Some(live)
     }
 
-    /// Watches the deadline of an admitted task, if it has one that is promised.
+    /// Watches the deadline of an admitted task, if it has one that is promised and was not broken before.
     pub(crate) fn watch_deadline(&mut self, task: TaskId) {
-        let promised = self.get(task).filter(|live| !live.unpromised);
+        let is_open = |live: &&ActiveTask| !live.unpromised && live.entry.is_none();
+        let promised = self.get(task).filter(is_open);
         let last = promised.and_then(ActiveTask::last_instant);
         self.deadlines.extend(last.map(|last| (last, task)));
+    }
+
+    /// Records the entry in the books of a task that goes on: it gets no other one.
+    pub(crate) fn keep_entry(&mut self, task: TaskId, entry: BookEntry) {
+        if let Some(live) = self.get_mut(task) {
+            live.entry = Some(entry);
+            let last = live.last_instant();
+            if let Some(last) = last {
+                self.deadlines.remove(&(last, task));
+            }
+        }
     }
 
     /// Returns the number of admitted tasks with a deadline that has not passed.

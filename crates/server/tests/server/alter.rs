@@ -217,3 +217,34 @@ fn a_job_that_was_lost_and_waits_again_stays_as_it_is() {
         ("finished", 2)
     );
 }
+
+#[test]
+fn promise_that_was_broken_is_in_the_books_once_however_it_is_changed() {
+    let mut site = site([60, 100, 200]);
+    let drain = |site: &mut TestCluster, drained| {
+        let drained = site.request(|reply| ControllerRequest::Drain {
+            worker: None,
+            drained,
+            reply,
+        });
+        drained.unwrap();
+    };
+    drain(&mut site, true);
+    site.advance(250);
+    let broken = |site: &TestCluster| {
+        let sums = site.reader().objective_sums(None).unwrap();
+        (sums.books.broken(), sums.books.accepted())
+    };
+    assert_eq!(site.entry(3), Some("broken_others"));
+    assert_eq!(broken(&site), (2, 3));
+    // Job 2 is asked for what cannot be, job 3 for what can: the machine is open again.
+    let (altered, _) = alter(&mut site, 2, deadline(1)).unwrap();
+    assert!(!altered);
+    drain(&mut site, false);
+    let (altered, _) = alter(&mut site, 3, deadline(500)).unwrap();
+    assert!(altered);
+    site.advance(600);
+    assert_eq!(site.state(3).0, "finished");
+    assert_eq!(site.entry(3), Some("broken_others"));
+    assert_eq!(broken(&site), (2, 3));
+}

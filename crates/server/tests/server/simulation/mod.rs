@@ -559,8 +559,13 @@ impl ServiceSimulation {
             }
             4 => {
                 let secs = 1 + self.random.below(60) as i64;
+                let deadline = self.random.one_in(3).then(|| match secs {
+                    ..6 => None,
+                    secs => Some(Span::from_secs(5 * secs)),
+                });
                 let change = JobChange {
                     estimate: Some(Span::from_secs(secs)),
+                    deadline,
                     ..JobChange::default()
                 };
                 return self.tick(vec![ControllerRequest::Alter {
