@@ -251,10 +251,8 @@ else
   crowd &
   helper=$!
   finish() {
-    local pid
     kill $helper || true
     scancel --user=root 2>/dev/null || true
-    for pid in $(pgrep -u "$user"); do kill -KILL "$pid" || true; done
     down
   }
   trap finish EXIT

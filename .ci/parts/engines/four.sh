@@ -7,8 +7,19 @@
 # from here on. SLOTS_NORTH, SLOTS_SOUTH, SLOTS_EAST, SLOTS_WEST (8): cores of each site.
 port=${FOUR_PORT:-7930}
 
+# Fails if anybody but root could replace a folder on the way to `folder`, because sshd does not change its root to such a one.
+only_root_can_replace_folder() {
+  local at=$folder
+  until [ "$at" = / ]; do
+    at=$(dirname "$at")
+    [ "$(find "$at" -prune -user 0 ! -perm /022)" = "$at" ] ||
+      { echo "$folder: sshd needs a folder all of whose parents are root's own, and others can write to $at" >&2; return 1; }
+  done
+}
+
 # prepare SCRIPT: brings the engines up, and makes the home directory of the user, with SCRIPT in it.
 prepare() {
+  only_root_can_replace_folder
   command -v sshd >/dev/null && command -v socat >/dev/null ||
     DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends openssh-server openssh-client socat >/dev/null
   rm -rf "$home"
@@ -49,6 +60,8 @@ up() {
 
 down() {
   local pid
+  # Their user id is given to another user later.
+  for pid in $(pgrep -u "$user"); do kill -KILL "$pid" || true; done
   for pid in "$folder"/*.door.pid; do [ ! -e "$pid" ] || kill "$(cat "$pid")" || true; done
   rm -f "$folder"/*.door.pid
   "$here/slurm.sh" down "$folder/north"

@@ -39,8 +39,11 @@ run() {
   tollgate session exit four --force
   echo "to nothing left at four sites: $(seconds_since "$began")"
   [ -z "$(queues)" ] || { echo "jobs are left:" >&2; queues >&2; return 1; }
-  [ "$(pgrep -u "$(id -u)" -x tollgate | wc -l)" = 0 ] || { echo "processes are left:" >&2; pgrep -u "$(id -u)" -x -a tollgate >&2; return 1; }
+  [ -z "$(own_processes)" ] || { echo "processes are left:" >&2; own_processes >&2; return 1; }
 }
+
+# The processes of this user that run the program. One that has ended and is not reaped yet does not.
+own_processes() { ps -u "$(id -u)" -o stat=,pid=,comm=,args= | awk '$1 !~ /^Z/ && $3 == "tollgate"'; }
 
 if [ -n "${PREPARED:-}" ]; then
   run

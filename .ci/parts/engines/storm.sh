@@ -146,9 +146,9 @@ submit_singles() {
 # books: a line for each task: task, state, attempts, end in seconds since 1970, status.
 books() {
   local job
-  tollgate jobs --all --limit 100000 --format json >books.json
+  tollgate jobs --all --limit 10000 --format json >books.json
   for job in $(sed -n '/^      "id"/{h;n;/"array"/{g;s/[^0-9]//g;p}}' books.json); do
-    tollgate jobs "$job" --limit 100000 --format json
+    tollgate jobs "$job" --limit 10000 --format json
   done | cat books.json - | awk '
     function flush() { if (id != "" && !array) print id "." task, state, attempts, at, status; id = "" }
     { value = $0; sub(/^ *"[a-z_]*": "?/, "", value); sub(/"?,?$/, "", value) }
@@ -242,7 +242,7 @@ kills() {
   singles=$!
   storm
   wait "$singles"
-  until [ "$(tollgate jobs --quiet --limit 100000 | wc -l)" = 0 ]; do
+  until [ "$(tollgate jobs --quiet --limit 10000 | wc -l)" = 0 ]; do
     [ $((SECONDS - began)) -lt 1800 ] || { echo "tasks have not ended after 30 minutes:" >&2; tollgate jobs >&2; break; }
     sleep 1
   done

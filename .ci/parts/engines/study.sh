@@ -18,8 +18,14 @@ up() { "$here/$engine.sh" up "$folder/$engine"; }
 
 # Kills what decides at the engine, starts it again, and leaves the jobs alone.
 kill_engine() {
+  local job
   case "$engine" in
-    slurm) kill -KILL "$(cat "$folder/slurm/run/controller.pid")" ;;
+    slurm)
+      # A controller that is killed forgets the jobs that it has not written down.
+      job=$(squeue --noheader --format=%j | sort -u)
+      waits grep -qaF "$job" "$folder/slurm/state/job_state"
+      kill -KILL "$(cat "$folder/slurm/run/controller.pid")"
+      ;;
     sge) kill -KILL "$(cat "$folder/sge/master/qmaster.pid")" ;;
     htcondor) pkill -KILL -P "$(cat "$folder/htcondor/root/run/condor/master.pid")" -x condor_schedd ;;
   esac
