@@ -288,7 +288,7 @@ share() {
   from=$EPOCHREALTIME
   sleep 40
   # The time from end to end of the tasks of a pilot has no error of a whole task.
-  cat marks/* | awk -v policy="$1" -v from="$from" -v pilots=$pilots -v load="$(load)" '
+  cat marks/* | awk -v policy="$1" -v from="$from" -v pilots=$pilots -v now="$(load)" '
     { at = $6 / 1e9 }
     $1 == "end" && at > from && at <= from + 40 {
       n[$4]++
@@ -297,7 +297,7 @@ share() {
     }
     END {
       for (pilot in n) { tasks += n[pilot]; share += 2 * (n[pilot] - 1) / (last[pilot] - first[pilot]) / pilots }
-      printf "share of %d cores, %s: %d tasks of 2 s in 40 s, %.1f %% of what is possible; load %s\n", pilots, policy, tasks, share * 100, load
+      printf "share of %d cores, %s: %d tasks of 2 s in 40 s, %.1f %% of what is possible; load %s\n", pilots, policy, tasks, share * 100, now
     }'
   finish --force >/dev/null
 }

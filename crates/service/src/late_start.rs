@@ -12,13 +12,13 @@ use tollgate_model::{Instant, Probability, Span, TaskId};
 
 use crate::Core;
 use crate::jobs::{ActiveTask, JobTable};
-use crate::output::{RowChange, StepOutput};
+use crate::output::{PromiseRisk, RowChange, StepOutput};
 
 /// The time from the order of an attempt until its run is counted anew, and then from one count to the next.
 const RECOUNT_INTERVAL: Span = Span::from_secs(30);
 
 /// The probability below which a promise is at risk: it is more likely to be broken than to be kept.
-const RISK_LEVEL: f64 = 0.5;
+pub(crate) const RISK_LEVEL: f64 = 0.5;
 
 /// The wait of an attempt for the start of its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,14 +120,16 @@ impl Core {
             step.changes.push(RowChange::AtRisk {
                 attempt: live.attempt_key(task),
                 probability,
+                cause: PromiseRisk::NotStarted,
             });
         }
     }
 
-    /// Returns the number of promises that are at risk because the engine has not started the program.
+    /// Returns the number of promises that are at risk because the engine has not started the program, or because a host
+    /// closes.
     pub fn n_at_risk(&self) -> usize {
         let waits = self.jobs.iter().filter_map(|(_, live)| live.engine_wait);
-        waits.filter(|wait| wait.is_at_risk).count()
+        waits.filter(|wait| wait.is_at_risk).count() + self.cut_short().count()
     }
 
     /// Counts the run of a task that has its nodes to itself from `at` on.

@@ -17,6 +17,7 @@
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts |
 //! | `late_start` | attempts whose program the engine has not started yet |
+//! | `cut_short` | runs that the end of their host cuts short |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
 //! | `retry` | failed tasks that are tried again, as their users want it |
 //! | `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
@@ -37,6 +38,7 @@ mod array;
 mod clock;
 mod command;
 mod counter_offer;
+mod cut_short;
 mod dependency;
 mod effects;
 mod followers;
@@ -84,8 +86,8 @@ pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use learning::{OwnRun, RunRecord};
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
-    EstimateSource, HostMismatch, OfferAxis, RejectReason, ResourceShortage, RowChange, StepOutput,
-    SubmitOutcome, TaskDropCause, TaskGroupOutcome,
+    EstimateSource, HostMismatch, OfferAxis, PromiseRisk, RejectReason, ResourceShortage,
+    RowChange, StepOutput, SubmitOutcome, TaskDropCause, TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
 pub use resources::{HostNames, HostOffer, NamedResources, ResourceNames};
@@ -392,12 +394,7 @@ impl Core {
                 closes,
             } => {
                 self.withdraw_all(step);
-                let input = GateInput::WorkerCloses {
-                    worker,
-                    incarnation,
-                    closes,
-                };
-                self.apply_input(input, step)
+                self.move_closing((worker, incarnation), closes, step)
             }
             &ServiceCommand::Drain { worker, drained } => {
                 self.withdraw_all(step);

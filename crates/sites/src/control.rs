@@ -466,11 +466,13 @@ impl SiteControl {
     }
 
     fn script(&self, number: u32, service: &ServiceAddress, token_file: Option<&str>) -> String {
+        let live = self.state.pilots.iter().filter(|pilot| pilot.is_live());
         let script = PilotScript {
             site: &self.settings,
             number,
             service,
             token_file,
+            live: live.map(|pilot| pilot.number).chain([number]).collect(),
         };
         script.text()
     }

@@ -108,7 +108,14 @@ impl<'a> SiteProbe<'a> {
             }
         }
         match self.control.queue_limits() {
-            Ok(queues) => tell("limits", self.judge(&queues), describe(&queues)),
+            Ok(queues) => match self.misfit(&queues) {
+                None => tell("limits", Works, describe(&queues)),
+                Some(misfit) => {
+                    // The job would wait in vain, or be refused.
+                    tell("limits", Fails, format!("{misfit}: {}", describe(&queues)));
+                    return Ok(());
+                }
+            },
             Err(error) => tell("limits", Unknown, error.to_string()),
         }
         let file = self.fresh_file()?;
@@ -248,19 +255,19 @@ impl<'a> SiteProbe<'a> {
         }
     }
 
-    /// Returns whether the pilot is within the limits of its queue.
-    fn judge(&self, queues: &[QueueLimits]) -> ProbeOutcome {
+    /// Returns how a pilot exceeds the limits of its queue. None if it is within those of one queue.
+    fn misfit(&self, queues: &[QueueLimits]) -> Option<String> {
         let settings = self.control.settings();
-        let queues = own_queues(settings, queues);
-        let fits = |queue: &QueueLimits| {
-            queue.max_time.is_none_or(|most| settings.time() <= most)
-                && queue.max_cores.is_none_or(|most| settings.cores <= most)
-                && settings.memory() <= queue.max_memory.or(settings.memory())
-        };
-        match queues.into_iter().any(fits) {
-            true => ProbeOutcome::Works,
-            false => ProbeOutcome::Fails,
+        let own = own_queues(settings, queues);
+        let excesses: Vec<String> = own
+            .into_iter()
+            .map(|queue| excess(settings, queue))
+            .collect();
+        if excesses.iter().any(String::is_empty) {
+            return None;
         }
+        let of_first = excesses.into_iter().next()?;
+        Some(format!("a pilot does not fit: {of_first}"))
     }
 
     /// Waits for the end of the probe. The inner error says why there is none.
@@ -428,6 +435,30 @@ fn own_queues<'a>(settings: &SiteSettings, queues: &'a [QueueLimits]) -> Vec<&'a
     own
 }
 
+/// Returns what of a pilot is beyond the limits of a queue, and these limits. Empty if nothing is.
+fn excess(settings: &SiteSettings, queue: &QueueLimits) -> String {
+    let mut parts = Vec::new();
+    if let Some(most) = queue.max_time.filter(|&most| settings.time() > most) {
+        let [time, most] = [settings.time(), most].map(minutes);
+        parts.push(format!("its time is {time} and not at most {most}"));
+    }
+    if let Some(most) = queue.max_cores.filter(|&most| settings.cores > most) {
+        let cores = settings.cores;
+        parts.push(format!("it has {cores} cores and not at most {most}"));
+    }
+    if let (Some(memory), Some(most)) = (settings.memory(), queue.max_memory)
+        && memory > most
+    {
+        let [memory, most] = [memory, most].map(|size| size.as_u64() >> 20);
+        parts.push(format!("it has {memory} MiB and not at most {most} MiB"));
+    }
+    parts.join(", ")
+}
+
+fn minutes(span: Span) -> String {
+    format!("{} min", span.as_secs_f64() / 60.0)
+}
+
 fn describe(queues: &[QueueLimits]) -> String {
     let one = |queue: &QueueLimits| {
         let mut parts = vec![queue.name.clone()];
@@ -437,7 +468,7 @@ fn describe(queues: &[QueueLimits]) -> String {
         parts.extend(
             queue
                 .max_time
-                .map(|most| format!("at most {} min", most.as_secs_f64() / 60.0)),
+                .map(|most| format!("at most {}", minutes(most))),
         );
         parts.extend(queue.max_cores.map(|most| format!("{most} cores a node")));
         parts.extend(

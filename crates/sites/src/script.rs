@@ -20,6 +20,8 @@ pub struct PilotScript<'a> {
     pub service: &'a ServiceAddress,
     /// The file with the pilot's token, as the node sees it. None if the service needs no token.
     pub token_file: Option<&'a str>,
+    /// The numbers of the site's pilots that may still run.
+    pub live: Vec<u32>,
 }
 
 impl PilotScript<'_> {
@@ -32,6 +34,7 @@ impl PilotScript<'_> {
     /// engines signal only the first process of a job.
     pub fn text(&self) -> String {
         let mut text = prologue(self.site, &self.worker_name());
+        text.push_str(&self.removal());
         text.push_str(&preparations(self.site));
         let changed = match (self.service.body, has_preparations(self.site)) {
             (PilotBody::Worker, true) => " --env-since \"$dir/env\"",
@@ -43,6 +46,27 @@ impl PilotScript<'_> {
             shell::line(&self.body_words())
         );
         text
+    }
+
+    /// Returns the lines that remove what earlier pilots of the site left on this node: those that were killed.
+    /// Their logs stay for a day, for the user who looks for the reason.
+    fn removal(&self) -> String {
+        let live: String = self
+            .live
+            .iter()
+            .map(|number| format!("{number} "))
+            .collect();
+        format!(
+            "for old in {}/tollgate-{}-{}.*; do\n\
+             case \" {live}\" in *\" ${{old##*.}} \"*) continue;; esac\n\
+             [ \"${{old##*.}}\" -lt {} ] 2>/dev/null || continue\n\
+             find \"$old\" -prune -type d -user \"$(id -u)\" -mtime +0 -exec rm -rf {{}} +\n\
+             done\n",
+            parent(self.site),
+            self.site.key,
+            self.site.name,
+            self.number
+        )
     }
 
     fn body_words(&self) -> Vec<String> {
@@ -119,18 +143,23 @@ pub(crate) fn probe_script(site: &SiteSettings, words: &[String], file: &str) ->
 /// Returns the start of a script, up to its directory. No line that an engine would read as an option
 /// can follow the first command.
 fn prologue(site: &SiteSettings, name: &str) -> String {
-    let parent = match &site.dir {
-        Some(dir) => shell::quote(dir),
-        None => "\"${TMPDIR:-/tmp}\"".to_owned(),
-    };
     format!(
         "#!/bin/sh\n\
          set -u\n\
          umask 077\n\
-         dir={parent}/tollgate-{}-{name}\n\
+         dir={}/tollgate-{}-{name}\n\
          mkdir -p \"$dir\" || exit 1\n",
+        parent(site),
         site.key
     )
+}
+
+/// Returns the directory for the directories of pilots on a node, as a word of shell.
+fn parent(site: &SiteSettings) -> String {
+    match &site.dir {
+        Some(dir) => shell::quote(dir),
+        None => "\"${TMPDIR:-/tmp}\"".to_owned(),
+    }
 }
 
 fn has_preparations(site: &SiteSettings) -> bool {
@@ -184,6 +213,7 @@ mod tests {
             number: 3,
             service: &service,
             token_file: Some("/home/a b/token"),
+            live: vec![2, 3],
         };
         script.text()
     }
@@ -198,6 +228,11 @@ mod tests {
              umask 077\n\
              dir=\"${TMPDIR:-/tmp}\"/tollgate-7f3a-west.3\n\
              mkdir -p \"$dir\" || exit 1\n\
+             for old in \"${TMPDIR:-/tmp}\"/tollgate-7f3a-west.*; do\n\
+             case \" 2 3 \" in *\" ${old##*.} \"*) continue;; esac\n\
+             [ \"${old##*.}\" -lt 3 ] 2>/dev/null || continue\n\
+             find \"$old\" -prune -type d -user \"$(id -u)\" -mtime +0 -exec rm -rf {} +\n\
+             done\n\
              exec /opt/tollgate worker --pilot --until auto --idle 300s --site west --name west.3 \
              --connect https://here:8443 --token-file '/home/a b/token' --fingerprint sha256:00 \
              --nodes 1 --discard --data \"$dir\" >\"$dir/pilot.log\" 2>&1 </dev/null\n"
@@ -213,7 +248,7 @@ mod tests {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
         let text = script(&site);
-        let (_, rest) = text.split_once("|| exit 1\n").expect("a prologue");
+        let (_, rest) = text.split_once("done\n").expect("a prologue");
         let (lines, worker) = rest.split_once("exec ").expect("a worker");
         assert_eq!(
             lines,
@@ -244,6 +279,7 @@ mod tests {
             number: 3,
             service: &ServiceAddress::execution_daemons(),
             token_file: Some("/home/a/3.token"),
+            live: vec![3],
         };
         let text = script.text();
         let last = text.lines().last();

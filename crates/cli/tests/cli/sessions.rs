@@ -204,6 +204,33 @@ fn attaching_starts_what_was_killed() {
 }
 
 #[test]
+fn pilots_of_a_keeper_that_was_killed_are_those_of_the_next_one() {
+    let user = SessionUser::new();
+    user.tollgate(&["session", "start", "--name", "fit", "--detached"])
+        .answer();
+    let lock = user.session("fit").join("sites/keep.lock");
+    let keeper = fs::read_to_string(&lock).expect("the lock of the keeper");
+    let keeper = keeper.trim().parse().ok().and_then(Pid::from_raw);
+    let keeper = keeper.expect("a process");
+    kill_process(keeper, Signal::KILL).expect("a process");
+    while test_kill_process(keeper).is_ok() {
+        std::thread::yield_now();
+    }
+    // The lock of the one that was killed holds up nobody, and its pilots are known.
+    user.inside("fit", &["site", "keep", "--base", "--once"])
+        .answer();
+    for site in ["one", "two"] {
+        let status = user.inside("fit", &["site", "status", site, "--format", "json"]);
+        let status: Value = serde_json::from_str(&status.answer()).expect("JSON");
+        let numbers = status["pilots"].as_array().expect("pilots").iter();
+        let numbers: Vec<&Value> = numbers.map(|pilot| &pilot["number"]).collect();
+        assert_eq!(numbers, [&Value::from(1)], "{status}");
+    }
+    let job = user.submit(&["true"]);
+    user.inside("fit", &["wait", &job]).answer();
+}
+
+#[test]
 fn session_needs_a_name_and_sites() {
     let user = SessionUser::new();
     let message = |words: &[&str]| {

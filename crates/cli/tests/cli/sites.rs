@@ -234,30 +234,88 @@ fn command_that_is_killed_before_a_submission_may_have_submitted() {
     assert_eq!(status["pilots"][1]["state"], "offered");
 }
 
-#[test]
-fn check_names_what_works() {
-    let user = SiteUser::new();
-    user.add("slurm", &["--time", "48h"]);
-    user.faults(&["invalid"]);
-    let checked = user.tollgate(&["site", "check", "lab"]);
-    assert_eq!(checked.code, Some(1), "{checked}");
-    let words: Vec<(&str, &str)> = checked
-        .stdout
-        .lines()
+/// Returns the first two words of each line: a thing that a check looked at, and its outcome.
+fn outcomes(checked: &ProgramOutput) -> Vec<(&str, &str)> {
+    let lines = checked.stdout.lines();
+    lines
         .filter_map(|line| {
             let mut words = line.split_whitespace();
             Some((words.next()?, words.next()?))
         })
-        .collect();
-    // The stand-in has a limit of a day.
+        .collect()
+}
+
+#[test]
+fn check_names_what_works() {
+    let user = SiteUser::new();
+    user.add("slurm", &[]);
+    user.faults(&["invalid"]);
+    let checked = user.tollgate(&["site", "check", "lab"]);
+    assert_eq!(checked.code, Some(1), "{checked}");
     assert_eq!(
-        words,
+        outcomes(&checked),
         [
             ("commands", "ok"),
-            ("limits", "FAILS"),
+            ("limits", "ok"),
             ("submission", "FAILS")
         ]
     );
+}
+
+#[test]
+fn check_of_pilots_that_are_too_large_for_their_queue_says_so_and_waits_for_nothing() {
+    // The stand-in has nodes of 8 cores and 16000 MiB, and a limit of a day.
+    for (flags, why) in [
+        (
+            ["--time", "48h"],
+            "its time is 2880 min and not at most 1440 min",
+        ),
+        (["--cores", "9"], "it has 9 cores and not at most 8"),
+        (
+            ["--memory", "16001M"],
+            "it has 16001 MiB and not at most 16000 MiB",
+        ),
+    ] {
+        let user = SiteUser::new();
+        user.add("slurm", &flags);
+        let checked = user.tollgate(&["site", "check", "lab"]);
+        assert_eq!(checked.code, Some(1), "{checked}");
+        assert_eq!(
+            outcomes(&checked),
+            [("commands", "ok"), ("limits", "FAILS")]
+        );
+        assert!(checked.stdout.contains(why), "{checked}");
+        assert_eq!(user.queue(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn log_of_a_pilot_that_did_not_join_is_where_the_documents_say() {
+    let user = SiteUser::new();
+    let program = user.home.path().join("failing");
+    fs::write(
+        &program,
+        "#!/bin/sh\necho the service refuses >&2\nexit 1\n",
+    )
+    .expect("a writable directory");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("an own file");
+    let program = program.display().to_string();
+    let dir = user.home.path().join("nodes").display().to_string();
+    user.add("local", &["--program", &program, "--dir", &dir]);
+    user.tollgate(&["site", "scale", "lab", "1"]).answer();
+    let settings =
+        fs::read_to_string(user.home.path().join(".config/tollgate/sites.toml")).expect("settings");
+    let key = settings
+        .split("key = \"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    let folder = format!("tollgate-{}-lab.1", key.expect("a key"));
+    let log = Path::new(&dir).join(folder).join("pilot.log");
+    while !fs::read_to_string(&log).is_ok_and(|text| text == "the service refuses\n") {
+        std::thread::yield_now();
+    }
+    while user.status()["running"] != 0 {}
+    assert!(log.exists());
 }
 
 #[test]

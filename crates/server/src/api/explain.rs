@@ -130,7 +130,13 @@ pub(super) struct QueueingEngine {
 /// Returns what a job with nodes does: it runs, or waits for the engine to start it.
 fn run_sentence(story: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) -> String {
     let Some(wait) = story.and_then(|story| story.engine_wait) else {
-        return "running".to_owned();
+        return match story.and_then(|story| story.closes_before_end) {
+            Some(at) => format!(
+                "running; its host closes at {}, before its likely end: its promise is at risk",
+                format_iso(at)
+            ),
+            None => "running".to_owned(),
+        };
     };
     let since = format_iso(wait.ordered);
     let risk = match wait.is_at_risk {

@@ -232,7 +232,11 @@ impl<E: Engine> Controller<E> {
         let user = match (self.run_as)(owner) {
             None => return Ok(LaunchOutcome::Pending),
             Some(Ok(user)) => user,
-            Some(Err(error)) => return Ok(self.fail_attempt(attempt, error.into_failure())),
+            Some(Err(error)) => {
+                let (job, task) = (attempt.job, attempt.task);
+                tracing::warn!(job, task, %error, "no account for the job");
+                return Ok(self.fail_attempt(attempt, error.into_failure()));
+            }
         };
         let enforced = self.core.rules().enforces_time_limits();
         let hosts = self.launch_hosts(nodes);

@@ -183,6 +183,7 @@ impl<E: Engine> Controller<E> {
             failures: 0,
             failed_launches: None,
             engine_wait: None,
+            closes_before_end: None,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
             let earlier = waiting.options.dependencies.iter();
@@ -207,6 +208,7 @@ impl<E: Engine> Controller<E> {
         story.failures = self.core.n_failures(live);
         story.failed_launches = live.failed_launches();
         story.engine_wait = live.engine_wait;
+        story.closes_before_end = self.core.closes_before_end(task);
         story.prediction = self.core.predict(now, task);
         Some(story)
     }

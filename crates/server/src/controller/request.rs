@@ -383,6 +383,8 @@ pub struct TaskOutlook {
     pub failed_launches: Option<FailedLaunches>,
     /// The wait of the current attempt for the start of its program, if the engine has not reported it.
     pub engine_wait: Option<EngineWait>,
+    /// The end of its host, if the promise of the running task is at risk because of that.
+    pub closes_before_end: Option<Instant>,
 }
 
 /// The reason for failing a request.

@@ -1,8 +1,8 @@
 //! Attempts that the engine starts later than they were ordered, because they wait in its queue.
 
-use tollgate_gate::OnEviction;
+use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{Instant, Market, Span};
-use tollgate_service::{AdmissionRules, Submission};
+use tollgate_service::{AdmissionRules, HostOffer, ServiceCommand, Submission};
 
 use crate::common::core_driver::CoreDriver;
 use crate::common::{TestCluster, rules, submission};
@@ -81,6 +81,55 @@ fn promise_whose_start_is_late_is_at_risk_once() {
     driver.wait(100);
     // It runs, and is late.
     assert_eq!((driver.core.n_at_risk(), n_reports(&driver)), (0, 1));
+}
+
+#[test]
+fn promise_of_a_run_that_its_host_cuts_short_is_at_risk_once() {
+    for (retry, at_risk) in [(OnEviction::Fail, 1), (OnEviction::Requeue, 0)] {
+        let mut driver = driver("plan", 0);
+        let worker = WorkerId(1);
+        let until = |driver: &CoreDriver, secs| driver.now + Span::from_secs(secs);
+        let lost = ServiceCommand::WorkerLost {
+            worker: WorkerId(0),
+            incarnation: 1,
+        };
+        let up = ServiceCommand::WorkerUp {
+            worker,
+            incarnation: 1,
+            nodes: 3,
+            memory: None,
+            offer: HostOffer {
+                closes: Some(until(&driver, 900)),
+                ..HostOffer::default()
+            },
+        };
+        driver.step(&[lost, up]);
+        let job = Submission {
+            retry,
+            ..wide(100, 400)
+        };
+        driver.submit(1, job, 100);
+        driver.wait(10);
+        assert!(driver.core.job(1).unwrap().is_running());
+        let mut move_end = |secs| {
+            let closes = until(&driver, secs);
+            let moved = ServiceCommand::WorkerCloses {
+                worker,
+                incarnation: 1,
+                closes,
+            };
+            driver.step(&[moved]);
+            let texts = driver.decisions.iter();
+            let n_reports: usize = texts.map(|text| text.matches("AtRisk").count()).sum();
+            let at = driver.core.closes_before_end(1);
+            assert_eq!(at, (driver.core.n_at_risk() == 1).then_some(closes));
+            (driver.core.n_at_risk(), n_reports)
+        };
+        assert_eq!(move_end(800), (0, 0));
+        assert_eq!(move_end(30), (at_risk, at_risk));
+        assert_eq!(move_end(20), (at_risk, at_risk));
+        assert_eq!(move_end(800), (0, at_risk));
+    }
 }
 
 #[test]

@@ -21,6 +21,15 @@ pub enum TaskDropCause {
     Rejected(Vec<RejectReason>),
 }
 
+/// Why a promise is more likely to be broken than kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromiseRisk {
+    /// The engine has not started the program.
+    NotStarted,
+    /// The host closes before the task is likely to end.
+    HostCloses,
+}
+
 /// A change of the rows that queries read from the store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowChange {
@@ -90,12 +99,14 @@ pub enum RowChange {
         /// All tasks that are now held.
         tasks: TaskRanges,
     },
-    /// A promise is more likely to be broken than kept, because the engine has not started the program.
+    /// A promise is more likely to be broken than kept.
     AtRisk {
         /// The current attempt.
         attempt: AttemptId,
         /// The probability of keeping the promise, by the knowledge of this step.
         probability: Probability,
+        /// The cause.
+        cause: PromiseRisk,
     },
     /// A started task of an array has finished.
     TaskEnded {

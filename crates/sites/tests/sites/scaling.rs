@@ -1,7 +1,9 @@
 //! The fate of pilots when the wanted number changes or a submission fails.
 
 use std::fs;
-use std::time::Duration;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use tollgate_sites::{PilotPhase, ServiceAddress, SiteError};
 
@@ -253,4 +255,54 @@ fn engine_on_another_host_is_reached_by_ssh() {
         script.contains(".tollgate-pilots/fake-0a1b-1.token"),
         "{script}"
     );
+}
+
+/// Makes the directory of a pilot on a node, as old as this in seconds.
+fn folder_of_pilot(nodes: &Path, number: u32, age_s: u64) {
+    let dir = nodes.join(format!("tollgate-0a1b-fake.{number}"));
+    fs::create_dir_all(dir.join("engine")).expect("a directory");
+    fs::write(dir.join("pilot.log"), "").expect("a writable directory");
+    let at = SystemTime::now() - Duration::from_secs(age_s);
+    let dir = fs::File::open(dir).expect("a directory");
+    dir.set_modified(at).expect("an own directory");
+}
+
+#[test]
+fn pilot_removes_what_killed_pilots_of_its_site_left_a_day_ago() {
+    let engine = FakeEngine::new();
+    let nodes = tempfile::tempdir().expect("a directory");
+    let open = || {
+        engine.site_with(|settings| {
+            settings.program = "true".to_owned();
+            settings.dir = Some(nodes.path().display().to_string());
+        })
+    };
+    let scale = |wanted| open().reconcile(wanted, &service(), &mut FakeTokens::default());
+    // Pilots 1 and 2 are over, 3 and 4 live, and 4 begins now.
+    scale(2).expect("two pilots");
+    scale(0).expect("none");
+    scale(2).expect("two pilots");
+    let two_days = 2 * 86_400;
+    folder_of_pilot(nodes.path(), 1, two_days);
+    folder_of_pilot(nodes.path(), 2, 3_600);
+    folder_of_pilot(nodes.path(), 3, two_days);
+    folder_of_pilot(nodes.path(), 5, two_days);
+    let others = nodes.path().join("tollgate-0a1b-fakes.1");
+    fs::create_dir(&others).expect("a directory");
+    let script = engine.script("tg.fake.0a1b.4");
+    let ran = Command::new("sh").args(["-c", &script]).status();
+    assert!(ran.expect("a shell").success());
+    let left = fs::read_dir(nodes.path()).expect("a directory");
+    let mut left: Vec<String> = left
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    left.sort();
+    let expected = ["fake.2", "fake.3", "fake.4", "fake.5", "fakes.1"];
+    assert_eq!(left, expected.map(|name| format!("tollgate-0a1b-{name}")));
 }
