@@ -47,6 +47,7 @@
 
 pub(crate) mod act;
 pub(crate) mod alter;
+mod array_outlook;
 pub(crate) mod backup;
 mod batch;
 mod clock;

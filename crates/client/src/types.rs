@@ -4,6 +4,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `access` | grants, tokens and roles |
+//! | `array` | the tasks of an array together |
 //! | `decision` | decisions about jobs |
 //! | `job` | jobs as their users see them |
 //! | `learning` | records of jobs to learn from |
@@ -14,6 +15,7 @@
 //! | `state` | the state of a job |
 
 mod access;
+mod array;
 mod decision;
 mod job;
 mod learning;
@@ -24,6 +26,7 @@ mod service;
 mod state;
 
 pub use access::{AccessRole, GrantRequest, NewToken, TokenInfo, TokenList, TokenRequest};
+pub use array::{RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook};
 pub use decision::{
     AlterResponse, BatchResponse, JobDecision, JobForecast, JobOffer, ReasonMessage,
     SubmitResponse, TaskRangeDecision,

@@ -33,8 +33,8 @@ pub use context::{
 pub use definition::{DynSettings, PolicyDefinition, PolicySettings};
 pub use parameters::{ParameterEnum, ParameterInfo, ParameterTable, PolicyParameter, read_number};
 pub use policy::{
-    AdmissionDecision, ClonePolicy, JobInfo, NodeSharing, OutlookSubject, PassTrigger, Policy,
-    PolicyFailure, ProbeScratch, WaitOrder,
+    AdmissionDecision, ArraySubject, ClonePolicy, JobInfo, NodeSharing, OutlookSubject,
+    PassTrigger, Policy, PolicyFailure, ProbeScratch, WaitOrder,
 };
 pub use random_source::RandomSource;
 pub use registry::{PolicyError, PolicyRegistry, PolicySpec};

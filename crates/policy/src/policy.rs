@@ -98,6 +98,20 @@ pub enum OutlookSubject<'a> {
     New(JobInfo<'a>, u32, Option<Kinship>),
     /// Queued or running jobs. At least one.
     Existing(&'a [JobId]),
+    /// The tasks of an array. At least one.
+    Array(ArraySubject<'a>),
+}
+
+/// The tasks of an array that are to end.
+#[derive(Clone, Copy, Debug)]
+pub struct ArraySubject<'a> {
+    /// Those that are queued or run.
+    pub tasks: &'a [JobId],
+    /// One of those that are submitted as others start, their number, at least one, and the jobs with which they
+    /// are long or short together; None without such tasks.
+    pub later: Option<(JobInfo<'a>, u32, Option<Kinship>)>,
+    /// Maximum number of tasks that run at a time, if there is one.
+    pub max_at_once: Option<u32>,
 }
 
 /// The known facts about a task's job: the user's specification and the forecast.

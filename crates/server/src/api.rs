@@ -5,7 +5,7 @@
 //! | [`server`] | connections of the Unix socket and their limits |
 //! | [`openapi`] | the OpenAPI document |
 //! | `framing` | rejection of requests whose end is ambiguous |
-//! | `convert`, `explain` | requests as commands, rows as responses |
+//! | `convert`, `explain`, `array_tasks` | requests as commands, rows as responses |
 //! | `endpoints` | every path with its requests and responses |
 //! | `router` | the router of these paths, and the limits of requests |
 //! | [`promise_terms`] | what the site says about promises |
@@ -16,6 +16,7 @@
 
 mod actions;
 mod alter;
+mod array_tasks;
 mod batch;
 mod convert;
 mod drain;

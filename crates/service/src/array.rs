@@ -8,15 +8,19 @@
 //! | module | contents |
 //! |---|---|
 //! | `admission` | tasks that are submitted to the gate, with the array or as earlier ones start |
+//! | `outlook` | when the last task of an array ends |
 //! | `changes` | ends of tasks and of arrays, and tasks that are cancelled, held or released |
 //! | `turns` | tasks in the gate that wait until fewer tasks of their array run |
 
 mod admission;
 mod changes;
+mod outlook;
 mod turns;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{BookEntry, Credits, Instant, JobEndState};
+
+pub use outlook::{ArrayOutlook, RunningTask};
 
 use crate::command::{ArraySpec, Submission};
 use crate::followers::TaskPace;
@@ -130,6 +134,12 @@ impl ActiveArray {
     /// Returns whether a task is not materialised.
     pub fn is_pending(&self, task: u32) -> bool {
         self.pending.contains(task) || self.held_pending.contains(task)
+    }
+
+    /// Returns the number of tasks that are materialised before another one that is not.
+    pub fn n_pending_before(&self, task: u32) -> u64 {
+        let before = TaskRanges::new(0, task).intersection(&self.pending);
+        before.len() - u64::from(self.pending.contains(task))
     }
 
     /// Returns the counts of its tasks.

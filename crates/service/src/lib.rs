@@ -72,7 +72,7 @@ use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
 use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span};
 use tollgate_policy::PassTrigger;
 
-pub use array::{ActiveArray, TaskCounts};
+pub use array::{ActiveArray, ArrayOutlook, RunningTask, TaskCounts};
 pub use clock::{ClockReading, ServiceClock};
 pub use command::{
     ArraySpec, DependencyCondition, JobChange, JobDependency, ServiceCommand, Submission,

@@ -91,7 +91,7 @@ pub use prune::RemovalProgress;
 pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
 pub use rights::{with_owner_rights, with_writer_rights};
 pub use schema::{FIRST, VERSION};
-pub use tasks::ArrayRow;
+pub use tasks::{ArrayRow, FailedTasks};
 pub use usage::{LedgerRow, RecordFilter, UsageKeys, UsageRow};
 pub use write::{CommandBatch, JobProgram, RepeatOptions};
 

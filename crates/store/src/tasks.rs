@@ -20,6 +20,24 @@ pub struct ArrayRow {
     pub counts: TaskCounts,
 }
 
+/// Tasks of an array that failed in the same way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedTasks {
+    /// Their end: the key of a [`tollgate_model::JobEndState`].
+    pub ending: String,
+    /// The status of tasks that ended by themselves: `exit 2`.
+    pub status: Option<String>,
+    /// Numbers of the tasks.
+    pub tasks: TaskRanges,
+}
+
+/// The key of a task's end, and its status if it ended by itself.
+type TaskEnd = (String, Option<String>);
+
+/// Selects the last attempts of failed tasks.
+const IS_FAILED: &str = "(ending IN ('timed_out', 'out_of_memory', 'output_limit', 'lost')
+    OR ending = 'finished' AND status <> 'exit 0')";
+
 /// A range of tasks without attempts.
 struct PendingTaskRange {
     first: u32,
@@ -81,15 +99,61 @@ impl StoreReader {
         Ok(Some(tasks.collect()))
     }
 
+    /// Returns the failed tasks of an array by how they ended, those with the most tasks first. A status is part of
+    /// the end of tasks that ended by themselves.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn failures(&self, job: u64) -> Result<Vec<FailedTasks>, StoreError> {
+        let sql = format!(
+            "SELECT task, ending, status FROM attempt WHERE job = ?1 AND {IS_FAILED} ORDER BY task"
+        );
+        let rows = self.rows(&sql, [job], |row| {
+            let (task, ending): (u32, String) = (row.get(0)?, row.get(1)?);
+            let status: Option<String> = row.get(2)?;
+            Ok((task, ending, status))
+        })?;
+        let mut tasks_by_end: BTreeMap<TaskEnd, Vec<(u32, u32)>> = BTreeMap::new();
+        for (task, ending, status) in rows {
+            let status = status.filter(|_| ending == "finished");
+            let tasks = tasks_by_end.entry((ending, status)).or_default();
+            tasks.push((task, task));
+        }
+        let failures = tasks_by_end.into_iter();
+        let mut failures: Vec<FailedTasks> = failures
+            .map(|((ending, status), tasks)| FailedTasks {
+                ending,
+                status,
+                tasks: tasks.into_iter().collect(),
+            })
+            .collect();
+        failures.sort_by_key(|failed| std::cmp::Reverse(failed.tasks.len()));
+        Ok(failures)
+    }
+
+    /// Returns the run times of tasks of an array that ended with success, ascending: of those with the greatest
+    /// numbers, at most `limit`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn task_runs(&self, job: u64, limit: u32) -> Result<Vec<Span>, StoreError> {
+        let sql =
+            "SELECT wall FROM attempt WHERE job = ?1 AND status = 'exit 0' AND ending = 'finished'
+             AND wall IS NOT NULL ORDER BY task DESC LIMIT ?2";
+        let mut runs = self.rows(sql, params![job, limit], |row| {
+            row.get(0).map(Span::from_micros)
+        })?;
+        runs.sort_unstable();
+        Ok(runs)
+    }
+
     /// Returns the tasks of an array that failed: with another exit code than 0, ended by a limit, or lost.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub fn failed_tasks(&self, job: u64) -> Result<TaskRanges, StoreError> {
-        let sql = "SELECT task FROM attempt WHERE job = ?1
-             AND (ending IN ('timed_out', 'out_of_memory', 'output_limit', 'lost')
-                 OR ending = 'finished' AND status <> 'exit 0') ORDER BY task";
-        let failed = self.rows(sql, [job], |row| row.get(0))?;
+        let sql = format!("SELECT task FROM attempt WHERE job = ?1 AND {IS_FAILED} ORDER BY task");
+        let failed = self.rows(&sql, [job], |row| row.get(0))?;
         Ok(failed.into_iter().map(|task: u32| (task, task)).collect())
     }
 

@@ -15,7 +15,7 @@ use tollgate_client::types::{JobDetails, JobList, JobState};
 use self::columns::{JobColumn, SortOrder};
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
-use super::{format, parse};
+use super::{array_outlook, format, parse};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::messages::Verbosity;
@@ -81,7 +81,17 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
         (true, _) => columns::write_numbers(&mut out, &listed.jobs)?,
         (false, OutputFormat::Json) => format::write_json(&mut out, &listed)?,
         (false, OutputFormat::Table) => render(&mut out, &listed.jobs, &args.columns)?,
-        (false, OutputFormat::Csv) => columns::write_csv(out, &listed.jobs, &args.columns)?,
+        (false, OutputFormat::Csv) => columns::write_csv(&mut out, &listed.jobs, &args.columns)?,
+    }
+    if let Some(array) = &args.array
+        && args.format == OutputFormat::Table
+        && !args.quiet
+        && listed.jobs.iter().any(|job| job.task.is_some())
+        && !array.job.contains('_')
+    {
+        let path = format!("/v1/jobs/{}/explain", array.job);
+        let explained = array.address(&args.address)?.connect()?.get(&path)?;
+        array_outlook::render(&mut out, &explained, &format::now())?;
     }
     if listed.more {
         let (which, what) = match args.array {

@@ -8,7 +8,7 @@ use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::figures::{self, StatusView};
-use super::{format, outcome, parse, site, submit};
+use super::{array_outlook, format, outcome, parse, site, submit};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::pluralise;
@@ -152,7 +152,9 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
                 submit::render_quote_of_rejected(&mut out, quote, &now)?;
             }
             outcome::render(&mut out, &explained.job, &now)?;
-            if let Some(expected) = &explained.expected {
+            array_outlook::render(&mut out, &explained, &now)?;
+            let of_job = explained.expected.as_ref();
+            if let Some(expected) = of_job.filter(|_| explained.job.array.is_none()) {
                 let at = |words: &str| format::format_local_time(words, &now);
                 match &expected.latest_start_at {
                     // The start of a job that waits is no instant: what comes later may pass it.

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use tollgate_client::ApiClient;
-use tollgate_client::types::{JobDetails, JobEvent};
+use tollgate_client::types::{JobDetails, JobEvent, JobExplanation};
 
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::logs::is_over;
 use super::reconnect::ClientPurpose;
-use super::{format, parse};
+use super::{array_outlook, format, parse};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 
@@ -46,6 +46,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
         let mut client = address.connect_for(ClientPurpose::JobEnd)?;
         let (id, prefix) = (&named.job, named.prefix());
         if args.follow {
+            print_outlook(&mut client, id)?;
             follow(&mut client, id, &prefix)?;
         }
         let decision = args.decision;
@@ -59,6 +60,13 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
         0 => Ok(()),
         status => Err(ClientCommandError::JobStatus(status).into()),
     }
+}
+
+/// Prints when the last task of an array that is not over should end.
+fn print_outlook(client: &mut ApiClient, id: &str) -> Result<(), CliFailure> {
+    let explained: JobExplanation = client.get(&format!("/v1/jobs/{id}/explain"))?;
+    array_outlook::render(&mut io::stdout().lock(), &explained, &format::now())?;
+    Ok(())
 }
 
 /// Prints the events of a job until it is over.
@@ -109,6 +117,10 @@ fn print_end(job: &JobDetails, prefix: &str, wanted: OutputFormat) -> Result<(),
             };
             let id = format::format_job_id(job);
             writeln!(out, "job {prefix}{id}: {}", end.trim_end())?;
+            let failures = job.array.iter().flat_map(|array| &array.failures);
+            for failed in failures {
+                writeln!(out, "  failed, {failed}")?;
+            }
         }
     }
     Ok(())

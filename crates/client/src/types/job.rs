@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_model::ExceededLimit;
 
+use super::array::{TaskFailures, TasksOutlook};
 use super::decision::{JobForecast, SubmitResponse};
 use super::request::JobSignal;
 use super::state::JobState;
@@ -226,6 +227,9 @@ pub struct ArrayStatus {
     /// Those of them that succeeded by it.
     #[serde(default)]
     pub unpromised_in_time: u64,
+    /// The tasks that failed, by how they ended; absent in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<TaskFailures>,
 }
 
 /// A list of jobs, latest first; or of the tasks of an array, ascending.
@@ -250,7 +254,11 @@ pub struct JobExplanation {
     pub job: JobDetails,
     /// Sentences: why the job waits and for what, or how it ended.
     pub words: Vec<String>,
-    /// The forecast, if the job is unfinished.
+    /// What is known of the tasks of an unfinished array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksOutlook>,
+    /// The forecast, if the job is unfinished; of an array for the first start and the last end of the tasks that are
+    /// not held.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
     /// Of a rejected job: what the same submission would get now, with what would be accepted instead. A deadline

@@ -10,7 +10,7 @@ use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 use super::draws::{DrawnJobs, FutureDraws, JobBlock};
 use super::machine::PlanMachine;
 use super::planned_job::Standing;
-use super::timetable::JobGroup;
+use super::timetable::{self, JobGroup, RunningGroup};
 use super::{NEW, PlanPolicy, RESERVED, belief_of, host_needs};
 
 /// Maximum number of scenarios.
@@ -42,23 +42,35 @@ impl PlanPolicy {
         tellable: Option<Probability>,
     ) -> Vec<RunInterval> {
         let jobs = self.scenario_jobs(view, subject);
+        let max_at_once = match subject {
+            OutlookSubject::Array(array) => array.max_at_once,
+            OutlookSubject::New(..) | OutlookSubject::Existing(_) => None,
+        };
         let n_scenarios = n_scenarios(self.settings.scenarios, tellable) as usize;
         let mut draws = FutureDraws::new(n_scenarios);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             jobs.iter().map(|job| draws.of(&job.block())).collect();
         let runs = (0..n_scenarios).map(|scenario| {
             let drawn = |job: usize| drawn[job][scenario].as_slice();
-            run_of_subjects(view, &jobs, drawn)
+            let mut run = run_of_subjects(view, &jobs, drawn);
+            if let Some(max_at_once) = max_at_once {
+                run.finish = run
+                    .finish
+                    .max(end_in_turns(view, max_at_once, &jobs, drawn));
+            }
+            run
         });
         runs.collect()
     }
 
     /// Returns the running jobs, then the waiting ones in the order in which they are dispatched.
     fn scenario_jobs(&self, view: View<'_>, subject: OutlookSubject<'_>) -> Vec<ScenarioJob> {
-        let asked: BTreeSet<JobId> = match subject {
-            OutlookSubject::Existing(jobs) => jobs.iter().copied().collect(),
-            OutlookSubject::New(..) => BTreeSet::new(),
+        let (asked, new) = match subject {
+            OutlookSubject::Existing(jobs) => (jobs, None),
+            OutlookSubject::New(job, count, kinship) => (&[][..], Some((job, count, kinship))),
+            OutlookSubject::Array(array) => (array.tasks, array.later),
         };
+        let asked: BTreeSet<JobId> = asked.iter().copied().collect();
         let existing = |id: JobId| {
             let job = view.job(id);
             ScenarioJob {
@@ -77,19 +89,16 @@ impl PlanPolicy {
         let (planned, hopeless) = self.waiting.by_deadline(view.now);
         let order = planned.iter().chain(&hopeless);
         jobs.extend(order.map(|job| existing(job.id)));
-        let new = match subject {
-            OutlookSubject::New((spec, forecast), count, kinship) => Some(ScenarioJob {
-                spec: *spec,
-                count,
-                belief: belief_of(spec, forecast),
-                kinship,
-                sequence: u64::MAX,
-                start: None,
-                running: None,
-                is_subject: true,
-            }),
-            OutlookSubject::Existing(_) => None,
-        };
+        let new = new.map(|((spec, forecast), count, kinship)| ScenarioJob {
+            spec: *spec,
+            count,
+            belief: belief_of(spec, forecast),
+            kinship,
+            sequence: u64::MAX,
+            start: None,
+            running: None,
+            is_subject: true,
+        });
         let promised_place = new.as_ref().and_then(|new| self.promised_place(view, new));
         if let (Some(new), Some(place)) = (new, promised_place) {
             let at = planned.partition_point(|job| job.place <= place);
@@ -165,6 +174,38 @@ impl ScenarioJob {
         }
     }
 
+    /// Returns the assumed end of a job that runs since `start`, and the end by which the dispatch rule reserves.
+    fn ends(&self, now: Instant, start: Instant, drawn: &[DrawnJobs]) -> [Instant; 2] {
+        let level = drawn.first().map_or(RESERVED, |&(_, level)| level);
+        let levels = [level, RESERVED];
+        let runs = self
+            .belief
+            .quantiles_given_survived(now.since(start), levels);
+        let [assumed, reserved] = runs.map(|run| start + run);
+        [assumed, assumed.max(reserved)]
+    }
+
+    /// Returns the groups of jobs that wait and run equally long.
+    fn groups(
+        &self,
+        view: View<'_>,
+        drawn: &[DrawnJobs],
+    ) -> impl Iterator<Item = JobGroup> + use<'_> {
+        let reserved = self.belief.quantile(RESERVED);
+        let needs = host_needs(view, &self.spec.needs);
+        let drawn = drawn.to_vec();
+        drawn.into_iter().map(move |(count, level)| {
+            let run = self.belief.quantile(level);
+            JobGroup {
+                procs: self.spec.procs,
+                count,
+                run,
+                reserved: reserved.max(run),
+                ..needs
+            }
+        })
+    }
+
     /// Takes in the next job in the order of dispatch if both wait, are tasks of one batch, and differ in
     /// nothing that a scenario depends on.
     fn absorb(&mut self, next: &Self) -> bool {
@@ -213,28 +254,16 @@ fn run_of_subjects<'a>(
     };
     for (at, job) in jobs.iter().enumerate() {
         if let (Some(id), Some(start)) = (job.running, job.start) {
-            let elapsed = view.now.since(start);
-            let level = drawn(at).first().map_or(RESERVED, |&(_, level)| level);
-            let levels = [level, RESERVED];
-            let [assumed, reserved] = job.belief.quantiles_given_survived(elapsed, levels);
-            let assumed = start + assumed;
+            let [assumed, reserved] = job.ends(view.now, start, drawn(at));
             if job.is_subject {
                 include(start, assumed);
             }
-            running.push((id, assumed, assumed.max(start + reserved)));
+            running.push((id, assumed, reserved));
             continue;
         }
-        let reserved = job.belief.quantile(RESERVED);
-        for &(count, level) in drawn(at) {
-            let run = job.belief.quantile(level);
-            groups.push(JobGroup {
-                procs: job.spec.procs,
-                count,
-                run,
-                reserved: reserved.max(run),
-                ..host_needs(view, &job.spec.needs)
-            });
-            subjects.push(if job.is_subject { count } else { 0 });
+        for group in job.groups(view, drawn(at)) {
+            subjects.push(if job.is_subject { group.count } else { 0 });
+            groups.push(group);
         }
     }
     let mut waiting = subjects.iter().filter(|&&jobs| jobs > 0).count();
@@ -256,4 +285,53 @@ fn run_of_subjects<'a>(
         include(Instant::MAX, Instant::MAX);
     }
     run
+}
+
+/// Returns the last end of the subjects if at most `max_at_once` of them run at a time and nothing else hinders
+/// them: the dispatch rule on a machine with as many places.
+fn end_in_turns<'a>(
+    view: View<'_>,
+    max_at_once: u32,
+    jobs: &[ScenarioJob],
+    drawn: impl Fn(usize) -> &'a [DrawnJobs],
+) -> Instant {
+    let mut running = Vec::new();
+    let mut groups = Vec::new();
+    let subjects = jobs.iter().enumerate().filter(|(_, job)| job.is_subject);
+    for (at, job) in subjects {
+        match job.start {
+            Some(start) => {
+                let [end, reserved_end] = job.ends(view.now, start, drawn(at));
+                running.push(RunningGroup {
+                    end,
+                    reserved_end,
+                    procs: 1,
+                });
+            }
+            None => groups.extend(
+                job.groups(view, drawn(at))
+                    .map(|group| JobGroup { procs: 1, ..group }),
+            ),
+        }
+    }
+    let mut last = view.now;
+    let n_waiting: u32 = groups.iter().map(|group| group.count).sum();
+    let mut left = n_waiting;
+    let idle = max_at_once.saturating_sub(running.len() as u32);
+    timetable::play(
+        view.now,
+        idle,
+        view.maintenance(),
+        &running,
+        &groups,
+        |start| {
+            last = last.max(start.end);
+            left -= start.count;
+            left > 0
+        },
+    );
+    match left {
+        0 => last,
+        _ => Instant::MAX,
+    }
 }

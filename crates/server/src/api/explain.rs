@@ -81,6 +81,18 @@ fn nodes_sentence(procs: u32, idle: u32, of_host: &str) -> String {
     }
 }
 
+/// Returns what is known of a task that is to be submitted to the policy as earlier ones of its array start.
+fn later_task_sentence(array: u64, tasks_ahead: u64) -> String {
+    let more = match tasks_ahead {
+        0 => "the next of its array to join the queue".to_owned(),
+        1 => "1 task of its array joins the queue before it".to_owned(),
+        n => format!("{n} tasks of its array join the queue before it"),
+    };
+    format!(
+        "{more}; its own start is not forecast, that of the last task is: `tollgate explain {array}`"
+    )
+}
+
 /// Returns what stands before a queued task.
 fn order_sentence(story: &TaskOutlook) -> String {
     let count = |n: u32, one: &str, more: &str| match n {
@@ -169,7 +181,10 @@ pub(super) fn explanation_sentences(
     match (job.state, story) {
         (JobState::Queued, Some(story)) => {
             words.push(wait_sentence(job.procs, story));
-            words.push(order_sentence(story));
+            words.push(match story.tasks_ahead {
+                Some(tasks) => later_task_sentence(job.id, tasks),
+                None => order_sentence(story),
+            });
             if let Some(reserved) = story.reserved {
                 words.push(format!(
                     "processors are reserved from {}",
@@ -441,5 +456,7 @@ fn array_sentences(
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     words.extend(counts.map(|(count, what)| format!("{count} tasks {what}")));
+    let failures = array.failures.iter();
+    words.extend(failures.map(|failed| format!("failed, {failed}")));
     words
 }

@@ -13,6 +13,7 @@ use tollgate_model::TaskId;
 use tollgate_service::{ServiceCommand, TaskRanges};
 use tollgate_store::{JobFilter, JobRow};
 
+use super::array_tasks::{tasks_outlook, with_failures};
 use super::convert;
 use super::error::ApiError;
 use super::explain::{
@@ -83,7 +84,7 @@ pub(super) async fn job(
     Path(id): Path<String>,
 ) -> JsonResult<JobDetails> {
     let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
-    Ok(Json(with_name(&service, row).await?))
+    Ok(Json(with_failures(&service, row).await?))
 }
 
 /// Which tasks are asked for.
@@ -156,7 +157,22 @@ pub(super) async fn explain(
         true => quote_again(&service, &row).await?,
         false => None,
     };
-    let job = with_name(&service, row).await?;
+    let array = match row.array {
+        Some(_) => {
+            let job = row.id;
+            ask_controller(&service, |reply| ControllerRequest::ExplainArray {
+                job,
+                reply,
+            })
+            .await?
+        }
+        None => None,
+    };
+    let tasks = match &array {
+        Some(array) => Some(tasks_outlook(&service, row.id, array).await?),
+        None => None,
+    };
+    let job = with_failures(&service, row).await?;
     let granted = match granted {
         Some((at, by, reason)) => {
             let names = service.names.clone();
@@ -175,7 +191,10 @@ pub(super) async fn explain(
         let (kind, reason) = (system.kind(), system.wait_reason(task)?);
         Some(QueueingEngine { kind, reason })
     });
-    let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
+    let prospect = match job.array {
+        Some(_) => array.as_ref().and_then(|array| array.prediction.as_ref()),
+        None => story.as_ref().and_then(|story| story.prediction.as_ref()),
+    };
     Ok(Json(JobExplanation {
         words: explanation_sentences(&job, story.as_ref(), predecessor, queueing.as_ref())
             .into_iter()
@@ -183,6 +202,7 @@ pub(super) async fn explain(
             .chain(granted)
             .chain(dropped_sentence(&job))
             .collect(),
+        tasks,
         expected: prospect.map(convert::job_forecast),
         quote,
         job,
@@ -220,7 +240,7 @@ pub(super) async fn wait(
         () = service.log.closed() => return Err(ApiError::stopping()),
     }
     let row = own_job(&service, &peer, &which).await?;
-    Ok(Json(with_name(&service, row).await?))
+    Ok(Json(with_failures(&service, row).await?))
 }
 
 pub(super) async fn cancel(

@@ -41,6 +41,11 @@ impl<E: Engine> Controller<E> {
                 let story = self.outlook(task);
                 let _ = reply.send(Ok(story));
             }
+            ControllerRequest::ExplainArray { job, reply } => {
+                let now = self.now();
+                let outlook = self.core.array_outlook(now, job);
+                let _ = reply.send(Ok(outlook));
+            }
             ControllerRequest::Wait {
                 job,
                 task,
@@ -174,6 +179,7 @@ impl<E: Engine> Controller<E> {
             order: None,
             idle: view.n_idle(),
             has_nodes: (0..view.n_nodes()).any(|node| view.is_up(NodeId(node))),
+            tasks_ahead: None,
             reached_limit: (self.core.array(task.job)).and_then(ActiveArray::reached_limit),
             host: None,
             reserved: None,
@@ -195,8 +201,9 @@ impl<E: Engine> Controller<E> {
         let queued = queued.filter(|(_, other)| other.phase == JobPhase::Queued);
         let Some(live) = self.core.job(task) else {
             let array = self.core.array(task.job);
-            array.filter(|array| array.is_pending(task.task))?;
+            let array = array.filter(|array| array.is_pending(task.task))?;
             story.queued_ahead = queued.count() as u32;
+            story.tasks_ahead = Some(array.n_pending_before(task.task));
             return Some(story);
         };
         let this = view.job(live.slot);

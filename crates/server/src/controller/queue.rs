@@ -122,6 +122,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
+        | ControllerRequest::ExplainArray { .. }
         | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Wait { .. }
         | ControllerRequest::Prune { .. } => RequestOwner::User(None),
@@ -143,6 +144,7 @@ fn is_query(ask: &ControllerRequest) -> bool {
             | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
+            | ControllerRequest::ExplainArray { .. }
             | ControllerRequest::ReadOutput { .. }
     )
 }
@@ -163,7 +165,8 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         ControllerRequest::Reserve { .. }
         | ControllerRequest::Alter { .. }
         | ControllerRequest::Quote { .. }
-        | ControllerRequest::Explain { .. } => LOOK_AHEAD_WEIGHT,
+        | ControllerRequest::Explain { .. }
+        | ControllerRequest::ExplainArray { .. } => LOOK_AHEAD_WEIGHT,
         ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
         ControllerRequest::Command { .. }
         | ControllerRequest::Drain { .. }

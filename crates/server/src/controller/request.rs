@@ -7,8 +7,8 @@ use tollgate_model::{
     AttemptId, Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, Span, TaskId,
 };
 use tollgate_service::{
-    CommandError, EngineWait, FailedLaunches, JobChange, JobPrediction, NamedResources,
-    PolicyComparison, RunRecord, ServiceCommand, Submission, SubmitOutcome,
+    ArrayOutlook, CommandError, EngineWait, FailedLaunches, JobChange, JobPrediction,
+    NamedResources, PolicyComparison, RunRecord, ServiceCommand, Submission, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::{ConnectionEvent, PartCall};
@@ -138,6 +138,13 @@ pub enum ControllerRequest {
         /// Receives the outlook; None if the task has finished or does not exist.
         reply: Responder<Option<TaskOutlook>>,
     },
+    /// Asks for the outlook of an unfinished array.
+    ExplainArray {
+        /// The number of the array.
+        job: u64,
+        /// Receives the outlook; None if the array has finished, is not decided yet or does not exist.
+        reply: Responder<Option<ArrayOutlook>>,
+    },
     /// Waits until a job has finished or, with `decided`, is admitted or rejected.
     Wait {
         /// The number of the job.
@@ -208,6 +215,7 @@ impl ControllerRequest {
             | Self::Status { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
+            | Self::ExplainArray { .. }
             | Self::Wait { .. }
             | Self::Prune { .. }
             | Self::Worker { .. }
@@ -242,6 +250,7 @@ impl ControllerRequest {
             | Self::Status { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
+            | Self::ExplainArray { .. }
             | Self::Wait { .. }
             | Self::Prune { .. }
             | Self::Worker { .. }
@@ -365,6 +374,8 @@ pub struct TaskOutlook {
     pub idle: u32,
     /// Whether the service has nodes, idle or not.
     pub has_nodes: bool,
+    /// Number of tasks of its array that are submitted to the gate before this one. None if it is there.
+    pub tasks_ahead: Option<u64>,
     /// The number of tasks of its array that may run at once, if as many run.
     pub reached_limit: Option<u32>,
     /// The host that the task asks for by name, if it does.

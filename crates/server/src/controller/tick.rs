@@ -232,6 +232,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
+            | ControllerRequest::ExplainArray { .. }
             | ControllerRequest::Wait { .. }
             | ControllerRequest::Prune { .. }
             | ControllerRequest::Worker { .. }

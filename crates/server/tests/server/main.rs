@@ -5,6 +5,7 @@ mod common;
 mod simulation;
 
 mod alter;
+mod array_outlook;
 mod arrays;
 mod begin;
 mod books;

@@ -318,3 +318,51 @@ fn tasks_behind_a_long_one_are_held_or_run_once() {
     all.sort_unstable();
     assert_eq!(all, Vec::from_iter(1..=120));
 }
+
+#[test]
+fn failed_tasks_are_named_by_how_they_ended() {
+    let site = ClientTestSite::start("");
+    let line = "case $TOLLGATE_TASK in 2|4) exit 2;; 3) exit 7;; esac";
+    let id = submit(&site, &["-a", "1-5", "-e", "1s", "--", "sh", "-c", line]);
+    let waited = site.tollgate(&["wait", &id]);
+    assert_eq!(waited.code, Some(7), "{waited:?}");
+    for named in [
+        "failed, exit 2: 2 tasks (2,4)",
+        "failed, exit 7: 1 task (3)",
+    ] {
+        assert!(waited.stdout.contains(named), "{waited:?}");
+        let explained = site.tollgate(&["explain", &id]).answer();
+        assert!(explained.contains(named), "{explained}");
+    }
+    let explained = site.tollgate(&["explain", &id, "--format", "json"]).json();
+    let failures = &explained["job"]["array"]["failures"];
+    assert_eq!(failures[0]["count"], 2, "{explained}");
+    assert_eq!(failures[0]["tasks"], "2,4", "{explained}");
+}
+
+#[test]
+fn end_of_the_last_task_of_a_running_array_is_told() {
+    let site = ClientTestSite::start("");
+    let line = "exec sleep 600";
+    let words = ["-a", "1-400", "-e", "10m", "-d", "+10d", "--", "sh", "-c"];
+    let id = submit(&site, &[&words[..], &[line]].concat());
+    for command in ["explain", "jobs"] {
+        let told = site.tollgate(&[command, &id]).answer();
+        for label in [
+            "  run times ",
+            "  last end  ",
+            "  deadline  all end in time",
+        ] {
+            assert!(told.contains(label), "{command}: {told}");
+        }
+    }
+    let told = site.tollgate(&["explain", &id, "--format", "json"]).json();
+    let ends = [
+        "earliest_finish_at",
+        "expected_finish_at",
+        "latest_finish_at",
+    ];
+    let ends = ends.map(|key| told[key].as_str().unwrap().to_owned());
+    assert!(ends.is_sorted(), "{ends:?}");
+    site.tollgate(&["cancel", &id]).answer();
+}

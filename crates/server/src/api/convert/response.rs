@@ -242,6 +242,7 @@ fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
         void: counts.void.into(),
         unpromised: counts.unpromised.into(),
         unpromised_in_time: counts.unpromised_in_time.into(),
+        failures: Vec::new(),
     }
 }
 
