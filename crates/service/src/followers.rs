@@ -316,8 +316,8 @@ impl Core {
             .start_follower(self.now, slot, nodes, effects)
             .is_err()
         {
-            // The nodes have gone, and the follower with them.
-            self.lose_follower(task, step);
+            // The nodes have gone, or others have taken the place: with it goes all that was to follow.
+            self.lose_followers_of(ended, step);
             return;
         }
         let follower = self.jobs.begin_follower(task);
@@ -470,7 +470,8 @@ impl Core {
         }
     }
 
-    /// Checks that each follower is held in the gate and known by the attempt before it.
+    /// Checks that each follower is held in the gate and known by the attempt before it, which runs or follows another
+    /// one.
     pub(crate) fn check_followers(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         let view = self.gate.view(self.now);
         for (task, live) in self.jobs.iter() {
@@ -478,9 +479,11 @@ impl Core {
                 continue;
             };
             let is_linked = self.jobs.follower_of(follower.after) == Some(task);
-            if !is_linked || view.job(live.slot).phase != JobPhase::Held {
+            let before = self.jobs.get(follower.after.task());
+            let is_open = before.is_some_and(|before| before.is_ordered(follower.after));
+            if !is_linked || !is_open || view.job(live.slot).phase != JobPhase::Held {
                 return Err(tollgate_gate::InvariantViolation(format!(
-                    "job {}, task {} follows {}, which does not know it, or is not held",
+                    "job {}, task {} follows {}, which is over or does not know it, or is not held",
                     task.job, task.task, follower.after
                 )));
             }

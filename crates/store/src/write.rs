@@ -456,10 +456,13 @@ fn insert_job(
 /// Updates a job whose decision was deferred.
 fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> rusqlite::Result<()> {
     let verdict = DecisionColumns::of(answer, at);
+    // A promise that was broken before its job was changed keeps the probability at which it is in the books.
     run(
         to,
-        "UPDATE job SET state = ?2, decided = ?3, price = ?4, reasons = ?5, probability = ?6,
-             estimate = ?7, source = ?8, finish = ?9, forecast = ?10, batches = ?11 WHERE id = ?1",
+        "UPDATE job SET state = ?2, decided = ?3, price = ?4, reasons = ?5,
+             probability = iif(promise IS NULL, ?6, probability), estimate = ?7, source = ?8,
+             finish = ?9, forecast = ?10, batches = iif(promise IS NULL, ?11, batches)
+         WHERE id = ?1",
         params![
             job,
             verdict.state,

@@ -74,6 +74,8 @@ pub(crate) struct ServiceSimulation {
     acknowledged_jobs: BTreeMap<u64, bool>,
     /// Jobs with a deadline given as an instant, and that instant.
     requested_due: BTreeMap<u64, Instant>,
+    /// The jobs for which another deadline was asked later.
+    altered_jobs: BTreeSet<u64>,
     /// Quotes that were reserved.
     reserved_quotes: BTreeSet<u64>,
     /// Whether arrays of short tasks are submitted as well.
@@ -135,6 +137,7 @@ impl ServiceSimulation {
             liar: Liar::default(),
             acknowledged_jobs: BTreeMap::new(),
             requested_due: BTreeMap::new(),
+            altered_jobs: BTreeSet::new(),
             reserved_quotes: BTreeSet::new(),
             has_short_tasks: false,
             crashes: 0,
@@ -563,6 +566,10 @@ impl ServiceSimulation {
                     ..6 => None,
                     secs => Some(Span::from_secs(5 * secs)),
                 });
+                if deadline.is_some() {
+                    self.requested_due.remove(&job);
+                    self.altered_jobs.insert(job);
+                }
                 let change = JobChange {
                     estimate: Some(Span::from_secs(secs)),
                     deadline,
