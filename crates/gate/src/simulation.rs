@@ -241,6 +241,11 @@ impl Simulation {
         self.gate.set_maintenance(now, calendar);
     }
 
+    /// Sets the weights of users in the fair order; see [`Gate::set_user_weights`].
+    pub fn set_user_weights(&mut self, now: Instant, weights: BTreeMap<UserId, f64>) {
+        self.gate.set_user_weights(now, weights);
+    }
+
     /// Sets the licences of the site; see [`Gate::set_licences`].
     pub fn set_licences(&mut self, now: Instant, known: Vec<ResourceIndex>, total: ResourceCounts) {
         self.gate.set_licences(now, known, total);

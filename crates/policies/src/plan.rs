@@ -25,6 +25,7 @@
 //! | `scenarios` | possible ends of a job |
 //! | `draws` | how long the jobs of each scenario run: those of a batch are long together |
 //! | `settings` | parameters |
+//! | `user_share` | how much of the machine the promises to one user may take |
 
 mod admission;
 mod deadline_dispatch;
@@ -41,6 +42,7 @@ mod scenarios;
 mod settings;
 mod start_rule;
 mod timetable;
+mod user_share;
 mod waiting_jobs;
 
 use std::collections::BTreeSet;
@@ -60,6 +62,7 @@ use timetable::JobGroup;
 use waiting_jobs::WaitingJobs;
 
 pub use settings::PlanParams;
+pub use user_share::UserShare;
 
 /// The probability with which a running job ends by the instant up to which the dispatch rule reserves
 /// its processors.

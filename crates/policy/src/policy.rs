@@ -22,8 +22,10 @@ pub struct PolicyFailure(pub String);
 /// What stands before a waiting job in the order in which a policy starts jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitOrder {
-    /// Number of jobs with a promise or a place in the plan that are due sooner and may pass it.
-    pub due_sooner: u32,
+    /// Number of other jobs with a promise or a place in the plan that have to start now.
+    pub due_now: u32,
+    /// Number of other waiting jobs with a promise or a place in the plan, which its start must leave alone.
+    pub planned: u32,
     /// Number of users with waiting jobs who have used less of the machine.
     pub users_before: u32,
     /// Number of jobs of its own user that stand before it.

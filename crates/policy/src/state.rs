@@ -6,6 +6,7 @@
 mod check;
 mod coupling;
 mod fading_use;
+mod recent_requests;
 mod groups;
 mod hosts;
 mod jobs;
@@ -15,6 +16,7 @@ mod node_set;
 mod placement;
 mod task;
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,7 @@ use tollgate_model::{
 use crate::toolkit::{BlockEntry, BlockedList};
 pub use coupling::TaskCoupling;
 use fading_use::FadingUses;
+use recent_requests::RecentRequests;
 pub use fading_use::USE_HALF_LIFE;
 use groups::NodeGroups;
 pub use groups::SharedStart;
@@ -73,6 +76,10 @@ pub struct ClusterState {
     running_jobs: BlockedList<RunningJob>,
     /// None if no policy asks for it.
     uses: Option<FadingUses>,
+    /// None if no policy asks for it.
+    requests: Option<RecentRequests>,
+    /// How much more than others some users may use of the machine; above 0, and 1 of all others.
+    weights: BTreeMap<UserId, f64>,
 }
 
 /// A read-only view of a [`ClusterState`] at an instant.
@@ -146,6 +153,30 @@ impl ClusterState {
     pub fn use_of(&self, user: UserId, now: Instant) -> f64 {
         let uses = self.uses.as_ref();
         uses.map_or(0.0, |uses| uses.of(user, now))
+    }
+
+    /// Returns the use of the machine that a user made, as [`Self::use_of`], over the weight of the user: it orders the
+    /// users fairly.
+    pub fn weighted_use_of(&self, user: UserId, now: Instant) -> f64 {
+        self.use_of(user, now) / self.weights.get(&user).unwrap_or(&1.0)
+    }
+
+    /// Returns the weights of the users that have another one than 1.
+    pub fn user_weights(&self) -> &BTreeMap<UserId, f64> {
+        &self.weights
+    }
+
+    /// Sets the weights of users; that of all others is 1. A user with weight 2 may use twice as much as one with
+    /// weight 1 before both are equal in the fair order. Above 0.
+    pub fn set_user_weights(&mut self, weights: BTreeMap<UserId, f64>) {
+        self.weights = weights;
+    }
+
+    /// Returns the users who submitted jobs in the last day, each with the processor seconds that these asked for by
+    /// their estimates. Empty unless [`ClusterState::follow_uses`] was called.
+    pub fn recent_requests(&self, now: Instant) -> impl Iterator<Item = (UserId, f64)> {
+        let requests = self.requests.iter();
+        requests.flat_map(move |requests| requests.active(now))
     }
 
     /// Returns the number of nodes, including nodes that are down; a job's width is compared with

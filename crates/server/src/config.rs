@@ -7,6 +7,7 @@ pub(crate) mod maintenance;
 mod outputs;
 mod promise;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -149,6 +150,8 @@ pub struct ServeOptions {
     pub lease: LeaseTimings,
     /// Times in which no job runs.
     pub maintenance: Vec<MaintenanceRule>,
+    /// Weights of users in the fair order, ascending by user id; 1 of all others.
+    pub user_weights: Vec<(u32, f64)>,
     /// Licences of the site, with their number.
     pub licences: NamedResources,
     /// Devices of this host, with their number.
@@ -433,6 +436,7 @@ impl ServiceConfig {
             local_devices: self.local_devices()?,
             lease: self.workers.timings()?,
             maintenance: self.maintenance()?,
+            user_weights: self.user_weights()?,
             licences: named_resources("licences", &self.licences)?,
             otherwise: self.promise.otherwise.into(),
             notices: self.notices()?,
@@ -578,6 +582,29 @@ impl ServiceConfig {
                 .unwrap_or_else(UserFloor::uid_min_of_host),
             exceptions: exceptions.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Returns the weights of users in the fair order. May wait for the system's name service.
+    fn user_weights(&self) -> Result<Vec<(u32, f64)>, ConfigError> {
+        let range = |expected, found| ConfigError::Range {
+            key: "promise.weights",
+            expected,
+            found,
+        };
+        let mut weights = BTreeMap::new();
+        for (name, &weight) in &self.promise.weights {
+            let user = match name.parse() {
+                Ok(user) => user,
+                Err(_) => os_users::by_name(name).map_err(|error| {
+                    range("names or numbers of accounts of this host", error.to_string())
+                })?,
+            };
+            if !(weight.is_finite() && weight > 0.0) {
+                return Err(range("weights above 0", weight.to_string()));
+            }
+            weights.insert(user, weight);
+        }
+        Ok(weights.into_iter().collect())
     }
 
     fn least_promise(&self) -> Result<u32, ConfigError> {

@@ -207,6 +207,8 @@ pub fn serve<E: Engine + 'static>(
     let ready = |heard| ready(&rules.policy, heard);
     let part_listener = listen_for_parts(dir, access.scope)?;
     let maintenance = plan_maintenance(controller_handle.clone(), doors.maintenance);
+    let weights = doors.user_weights;
+    controller_handle.send(ControllerRequest::WeighUsers { weights });
     let served = runtime.block_on(async {
         tokio::spawn(maintenance);
         tokio::spawn(serve_parts(part_listener, controller_handle.clone()));

@@ -108,6 +108,11 @@ pub enum ServiceCommand {
         /// The times in which no job runs.
         calendar: MaintenanceCalendar,
     },
+    /// Sets the weights of users in the fair order.
+    WeighUsers {
+        /// The user ids with their weights, ascending; 1 of all others.
+        weights: Vec<(u32, f64)>,
+    },
     /// Lets time pass.
     Tick,
     /// Learns from records of earlier jobs.
@@ -136,6 +141,7 @@ impl ServiceCommand {
             | Self::Grant { .. }
             | Self::Drain { .. }
             | Self::Maintain { .. }
+            | Self::WeighUsers { .. }
             | Self::SetLicences { .. }
             | Self::Learn { .. } => false,
         }

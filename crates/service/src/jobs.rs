@@ -304,9 +304,9 @@ impl JobTable {
         }
     }
 
-    /// Returns the number of admitted tasks with a deadline that has not passed.
-    pub(crate) fn n_watched_deadlines(&self) -> usize {
-        self.deadlines.len()
+    /// Returns the tasks with a promise of a deadline that has not passed.
+    pub(crate) fn watched_tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.deadlines.iter().map(|&(_, task)| task)
     }
 
     /// Returns the first instant past a watched deadline.

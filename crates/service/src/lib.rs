@@ -405,6 +405,11 @@ impl Core {
                 self.gate.set_maintenance(self.now, calendar.clone());
                 self.apply_input(GateInput::Tick, step)
             }
+            ServiceCommand::WeighUsers { weights } => {
+                let weights = weights.iter().map(|&(user, weight)| (UserId(user), weight));
+                self.gate.set_user_weights(self.now, weights.collect());
+                self.apply_input(GateInput::Tick, step)
+            }
             ServiceCommand::Tick => self.apply_input(GateInput::Tick, step),
         };
         match done {

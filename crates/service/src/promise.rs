@@ -122,14 +122,21 @@ impl ActiveTask {
 }
 
 impl Core {
-    /// Returns the number of promises that are neither kept, broken nor void yet.
-    pub fn n_open_promises(&self) -> usize {
-        self.jobs.n_watched_deadlines()
+    /// Returns the number of promises that are neither kept, broken nor void yet, of one user or of all.
+    pub fn n_open_promises(&self, user: Option<u32>) -> usize {
+        let tasks = self.jobs.watched_tasks();
+        let is_wanted = |task: &TaskId| {
+            let owner = self.jobs.get(*task).map(|live| live.user);
+            user.is_none() || user == owner
+        };
+        tasks.filter(is_wanted).count()
     }
 
-    /// Returns the number of unfinished tasks in the gate whose deadline is not promised.
-    pub fn n_open_unpromised(&self) -> usize {
-        self.jobs.iter().filter(|(_, live)| live.unpromised).count()
+    /// Returns the number of unfinished tasks in the gate whose deadline is not promised, of one user or of all.
+    pub fn n_open_unpromised(&self, user: Option<u32>) -> usize {
+        let tasks = self.jobs.iter();
+        let tasks = tasks.filter(|(_, live)| user.is_none_or(|user| live.user == user));
+        tasks.filter(|(_, live)| live.unpromised).count()
     }
 
     /// Records in the books what became of a task that ends now, unless its promise was broken before. A task that

@@ -107,6 +107,8 @@ impl ShadowPolicy {
             let drained = life.drained;
             shadow.apply_input(GateInput::Drain { worker, drained });
         }
+        let weights = core.gate.view(core.now).user_weights().clone();
+        shadow.simulation.set_user_weights(core.now, weights);
         let calendar = core.gate.view(core.now).maintenance().clone();
         shadow.simulation.set_maintenance(core.now, calendar);
         let (running, waiting): (Vec<_>, Vec<_>) = core
@@ -328,6 +330,12 @@ impl ShadowPolicy {
             }),
             ServiceCommand::Maintain { ref calendar } => {
                 self.simulation.set_maintenance(self.now, calendar.clone());
+                self.apply_input(GateInput::Tick);
+            }
+            ServiceCommand::WeighUsers { ref weights } => {
+                let weights = weights.iter().map(|&(user, weight)| (UserId(user), weight));
+                let weights = weights.collect();
+                self.simulation.set_user_weights(self.now, weights);
                 self.apply_input(GateInput::Tick);
             }
             ServiceCommand::Drain { worker, drained } => {

@@ -145,6 +145,13 @@ impl Gate {
         self.policy.nodes_changed(View::new(&self.state, now));
     }
 
+    /// Sets the weights of users in the fair order; see [`tollgate_policy::ClusterState::set_user_weights`]. The next
+    /// input shows what changes by it.
+    pub fn set_user_weights(&mut self, now: Instant, weights: BTreeMap<UserId, f64>) {
+        self.state.set_user_weights(weights);
+        self.policy.nodes_changed(View::new(&self.state, now));
+    }
+
     /// Sets the licences of the site: which resources they are, and how many there are of each. The next
     /// input shows what changes by it.
     pub fn set_licences(&mut self, now: Instant, known: Vec<ResourceIndex>, total: ResourceCounts) {

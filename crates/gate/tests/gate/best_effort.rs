@@ -1,10 +1,59 @@
 //! Jobs without a promise beside those that have one: who waits for whom.
 
-use tollgate_model::{Instant, Reason, Span};
+use tollgate_model::{Instant, Reason, Span, UserId};
 
 use super::plan::{Cluster, Job, job};
 
 const HOUR: i64 = 3600;
+
+/// Returns how many of 40 jobs of a user, due in 100 s, are promised one after the other.
+fn n_promised(cluster: &mut Cluster, user: u32) -> usize {
+    let asked = other(user, job(1, 20, 100));
+    (0..40).filter(|_| cluster.submit_surely(asked)).count()
+}
+
+#[test]
+fn automatic_share_leaves_to_others_what_they_ask_for_at_most_an_equal_part() {
+    let all = n_promised(&mut Cluster::new("plan", 2), 1);
+    let mut alone = Cluster::new("plan:share=auto", 2);
+    assert_eq!(n_promised(&mut alone, 1), all, "a user who is alone gets all");
+    // Another user has asked for more than two days of the machine, without a promise.
+    let mut shared = Cluster::new("plan:share=auto", 2);
+    shared.submit_surely(other(2, without_deadline(2, 200_000)));
+    shared.submit_surely(other(2, without_deadline(2, 200_000)));
+    assert_eq!(n_promised(&mut shared, 1), all / 2);
+    // One who asked for little leaves the rest: an hour of two days of processors is 1 part in 48.
+    let mut little = Cluster::new("plan:share=auto", 2);
+    little.submit_surely(other(2, without_deadline(1, 1)));
+    assert!(n_promised(&mut little, 1) + 1 >= all);
+}
+
+#[test]
+fn user_with_a_larger_weight_may_use_more_before_others_stand_first() {
+    for (weight, first) in [(1.0, 2), (4.0, 1)] {
+        let mut cluster = Cluster::new("plan", 1);
+        let weights = [(UserId(1), weight)].into();
+        cluster.simulation.set_user_weights(cluster.now, weights);
+        // User 1 uses 100 s, user 2 40 s.
+        for (user, run_s) in [(1, 100), (2, 40)] {
+            wait_of(&mut cluster, 0, other(user, without_deadline(1, run_s)));
+        }
+        let at = cluster.now;
+        cluster.submit_surely(other(3, without_deadline(1, 10)));
+        cluster.pass();
+        let mut ids = Vec::new();
+        for user in [1, 2] {
+            cluster.submit_surely(other(user, without_deadline(1, 10)));
+            ids.push((cluster.last, user));
+        }
+        cluster.run_until(at + Span::from_secs(100));
+        let order = cluster.ended.iter().filter_map(|(id, _)| {
+            let found = ids.iter().find(|(other, _)| other == id);
+            found.map(|(_, user)| *user)
+        });
+        assert_eq!(order.last(), Some(3 - first), "weight {weight}");
+    }
+}
 
 /// A job of another user than the flood's.
 fn other(user: u32, asked: Job) -> Job {

@@ -36,6 +36,9 @@ const CLOSES_TOO_SOON: Reason = Reason::Other(&OtherReason::new(
     "it may run longer than any host that could hold it stays, even from the host's beginning",
 ));
 
+/// A day, in seconds.
+const DAY_S: f64 = 86_400.0;
+
 impl PlanPolicy {
     /// Returns the decision on `count` equal jobs at the view's instant.
     pub(super) fn decide(
@@ -132,7 +135,7 @@ impl PlanPolicy {
         job: &PlannedJob,
         count: u32,
     ) -> bool {
-        if self.settings.share >= 1.0 {
+        if self.settings.share.is_everything() {
             return true;
         }
         let time = |procs: u32, span: Span| f64::from(procs) * span.as_secs_f64();
@@ -148,8 +151,12 @@ impl PlanPolicy {
         let own: f64 = own
             .map(|(id, left)| time(view.job(id).spec.procs, left))
             .sum();
-        let all = time(view.n_up(), job.due.since(view.now));
-        own + f64::from(count) * time(job.procs, job.run) <= self.settings.share * all
+        let span = job.due.since(view.now);
+        let of_day = span.as_secs_f64() / DAY_S;
+        let others = view.recent_requests(view.now).filter(|(of, _)| *of != user);
+        let others: Vec<f64> = others.map(|(_, asked)| asked * of_day).collect();
+        let cap = self.settings.share.cap(time(view.n_up(), span), &others);
+        own + f64::from(count) * time(job.procs, job.run) <= cap
     }
 
     /// Returns the end of a running job at the plan's level.

@@ -1,6 +1,7 @@
 //! The fair order: that in which waiting jobs start while no promise suffers.
 //!
-//! The users stand in the order of their use of the machine, which fades: whoever has used least is first.
+//! The users stand in the order of their use of the machine, which fades, over their weights: whoever has used least
+//! is first.
 //! The jobs of a user stand in the order of their deadlines, those without one as if they were due an hour
 //! after their submission. Jobs that are hopeless stand behind all others, in the order of submission.
 
@@ -46,7 +47,7 @@ impl FairQueue {
         let mut users: Vec<(f64, Option<&OwnPlace>, &BTreeMap<OwnPlace, PlannedJob>)> = self
             .users
             .iter()
-            .map(|(&user, own)| (view.use_of(user, now), own.keys().next(), own))
+            .map(|(&user, own)| (view.weighted_use_of(user, now), own.keys().next(), own))
             .collect();
         users.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         let all = users.into_iter().flat_map(|(_, _, own)| own.values());

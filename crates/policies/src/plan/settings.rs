@@ -5,7 +5,7 @@ use tollgate_policy::{
     ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings, read_number,
 };
 
-use super::PlanPolicy;
+use super::{PlanPolicy, UserShare};
 
 /// The parameters of a policy that plans.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,9 +20,8 @@ pub struct PlanParams {
     pub drop_late: bool,
     /// Time after which the first job without a promise takes a place among the promises. Positive.
     pub patience: Span,
-    /// The part of the machine's time up to a deadline that the promises to one user may take; above 0, at
-    /// most 1.
-    pub share: f64,
+    /// The machine's time up to a deadline that the promises to one user may take.
+    pub share: UserShare,
 }
 
 impl PlanParams {
@@ -40,7 +39,7 @@ impl PlanParams {
         otherwise: Otherwise::Run,
         drop_late: false,
         patience: Span::from_secs(3600),
-        share: 1.0,
+        share: UserShare::Part(1.0),
     };
 
     /// The level at which a start is weighed against the promises of others, if theirs are not higher: with that
@@ -88,15 +87,6 @@ impl PlanParams {
 /// Returns the larger of two probabilities.
 pub(super) fn larger(one: Probability, other: Probability) -> Probability {
     if other > one { other } else { one }
-}
-
-fn read_share(place: &mut f64, word: &str) -> bool {
-    let mut share = 0.0;
-    let is_read = read_number(&mut share, word) && 0.0 < share && share <= 1.0;
-    if is_read {
-        *place = share;
-    }
-    is_read
 }
 
 /// Reads a number of hours, at least `least` and at most a century.
@@ -197,11 +187,11 @@ impl ParameterTable for PlanParams {
         },
         PolicyParameter {
             key: "share",
-            values: "a number, above 0 and at most 1",
+            values: "a number, above 0 and at most 1, or auto",
             meaning: "what part of the time up to a deadline the promises to one user may take",
             applies: |_| true,
             get: |s| s.share.to_string(),
-            set: |s, word| read_share(&mut s.share, word),
+            set: |s, word| s.share.read(word),
         },
     ];
 }

@@ -78,7 +78,7 @@ impl WaitingJobs {
         planned.any(|job| job.standing == Standing::Placed)
     }
 
-    /// Returns what stands before a job in the fair order, and the planned jobs that are due sooner; None of a job that
+    /// Returns what stands before a job in the fair order, and the planned jobs that have to start now; None of a job that
     /// may not start.
     pub(super) fn order_before(&self, view: View<'_>, id: JobId) -> Option<WaitOrder> {
         let mut before = Vec::new();
@@ -87,14 +87,15 @@ impl WaitingJobs {
             job.id == id
         })?;
         before.pop();
-        let due_sooner = self.planned.values();
-        let due_sooner =
-            due_sooner.filter(|other| other.id != id && other.place < job.own_place().0);
+        let has_to_start = |other: &&PlannedJob| other.latest_end() - other.guard <= view.now;
+        let planned = || self.planned.values().filter(|other| other.id != id);
+        let due_now = planned().filter(has_to_start).count();
         let own = before.iter().filter(|(_, user)| *user == job.user);
         let others = before.iter().map(|(_, user)| user);
         let others: BTreeSet<_> = others.filter(|user| **user != job.user).collect();
         Some(WaitOrder {
-            due_sooner: due_sooner.count() as u32,
+            due_now: due_now as u32,
+            planned: planned().count() as u32,
             users_before: others.len() as u32,
             own_before: own.count() as u32,
             is_hopeless: job.is_hopeless(view.now),

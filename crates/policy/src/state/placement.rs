@@ -147,9 +147,10 @@ impl ClusterState {
         nodes
     }
 
-    /// Follows the use that each user makes of the machine from now on, if it is not followed already. Running jobs
+    /// Follows what each user asks for and the use that each makes of the machine from now on, if it is not followed already. Running jobs
     /// count since their starts.
     pub fn follow_uses(&mut self) {
+        self.requests.get_or_insert_default();
         if self.uses.is_some() {
             return;
         }

@@ -112,9 +112,9 @@ fn order_sentence(story: &TaskOutlook) -> String {
     }
     let parts = [
         count(
-            order.due_sooner,
-            "promised job that is due sooner",
-            "promised jobs that are due sooner",
+            order.due_now,
+            "promised job that has to start now",
+            "promised jobs that have to start now",
         ),
         count(order.own_before, "job of its user", "jobs of its user"),
         count(
@@ -124,11 +124,14 @@ fn order_sentence(story: &TaskOutlook) -> String {
         ),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    match parts.as_slice() {
+    let place = match parts.as_slice() {
         [] => "first in the order of fair use".to_owned(),
         [one] => format!("behind {one}"),
         [rest @ .., last] => format!("behind {} and {last}", rest.join(", ")),
-    }
+    };
+    let kept = count(order.planned, "other promise", "other promises");
+    let kept = kept.map(|kept| format!("; it starts once it leaves {kept} alone"));
+    place + &kept.unwrap_or_default()
 }
 
 /// The batch system in whose queue an attempt waits.

@@ -254,7 +254,8 @@ fn write_books(text: &mut MetricsText, books: &Books) {
 pub(super) async fn metrics(
     State(service): State<ApiState>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let census = ask_controller(&service, |reply| ControllerRequest::Status { reply }).await?;
+    let census = |reply| ControllerRequest::Status { user: None, reply };
+    let census = ask_controller(&service, census).await?;
     let sums = totals(&service).await?;
     let since_s = service.info.since.as_micros() as f64 / 1e6;
     let text = service.metrics.write(&census, &sums, since_s);

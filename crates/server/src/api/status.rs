@@ -44,7 +44,9 @@ pub(super) async fn status(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<ServiceStatus> {
-    let census = ask_controller(&service, |reply| ControllerRequest::Status { reply }).await?;
+    let user = visible_user(&peer);
+    let census = |reply| ControllerRequest::Status { user, reply };
+    let census = ask_controller(&service, census).await?;
     Ok(Json(ServiceStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),

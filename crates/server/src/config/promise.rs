@@ -1,5 +1,7 @@
 //! What the site says about promises.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tollgate_client::types::JobOtherwise;
 
@@ -12,6 +14,8 @@ pub struct PromiseConfig {
     /// What becomes of a job whose deadline cannot be promised, if its user does not say: `run`, `wait` or
     /// `reject`. Policies other than `plan` reject it.
     pub otherwise: JobOtherwise,
+    /// Weights of users in the fair order of `plan`, by name or number; 1 of all others. Above 0.
+    pub weights: BTreeMap<String, f64>,
 }
 
 impl Default for PromiseConfig {
@@ -19,6 +23,7 @@ impl Default for PromiseConfig {
         Self {
             least: 0.5,
             otherwise: JobOtherwise::Run,
+            weights: BTreeMap::new(),
         }
     }
 }

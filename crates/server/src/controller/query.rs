@@ -29,8 +29,8 @@ impl<E: Engine> Controller<E> {
                 let _ = reply.send(settled.map(quote));
             }
             ControllerRequest::Ping { reply } => drop(reply.send(Ok(()))),
-            ControllerRequest::Status { reply } => {
-                let census = self.status();
+            ControllerRequest::Status { user, reply } => {
+                let census = self.status(user);
                 let _ = reply.send(Ok(census));
             }
             ControllerRequest::Nodes { reply } => {
@@ -77,6 +77,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Alter { .. }
             | ControllerRequest::Drain { .. }
             | ControllerRequest::Maintain { .. }
+            | ControllerRequest::WeighUsers { .. }
             | ControllerRequest::SetLicences { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }
@@ -86,7 +87,7 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    fn status(&mut self) -> StatusSnapshot {
+    fn status(&mut self, user: Option<u32>) -> StatusSnapshot {
         let now = self.now();
         let shadow = self.core.comparison(now);
         let view = self.core.gate().view(now);
@@ -108,8 +109,8 @@ impl<E: Engine> Controller<E> {
             now,
             clock_ahead: self.clock.notable_difference(),
             at_risk: self.core.n_at_risk() as u32,
-            open_promises: self.core.n_open_promises() as u32,
-            open_unpromised: self.core.n_open_unpromised() as u32,
+            open_promises: self.core.n_open_promises(user) as u32,
+            open_unpromised: self.core.n_open_unpromised(user) as u32,
             nodes: nodes.count() as u32,
             idle: view.n_idle(),
             queued: (queued + (waiting - by_user) as u64) as u32,

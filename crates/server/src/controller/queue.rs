@@ -128,6 +128,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Prune { .. } => RequestOwner::User(None),
         ControllerRequest::Ping { .. }
         | ControllerRequest::Maintain { .. }
+        | ControllerRequest::WeighUsers { .. }
         | ControllerRequest::SetLicences { .. }
         | ControllerRequest::Worker { .. }
         | ControllerRequest::Part(_)
@@ -172,6 +173,7 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         | ControllerRequest::Drain { .. }
         | ControllerRequest::MoveEnds { .. }
         | ControllerRequest::Maintain { .. }
+        | ControllerRequest::WeighUsers { .. }
         | ControllerRequest::SetLicences { .. }
         | ControllerRequest::Ping { .. }
         | ControllerRequest::Status { .. }

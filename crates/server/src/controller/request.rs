@@ -99,6 +99,11 @@ pub enum ControllerRequest {
         /// Receives the names of the workers that had another end.
         reply: Responder<Vec<String>>,
     },
+    /// Sets the weights of users in the fair order, if they differ.
+    WeighUsers {
+        /// The user ids with their weights, ascending; 1 of all others.
+        weights: Vec<(u32, f64)>,
+    },
     /// Plans maintenance.
     Maintain {
         /// The times in which no job runs.
@@ -123,6 +128,8 @@ pub enum ControllerRequest {
     },
     /// Asks for the state of the service.
     Status {
+        /// The user whose open promises are counted; None for those of all users.
+        user: Option<u32>,
         /// Receives the state.
         reply: Responder<StatusSnapshot>,
     },
@@ -209,6 +216,7 @@ impl ControllerRequest {
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
             | Self::Maintain { .. }
+            | Self::WeighUsers { .. }
             | Self::SetLicences { .. }
             | Self::Learn { .. }
             | Self::Ping { .. }
@@ -245,6 +253,7 @@ impl ControllerRequest {
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
             | Self::Maintain { .. }
+            | Self::WeighUsers { .. }
             | Self::SetLicences { .. }
             | Self::Ping { .. }
             | Self::Status { .. }

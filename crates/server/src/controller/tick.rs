@@ -214,6 +214,14 @@ impl<E: Engine> Controller<E> {
                     to.add(command, PendingResponse::Internal);
                 }
             }
+            ControllerRequest::WeighUsers { weights } => {
+                let known = self.core.gate().view(at).user_weights().iter();
+                let known: Vec<(u32, f64)> = known.map(|(user, &weight)| (user.0, weight)).collect();
+                if known != weights {
+                    let command = ServiceCommand::WeighUsers { weights };
+                    to.add(command, PendingResponse::Internal);
+                }
+            }
             ControllerRequest::SetLicences { licences } => {
                 let view = self.core.gate().view(at);
                 let known = self.core.resource_names().named(&view.licences());

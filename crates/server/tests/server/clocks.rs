@@ -31,7 +31,7 @@ impl TestCluster {
 
     fn clock_ahead(&mut self) -> Option<Span> {
         let (reply, mut answer) = oneshot::channel();
-        self.tick(vec![ControllerRequest::Status { reply }]);
+        self.tick(vec![ControllerRequest::Status { user: None, reply }]);
         answer.try_recv().unwrap().unwrap().clock_ahead
     }
 }
