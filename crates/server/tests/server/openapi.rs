@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use tollgate_model::Otherwise;
 use tollgate_server::access::ServiceLimits;
 use tollgate_server::api::openapi::document;
 
@@ -549,4 +550,39 @@ fn document_lists_the_error_responses() {
     assert_eq!(limit["schema"]["maximum"], u32::MAX);
     let job = &document["components"]["schemas"]["JobDetails"]["properties"];
     assert_eq!(job["submitted_at"]["format"], "date-time");
+}
+
+#[test]
+fn client_that_names_nothing_gets_the_default_of_the_site() {
+    for (otherwise, decision) in [
+        (Otherwise::Run, "unpromised"),
+        (Otherwise::Wait, "waitlisted"),
+        (Otherwise::Reject, "rejected"),
+    ] {
+        let service = TestService::with_default("plan", otherwise);
+        let post = |body: Value| {
+            let (status, _, body) = service.answer("post", "/v1/jobs", &body);
+            (status, serde_json::from_str::<Value>(&body).unwrap())
+        };
+        let full = json!({
+            "command": ["sleep", "3600"], "dir": "/", "procs": 2, "estimate_s": 3600.0,
+            "deadline_s": 7200.0,
+        });
+        assert_eq!(post(full).1["decision"], "accepted");
+        let late = json!({
+            "command": ["sleep", "30"], "dir": "/", "estimate_s": 30.0, "deadline_s": 120.0,
+        });
+        let (_, answer) = post(late.clone());
+        assert_eq!(answer["decision"], decision, "{answer}");
+        // An explicit wish goes before the default.
+        let mut named = late.clone();
+        named["otherwise"] = json!("reject");
+        assert_eq!(post(named).1["decision"], "rejected");
+        // The site promises nothing below its least probability.
+        let mut below = late;
+        below["at_least"] = json!(0.2);
+        let (status, answer) = post(below);
+        assert_eq!(status, 422, "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains("at_least"), "{answer}");
+    }
 }

@@ -51,15 +51,25 @@ impl TestService {
 
     /// Starts a service whose configuration has these credentials.
     pub(crate) fn with_keys(limits: ServiceLimits, keys: Vec<Credential>) -> Self {
-        Self::start("fcfs", limits, keys)
+        Self::start("fcfs", Otherwise::Wait, limits, keys)
     }
 
     /// Starts a service with this policy.
     pub(crate) fn with_policy(policy: &str) -> Self {
-        Self::start(policy, ServiceLimits::default(), Vec::new())
+        Self::with_default(policy, Otherwise::Wait)
     }
 
-    fn start(policy: &str, limits: ServiceLimits, keys: Vec<Credential>) -> Self {
+    /// Starts a service with this policy, and this default for jobs that it cannot promise.
+    pub(crate) fn with_default(policy: &str, otherwise: Otherwise) -> Self {
+        Self::start(policy, otherwise, ServiceLimits::default(), Vec::new())
+    }
+
+    fn start(
+        policy: &str,
+        otherwise: Otherwise,
+        limits: ServiceLimits,
+        keys: Vec<Credential>,
+    ) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let store = Store::open(&data_dir.path().join("tollgate.db")).unwrap();
         let reader = store.reader().unwrap();
@@ -85,7 +95,7 @@ impl TestService {
             names: UserNames::default(),
             info: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
-                promises: PromiseTerms::new(Otherwise::Wait, &rules),
+                promises: PromiseTerms::new(otherwise, &rules),
                 enforces_time_limits: rules.enforces_time_limits(),
                 sends_notices: false,
                 batch_system: None,
