@@ -13,13 +13,15 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use tollgate_model::{
     Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, NodeSpeed, ResourceCounts,
-    ResourceIndex, Span,
+    ResourceIndex, Span, UserId,
 };
 use tollgate_policy::{Effect, JobPhase, Node, NodeTask, TOLERANCE_S, TimerTree, View};
 

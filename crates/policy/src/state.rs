@@ -6,7 +6,6 @@
 mod check;
 mod coupling;
 mod fading_use;
-mod recent_requests;
 mod groups;
 mod hosts;
 mod jobs;
@@ -14,6 +13,7 @@ mod machine;
 mod node;
 mod node_set;
 mod placement;
+mod recent_requests;
 mod task;
 
 use std::collections::BTreeMap;
@@ -28,7 +28,6 @@ use tollgate_model::{
 use crate::toolkit::{BlockEntry, BlockedList};
 pub use coupling::TaskCoupling;
 use fading_use::FadingUses;
-use recent_requests::RecentRequests;
 pub use fading_use::USE_HALF_LIFE;
 use groups::NodeGroups;
 pub use groups::SharedStart;
@@ -39,6 +38,7 @@ pub use jobs::{Admission, JobPhase, JobSlot};
 use machine::NodeLimits;
 pub use node::{Node, TOLERANCE_S};
 use node_set::NodeSet;
+use recent_requests::RecentRequests;
 pub use task::{NodeTask, requested_share};
 
 /// The state of a cluster: jobs, nodes, and placements.

@@ -596,7 +596,10 @@ impl ServiceConfig {
             let user = match name.parse() {
                 Ok(user) => user,
                 Err(_) => os_users::by_name(name).map_err(|error| {
-                    range("names or numbers of accounts of this host", error.to_string())
+                    range(
+                        "names or numbers of accounts of this host",
+                        error.to_string(),
+                    )
                 })?,
             };
             if !(weight.is_finite() && weight > 0.0) {

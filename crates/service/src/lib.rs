@@ -69,7 +69,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span};
+use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, UserId};
 use tollgate_policy::PassTrigger;
 
 pub use array::{ActiveArray, ArrayOutlook, RunningTask, TaskCounts};

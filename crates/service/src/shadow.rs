@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{Gate, GateInput, ProbeScratch, Simulation};
-use tollgate_model::{AttemptEvent, Instant, JobId, NodeId, Span, TaskId};
+use tollgate_model::{AttemptEvent, Instant, JobId, NodeId, Span, TaskId, UserId};
 use tollgate_policy::{JobPhase, PassTrigger, PolicySpec};
 
 pub use totals::{ObjectiveSums, PolicyComparison};

@@ -1,7 +1,10 @@
 //! Workers that come, go and are drained, maintenance, and licences.
 
+use std::collections::BTreeMap;
+
 use tollgate_model::{
     HostTerms, Instant, JobId, MaintenanceCalendar, NodeRange, ResourceCounts, ResourceIndex,
+    UserId,
 };
 use tollgate_policy::{JobPhase, View};
 

@@ -16,7 +16,11 @@ fn n_promised(cluster: &mut Cluster, user: u32) -> usize {
 fn automatic_share_leaves_to_others_what_they_ask_for_at_most_an_equal_part() {
     let all = n_promised(&mut Cluster::new("plan", 2), 1);
     let mut alone = Cluster::new("plan:share=auto", 2);
-    assert_eq!(n_promised(&mut alone, 1), all, "a user who is alone gets all");
+    assert_eq!(
+        n_promised(&mut alone, 1),
+        all,
+        "a user who is alone gets all"
+    );
     // Another user has asked for more than two days of the machine, without a promise.
     let mut shared = Cluster::new("plan:share=auto", 2);
     shared.submit_surely(other(2, without_deadline(2, 200_000)));

@@ -215,8 +215,10 @@ impl<E: Engine> Controller<E> {
                 }
             }
             ControllerRequest::WeighUsers { weights } => {
-                let known = self.core.gate().view(at).user_weights().iter();
-                let known: Vec<(u32, f64)> = known.map(|(user, &weight)| (user.0, weight)).collect();
+                let view = self.core.gate().view(at);
+                let known = view.user_weights().iter();
+                let known: Vec<(u32, f64)> =
+                    known.map(|(user, &weight)| (user.0, weight)).collect();
                 if known != weights {
                     let command = ServiceCommand::WeighUsers { weights };
                     to.add(command, PendingResponse::Internal);

@@ -583,6 +583,9 @@ fn client_that_names_nothing_gets_the_default_of_the_site() {
         below["at_least"] = json!(0.2);
         let (status, answer) = post(below);
         assert_eq!(status, 422, "{answer}");
-        assert!(answer["error"].as_str().unwrap().contains("at_least"), "{answer}");
+        assert!(
+            answer["error"].as_str().unwrap().contains("at_least"),
+            "{answer}"
+        );
     }
 }

@@ -244,5 +244,8 @@ fn any_promise_goes_before_any_run_without_one() {
     }
     let line = "submit --to north,south -e 30s -d +2m -o none -- sleep 1";
     let submitted = clusters.run(line).answer();
-    assert!(submitted.starts_with("job south:2: accepted\n"), "{submitted}");
+    assert!(
+        submitted.starts_with("job south:2: accepted\n"),
+        "{submitted}"
+    );
 }
