@@ -100,7 +100,7 @@ use replay::Replay;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 21;
+pub const FORMAT: u32 = 22;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;
