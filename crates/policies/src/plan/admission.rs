@@ -10,6 +10,7 @@ use tollgate_policy::{AdmissionDecision, Host, View};
 use super::planned_job::{PlannedJob, Standing};
 use super::promise_test::{Candidate, PromiseTest};
 use super::timetable::JobGroup;
+use super::user_share::{LatestWork, is_within};
 use super::{NEW, PlanPolicy, belief_of};
 
 /// The user's share of what can be promised is used up.
@@ -127,7 +128,7 @@ impl PlanPolicy {
     }
 
     /// Returns whether the promises to a user, with `count` such jobs, take no more than the user's share of
-    /// the machine's time up to their deadline.
+    /// the machine's time up to each of their deadlines.
     pub(super) fn is_within_share(
         &self,
         view: View<'_>,
@@ -135,28 +136,26 @@ impl PlanPolicy {
         job: &PlannedJob,
         count: u32,
     ) -> bool {
-        if self.settings.share.is_everything() {
+        let share = self.settings.share;
+        if share.is_everything() {
             return true;
         }
-        let time = |procs: u32, span: Span| f64::from(procs) * span.as_secs_f64();
-        let planned = self.waiting.planned.values().map(|job| (job.id, job.run));
-        let running = self.running.iter().map(|&id| {
-            let end = self.planned_end(view, id);
-            (id, end.since(view.now))
-        });
-        let own = planned.chain(running).filter(|&(id, _)| {
+        let is_own = |id: JobId| {
             let job = view.job(id);
             job.spec.user == user && job.spec.sla.deadline.is_some() && job.is_promised()
+        };
+        let until = |at: Instant| at.since(view.now);
+        let waiting = self.waiting.planned.values().filter(|job| is_own(job.id));
+        let waiting = waiting.map(|job| LatestWork::new(job.procs, 1, job.run, until(job.due)));
+        let running = self.running.iter().filter(|&&id| is_own(id)).map(|&id| {
+            let left = until(self.planned_end(view, id));
+            LatestWork::new(view.job(id).spec.procs, 1, left, left)
         });
-        let own: f64 = own
-            .map(|(id, left)| time(view.job(id).spec.procs, left))
-            .sum();
-        let span = job.due.since(view.now);
-        let of_day = span.as_secs_f64() / DAY_S;
         let others = view.recent_requests(view.now).filter(|(of, _)| *of != user);
-        let others: Vec<f64> = others.map(|(_, asked)| asked * of_day).collect();
-        let cap = self.settings.share.cap(time(view.n_up(), span), &others);
-        own + f64::from(count) * time(job.procs, job.run) <= cap
+        let others: Vec<f64> = others.map(|(_, asked)| asked / DAY_S).collect();
+        let processors = share.processors(f64::from(view.n_up()), &others);
+        let added = LatestWork::new(job.procs, count, job.run, until(job.due));
+        is_within(processors, waiting.chain(running), added)
     }
 
     /// Returns the end of a running job at the plan's level.

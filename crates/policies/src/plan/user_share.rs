@@ -1,5 +1,10 @@
 //! How much of the machine's time up to a deadline the promises to one user may take.
 
+use tollgate_model::Span;
+
+/// What sums of products may differ by.
+const ROUNDING: f64 = 1e-9;
+
 /// The rule for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum UserShare {
@@ -11,20 +16,21 @@ pub enum UserShare {
 }
 
 impl UserShare {
-    /// Returns the processor seconds that the promises to a user may take of `capacity` processor seconds.
-    /// `asked_by_others` are those that each of the other users would ask for in the same time.
-    pub(super) fn cap(self, capacity: f64, asked_by_others: &[f64]) -> f64 {
+    /// Returns how many of `all` processors the promises to a user may take in the mean. `asked_by_others` has the
+    /// processors that each of the other users asked for in the mean of the last day.
+    pub(super) fn processors(self, all: f64, asked_by_others: &[f64]) -> f64 {
         match self {
-            Self::Part(part) => part * capacity,
+            Self::Part(part) => part * all,
+            Self::Auto if asked_by_others.is_empty() => f64::INFINITY,
             Self::Auto => {
-                let equal = capacity / (asked_by_others.len() + 1) as f64;
+                let equal = all / (asked_by_others.len() + 1) as f64;
                 let kept = asked_by_others.iter().map(|asked| asked.min(equal));
-                capacity - kept.fold(0.0, |sum, kept| sum + kept)
+                all - kept.fold(0.0, |sum, kept| sum + kept)
             }
         }
     }
 
-    /// Returns whether every promise is within the share.
+    /// Returns whether every promise is within the share, whatever others ask for.
     pub(super) fn is_everything(self) -> bool {
         match self {
             Self::Part(part) => part >= 1.0,
@@ -53,33 +59,97 @@ impl std::fmt::Display for UserShare {
     }
 }
 
+/// Promised work at its latest: it holds processors from one time from now to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LatestWork {
+    procs: f64,
+    starts: Span,
+    ends: Span,
+}
+
+impl LatestWork {
+    /// Returns work that takes `run` on `procs` processors and ends by `ends` from now.
+    pub(super) fn new(procs: u32, count: u32, run: Span, ends: Span) -> Self {
+        Self {
+            procs: f64::from(procs) * f64::from(count),
+            starts: (ends - run).max(Span::ZERO),
+            ends,
+        }
+    }
+}
+
+/// Returns whether promised work, with more that is asked for, needs by no instant more than so many processors could do.
+/// Only from the end of the added work on, since it changes nothing before.
+pub(super) fn is_within(
+    processors: f64,
+    promised: impl Iterator<Item = LatestWork>,
+    added: LatestWork,
+) -> bool {
+    let all = promised.chain([added]);
+    let mut changes: Vec<(Span, f64)> = all
+        .flat_map(|work| [(work.starts, work.procs), (work.ends, -work.procs)])
+        .collect();
+    changes.sort_by_key(|&(at, _)| at);
+    let (mut at, mut busy, mut needed) = (Span::ZERO, 0.0, 0.0);
+    for (next, change) in changes {
+        needed += busy * (next - at).as_secs_f64();
+        if next >= added.ends && needed > processors * next.as_secs_f64() * (1.0 + ROUNDING) {
+            return false;
+        }
+        busy += change;
+        at = next;
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
+    /// Returns work of a second on one processor that ends by `ends`.
+    fn second(ends: i64) -> LatestWork {
+        LatestWork::new(1, 1, Span::from_secs(1), Span::from_secs(ends))
+    }
+
+    #[test]
+    fn work_that_is_due_later_takes_nothing_from_a_sooner_deadline() {
+        // A machine's half of a day is promised for the end of the day; of two processors one may be taken.
+        let day = (0..43_200).map(|_| second(86_400));
+        assert!(is_within(1.0, day.clone(), second(60)));
+        assert!(!is_within(0.5, day, second(60)));
+    }
+
+    #[test]
+    fn work_that_runs_takes_its_processors_from_sooner_deadlines() {
+        let hour = Span::from_secs(3600);
+        let runs = LatestWork::new(1, 1, hour, hour);
+        assert!(!is_within(1.0, [runs].into_iter(), second(60)));
+        assert!(is_within(1.1, [runs].into_iter(), second(60)));
+    }
+
     #[test]
     fn user_who_is_alone_gets_all_and_two_who_want_all_get_half_each() {
-        assert_eq!(UserShare::Auto.cap(100.0, &[]), 100.0);
-        assert_eq!(UserShare::Auto.cap(100.0, &[1000.0]), 50.0);
+        assert_eq!(UserShare::Auto.processors(100.0, &[]), f64::INFINITY);
+        assert_eq!(UserShare::Auto.processors(100.0, &[1000.0]), 50.0);
     }
 
     #[test]
     fn user_who_asked_for_little_leaves_the_rest() {
-        assert_eq!(UserShare::Auto.cap(100.0, &[10.0]), 90.0);
-        assert_eq!(UserShare::Auto.cap(90.0, &[10.0, 1000.0]), 50.0);
+        assert_eq!(UserShare::Auto.processors(100.0, &[10.0]), 90.0);
+        assert_eq!(UserShare::Auto.processors(90.0, &[10.0, 1000.0]), 50.0);
     }
 
     proptest! {
         #[test]
-        fn cap_is_between_an_equal_part_and_all(
-            capacity in 0.0..1e9f64,
-            asked in proptest::collection::vec(0.0..1e9f64, 0..20),
+        fn processors_are_between_an_equal_part_and_all(
+            all in 0.0..1e9f64,
+            asked in proptest::collection::vec(0.0..1e9f64, 1..20),
         ) {
-            let cap = UserShare::Auto.cap(capacity, &asked);
-            let equal = capacity / (asked.len() + 1) as f64;
-            prop_assert!(equal <= cap * (1.0 + 1e-9) && cap <= capacity);
+            let share = UserShare::Auto.processors(all, &asked);
+            let equal = all / (asked.len() + 1) as f64;
+            prop_assert!(equal <= share * (1.0 + ROUNDING) && share <= all);
         }
     }
 }

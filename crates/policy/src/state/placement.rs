@@ -147,8 +147,8 @@ impl ClusterState {
         nodes
     }
 
-    /// Follows what each user asks for and the use that each makes of the machine from now on, if it is not followed already. Running jobs
-    /// count since their starts.
+    /// Follows what each user asks for, and how much of the machine each uses, from now on, if that is not followed
+    /// already. Running jobs count since their starts.
     pub fn follow_uses(&mut self) {
         self.requests.get_or_insert_default();
         if self.uses.is_some() {

@@ -561,14 +561,15 @@ fn client_that_names_nothing_gets_the_default_of_the_site() {
     ] {
         let service = TestService::with_default("plan", otherwise);
         let post = |body: Value| {
-            let (status, _, body) = service.answer("post", "/v1/jobs", &body);
+            let (status, _, body) = service.answer("POST", "/v1/jobs", &body);
             (status, serde_json::from_str::<Value>(&body).unwrap())
         };
         let full = json!({
             "command": ["sleep", "3600"], "dir": "/", "procs": 2, "estimate_s": 3600.0,
             "deadline_s": 7200.0,
         });
-        assert_eq!(post(full).1["decision"], "accepted");
+        let (_, answer) = post(full);
+        assert_eq!(answer["decision"], "accepted", "{answer}");
         let late = json!({
             "command": ["sleep", "30"], "dir": "/", "estimate_s": 30.0, "deadline_s": 120.0,
         });
