@@ -579,10 +579,10 @@ fn client_that_names_nothing_gets_the_default_of_the_site() {
         let mut named = late.clone();
         named["otherwise"] = json!("reject");
         assert_eq!(post(named).1["decision"], "rejected");
-        // The site promises nothing below its least probability.
-        let mut below = late;
-        below["at_least"] = json!(0.2);
-        let (status, answer) = post(below);
+        // A promise above the level is asked for by `confidence`.
+        let mut above = late;
+        above["at_least"] = json!(0.9);
+        let (status, answer) = post(above);
         assert_eq!(status, 422, "{answer}");
         assert!(
             answer["error"].as_str().unwrap().contains("at_least"),
