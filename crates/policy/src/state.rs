@@ -38,7 +38,7 @@ pub use jobs::{Admission, JobPhase, JobSlot};
 use machine::NodeLimits;
 pub use node::{Node, TOLERANCE_S};
 use node_set::NodeSet;
-use recent_requests::RecentRequests;
+use recent_requests::RequestedWork;
 pub use task::{NodeTask, requested_share};
 
 /// The state of a cluster: jobs, nodes, and placements.
@@ -77,7 +77,7 @@ pub struct ClusterState {
     /// None if no policy asks for it.
     uses: Option<FadingUses>,
     /// None if no policy asks for it.
-    requests: Option<RecentRequests>,
+    requests: Option<RequestedWork>,
     /// How much more than others some users may use of the machine; above 0, and 1 of all others.
     weights: BTreeMap<UserId, f64>,
 }

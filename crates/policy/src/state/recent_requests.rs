@@ -11,7 +11,7 @@ const HOURS: i64 = 24;
 
 /// The work that users asked for, in processor seconds by the hour of its submission.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct RecentRequests {
+pub(super) struct RequestedWork {
     users: BTreeMap<UserId, VecDeque<(i64, f64)>>,
 }
 
@@ -19,7 +19,7 @@ fn hour_of(now: Instant) -> i64 {
     now.as_micros().div_euclid(HOUR.as_micros())
 }
 
-impl RecentRequests {
+impl RequestedWork {
     /// Records that a user asks for work.
     pub(super) fn add(&mut self, user: UserId, seconds: f64, now: Instant) {
         let hour = hour_of(now);
@@ -53,11 +53,11 @@ mod tests {
     fn requests_count_for_a_day() {
         let (ann, bob) = (UserId(1), UserId(2));
         let hour = |hours: i64| Instant::ZERO + Span::from_secs(3600 * hours);
-        let mut requests = RecentRequests::default();
+        let mut requests = RequestedWork::default();
         requests.add(ann, 100.0, hour(0));
         requests.add(ann, 50.0, hour(0));
         requests.add(bob, 10.0, hour(20));
-        let at = |requests: &RecentRequests, now| requests.active(now).collect::<Vec<_>>();
+        let at = |requests: &RequestedWork, now| requests.active(now).collect::<Vec<_>>();
         assert_eq!(at(&requests, hour(23)), [(ann, 150.0), (bob, 10.0)]);
         assert_eq!(at(&requests, hour(24)), [(bob, 10.0)]);
         requests.add(ann, 1.0, hour(50));
