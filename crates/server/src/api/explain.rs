@@ -129,9 +129,12 @@ fn order_sentence(story: &TaskOutlook) -> String {
         [one] => format!("behind {one}"),
         [rest @ .., last] => format!("behind {} and {last}", rest.join(", ")),
     };
-    let kept = count(order.planned, "other promise", "other promises");
-    let kept = kept.map(|kept| format!("; it starts once it leaves {kept} alone"));
-    place + &kept.unwrap_or_default()
+    match order.planned {
+        0 => place,
+        open => {
+            format!("{place}; it starts as soon as no other promise suffers from it ({open} open)")
+        }
+    }
 }
 
 /// The batch system in whose queue an attempt waits.
@@ -220,10 +223,12 @@ pub(super) fn explanation_sentences(
         ) => words.push(end_sentence(job)),
     }
     if let Some(story) = story.filter(|story| story.failures > 0) {
-        words.push(format!(
-            "{} attempts at jobs of this name have failed by themselves",
-            story.failures
-        ));
+        words.push(match story.failures {
+            1 => "a job of this name has failed by itself before".to_owned(),
+            failures => {
+                format!("{failures} attempts at jobs of this name have failed by themselves")
+            }
+        });
     }
     words.extend(unpromised_sentence(job));
     words.extend(promise_sentence(job));
@@ -408,7 +413,7 @@ fn dependency_failure(job: &JobDetails, predecessor: Option<JobState>) -> Option
     let by = failed_predecessor(job)?;
     let end = match predecessor.and_then(JobState::exceeded) {
         Some(ExceededLimit::Time) => "reached its time limit",
-        Some(ExceededLimit::Memory) => "ran out of memory",
+        Some(ExceededLimit::Memory) => "out of memory",
         Some(ExceededLimit::Output) => "reached its output limit",
         None => "did not end with exit code 0",
     };
@@ -438,27 +443,30 @@ fn array_sentences(
         | JobState::Unknown => unpromised_sentence(job).into_iter().collect(),
     };
     let counts = [
-        (array.running, "are running"),
-        (array.queued, "are queued"),
-        (array.held, "are held"),
-        (array.finished, "are finished"),
-        (array.timed_out, "reached their time limit"),
-        (array.out_of_memory, "ran out of memory"),
-        (array.output_limit, "reached their output limit"),
-        (array.cancelled, "are cancelled"),
-        (array.lost, "are lost"),
-        (array.rejected, "are rejected"),
-        (array.kept, "have a kept promise"),
-        (array.broken, "have a broken promise"),
-        (array.void, "have a void promise"),
-        (array.unpromised_in_time, "were in time without a promise"),
+        (array.running, "running"),
+        (array.queued, "queued"),
+        (array.held, "held"),
+        (array.finished, "finished"),
+        (array.timed_out, "ended by the time limit"),
+        (array.out_of_memory, "out of memory"),
+        (array.output_limit, "ended by the output limit"),
+        (array.cancelled, "cancelled"),
+        (array.lost, "lost"),
+        (array.rejected, "rejected"),
+        (array.kept, "with a kept promise"),
+        (array.broken, "with a broken promise"),
+        (array.void, "with a void promise"),
+        (array.unpromised_in_time, "in time without a promise"),
         (
             array.unpromised - array.unpromised_in_time,
-            "were not in time and had no promise",
+            "not in time and without a promise",
         ),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    words.extend(counts.map(|(count, what)| format!("{count} tasks {what}")));
+    words.extend(counts.map(|(count, what)| match count {
+        1 => format!("1 task {what}"),
+        count => format!("{count} tasks {what}"),
+    }));
     let failures = array.failures.iter();
     words.extend(failures.map(|failed| format!("failed, {failed}")));
     words

@@ -33,7 +33,7 @@ fn an_array_runs_each_task_with_its_number() {
     assert!(all.starts_with("task 1\ntask 3\n"), "{all}");
     let array = site.tollgate(&["explain", &id, "--format", "json"]).json();
     assert_eq!(array["job"]["array"]["finished"], 10);
-    assert_eq!(array["words"][0], "10 tasks are finished");
+    assert_eq!(array["words"][0], "10 tasks finished");
     let tasks = site
         .tollgate(&["jobs", &format!("{id}_1-5"), "-q"])
         .answer();
