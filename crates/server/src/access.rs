@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_client::Fingerprint;
 use tollgate_client::types::AccessRole;
 use tollgate_runner::guard::UserFloor;
+use tollgate_service::UnfinishedCounts;
 
 use crate::accounts::Accounts;
 use crate::os_users::{self, UserLookupError};
@@ -36,8 +37,10 @@ pub struct ServiceLimits {
     /// Maximum number of connections over TCP from one address that are not authenticated yet. At
     /// least 1.
     pub strangers: u32,
-    /// Maximum number of unfinished jobs of a user; each task of an array counts. At least 1.
+    /// Maximum number of unfinished jobs of a user; an array counts as one. At least 1.
     pub jobs: u32,
+    /// Maximum number of unfinished tasks of a user; a job that is no array has one. At least 1.
+    pub tasks: u32,
     /// Maximum size of the commands, environments and scripts of a user's unfinished jobs, in bytes.
     /// At least 1.
     pub stored_bytes: u64,
@@ -77,6 +80,14 @@ pub enum TaskMemory {
 }
 
 impl ServiceLimits {
+    /// Returns the maximum numbers of unfinished jobs and tasks of a user.
+    pub fn unfinished(&self) -> UnfinishedCounts {
+        UnfinishedCounts {
+            jobs: self.jobs.into(),
+            tasks: self.tasks.into(),
+        }
+    }
+
     /// Returns the limits of a task, apart from those that its job sets.
     pub fn task_limits(&self) -> tollgate_engine::LaunchLimits {
         tollgate_engine::LaunchLimits {
@@ -96,6 +107,7 @@ impl Default for ServiceLimits {
             workers: 4_096,
             strangers: 64,
             jobs: 100_000,
+            tasks: 1_000_000,
             stored_bytes: 64 << 20,
             kept_bytes: 64 << 20,
             array: 1_000_000,

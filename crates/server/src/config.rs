@@ -540,6 +540,7 @@ impl ServiceConfig {
         at_least_one("limits.strangers", u64::from(limits.strangers))?;
         at_least_one("limits.streams", u64::from(limits.streams))?;
         at_least_one("limits.jobs", u64::from(limits.jobs))?;
+        at_least_one("limits.tasks", u64::from(limits.tasks))?;
         at_least_one("limits.stored_bytes", limits.stored_bytes)?;
         at_least_one("limits.array", u64::from(limits.array))?;
         at_least_one("limits.task_processes", u64::from(limits.task_processes))?;

@@ -117,7 +117,7 @@ pub fn serve<E: Engine + 'static>(
         controller.offer_no_local_nodes();
     }
     controller.delay_reports(REPORT_DELAY);
-    controller.limit_jobs(access.limits.jobs);
+    controller.limit_unfinished(access.limits.unfinished());
     controller.limit_stored_bytes(access.limits.stored_bytes);
     controller
         .limit_kept_bytes(access.limits.kept_bytes)

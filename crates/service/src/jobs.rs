@@ -496,23 +496,4 @@ impl JobTable {
         let waiting = waiting.map(|(&job, waiting)| (job, waiting.user));
         live.chain(arrays).chain(waiting).collect()
     }
-
-    /// Returns the number of unfinished tasks of all users.
-    pub(crate) fn n_tasks(&self) -> u64 {
-        self.pending_tasks().map(|(_, tasks)| tasks).sum::<u64>() + self.active.len() as u64
-    }
-
-    /// Returns the numbers of the users' unfinished tasks; a user may come up several times.
-    pub(crate) fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
-        let live = self.active.values().map(|live| (live.user, 1));
-        live.chain(self.pending_tasks())
-    }
-
-    /// Returns the numbers of unmaterialised tasks, with their owners.
-    fn pending_tasks(&self) -> impl Iterator<Item = (u32, u64)> {
-        let arrays = self.arrays.values();
-        let arrays = arrays.map(|array| (array.submission.user, array.n_pending()));
-        let waiting = self.deferred.values();
-        arrays.chain(waiting.map(|waiting| (waiting.user, waiting.n_tasks())))
-    }
 }

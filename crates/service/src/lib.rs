@@ -22,6 +22,7 @@
 //! | `retry` | failed tasks that are tried again, as their users want it |
 //! | `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
+//! | `unfinished` | the numbers of unfinished jobs and tasks, of all users and of each |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
@@ -61,6 +62,7 @@ mod shadow;
 mod submit;
 mod takeover;
 mod task_ranges;
+mod unfinished;
 mod work;
 mod workers;
 
@@ -99,6 +101,7 @@ pub use shadow::{ObjectiveSums, PolicyComparison};
 pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
 pub use tollgate_gate::JobPrediction;
+pub use unfinished::UnfinishedCounts;
 
 /// The worker that is the service's own host.
 pub const LOCAL_WORKER: WorkerId = WorkerId(0);

@@ -47,16 +47,6 @@ impl Core {
         self.jobs.user_of(job)
     }
 
-    /// Returns the number of unfinished tasks, including unmaterialised ones.
-    pub fn n_tasks(&self) -> u64 {
-        self.jobs.n_tasks()
-    }
-
-    /// Returns the numbers of the users' unfinished tasks; a user may come up several times.
-    pub fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.jobs.tasks_of_users()
-    }
-
     /// Returns the submission of a job that waits for its admission decision, without the predecessors
     /// that have finished.
     pub fn deferred_job(&self, job: u64) -> Option<&Submission> {

@@ -146,13 +146,16 @@ impl From<RequestError> for ApiError {
                 return Self::field("begin_at", &expected);
             }
             RequestError::UnknownDependency(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            RequestError::JobLimit(_) | RequestError::StorageLimit(_) => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
+            RequestError::JobLimit(_)
+            | RequestError::TaskLimit(_)
+            | RequestError::StorageLimit(_) => StatusCode::TOO_MANY_REQUESTS,
             RequestError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
             RequestError::Store(_) | RequestError::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, failed.to_string())
+        Self {
+            hint: failed.hint(),
+            ..Self::new(status, failed.to_string())
+        }
     }
 }
 

@@ -42,7 +42,8 @@ async fn buffer_body(
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let error = format!("expected a request of at most {} bytes", limits.body_bytes);
-            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+            let hint = "the setting `limits.body_bytes` allows more";
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, error).hint(hint));
         }
         Ok(Err(error)) => {
             let error = format!("the request broke off: {error}");

@@ -133,7 +133,8 @@ impl EventStream {
             .ok_or_else(|| {
                 let max = self.service.access.limits.streams;
                 let error = format!("expected at most {max} streams of events of one user");
-                ApiError::new(StatusCode::TOO_MANY_REQUESTS, error)
+                let hint = "the setting `limits.streams` allows more";
+                ApiError::new(StatusCode::TOO_MANY_REQUESTS, error).hint(hint)
             })?;
         // At most one frame is queued and one is being built, so a slow reader uses no more memory.
         let (frames, reported) = mpsc::channel(1);

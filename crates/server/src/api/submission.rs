@@ -122,7 +122,9 @@ fn submit_answer(
 pub(super) fn check_size(service: &ApiState, submission: &Submission) -> Result<(), ApiError> {
     let max = service.access.limits.array;
     if submission.n_tasks() > u64::from(max) {
-        return Err(ApiError::field("array", &format!("at most {max} tasks")));
+        let expected = format!("at most {max} tasks");
+        let hint = "the setting `limits.array` allows more";
+        return Err(ApiError::field("array", &expected).hint(hint));
     }
     let time = submission.options.time_limit.or(submission.estimate);
     match service

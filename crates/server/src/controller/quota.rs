@@ -1,69 +1,98 @@
-//! The limit on the number of each user's jobs.
+//! The limits on the numbers of each user's jobs and tasks.
 
 use std::collections::BTreeMap;
 
-/// The users' remaining number of jobs in a turn. Each task of an array counts.
+use tollgate_service::UnfinishedCounts;
+
+use super::request::RequestError;
+
+/// The users' remaining numbers of jobs and tasks in a turn.
 pub(super) struct UserQuota {
-    max: u64,
-    /// Each user's number of unfinished tasks; None if all together are below the limit.
-    counts: Option<BTreeMap<u32, u64>>,
+    max: UnfinishedCounts,
+    /// Each user's unfinished jobs and tasks; None if all together are below the limits.
+    counts: Option<BTreeMap<u32, UnfinishedCounts>>,
 }
 
 impl UserQuota {
-    /// Creates the quota from the `live` users with their unfinished tasks, `together` in all,
-    /// before up to `arriving` submissions. The tasks are counted only if some user may exceed the
-    /// limit.
-    pub(super) fn new<I: Iterator<Item = (u32, u64)>>(
-        most: u32,
-        together: u64,
-        arriving: u64,
+    /// Creates the quota from the `live` users with their unfinished jobs and tasks; `together` are those of
+    /// all users with the submissions of the turn. Users are counted apart only if some user may exceed a limit.
+    pub(super) fn new<I: Iterator<Item = (u32, UnfinishedCounts)>>(
+        max: UnfinishedCounts,
+        together: UnfinishedCounts,
         live: impl Fn() -> I,
     ) -> Self {
-        let most = u64::from(most);
-        let counts = (together.saturating_add(arriving) > most).then(|| {
+        let counts = within(together, max).is_err().then(|| {
             let mut counts = BTreeMap::new();
-            for (user, tasks) in live() {
-                *counts.entry(user).or_insert(0) += tasks;
+            for (user, jobs) in live() {
+                let count: &mut UnfinishedCounts = counts.entry(user).or_default();
+                *count = *count + jobs;
             }
             counts
         });
-        Self { max: most, counts }
+        Self { max, counts }
     }
 
-    /// Returns whether the user may submit this number of tasks; if so, they are counted.
-    pub(super) fn try_admit(&mut self, user: u32, tasks: u64) -> bool {
+    /// Counts these jobs as the user's.
+    ///
+    /// # Errors
+    ///
+    /// The limit that they exceed; they are not counted then.
+    pub(super) fn try_admit(
+        &mut self,
+        user: u32,
+        jobs: UnfinishedCounts,
+    ) -> Result<(), RequestError> {
         let Some(counts) = &mut self.counts else {
-            return true;
+            return Ok(());
         };
-        let count = counts.entry(user).or_insert(0);
-        let sum = count.saturating_add(tasks);
-        if sum > self.max {
-            return false;
-        }
+        let count = counts.entry(user).or_default();
+        let sum = *count + jobs;
+        within(sum, self.max)?;
         *count = sum;
-        true
+        Ok(())
     }
+}
+
+fn within(counts: UnfinishedCounts, max: UnfinishedCounts) -> Result<(), RequestError> {
+    if counts.jobs > max.jobs {
+        return Err(RequestError::JobLimit(max.jobs));
+    }
+    if counts.tasks > max.tasks {
+        return Err(RequestError::TaskLimit(max.tasks));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn task_limit_applies_to_each_user_separately() {
-        let live = [(1, 1), (1, 1), (2, 1)];
-        let mut crowd = UserQuota::new(3, 3, 4, || live.into_iter());
-        assert_eq!(
-            [1, 1, 2, 3].map(|user| crowd.try_admit(user, 1)),
-            [true, false, true, true]
-        );
-        assert!(!crowd.try_admit(3, 3) && crowd.try_admit(3, 2));
+    const fn counts(jobs: u64, tasks: u64) -> UnfinishedCounts {
+        UnfinishedCounts { jobs, tasks }
     }
 
     #[test]
-    fn tasks_are_not_counted_far_below_the_limit() {
-        let live = [(1, 2)];
-        let crowd = UserQuota::new(3, 2, 1, || live.into_iter());
-        assert!(crowd.counts.is_none());
+    fn limits_apply_to_each_user_separately() {
+        let live = [(1, counts(1, 1)), (1, counts(1, 5)), (2, counts(1, 1))];
+        let mut quota = UserQuota::new(counts(3, 9), counts(7, 12), || live.into_iter());
+        assert_eq!(
+            [1, 1, 2, 3].map(|user| quota.try_admit(user, counts(1, 1))),
+            [Ok(()), Err(RequestError::JobLimit(3)), Ok(()), Ok(())]
+        );
+        assert_eq!(
+            [8, 7].map(|tasks| quota.try_admit(2, counts(1, tasks))),
+            [Err(RequestError::TaskLimit(9)), Ok(())]
+        );
+        assert_eq!(
+            [9, 8].map(|tasks| quota.try_admit(3, counts(1, tasks))),
+            [Err(RequestError::TaskLimit(9)), Ok(())]
+        );
+    }
+
+    #[test]
+    fn users_are_not_counted_apart_below_the_limits() {
+        let live = [(1, counts(1, 2))];
+        let quota = UserQuota::new(counts(2, 3), counts(2, 3), || live.into_iter());
+        assert!(quota.counts.is_none());
     }
 }

@@ -9,6 +9,7 @@ use tollgate_model::{
 use tollgate_service::{
     ArrayOutlook, CommandError, EngineWait, FailedLaunches, JobChange, JobPrediction,
     NamedResources, PolicyComparison, RunRecord, ServiceCommand, Submission, SubmitOutcome,
+    UnfinishedCounts,
 };
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::{ConnectionEvent, PartCall};
@@ -203,12 +204,12 @@ impl ControllerRequest {
         Self::Submit { jobs: vec![job] }
     }
 
-    /// Returns the number of tasks that the request submits.
-    pub(super) fn n_tasks(&self) -> u64 {
+    /// Returns the numbers of jobs and tasks that the request submits.
+    pub(super) fn submits(&self) -> UnfinishedCounts {
         match self {
-            Self::Reserve { submission, .. } => submission.n_tasks(),
-            Self::Submit { jobs } => jobs.iter().map(|job| job.submission.n_tasks()).sum(),
-            Self::Keyed(keyed) => keyed.request.n_tasks(),
+            Self::Reserve { submission, .. } => submission.counts(),
+            Self::Submit { jobs } => jobs.iter().map(|job| job.submission.counts()).sum(),
+            Self::Keyed(keyed) => keyed.request.submits(),
             Self::Claim { .. }
             | Self::Quote { .. }
             | Self::Command { .. }
@@ -230,7 +231,7 @@ impl ControllerRequest {
             | Self::ReadOutput { .. }
             | Self::Part(_)
             | Self::EngineReady
-            | Self::Stop => 0,
+            | Self::Stop => UnfinishedCounts::default(),
         }
     }
 
@@ -422,9 +423,12 @@ pub enum RequestError {
     /// The engine does not answer.
     #[error("the engine does not answer: {0}")]
     Engine(String),
-    /// The user has reached the job limit, given here.
-    #[error("job limit reached: a user may have {0} unfinished jobs (each array task counts)")]
-    JobLimit(u32),
+    /// The user has reached the limit of unfinished jobs, given here.
+    #[error("job limit reached: a user may have {0} unfinished jobs; an array counts as one")]
+    JobLimit(u64),
+    /// The user has reached the limit of unfinished tasks, given here.
+    #[error("task limit reached: a user may have {0} unfinished tasks")]
+    TaskLimit(u64),
     /// The deadline is past or too far away. Contains the present instant.
     #[error("deadline_at: expected an instant that is still to come")]
     DeadlinePassed(Instant),
@@ -449,6 +453,33 @@ pub enum RequestError {
     /// The decision could not be stored, so it does not hold.
     #[error("the service cannot write to its store: {0}")]
     Store(String),
+}
+
+impl RequestError {
+    /// Returns the next step of the user, if there is one.
+    pub(crate) const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::JobLimit(_) => {
+                Some("wait for some to end; the setting `limits.jobs` allows more")
+            }
+            Self::TaskLimit(_) => {
+                Some("wait for some to end; the setting `limits.tasks` allows more")
+            }
+            Self::StorageLimit(_) => {
+                Some("wait for some to end; the setting `limits.stored_bytes` allows more")
+            }
+            Self::Ignored(_)
+            | Self::AnsweredBefore
+            | Self::DiskFull
+            | Self::Engine(_)
+            | Self::DeadlinePassed(_)
+            | Self::BeginTooLate(_)
+            | Self::UnknownDependency(_)
+            | Self::DependencyFailed(_)
+            | Self::UnknownWorker(_)
+            | Self::Store(_) => None,
+        }
+    }
 }
 
 impl From<&StoreError> for RequestError {

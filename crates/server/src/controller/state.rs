@@ -7,7 +7,7 @@ use tollgate_engine::{Engine, LaunchLimits, SpreadAccess, WakeCallback};
 use tollgate_gate::WorkerId;
 use tollgate_host::StateFileError;
 use tollgate_model::{AttemptReport, Instant, Span};
-use tollgate_service::{AdmissionRules, Core, EngineAction};
+use tollgate_service::{AdmissionRules, Core, EngineAction, UnfinishedCounts};
 use tollgate_store::{JobProgram, Store, StoreError};
 use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
 
@@ -51,8 +51,8 @@ pub struct Controller<E> {
     pub(super) run_as: RunAsResolver,
     /// Whether the nodes of this host are offered.
     pub(super) offers_local_nodes: bool,
-    /// Maximum number of unfinished jobs of one user.
-    pub(super) max_jobs: u32,
+    /// Maximum numbers of unfinished jobs and tasks of one user.
+    pub(super) max_unfinished: UnfinishedCounts,
     /// Each user's stored bytes of unfinished jobs, with their maximum.
     pub(super) stored: StorageQuota,
     /// The limits of a task, unless its job sets others.
@@ -108,7 +108,10 @@ impl<E: Engine> Controller<E> {
             failed_launches: Vec::new(),
             run_as: Box::new(|user| Some(os_users::own_user(user))),
             offers_local_nodes: true,
-            max_jobs: u32::MAX,
+            max_unfinished: UnfinishedCounts {
+                jobs: u64::MAX,
+                tasks: u64::MAX,
+            },
             stored: StorageQuota::new(stored),
             task_limits: LaunchLimits::default(),
             pending_actions: Vec::new(),
@@ -133,9 +136,9 @@ impl<E: Engine> Controller<E> {
         self.offers_local_nodes = false;
     }
 
-    /// Limits each user's number of unfinished jobs. Without this call there is no limit.
-    pub fn limit_jobs(&mut self, most: u32) {
-        self.max_jobs = most;
+    /// Limits each user's numbers of unfinished jobs and tasks. Without this call there is no limit.
+    pub fn limit_unfinished(&mut self, max: UnfinishedCounts) {
+        self.max_unfinished = max;
     }
 
     /// Limits each user's stored bytes of unfinished jobs: commands, environments and scripts.

@@ -149,22 +149,20 @@ impl<E: Engine> Controller<E> {
             {
                 ask.fail(RequestError::DiskFull);
             }
-            ControllerRequest::Reserve { ref submission, .. }
-                if !to.quota.try_admit(submission.user, submission.n_tasks()) =>
-            {
-                ask.fail(RequestError::JobLimit(self.max_jobs));
-            }
             ControllerRequest::Reserve {
                 mut submission,
                 times,
                 reply,
-            } => match times.resolve(&mut submission, at) {
-                Ok(()) => to.add(
-                    ServiceCommand::Submit(Box::new(submission)),
-                    PendingResponse::Reserve(reply),
-                ),
-                Err(failed) => drop(reply.send(Err(failed))),
-            },
+            } => {
+                let admitted = to.quota.try_admit(submission.user, submission.counts());
+                match admitted.and_then(|()| times.resolve(&mut submission, at)) {
+                    Ok(()) => to.add(
+                        ServiceCommand::Submit(Box::new(submission)),
+                        PendingResponse::Reserve(reply),
+                    ),
+                    Err(failed) => drop(reply.send(Err(failed))),
+                }
+            }
             ControllerRequest::Command {
                 user,
                 command,
@@ -312,9 +310,7 @@ impl<E: Engine> Controller<E> {
         if self.disk_full {
             return Err(RequestError::DiskFull);
         }
-        if !quota.try_admit(user, jobs.iter().map(|job| job.submission.n_tasks()).sum()) {
-            return Err(RequestError::JobLimit(self.max_jobs));
-        }
+        quota.try_admit(user, jobs.iter().map(|job| job.submission.counts()).sum())?;
         let bytes = jobs.iter().map(|job| job.program.bytes());
         if !self
             .stored
@@ -349,10 +345,11 @@ impl<E: Engine> Controller<E> {
     }
 
     fn user_quota(&self, requests: &[ControllerRequest]) -> UserQuota {
-        let arriving = requests.iter().map(ControllerRequest::n_tasks);
-        let together = self.core.n_tasks();
-        let live = || self.core.tasks_of_users();
-        UserQuota::new(self.max_jobs, together, arriving.sum(), live)
+        let arriving = requests.iter().map(ControllerRequest::submits).sum();
+        let together = self.core.unfinished() + arriving;
+        UserQuota::new(self.max_unfinished, together, || {
+            self.core.unfinished_of_users()
+        })
     }
 
     /// Checks that the user owns all predecessors of a job, and drops those that have already

@@ -5,7 +5,7 @@ use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_server::controller::{ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::{
     AdmissionState, ArraySpec, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
-    TaskCounts, TaskRanges,
+    TaskCounts, TaskRanges, UnfinishedCounts,
 };
 
 use crate::common::{TestCluster, submission};
@@ -189,19 +189,45 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     );
     act(&mut site, ServiceCommand::Cancel { job, tasks: None }).unwrap();
     assert_eq!(site.row(job).state, "cancelled");
-    assert_eq!(site.controller().core().n_tasks(), 0);
+    assert_eq!(site.controller().core().unfinished().tasks, 0);
 }
 
 #[test]
-fn array_beyond_the_task_limit_of_a_user_is_rejected() {
+fn array_beyond_the_limits_of_a_user_is_rejected() {
     let mut site = TestCluster::new("easy");
-    site.controller().limit_jobs(100);
-    let hand_in = |site: &mut TestCluster, tasks: &str| -> Result<SubmittedJob, RequestError> {
+    site.controller().limit_unfinished(UnfinishedCounts {
+        jobs: 3,
+        tasks: 100,
+    });
+    let submit = |site: &mut TestCluster, tasks: &str| -> Result<SubmittedJob, RequestError> {
         site.submit_job(whenever(10, array(tasks, None)), &["work", "10"])
     };
-    hand_in(&mut site, "1-90").unwrap();
-    assert_eq!(hand_in(&mut site, "1-11"), Err(RequestError::JobLimit(100)));
-    hand_in(&mut site, "1-10").unwrap();
+    submit(&mut site, "1-90").unwrap();
+    let refused = submit(&mut site, "1-11");
+    assert_eq!(refused, Err(RequestError::TaskLimit(100)));
+    submit(&mut site, "1-9").unwrap();
+    let single = site.submit_job(whenever(10, SubmissionOptions::default()), &["work", "10"]);
+    single.unwrap();
+    // Two tasks of the first array ended, so there is room for tasks, but not for a job.
+    site.advance(10);
+    let counts = site.controller().core().unfinished();
+    assert_eq!((counts.jobs, counts.tasks), (3, 98));
+    let by_user: UnfinishedCounts = {
+        let core = site.controller().core();
+        core.unfinished_of_users().map(|(_, counts)| counts).sum()
+    };
+    assert_eq!(by_user, counts);
+    assert_eq!(submit(&mut site, "1-1"), Err(RequestError::JobLimit(3)));
+    act(
+        &mut site,
+        ServiceCommand::Cancel {
+            job: 2,
+            tasks: None,
+        },
+    )
+    .unwrap();
+    submit(&mut site, "1-11").unwrap();
+    assert_eq!(site.controller().core().unfinished().tasks, 100);
 }
 
 #[test]

@@ -178,10 +178,45 @@ fn jobs_per_user_are_limited() {
     assert_eq!(status.as_u16(), 429);
     assert_eq!(
         problem.error,
-        "job limit reached: a user may have 3 unfinished jobs (each array task counts)"
+        "job limit reached: a user may have 3 unfinished jobs; an array counts as one"
     );
+    let hint = "wait for some to end; the setting `limits.jobs` allows more";
+    assert_eq!(problem.hint.as_deref(), Some(hint));
     let _: serde_json::Value = client.post("/v1/jobs/3/cancel", &()).unwrap();
     let _: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
+}
+
+#[test]
+fn tasks_per_user_are_limited_and_an_array_is_one_job() {
+    let open = TestService::new(ServiceLimits {
+        jobs: 2,
+        tasks: 50,
+        ..ServiceLimits::default()
+    });
+    let mut client = ApiClient::connect(&open.socket()).unwrap();
+    let mut submit = |tasks: &str| {
+        let request = JobRequest {
+            command: vec!["sleep".to_owned(), "60".to_owned()],
+            array: Some(tasks.to_owned()),
+            procs: 1,
+            dir: "/".to_owned(),
+            ..JobRequest::default()
+        };
+        client.post::<SubmitResponse>("/v1/jobs", &request)
+    };
+    submit("1-40").unwrap();
+    let refused = submit("1-11");
+    let Err(ClientError::Refused { status, problem }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(status.as_u16(), 429);
+    assert_eq!(
+        problem.error,
+        "task limit reached: a user may have 50 unfinished tasks"
+    );
+    let hint = "wait for some to end; the setting `limits.tasks` allows more";
+    assert_eq!(problem.hint.as_deref(), Some(hint));
+    submit("1-10").unwrap();
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn rejected_job_is_explained_with_what_would_be_accepted_now() {
 
 #[test]
 fn invalid_array_is_rejected_with_a_message() {
-    let site = ClientTestSite::start("[limits]\narray = 1000\njobs = 2000\n");
+    let site = ClientTestSite::start("[limits]\narray = 1000\ntasks = 2000\n");
     for (words, expected) in [
         (["-a", "5-1"], "array: expected numbers of tasks"),
         (["-a", "1-9%0"], "array: expected numbers of tasks"),
@@ -262,11 +262,13 @@ fn invalid_array_is_rejected_with_a_message() {
         assert_eq!(refused.code, Some(2), "{refused:?}");
         assert!(refused.stderr.contains(expected), "{refused:?}");
     }
-    let hand_in = || site.tollgate(&["submit", "--hold", "-a", "1-900", "--", "true"]);
-    assert_eq!(
-        [hand_in().code, hand_in().code, hand_in().code],
-        [Some(0), Some(0), Some(1)]
-    );
+    let submit = || site.tollgate(&["submit", "--hold", "-a", "1-900", "--", "true"]);
+    assert_eq!([submit().code, submit().code], [Some(0); 2]);
+    let refused = submit();
+    assert_eq!(refused.code, Some(1));
+    let expected = "error: task limit reached: a user may have 2000 unfinished tasks\n\
+                    hint: wait for some to end; the setting `limits.tasks` allows more\n";
+    assert_eq!(refused.stderr, expected);
 }
 
 /// The runner gets short tasks ahead of time. It gives those back that wait behind a long one.

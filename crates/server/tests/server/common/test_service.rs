@@ -77,7 +77,7 @@ impl TestService {
         let rules = rules(policy, Market::None);
         let mut controller =
             Controller::new(store, SimEngine::open(&world), &rules, host_clock(|| NOW)).unwrap();
-        controller.limit_jobs(limits.jobs);
+        controller.limit_unfinished(limits.unfinished());
         controller.limit_stored_bytes(limits.stored_bytes);
         controller.limit_kept_bytes(limits.kept_bytes).unwrap();
         controller.limit_tasks(limits.task_limits());
