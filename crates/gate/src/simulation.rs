@@ -20,7 +20,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use tollgate_model::{
-    Instant, JobId, MaintenanceCalendar, NodeId, NodeRange, NodeSpeed, ResourceCounts,
+    Instant, JobId, JobSpec, MaintenanceCalendar, NodeId, NodeRange, NodeSpeed, ResourceCounts,
     ResourceIndex, Span, UserId,
 };
 use tollgate_policy::{Effect, JobPhase, Node, NodeTask, TOLERANCE_S, TimerTree, View};
@@ -246,6 +246,11 @@ impl Simulation {
     /// Sets the weights of users in the fair order; see [`Gate::set_user_weights`].
     pub fn set_user_weights(&mut self, now: Instant, weights: BTreeMap<UserId, f64>) {
         self.gate.set_user_weights(now, weights);
+    }
+
+    /// Records that a user asks for so many jobs like this one; see [`Gate::note_request`].
+    pub fn note_request(&mut self, now: Instant, spec: &JobSpec, count: u64) {
+        self.gate.note_request(now, spec, count);
     }
 
     /// Sets the licences of the site; see [`Gate::set_licences`].

@@ -172,8 +172,8 @@ impl ClusterState {
         self.weights = weights;
     }
 
-    /// Returns the users who submitted jobs in the last day, each with the processor seconds that these asked for by
-    /// their estimates. Empty unless [`ClusterState::follow_uses`] was called.
+    /// Returns the users with a request in the last day, each with the processor seconds that
+    /// [`ClusterState::note_request`] recorded. Empty unless [`ClusterState::follow_uses`] was called.
     pub fn recent_requests(&self, now: Instant) -> impl Iterator<Item = (UserId, f64)> {
         let requests = self.requests.iter();
         requests.flat_map(move |requests| requests.active(now))

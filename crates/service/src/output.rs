@@ -115,6 +115,21 @@ pub struct SubmitOutcome {
     pub groups: Vec<TaskGroupOutcome>,
 }
 
+impl SubmitOutcome {
+    /// Returns the number of jobs that were not rejected: 0 or 1 of a single job, else tasks of the array.
+    pub(crate) fn n_admitted(&self) -> u64 {
+        let is_admitted = |state: &AdmissionState| !matches!(state, AdmissionState::Rejected(_));
+        let admitted = self
+            .groups
+            .iter()
+            .filter(|part| is_admitted(&part.admission));
+        match self.groups.is_empty() {
+            true => u64::from(is_admitted(&self.admission)),
+            false => admitted.map(|part| part.tasks.len()).sum(),
+        }
+    }
+}
+
 /// Tasks of an array with the same outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskGroupOutcome {

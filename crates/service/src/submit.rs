@@ -56,7 +56,10 @@ impl Core {
         step: &mut StepOutput,
     ) -> SubmitOutcome {
         let answer = self.evaluate(self.now, submission);
-        self.admit_as(job, submission, answer, step)
+        let answer = self.admit_as(job, submission, answer, step);
+        let n_admitted = answer.n_admitted();
+        self.gate.note_request(self.now, &answer.spec, n_admitted);
+        answer
     }
 
     /// Submits a job to the gate with the answer about it, unless it is rejected.

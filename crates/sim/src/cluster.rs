@@ -15,7 +15,7 @@ use tollgate_gate::{
 };
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Probability};
-use tollgate_policy::{OutlookSubject, Policy, PolicyFailure};
+use tollgate_policy::{JobPhase, OutlookSubject, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
 use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup, JobEstimate};
@@ -313,6 +313,9 @@ impl<'a> ClusterSim<'a> {
         let Ok(InputAck::Job(job)) = answer else {
             unreachable!("a job from a workload is well-formed: {answer:?}");
         };
+        if self.simulation.gate().view(now).job(job).phase != JobPhase::Closed {
+            self.simulation.note_request(now, &told.spec, 1);
+        }
         self.truths.set(job, truth);
         if self.teller.revises_beliefs() {
             self.waiting.insert(truth.index, job);

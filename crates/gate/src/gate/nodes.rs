@@ -1,10 +1,10 @@
-//! Workers that come, go and are drained, maintenance, and licences.
+//! Workers that come, go and are drained, maintenance, licences, and what is known of users.
 
 use std::collections::BTreeMap;
 
 use tollgate_model::{
-    HostTerms, Instant, JobId, MaintenanceCalendar, NodeRange, ResourceCounts, ResourceIndex,
-    UserId,
+    HostTerms, Instant, JobId, JobSpec, MaintenanceCalendar, NodeRange, ResourceCounts,
+    ResourceIndex, UserId,
 };
 use tollgate_policy::{JobPhase, View};
 
@@ -153,6 +153,12 @@ impl Gate {
     pub fn set_user_weights(&mut self, now: Instant, weights: BTreeMap<UserId, f64>) {
         self.state.set_user_weights(weights);
         self.policy.nodes_changed(View::new(&self.state, now));
+    }
+
+    /// Records that a user asks for so many jobs like this one; see [`tollgate_policy::ClusterState::note_request`]. An
+    /// array is one request, however its tasks are submitted.
+    pub fn note_request(&mut self, now: Instant, spec: &JobSpec, count: u64) {
+        self.state.note_request(spec, count, now);
     }
 
     /// Sets the licences of the site: which resources they are, and how many there are of each. The next

@@ -127,6 +127,7 @@ impl Cluster {
             panic!("well-formed");
         };
         self.last = id;
+        self.simulation.note_request(self.now, &self.spec(job), 1);
         self.learn_run_time(id, job);
         self.take_effects();
         self.promised.len() > before

@@ -143,10 +143,6 @@ impl ClusterState {
     pub fn insert(&mut self, spec: JobSpec) -> JobId {
         let sequence = self.submitted;
         self.submitted += 1;
-        if let Some(requests) = &mut self.requests {
-            let seconds = f64::from(spec.procs) * spec.estimate.as_secs_f64();
-            requests.add(spec.user, seconds, spec.submit);
-        }
         if let Some(id) = self.vacant.pop() {
             let job = &mut self.jobs[id.index()];
             job.spec = spec;

@@ -171,6 +171,16 @@ impl ClusterState {
         self.uses = Some(uses);
     }
 
+    /// Records that a user asks for so many jobs like this one, if that is followed. The estimates count. `now` never goes
+    /// back.
+    pub fn note_request(&mut self, spec: &JobSpec, count: u64, now: Instant) {
+        let Some(requests) = self.requests.as_mut().filter(|_| count > 0) else {
+            return;
+        };
+        let seconds = f64::from(spec.procs) * spec.estimate.as_secs_f64() * count as f64;
+        requests.add(spec.user, seconds, now);
+    }
+
     /// Records that a job has started.
     pub(super) fn note_use(&mut self, id: JobId, now: Instant) {
         let JobSpec { user, procs, .. } = self.jobs[id.index()].spec;

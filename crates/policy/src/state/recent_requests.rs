@@ -9,7 +9,8 @@ const HOUR: Span = Span::from_secs(3600);
 /// Number of hours that count, with the present one.
 const HOURS: i64 = 24;
 
-/// The work that users asked for, in processor seconds by the hour of its submission.
+/// The work that users asked for, in processor seconds by the hour in which they did. Users without a request in the
+/// last day have no entry from the next hour on in which another user asks for work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct RequestedWork {
     users: BTreeMap<UserId, VecDeque<(i64, f64)>>,
@@ -20,17 +21,26 @@ fn hour_of(now: Instant) -> i64 {
 }
 
 impl RequestedWork {
-    /// Records that a user asks for work.
+    /// Records that a user asks for work. `now` never goes back.
     pub(super) fn add(&mut self, user: UserId, seconds: f64, now: Instant) {
         let hour = hour_of(now);
         let hours = self.users.entry(user).or_default();
-        while hours.front().is_some_and(|(old, _)| *old <= hour - HOURS) {
-            hours.pop_front();
-        }
         match hours.back_mut() {
             Some((last, sum)) if *last == hour => *sum += seconds,
-            Some(_) | None => hours.push_back((hour, seconds)),
+            Some(_) | None => {
+                hours.push_back((hour, seconds));
+                self.forget_before(hour - HOURS + 1);
+            }
         }
+    }
+
+    fn forget_before(&mut self, first: i64) {
+        self.users.retain(|_, hours| {
+            while hours.front().is_some_and(|(hour, _)| *hour < first) {
+                hours.pop_front();
+            }
+            !hours.is_empty()
+        });
     }
 
     /// Returns the users who asked for work in the last day, each with the processor seconds.
@@ -61,7 +71,22 @@ mod tests {
         assert_eq!(at(&requests, hour(23)), [(ann, 150.0), (bob, 10.0)]);
         assert_eq!(at(&requests, hour(24)), [(bob, 10.0)]);
         requests.add(ann, 1.0, hour(50));
-        assert_eq!(requests.users[&ann].len(), 1);
         assert_eq!(at(&requests, hour(50)), [(ann, 1.0)]);
+    }
+
+    #[test]
+    fn users_of_an_earlier_day_take_no_memory() {
+        let mut requests = RequestedWork::default();
+        for user in 0..1000 {
+            requests.add(
+                UserId(user),
+                1.0,
+                Instant::ZERO + Span::from_secs(user.into()),
+            );
+        }
+        let later = Instant::ZERO + Span::from_secs(24 * 3600);
+        requests.add(UserId(0), 1.0, later);
+        assert_eq!(requests.users.len(), 1);
+        assert_eq!(requests.users[&UserId(0)].len(), 1);
     }
 }

@@ -21,6 +21,7 @@ mod dependencies;
 mod drain;
 mod ends;
 mod events;
+mod fair_shares;
 mod faults;
 mod followers;
 mod grants;

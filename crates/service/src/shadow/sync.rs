@@ -142,6 +142,8 @@ impl ShadowPolicy {
     /// Records the admission decision on a job.
     fn on_decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
         let kept_out = matches!(answer.admission, AdmissionState::Rejected(_));
+        let n_admitted = answer.n_admitted();
+        (self.simulation).note_request(self.now, &answer.spec, n_admitted);
         match &submission.options.array {
             None => {
                 self.submit(job.into(), core, submission, &answer.spec);
@@ -246,6 +248,7 @@ impl ShadowPolicy {
             },
             ..live.spec
         };
+        self.simulation.note_request(self.now, &spec, 1);
         let forecast = *live.forecast.distribution();
         self.probe_and_submit(key, spec, forecast, OnEviction::Fail, 0);
     }
