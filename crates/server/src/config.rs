@@ -56,7 +56,7 @@ pub use listen::{ListenConfig, TcpListenOptions};
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceConfig {
     /// Admission policy, as in `tollgate policies`, with its settings. Default: the policy that jobs of
-    /// the data directory wait or run under, else `plan`.
+    /// the data directory wait or run under, else `plan:share=auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// Second policy, which decides about the same jobs on paper; its results are reported beside the
@@ -185,7 +185,7 @@ impl ServeOptions {
 }
 
 /// The policy of a service whose settings name none.
-pub const DEFAULT_POLICY: &str = "plan";
+pub const DEFAULT_POLICY: &str = "plan:share=auto";
 
 /// Settings for workers on other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

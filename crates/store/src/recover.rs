@@ -2,6 +2,7 @@
 
 use rusqlite::params;
 use tollgate_model::Instant;
+use tollgate_policy::PolicySpec;
 use tollgate_service::{AdmissionRules, Core};
 
 use crate::earlier_runs::earlier_runs;
@@ -34,7 +35,8 @@ impl Store {
     }
 
     /// Returns `rules` with the policy under which jobs wait or run; as they are if there are no such
-    /// jobs, or if the registry does not know the policy.
+    /// jobs, if the registry does not know the policy, or if it is that of the rules with other settings, whose promises
+    /// the policy keeps.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -44,7 +46,11 @@ impl Store {
         let written = replay.rules_in_force()?.filter(|_| has_jobs);
         let known =
             written.and_then(|(_, written)| AdmissionRules::from_stored(&written, &rules.registry));
-        let policy = known.map_or_else(|| rules.policy.clone(), |known| known.policy);
+        let is_kept = |policy: &PolicySpec| {
+            policy.name() != rules.policy.name() || !rules.policy.takes_over_promises()
+        };
+        let known = known.map(|known| known.policy).filter(is_kept);
+        let policy = known.unwrap_or_else(|| rules.policy.clone());
         Ok(AdmissionRules {
             policy,
             ..rules.clone()

@@ -97,5 +97,5 @@ fn unfinished_jobs_go_on_under_their_policy_if_the_settings_name_none() {
     let _ = site.tollgate(&["wait", "1"]);
     drop(beside);
     let _beside = site.serve_beside(data.to_str().unwrap());
-    assert_eq!(policy(), "plan");
+    assert_eq!(policy(), "plan:share=auto");
 }
