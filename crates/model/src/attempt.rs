@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, LaunchFailure, LaunchFault, Span};
 
+/// The least whole number of a task of an array. Numbers of jobs are below.
+pub const FIRST_TASK_NUMBER: u64 = 1_000_000_000;
+
 /// The permanent id of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskId {

@@ -51,7 +51,7 @@ pub mod warning;
 
 pub use attempt::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
-    KillReason, TaskId,
+    FIRST_TASK_NUMBER, KillReason, TaskId,
 };
 pub use belief::{Kinship, RuntimeBelief};
 pub use books::{BookEntry, Books, BreakCause};

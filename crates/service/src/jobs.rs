@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefJob, ClassId, JobAttributes};
 use tollgate_model::{
-    AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, Span, TaskId, UserId,
+    AttemptEnding, AttemptId, BookEntry, FIRST_TASK_NUMBER, Instant, JobId, JobSpec, Span, TaskId,
+    UserId,
 };
 
 use crate::array::ActiveArray;
@@ -251,6 +252,11 @@ impl JobTable {
     pub(crate) fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
+    }
+
+    /// Returns the number of job numbers that are left, below those of tasks.
+    pub(crate) fn n_numbers(&self) -> u64 {
+        (FIRST_TASK_NUMBER - 1).saturating_sub(self.last_number)
     }
 
     /// Gives later jobs numbers above `last`.

@@ -47,6 +47,11 @@ impl Core {
         self.jobs.user_of(job)
     }
 
+    /// Returns how many more jobs can get a number.
+    pub fn n_job_numbers(&self) -> u64 {
+        self.jobs.n_numbers()
+    }
+
     /// Returns the submission of a job that waits for its admission decision, without the predecessors
     /// that have finished.
     pub fn deferred_job(&self, job: u64) -> Option<&Submission> {

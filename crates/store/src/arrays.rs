@@ -4,8 +4,8 @@ use rusqlite::{Transaction, params};
 use tollgate_model::Reason;
 use tollgate_service::{ArraySpec, TaskCounts, TaskDropCause, TaskRanges};
 
-use crate::books;
 use crate::write::{keys, run};
+use crate::{books, task_numbers};
 
 pub(crate) fn insert(to: &Transaction<'_>, job: u64, plan: &ArraySpec) -> rusqlite::Result<()> {
     run(
@@ -17,7 +17,8 @@ pub(crate) fn insert(to: &Transaction<'_>, job: u64, plan: &ArraySpec) -> rusqli
             plan.max_at_once,
             plan.tasks.len() as i64
         ],
-    )
+    )?;
+    task_numbers::insert(to, job, &plan.tasks)
 }
 
 /// Updates the number of tasks in each state, and the state of the array.

@@ -13,12 +13,13 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 use tollgate_engine::script::sha256;
 
-use crate::{StoreError, sqlite, sums};
+use crate::{StoreError, sqlite, sums, task_numbers};
 use tables::{ADDED_TABLES, CHANGED_TABLES, REMOVED_TABLES, SUMMED_TABLES, summed_tables};
 pub(crate) use tables::{
     FIRST_VERSION_WITH_ANSWERS, FIRST_VERSION_WITH_BOOKS, FIRST_VERSION_WITH_CONTENTS,
     FIRST_VERSION_WITH_ENDS, FIRST_VERSION_WITH_GRANTS, FIRST_VERSION_WITH_PROMISES,
-    FIRST_VERSION_WITH_SUMS, FIRST_VERSION_WITH_UNPROMISED, FIRST_VERSION_WITH_USAGE,
+    FIRST_VERSION_WITH_SUMS, FIRST_VERSION_WITH_TASK_NUMBERS, FIRST_VERSION_WITH_UNPROMISED,
+    FIRST_VERSION_WITH_USAGE,
 };
 
 /// The numbers of rows that a check has verified.
@@ -39,6 +40,7 @@ pub struct CheckedRows {
 /// If SQLite rejects a function.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     sums::register(connection)?;
+    task_numbers::register(connection)?;
     register_sha256(connection)?;
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC

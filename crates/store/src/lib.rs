@@ -7,6 +7,7 @@
 //! | `write`, `arrays`, `attempts` | the rows that a step changes |
 //! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
 //! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
+//! | `task_numbers` | [`TaskNumbers`]: whole numbers of the tasks of arrays |
 //! | `books` | [`PromiseSums`]: the books, and calibration |
 //! | `objectives` | sums over finished jobs, and coverage of estimates |
 //! | `usage` | [`UsageRow`]: usage by user, account and day; jobs and bookings page by page |
@@ -29,6 +30,7 @@
 //! | `snapshot` | the state after some batch |
 //! | `job`, `attempt` | the history of each job, for queries |
 //! | `array`, `task_range` | task counts of an array by state, and the tasks that never ran |
+//! | `task_numbers` | the first of the numbers of each array's tasks, and how many they are; also of removed arrays |
 //! | `content` | scripts, environments and long commands of jobs, each once |
 //! | `kept`, `kept_by_user` | those that users keep of jobs that are over, and their sizes |
 //! | `ledger` | charges and penalties, append-only, one row per attempt and kind |
@@ -67,6 +69,7 @@ mod replay;
 mod rights;
 mod schema;
 mod sums;
+mod task_numbers;
 mod tasks;
 mod usage;
 mod write;
@@ -91,6 +94,7 @@ pub use prune::RemovalProgress;
 pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
 pub use rights::{with_owner_rights, with_writer_rights};
 pub use schema::{FIRST, VERSION};
+pub use task_numbers::TaskNumbers;
 pub use tasks::{ArrayRow, FailedTasks};
 pub use usage::{LedgerRow, RecordFilter, UsageKeys, UsageRow};
 pub use write::{CommandBatch, JobProgram, RepeatOptions};

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, params};
 use tollgate_model::{AttemptId, BookEntry, Credits, Instant, JobEndState, Span, TaskId};
-use tollgate_service::TaskCounts;
+use tollgate_service::{TaskCounts, TaskRanges};
 
 use crate::tasks::ArrayRow;
-use crate::{JobProgram, StoreError, sqlite};
+use crate::{JobProgram, StoreError, TaskNumbers, sqlite};
 
 /// A read-only connection to the store, in parallel with the writer.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct JobRow {
     pub id: u64,
     /// Number of the task, if this is a task of an array.
     pub task: Option<u32>,
+    /// Whole number of the task, if this is a task of an array.
+    pub number: Option<u64>,
     /// State of the tasks, if the job is an array.
     pub array: Option<ArrayRow>,
     /// User id of the owner.
@@ -170,7 +172,8 @@ pub(crate) const COLUMNS: &str =
         AND NOT EXISTS (SELECT 1 FROM kept WHERE kept.user = job.user AND sha256 = job.script),
     state = 'running' AND array.job IS NULL AND NOT EXISTS
         (SELECT 1 FROM attempt
-         WHERE attempt.job = id AND attempt.attempt = job.attempts AND attempt.start IS NOT NULL)";
+         WHERE attempt.job = id AND attempt.attempt = job.attempts AND attempt.start IS NOT NULL),
+    (SELECT first FROM task_numbers WHERE task_numbers.job = id)";
 /// Selects the jobs that are not over.
 pub(crate) const IS_UNFINISHED: &str =
     "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";
@@ -374,6 +377,7 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
     Ok(JobRow {
         id: row.get(0)?,
         task: None,
+        number: None,
         array: array_row(row)?,
         after: after
             .split(',')
@@ -433,8 +437,11 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
     let Some(tasks) = row.get::<_, Option<String>>(20)? else {
         return Ok(None);
     };
+    let tasks: TaskRanges = tasks.parse().unwrap_or_default();
+    let first_number: Option<u64> = row.get(51)?;
     Ok(Some(ArrayRow {
-        tasks: tasks.parse().unwrap_or_default(),
+        numbers: first_number.map(|first| TaskNumbers::new(first, &tasks)),
+        tasks,
         max_at_once: row.get(21)?,
         counts: TaskCounts {
             queued: row.get(22)?,

@@ -10,6 +10,7 @@ mod ends;
 mod promises;
 pub(crate) mod records;
 mod saturation;
+mod task_numbers;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -262,7 +263,7 @@ CREATE INDEX answered_at ON answered (at);
 pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST + 12;
+pub const VERSION: u32 = FIRST + 13;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;
@@ -286,6 +287,10 @@ fn steps() -> [String; N_VERSIONS] {
         saturation::step(),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_CONTENTS, &contents::step()),
         with_renewed_sums(integrity::FIRST_VERSION_WITH_BOOKS, &books::step()),
+        with_renewed_sums(
+            integrity::FIRST_VERSION_WITH_TASK_NUMBERS,
+            task_numbers::TASK_NUMBERS,
+        ),
     ]
 }
 

@@ -7,7 +7,7 @@ use tollgate_model::{BookEntry, Instant, Span};
 use tollgate_service::{TaskCounts, TaskRanges};
 
 use crate::read::{bytes, entry, span};
-use crate::{JobRow, StoreError, StoreReader};
+use crate::{JobRow, StoreError, StoreReader, TaskNumbers};
 
 /// The state of an array's tasks.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub struct ArrayRow {
     pub tasks: TaskRanges,
     /// Maximum number of tasks at a time.
     pub max_at_once: Option<u32>,
+    /// Whole numbers of the tasks; None only if the store is damaged.
+    pub numbers: Option<TaskNumbers>,
     /// Number of tasks in each state, and their sums.
     pub counts: TaskCounts,
 }
@@ -34,8 +36,10 @@ pub struct FailedTasks {
 /// The key of a task's end, and its status if it ended by itself.
 type TaskEnd = (String, Option<String>);
 
-/// Selects the last attempts of failed tasks.
-const IS_FAILED: &str = "(ending IN ('timed_out', 'out_of_memory', 'output_limit', 'lost')
+/// The last attempts of the failed tasks of an array. The planner of SQLite knows nothing of how few they are, so the
+/// index is named.
+const FAILED_TASKS: &str = "attempt INDEXED BY attempt_failed
+    WHERE job = ?1 AND (ending IN ('timed_out', 'out_of_memory', 'output_limit', 'lost')
     OR ending = 'finished' AND status <> 'exit 0')";
 
 /// A range of tasks without attempts.
@@ -94,7 +98,12 @@ impl StoreReader {
             let range = ranges
                 .clone()
                 .find(|it| it.first <= task && task <= it.last);
-            task_row(&row, task, tried.remove(&task), range)
+            let numbers = array.numbers.as_ref();
+            let number = numbers.and_then(|numbers| numbers.number(task));
+            JobRow {
+                number,
+                ..task_row(&row, task, tried.remove(&task), range)
+            }
         });
         Ok(Some(tasks.collect()))
     }
@@ -105,9 +114,7 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn failures(&self, job: u64) -> Result<Vec<FailedTasks>, StoreError> {
-        let sql = format!(
-            "SELECT task, ending, status FROM attempt WHERE job = ?1 AND {IS_FAILED} ORDER BY task"
-        );
+        let sql = format!("SELECT task, ending, status FROM {FAILED_TASKS} ORDER BY task");
         let rows = self.rows(&sql, [job], |row| {
             let (task, ending): (u32, String) = (row.get(0)?, row.get(1)?);
             let status: Option<String> = row.get(2)?;
@@ -152,7 +159,7 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn failed_tasks(&self, job: u64) -> Result<TaskRanges, StoreError> {
-        let sql = format!("SELECT task FROM attempt WHERE job = ?1 AND {IS_FAILED} ORDER BY task");
+        let sql = format!("SELECT task FROM {FAILED_TASKS} ORDER BY task");
         let failed = self.rows(&sql, [job], |row| row.get(0))?;
         Ok(failed.into_iter().map(|task: u32| (task, task)).collect())
     }
@@ -269,5 +276,23 @@ fn task_row(
             state: "queued".to_owned(),
             ..one
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+
+    #[test]
+    fn failures_are_found_by_the_index_of_failed_tasks() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("tollgate.db")).unwrap();
+        let sql = format!(
+            "EXPLAIN QUERY PLAN SELECT task, ending, status FROM {FAILED_TASKS} ORDER BY task"
+        );
+        let plan = store.reader().unwrap().rows(&sql, [7], |row| row.get(3));
+        let plan: Vec<String> = plan.unwrap();
+        assert_eq!(plan, ["SEARCH attempt USING INDEX attempt_failed (job=?)"]);
     }
 }

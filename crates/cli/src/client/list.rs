@@ -144,7 +144,9 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
         OutputFormat::Table => {
             let now = format::now();
             let state = format::state_word(&explained.job);
-            writeln!(out, "job {}: {state}", args.id)?;
+            // A task may have been named by its whole number.
+            let id = format::format_job_id(&explained.job);
+            writeln!(out, "job {}{id}: {state}", args.id.prefix())?;
             for words in &explained.words {
                 writeln!(out, "  {words}")?;
             }

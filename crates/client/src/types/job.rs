@@ -17,6 +17,10 @@ pub struct JobDetails {
     /// Number of the task, if this is a task of an array; its name is `id`, `_` and this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<u32>,
+    /// Whole number of the task, if this is a task of an array: at least 1,000,000,000, and never given twice. It stands
+    /// for the task wherever the number of a job is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// The states of its tasks, if the job is an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayStatus>,

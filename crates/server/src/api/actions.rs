@@ -11,6 +11,7 @@ use tollgate_client::types::{JobAction, JobsActionRequest, JobsActionResult};
 use tollgate_service::ServiceCommand;
 
 use super::error::ApiError;
+use super::job_selector::JobSelector;
 use super::state::{ApiState, JsonResult, visible_user};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
@@ -25,20 +26,25 @@ pub(super) async fn act(
         return Err(ApiError::field("ids", &format!("at most {MAX_BATCH} jobs")));
     }
     let mut answers = Vec::new();
-    for job in ids {
+    for number in ids {
+        let which = match JobSelector::of_number(&service, number).await {
+            Ok(which) => which,
+            Err(error) if is_about_the_job(error.status()) => continue,
+            Err(error) => return Err(error),
+        };
         let (reply, answer) = oneshot::channel();
         service.controller_handle.send(ControllerRequest::Command {
             user: visible_user(&peer),
-            command: command(action, job),
+            command: command(action, which),
             reply,
         });
-        answers.push((job, answer));
+        answers.push((number, answer));
     }
     let mut changed = Vec::new();
-    for (job, answer) in answers {
+    for (number, answer) in answers {
         let done = answer.await.map_err(|_| ApiError::stopping())?;
         match done.map_err(ApiError::from) {
-            Ok(()) => changed.push(job),
+            Ok(()) => changed.push(number),
             Err(error) if is_about_the_job(error.status()) => {}
             Err(error) => return Err(error),
         }
@@ -46,8 +52,8 @@ pub(super) async fn act(
     Ok(Json(JobsActionResult { changed }))
 }
 
-fn command(action: JobAction, job: u64) -> ServiceCommand {
-    let tasks = None;
+fn command(action: JobAction, which: JobSelector) -> ServiceCommand {
+    let JobSelector { job, tasks } = which;
     match action {
         JobAction::Cancel => ServiceCommand::Cancel { job, tasks },
         JobAction::Hold => ServiceCommand::Hold { job, tasks },

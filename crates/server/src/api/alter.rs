@@ -25,7 +25,7 @@ pub(super) async fn alter(
     request: Result<Json<AlterRequest>, JsonRejection>,
 ) -> JsonResult<AlterResponse> {
     let Json(request) = request?;
-    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    let JobSelector { job, tasks } = JobSelector::find(&service, &id).await?;
     if tasks.is_some() {
         return Err(ApiError::field(
             "id",

@@ -149,7 +149,7 @@ impl From<RequestError> for ApiError {
             RequestError::JobLimit(_)
             | RequestError::TaskLimit(_)
             | RequestError::StorageLimit(_) => StatusCode::TOO_MANY_REQUESTS,
-            RequestError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+            RequestError::DiskFull | RequestError::NoJobNumber => StatusCode::INSUFFICIENT_STORAGE,
             RequestError::Store(_) | RequestError::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self {

@@ -26,7 +26,7 @@ pub(super) async fn grant(
         let error = "only root and the service's own user grant more than a user's share";
         return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
-    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    let JobSelector { job, tasks } = JobSelector::find(&service, &id).await?;
     if tasks.is_some() {
         return Err(ApiError::field("id", "a job, with all of its tasks"));
     }

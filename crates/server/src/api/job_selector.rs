@@ -1,8 +1,10 @@
-//! Selectors of a job, or of tasks of an array: `7`, `7_3`, `7_1-5,9`.
+//! Selectors of a job, or of tasks of an array: `7`, `7_3`, `7_1-5,9`, and `1000000002` for the same as `7_3`.
 
+use tollgate_model::FIRST_TASK_NUMBER;
 use tollgate_service::TaskRanges;
 
 use super::error::ApiError;
+use super::state::{ApiState, query_store};
 
 /// Maximum job number: the largest integer of the store.
 pub(super) const MAX_ID: u64 = i64::MAX as u64;
@@ -26,6 +28,32 @@ impl JobSelector {
         let tasks = tasks.map(str::parse).transpose();
         let tasks = tasks.map_err(|_| ApiError::unknown_job())?;
         Ok(Self { job, tasks })
+    }
+
+    /// Parses a selector, and finds the task if the selector is the whole number of one.
+    pub(super) async fn find(service: &ApiState, word: &str) -> Result<Self, ApiError> {
+        let selector = Self::parse(word)?;
+        match selector.tasks {
+            None => Self::of_number(service, selector.job).await,
+            Some(_) => Ok(selector),
+        }
+    }
+
+    /// Returns the selector of the job or task with a number. A number that no task has gets the error for an unknown
+    /// job.
+    pub(super) async fn of_number(service: &ApiState, number: u64) -> Result<Self, ApiError> {
+        if number < FIRST_TASK_NUMBER {
+            return Ok(Self {
+                job: number,
+                tasks: None,
+            });
+        }
+        let found = query_store(service, move |reader| reader.task_of_number(number)).await?;
+        let task = found.ok_or_else(ApiError::unknown_job)?;
+        Ok(Self {
+            job: task.job,
+            tasks: Some(TaskRanges::new(task.task, task.task)),
+        })
     }
 
     /// Returns the task if the selector names exactly one.

@@ -83,7 +83,7 @@ pub(super) async fn job(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> JsonResult<JobDetails> {
-    let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
+    let row = own_job(&service, &peer, &JobSelector::find(&service, &id).await?).await?;
     Ok(Json(with_failures(&service, row).await?))
 }
 
@@ -106,7 +106,7 @@ pub(super) async fn tasks(
     few: Result<Query<TasksQuery>, QueryRejection>,
 ) -> JsonResult<JobList> {
     let Query(few) = few?;
-    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    let JobSelector { job, tasks } = JobSelector::find(&service, &id).await?;
     let whole = JobSelector { job, tasks: None };
     let row = own_job(&service, &peer, &whole).await?;
     let limit = few.limit.unwrap_or(100).min(MAX_JOBS);
@@ -141,7 +141,7 @@ pub(super) async fn explain(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> JsonResult<JobExplanation> {
-    let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
+    let row = own_job(&service, &peer, &JobSelector::find(&service, &id).await?).await?;
     let task = TaskId {
         job: row.id,
         task: row.task.unwrap_or(0),
@@ -226,7 +226,7 @@ pub(super) async fn wait(
     until: Result<Query<WaitQuery>, QueryRejection>,
 ) -> JsonResult<JobDetails> {
     let Query(until) = until?;
-    let which = JobSelector::parse(&id)?;
+    let which = JobSelector::find(&service, &id).await?;
     let row = own_job(&service, &peer, &which).await?;
     let waited = ask_controller(&service, |reply| ControllerRequest::Wait {
         job: row.id,
@@ -286,7 +286,7 @@ async fn run_command(
     keyed: KeyedPeer,
     command: fn(u64, Option<TaskRanges>) -> ServiceCommand,
 ) -> JsonResult<JobRef> {
-    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    let JobSelector { job, tasks } = JobSelector::find(&service, &id).await?;
     let (reply, carried_out) = oneshot::channel();
     let request = ControllerRequest::Command {
         user: visible_user(&peer),

@@ -55,7 +55,7 @@ pub(super) async fn output(
 ) -> JsonResult<JobOutput> {
     let Query(wanted) = wanted?;
     let from = wanted.position()?;
-    let row = own_job(&service, &peer, &JobSelector::parse(&id)?).await?;
+    let row = own_job(&service, &peer, &JobSelector::find(&service, &id).await?).await?;
     if row.array.is_some() {
         return Err(ApiError::field("id", "one task of the array, as in 7_3"));
     }

@@ -32,7 +32,7 @@ pub(super) async fn resubmit(
 ) -> Result<Answer<SubmitResponse>, ApiError> {
     let Json(request) = request?;
     may_submit(&peer)?;
-    let JobSelector { job, tasks } = JobSelector::parse(&id)?;
+    let JobSelector { job, tasks } = JobSelector::find(&service, &id).await?;
     if tasks.is_some() {
         return Err(ApiError::field("id", "a job: its failed tasks are found"));
     }

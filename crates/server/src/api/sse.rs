@@ -53,7 +53,7 @@ pub(super) async fn job_events(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let asked = last_event_id(&headers)?;
-    let JobSelector { job, .. } = JobSelector::parse(&id)?;
+    let JobSelector { job, .. } = JobSelector::find(&service, &id).await?;
     let whole = JobSelector { job, tasks: None };
     let watch = service.log.watch();
     // An event between this line and the reading of the job is sent twice, but none is missed.

@@ -8,7 +8,7 @@ use tollgate_engine::part::{HOST_VARIABLE, HOSTS_VARIABLE};
 use tollgate_engine::{Engine, EngineError, LaunchHost, LaunchLimits, LaunchSpec};
 use tollgate_model::{
     AttemptId, AttemptReport, BoundedReport, Instant, KillReason, LaunchFailure, NodeId,
-    ReportBounds, Span,
+    ReportBounds, Span, TaskId,
 };
 use tollgate_service::EngineAction;
 use tollgate_store::{StoreError, StoredProgram};
@@ -19,6 +19,8 @@ use crate::output_name::{self, AttemptFacts};
 
 /// Maximum number of array programs kept in the cache.
 const MAX_CACHED_PROGRAMS: usize = 100;
+/// The variable with the whole number of a task, or of a job that is no array.
+const NUMBER_VARIABLE: &str = "TOLLGATE_NUMBER";
 /// The number of the first attempt of a task.
 const FIRST_ATTEMPT: u32 = 1;
 /// Maximum number of ends left unacknowledged while more reports come in.
@@ -188,8 +190,7 @@ impl<E: Engine> Controller<E> {
         if let Some(program) = self.programs.get(&job) {
             return Ok(Some(StoredProgram::Whole(Box::new(program.clone()))));
         }
-        let core = &self.core;
-        self.programs.retain(|&job, _| core.array(job).is_some());
+        self.forget_ended_arrays();
         let program = self.store.program(job)?;
         if let Some(StoredProgram::Whole(program)) = &program
             && self.programs.len() < MAX_CACHED_PROGRAMS
@@ -197,6 +198,33 @@ impl<E: Engine> Controller<E> {
             self.programs.insert(job, (**program).clone());
         }
         Ok(program)
+    }
+
+    /// Returns the whole number of a task: that of its job, unless the task belongs to an array. None if the store is
+    /// damaged.
+    fn task_number(&mut self, task: TaskId) -> Result<Option<u64>, StoreError> {
+        let job = task.job;
+        if self.core.array(job).is_none() {
+            return Ok(Some(job));
+        }
+        if let Some(numbers) = self.task_numbers.get(&job) {
+            return Ok(numbers.number(task.task));
+        }
+        self.forget_ended_arrays();
+        let numbers = self.store.task_numbers(job)?;
+        let number = numbers.as_ref().and_then(|all| all.number(task.task));
+        if self.task_numbers.len() < MAX_CACHED_PROGRAMS {
+            self.task_numbers
+                .extend(numbers.map(|numbers| (job, numbers)));
+        }
+        Ok(number)
+    }
+
+    fn forget_ended_arrays(&mut self) {
+        let core = &self.core;
+        self.programs.retain(|&job, _| core.array(job).is_some());
+        self.task_numbers
+            .retain(|&job, _| core.array(job).is_some());
     }
 
     /// Ends an attempt without the engine.
@@ -245,6 +273,8 @@ impl<E: Engine> Controller<E> {
         let output = output.map(|name| output_path(name, attempt, host).into());
         let mut placement = placement_variables(nodes, &hosts).to_vec();
         placement.extend(self.device_variables(attempt, nodes));
+        let number = self.task_number(attempt.task())?;
+        placement.extend(number.map(|number| (NUMBER_VARIABLE.into(), number.to_string().into())));
         let launch = LaunchSpec {
             attempt,
             nodes: nodes.to_vec(),

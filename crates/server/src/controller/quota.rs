@@ -9,6 +9,8 @@ use super::request::RequestError;
 /// The users' remaining numbers of jobs and tasks in a turn.
 pub(super) struct UserQuota {
     max: UnfinishedCounts,
+    /// The number of job numbers that are left.
+    n_numbers: u64,
     /// Each user's unfinished jobs and tasks; None if all together are below the limits.
     counts: Option<BTreeMap<u32, UnfinishedCounts>>,
 }
@@ -16,8 +18,10 @@ pub(super) struct UserQuota {
 impl UserQuota {
     /// Creates the quota from the `live` users with their unfinished jobs and tasks; `together` are those of
     /// all users with the submissions of the turn. Users are counted apart only if some user may exceed a limit.
+    /// `n_numbers` job numbers are left.
     pub(super) fn new<I: Iterator<Item = (u32, UnfinishedCounts)>>(
         max: UnfinishedCounts,
+        n_numbers: u64,
         together: UnfinishedCounts,
         live: impl Fn() -> I,
     ) -> Self {
@@ -29,7 +33,11 @@ impl UserQuota {
             }
             counts
         });
-        Self { max, counts }
+        Self {
+            max,
+            n_numbers,
+            counts,
+        }
     }
 
     /// Counts these jobs as the user's.
@@ -42,13 +50,15 @@ impl UserQuota {
         user: u32,
         jobs: UnfinishedCounts,
     ) -> Result<(), RequestError> {
-        let Some(counts) = &mut self.counts else {
-            return Ok(());
-        };
-        let count = counts.entry(user).or_default();
-        let sum = *count + jobs;
-        within(sum, self.max)?;
-        *count = sum;
+        let left = self.n_numbers.checked_sub(jobs.jobs);
+        let left = left.ok_or(RequestError::NoJobNumber)?;
+        if let Some(counts) = &mut self.counts {
+            let count = counts.entry(user).or_default();
+            let sum = *count + jobs;
+            within(sum, self.max)?;
+            *count = sum;
+        }
+        self.n_numbers = left;
         Ok(())
     }
 }
@@ -74,7 +84,7 @@ mod tests {
     #[test]
     fn limits_apply_to_each_user_separately() {
         let live = [(1, counts(1, 1)), (1, counts(1, 5)), (2, counts(1, 1))];
-        let mut quota = UserQuota::new(counts(3, 9), counts(7, 12), || live.into_iter());
+        let mut quota = UserQuota::new(counts(3, 9), 100, counts(7, 12), || live.into_iter());
         assert_eq!(
             [1, 1, 2, 3].map(|user| quota.try_admit(user, counts(1, 1))),
             [Ok(()), Err(RequestError::JobLimit(3)), Ok(()), Ok(())]
@@ -90,9 +100,23 @@ mod tests {
     }
 
     #[test]
+    fn job_numbers_run_out() {
+        let mut quota = UserQuota::new(counts(9, 9), 3, counts(0, 0), || [].into_iter());
+        assert_eq!(
+            [2, 2, 1, 1].map(|jobs| quota.try_admit(1, counts(jobs, jobs))),
+            [
+                Ok(()),
+                Err(RequestError::NoJobNumber),
+                Ok(()),
+                Err(RequestError::NoJobNumber)
+            ]
+        );
+    }
+
+    #[test]
     fn users_are_not_counted_apart_below_the_limits() {
         let live = [(1, counts(1, 2))];
-        let quota = UserQuota::new(counts(2, 3), counts(2, 3), || live.into_iter());
+        let quota = UserQuota::new(counts(2, 3), 100, counts(2, 3), || live.into_iter());
         assert!(quota.counts.is_none());
     }
 }

@@ -429,6 +429,9 @@ pub enum RequestError {
     /// The user has reached the limit of unfinished tasks, given here.
     #[error("task limit reached: a user may have {0} unfinished tasks")]
     TaskLimit(u64),
+    /// No job number is left: from the next number on they are those of tasks.
+    #[error("no job number is left: the greatest is 999999999")]
+    NoJobNumber,
     /// The deadline is past or too far away. Contains the present instant.
     #[error("deadline_at: expected an instant that is still to come")]
     DeadlinePassed(Instant),
@@ -467,6 +470,9 @@ impl RequestError {
             }
             Self::StorageLimit(_) => {
                 Some("wait for some to end; the setting `limits.stored_bytes` allows more")
+            }
+            Self::NoJobNumber => {
+                Some("an operator starts a service with a new data directory (`--data`)")
             }
             Self::Ignored(_)
             | Self::AnsweredBefore

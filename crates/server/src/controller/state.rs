@@ -8,7 +8,7 @@ use tollgate_gate::WorkerId;
 use tollgate_host::StateFileError;
 use tollgate_model::{AttemptReport, Instant, Span};
 use tollgate_service::{AdmissionRules, Core, EngineAction, UnfinishedCounts};
-use tollgate_store::{JobProgram, Store, StoreError};
+use tollgate_store::{JobProgram, Store, StoreError, TaskNumbers};
 use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
 
 use super::clock::{ControllerClock, HostClock};
@@ -46,6 +46,8 @@ pub struct Controller<E> {
     pub(super) ack_deadline: Option<Instant>,
     /// The programs of arrays.
     pub(super) programs: BTreeMap<u64, JobProgram>,
+    /// The numbers of the tasks of arrays.
+    pub(super) task_numbers: BTreeMap<u64, TaskNumbers>,
     /// Reports of attempts that cannot run as their user, and end without the engine.
     pub(super) failed_launches: Vec<AttemptReport>,
     pub(super) run_as: RunAsResolver,
@@ -105,6 +107,7 @@ impl<E: Engine> Controller<E> {
             unacknowledged: Vec::new(),
             ack_deadline: None,
             programs: BTreeMap::new(),
+            task_numbers: BTreeMap::new(),
             failed_launches: Vec::new(),
             run_as: Box::new(|user| Some(os_users::own_user(user))),
             offers_local_nodes: true,

@@ -347,9 +347,12 @@ impl<E: Engine> Controller<E> {
     fn user_quota(&self, requests: &[ControllerRequest]) -> UserQuota {
         let arriving = requests.iter().map(ControllerRequest::submits).sum();
         let together = self.core.unfinished() + arriving;
-        UserQuota::new(self.max_unfinished, together, || {
-            self.core.unfinished_of_users()
-        })
+        UserQuota::new(
+            self.max_unfinished,
+            self.core.n_job_numbers(),
+            together,
+            || self.core.unfinished_of_users(),
+        )
     }
 
     /// Checks that the user owns all predecessors of a job, and drops those that have already

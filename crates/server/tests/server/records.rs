@@ -1,6 +1,6 @@
 //! Records of jobs: where they ran and what they used, sums of usage, and removal of old jobs.
 
-use tollgate_model::{Credits, Instant, Span};
+use tollgate_model::{Credits, FIRST_TASK_NUMBER, Instant, Span};
 use tollgate_server::controller::ControllerRequest;
 use tollgate_service::ObjectiveSums;
 use tollgate_service::{
@@ -189,6 +189,38 @@ fn removal_of_old_jobs_changes_no_sum() {
     assert_eq!(site.submit(&["sleep", "1"], 5).unwrap().job, 8);
     site.advance(70);
     assert_eq!(site.state(7).0, "finished");
+}
+
+#[test]
+fn numbers_of_tasks_stay_after_a_crash_and_are_given_once() {
+    let mut site = TestCluster::new("fcfs");
+    let all = |site: &TestCluster, job| -> Vec<Option<u64>> {
+        let rows = site.reader().tasks(job, None, 100).unwrap();
+        rows.unwrap().iter().map(|row| row.number).collect()
+    };
+    site.submit_job(array("1-7:3", 1), &["sleep", "1"]).unwrap();
+    site.submit(&["sleep", "1"], 5).unwrap();
+    site.submit_job(array("1-2", 1), &["sleep", "1"]).unwrap();
+    let first = Some(FIRST_TASK_NUMBER);
+    assert_eq!(all(&site, 1), [0, 1, 2].map(|n| first.map(|it| it + n)));
+    assert_eq!(all(&site, 3), [3, 4].map(|n| first.map(|it| it + n)));
+    site.restart();
+    assert_eq!(all(&site, 3), [3, 4].map(|n| first.map(|it| it + n)));
+    site.advance(20);
+    assert_eq!(prune(&mut site, 1_000), 3);
+    site.restart();
+    let job = site.submit_job(array("5-6", 1), &["sleep", "1"]);
+    let job = job.unwrap().job;
+    assert_eq!(all(&site, job), [5, 6].map(|n| first.map(|it| it + n)));
+    let of_number = |n| {
+        let reader = site.reader();
+        reader.task_of_number(FIRST_TASK_NUMBER + n).unwrap()
+    };
+    // The arrays of the numbers before were removed, and no array has the numbers behind.
+    assert_eq!([0, 4, 7].map(of_number), [None; 3]);
+    let second = of_number(6).map(|task| (task.job, task.task));
+    assert_eq!(second, Some((job, 6)));
+    assert_eq!(of_number(u64::MAX - FIRST_TASK_NUMBER), None);
 }
 
 #[test]

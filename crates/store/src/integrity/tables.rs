@@ -146,6 +146,10 @@ pub(super) const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         FIRST_VERSION_WITH_BOOKS,
         ("book", "user, account, day, entry, jobs"),
     ),
+    (
+        FIRST_VERSION_WITH_TASK_NUMBERS,
+        ("task_numbers", "first, job, n_tasks"),
+    ),
     (FIRST_VERSION_WITH_CONTENTS, ("content", "sha256, text")),
     (
         FIRST_VERSION_WITH_CONTENTS,
@@ -160,6 +164,9 @@ pub(super) const ADDED_TABLES: &[(u32, (&str, &str))] = &[
         ),
     ),
 ];
+
+/// The first version with numbers of tasks.
+pub(crate) const FIRST_VERSION_WITH_TASK_NUMBERS: u32 = 17;
 
 /// The first version with books.
 pub(crate) const FIRST_VERSION_WITH_BOOKS: u32 = 16;

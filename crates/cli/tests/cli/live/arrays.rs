@@ -55,6 +55,46 @@ fn an_array_runs_each_task_with_its_number() {
 }
 
 #[test]
+fn task_goes_by_its_whole_number_in_every_command() {
+    let site = ClientTestSite::start(IN_TURN);
+    let single = submit(&site, &["--", "sh", "-c", "echo $TOLLGATE_NUMBER"]);
+    let line = "echo number $TOLLGATE_NUMBER; [ $TOLLGATE_TASK != 9 ] || exit 3";
+    let id = submit(&site, &["-a", "5,7,9", "--", "sh", "-c", line]);
+    site.tollgate(&["wait", &single]).answer();
+    assert_eq!(site.tollgate(&["wait", "1000000002"]).code, Some(3));
+    site.tollgate(&["wait", "-f", "1000000000"]).answer();
+    assert_eq!(site.tollgate(&["logs", &single]).answer(), "1\n");
+    assert_eq!(
+        site.tollgate(&["logs", "1000000001"]).answer(),
+        "number 1000000001\n"
+    );
+    let listed = site
+        .tollgate(&["jobs", "1000000001", "--format", "json"])
+        .json();
+    assert_eq!(listed["jobs"][0]["task"], 7, "{listed}");
+    assert_eq!(listed["jobs"][0]["number"], 1_000_000_001, "{listed}");
+    let listed = site.tollgate(&["jobs", "1000000001", "-q"]).answer();
+    assert_eq!(listed, format!("{id}_7\n"));
+    let explained = |words: &str| site.tollgate(&["explain", words]).answer();
+    assert_eq!(explained("1000000002"), explained(&format!("{id}_9")));
+    let go = site.folder().join("go");
+    let line = format!("while [ ! -e {} ]; do sleep 0.01; done", go.display());
+    let id = submit(&site, &["-a", "1-3", "--", "sh", "-c", &line]);
+    site.tollgate(&["cancel", "1000000004"]).answer();
+    std::fs::write(go, "").unwrap();
+    site.tollgate(&["wait", "1000000003"]).answer();
+    site.tollgate(&["wait", "1000000005"]).answer();
+    let listed = site.tollgate(&["jobs", &id, "--format", "csv", "--columns", "id,state"]);
+    assert_eq!(
+        listed.answer(),
+        format!("id,state\n{id}_1,finished\n{id}_2,cancelled\n{id}_3,finished\n")
+    );
+    let unknown = site.tollgate(&["explain", "1000000099"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("no such job"), "{unknown:?}");
+}
+
+#[test]
 fn decisions_of_array_tasks_are_shown_as_ranges() {
     let site = ClientTestSite::start("policy = \"libra\"\n");
     let words = [

@@ -148,6 +148,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
     JobDetails {
         id,
         task: row.task,
+        number: row.number,
         array: row.array.map(array_status),
         after: row.after,
         user_id: row.user,
