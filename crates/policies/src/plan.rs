@@ -14,6 +14,7 @@
 //! | `planned_job` | a waiting job as the plan sees it |
 //! | `waiting_jobs` | the waiting jobs, in several orders |
 //! | `fair_order` | the order in which they start while no promise suffers |
+//! | `fair_turns` | when jobs without a promise start in a future |
 //! | `start_rule` | which of them start now |
 //! | `deadline_dispatch` | which promised ones start by deadline, and whether their plan holds if others start |
 //! | `latest_starts` | how late the promised ones can start |
@@ -31,6 +32,7 @@ mod admission;
 mod deadline_dispatch;
 mod draws;
 mod fair_order;
+mod fair_turns;
 mod free_profile;
 mod host_machine;
 mod latest_starts;

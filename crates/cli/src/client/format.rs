@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
-use tollgate_client::types::JobDetails;
+use tollgate_client::types::{JobDetails, JobForecast};
 use tollgate_model::Probability;
 
 use super::time_zone;
@@ -20,6 +20,20 @@ pub(super) fn format_local_time(at: &str, now: &Zoned) -> String {
         return zoned.strftime("%H:%M:%S %Z").to_string();
     }
     zoned.strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
+/// Formats the expected start of a job that waits: an interval, because what comes later may start before the job.
+pub(super) fn format_waiting_start(expected: &JobForecast, now: &Zoned) -> String {
+    let start = format_local_time(&expected.expected_start_at, now);
+    match &expected.latest_start_at {
+        Some(latest) if *latest != expected.expected_start_at => {
+            format!(
+                "between now and {}, 9 in 10",
+                format_local_time(latest, now)
+            )
+        }
+        Some(_) | None => start,
+    }
 }
 
 /// Formats an instant of the protocol in the user's zone for a narrow table, without the zone: the time

@@ -158,15 +158,11 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
             let of_job = explained.expected.as_ref();
             if let Some(expected) = of_job.filter(|_| explained.job.array.is_none()) {
                 let at = |words: &str| format::format_local_time(words, &now);
-                match &expected.latest_start_at {
-                    // The start of a job that waits is no instant: what comes later may pass it.
-                    Some(latest) if explained.job.started_at.is_none() => {
-                        writeln!(out, "  start     between now and {}, 9 in 10", at(latest))?;
-                    }
-                    Some(_) | None => {
-                        writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
-                    }
-                }
+                let start = match explained.job.started_at {
+                    Some(_) => at(&expected.expected_start_at),
+                    None => format::format_waiting_start(expected, &now),
+                };
+                writeln!(out, "  start     {start}")?;
                 writeln!(
                     out,
                     "  finish    {} (8 in 10 finish between {} and {})",

@@ -357,7 +357,11 @@ pub(super) fn render_answer(
     writeln!(out, "  estimate  {estimate}, {source}")?;
     if let Some(expected) = &answer.expected {
         let at = |words: &str| format::format_local_time(words, now);
-        writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
+        let start = match answer.decision == JobDecision::Accepted {
+            true => at(&expected.expected_start_at),
+            false => format::format_waiting_start(expected, now),
+        };
+        writeln!(out, "  start     {start}")?;
         let finish = at(&expected.expected_finish_at);
         match parts.as_slice() {
             [all] if all.count > 1 && all.decision == JobDecision::Accepted => {

@@ -85,6 +85,49 @@ fn wait_of(cluster: &mut Cluster, at_s: i64, asked: Job) -> i64 {
     end.since(at).as_micros() / 1_000_000 - asked.run_s
 }
 
+/// Returns how long a job that is submitted some seconds after the beginning is expected to wait, and how long it then
+/// waits.
+fn expected_and_real_wait(cluster: &mut Cluster, at_s: i64, asked: Job) -> (i64, i64) {
+    let at = Instant::from_secs(at_s);
+    cluster.run_until(at);
+    cluster.now = at;
+    let expected = cluster.expected_start(asked).since(at);
+    let real = wait_of(cluster, at_s, asked);
+    (expected.as_micros() / 1_000_000, real)
+}
+
+#[test]
+fn expected_start_of_a_job_without_a_promise_is_beside_lax_promises() {
+    let month = 30 * 24 * HOUR;
+    for (nodes, flood, n_tasks, asked) in [
+        (2, job(1, 2, HOUR / 2), 60, without_deadline(1, 1)),
+        (6, job(1, 10, HOUR), 500, without_deadline(1, 5)),
+        (4, job(1, 5, month), 900, without_deadline(4, 60)),
+        (1, job(1, 100, month), 10, without_deadline(1, 100)),
+    ] {
+        let mut cluster = Cluster::new("plan", nodes);
+        assert_eq!(
+            cluster.submit_array_surely(flood, n_tasks),
+            n_tasks as usize
+        );
+        let (expected, real) = expected_and_real_wait(&mut cluster, 7, other(1, asked));
+        assert!(
+            (expected - real).abs() <= flood.run_s,
+            "{expected} and {real} s beside {n_tasks} tasks"
+        );
+    }
+}
+
+#[test]
+fn expected_start_of_a_job_without_a_promise_is_behind_promises_that_are_due() {
+    // The machine is full up to the deadline of the flood.
+    let mut cluster = Cluster::new("plan", 2);
+    assert_eq!(cluster.submit_array_surely(job(1, 10, 100), 20), 20);
+    let asked = other(1, without_deadline(2, 60));
+    let (expected, real) = expected_and_real_wait(&mut cluster, 1, asked);
+    assert_eq!((expected, real), (99, 99));
+}
+
 #[test]
 fn short_job_waits_for_one_task_of_a_lax_promise() {
     let mut cluster = Cluster::new("plan", 2);

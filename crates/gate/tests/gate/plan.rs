@@ -112,6 +112,18 @@ impl Cluster {
         self.submit_with(job, Some(surely(job.run_s)))
     }
 
+    /// Returns the median of the starts of a job, whose run time is known exactly, if it were submitted now.
+    pub(crate) fn expected_start(&self, job: Job) -> Instant {
+        let (spec, forecast) = (self.spec(job), surely(job.run_s));
+        let subject = OutlookSubject::New((&spec, Some(&forecast)), 1, None);
+        let gate = self.simulation.gate();
+        let mut runs = gate
+            .possible_runs(self.now, subject, None)
+            .expect("futures");
+        runs.sort_unstable_by_key(|run| run.start);
+        runs[runs.len() / 2].start
+    }
+
     fn submit_with(&mut self, job: Job, forecast: Option<Distribution>) -> bool {
         let input = GateInput::Submitted {
             spec: self.spec(job),

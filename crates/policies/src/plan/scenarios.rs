@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Probability};
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Otherwise, Probability};
 use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 
 use super::draws::{DrawnJobs, FutureDraws, JobBlock};
+use super::fair_turns::FairTurns;
 use super::machine::PlanMachine;
 use super::planned_job::Standing;
 use super::timetable::{self, JobGroup, RunningGroup};
@@ -41,7 +42,7 @@ impl PlanPolicy {
         subject: OutlookSubject<'_>,
         tellable: Option<Probability>,
     ) -> Vec<RunInterval> {
-        let jobs = self.scenario_jobs(view, subject);
+        let (jobs, turns) = self.scenario_jobs(view, subject);
         let max_at_once = match subject {
             OutlookSubject::Array(array) => array.max_at_once,
             OutlookSubject::New(..) | OutlookSubject::Existing(_) => None,
@@ -53,6 +54,13 @@ impl PlanPolicy {
         let runs = (0..n_scenarios).map(|scenario| {
             let drawn = |job: usize| drawn[job][scenario].as_slice();
             let mut run = run_of_subjects(view, &jobs, drawn);
+            if let Some(turns) = &turns {
+                // By the plan the rule starts jobs out of turn, too, if processors are idle.
+                if let Some(fair) = run_in_turns(view, turns, &jobs, drawn) {
+                    run.start = run.start.min(fair.start);
+                    run.finish = run.finish.min(fair.finish);
+                }
+            }
             if let Some(max_at_once) = max_at_once {
                 run.finish = run
                     .finish
@@ -63,8 +71,13 @@ impl PlanPolicy {
         runs.collect()
     }
 
-    /// Returns the running jobs, then the waiting ones in the order in which they are dispatched.
-    fn scenario_jobs(&self, view: View<'_>, subject: OutlookSubject<'_>) -> Vec<ScenarioJob> {
+    /// Returns the running jobs, then the waiting ones in the order in which they are dispatched, those without a promise
+    /// last. If no waiting subject has a promise, also the turns in which they start beside the promised ones.
+    fn scenario_jobs(
+        &self,
+        view: View<'_>,
+        subject: OutlookSubject<'_>,
+    ) -> (Vec<ScenarioJob>, Option<FairTurns>) {
         let (asked, new) = match subject {
             OutlookSubject::Existing(jobs) => (jobs, None),
             OutlookSubject::New(job, count, kinship) => (&[][..], Some((job, count, kinship))),
@@ -103,21 +116,46 @@ impl PlanPolicy {
         if let (Some(new), Some(place)) = (new, promised_place) {
             let at = planned.partition_point(|job| job.place <= place);
             jobs.insert(n_running + at, new);
-        } else {
-            // What waits without a promise comes behind all that have one.
-            let waiting = self.unpromised_until(view, &asked, new.as_ref());
-            let waiting = waiting.into_iter();
-            jobs.extend(waiting.filter_map(|id| match id {
-                NEW => new,
-                id => Some(existing(id)),
-            }));
+            jobs.dedup_by(|next, block| block.absorb(next));
+            return (jobs, None);
         }
+        let subjects = self.waiting_standings(view, &asked);
+        let is_any = new.is_some() || subjects.iter().any(|(_, of)| !of.is_planned());
+        let candidate = new.map(|new| (self.candidate(&new.spec, &new.belief), new.count));
+        let turns = match is_any {
+            true => self.fair_turns(view, &planned, &asked, candidate),
+            false => Vec::new(),
+        };
+        // What waits without a promise comes behind all that have one.
+        jobs.extend(turns.iter().filter_map(|turn| match turn.unplanned()? {
+            NEW => new,
+            id => Some(existing(id)),
+        }));
+        let waitlisted = subjects
+            .iter()
+            .filter(|(_, of)| *of == Standing::Waitlisted);
+        jobs.extend(waitlisted.map(|&(id, _)| existing(id)));
         jobs.dedup_by(|next, block| block.absorb(next));
-        jobs
+        let may_wait = |new: ScenarioJob| {
+            let has_deadline = new.spec.sla.deadline.is_some();
+            has_deadline && self.settings.otherwise_of(&new.spec) != Otherwise::Run
+        };
+        let take_turns =
+            !new.is_some_and(may_wait) && subjects.iter().all(|(_, of)| of.takes_turns());
+        let turns = (take_turns && is_any)
+            .then(|| FairTurns::new(view, &planned, hopeless.len(), turns))
+            .flatten();
+        (jobs, turns)
     }
-}
 
-impl PlanPolicy {
+    /// Returns those of some jobs that wait, with their standings.
+    fn waiting_standings(&self, view: View<'_>, jobs: &BTreeSet<JobId>) -> Vec<(JobId, Standing)> {
+        let waiting = jobs
+            .iter()
+            .filter(|id| view.job(**id).phase == JobPhase::Queued);
+        let standings = waiting.map(|&id| (id, self.planned_job(view, id).standing));
+        standings.collect()
+    }
     /// Returns the place of a new job among the promised ones; None if it is not promised.
     fn promised_place(&self, view: View<'_>, new: &ScenarioJob) -> Option<Instant> {
         let decision = self.decide(view, &new.spec, Some(&new.belief), new.count);
@@ -132,35 +170,6 @@ impl PlanPolicy {
             )
             | Err(_) => None,
         }
-    }
-
-    /// Returns the waiting jobs without a promise in the fair order, up to the last of those asked for.
-    fn unpromised_until(
-        &self,
-        view: View<'_>,
-        asked: &BTreeSet<JobId>,
-        new: Option<&ScenarioJob>,
-    ) -> Vec<JobId> {
-        let waits = |id: &&JobId| view.job(**id).phase == JobPhase::Queued;
-        let standings = asked.iter().filter(waits);
-        let standings = standings.map(|&id| (id, self.planned_job(view, id).standing));
-        let others: Vec<_> = standings.filter(|(_, of)| !of.is_planned()).collect();
-        if others.is_empty() && new.is_none() {
-            return Vec::new();
-        }
-        let mut fair = self.waiting.fair.clone();
-        if let Some(new) = new {
-            fair.insert(self.candidate(&new.spec, &new.belief));
-        }
-        let order = fair.in_order(view).filter(|job| !job.standing.is_planned());
-        let mut order: Vec<JobId> = order.map(|job| job.id).collect();
-        let last = order
-            .iter()
-            .rposition(|id| *id == NEW || asked.contains(id));
-        order.truncate(last.map_or(0, |last| last + 1));
-        let waitlisted = others.iter().filter(|(_, of)| *of == Standing::Waitlisted);
-        order.extend(waitlisted.map(|&(id, _)| id));
-        order
     }
 }
 
@@ -285,6 +294,35 @@ fn run_of_subjects<'a>(
         include(Instant::MAX, Instant::MAX);
     }
     run
+}
+
+/// Returns the same if the start rule places the subjects beside the latest starts of the promised jobs; None if one
+/// never fits.
+fn run_in_turns<'a>(
+    view: View<'_>,
+    turns: &FairTurns,
+    jobs: &[ScenarioJob],
+    drawn: impl Fn(usize) -> &'a [DrawnJobs],
+) -> Option<RunInterval> {
+    let (mut running, mut runs) = (Vec::new(), Vec::new());
+    let mut begun: Vec<RunInterval> = Vec::new();
+    for (at, job) in jobs.iter().enumerate() {
+        if let (Some(id), Some(start)) = (job.running, job.start) {
+            let [finish, _] = job.ends(view.now, start, drawn(at));
+            running.push((id, finish));
+            begun.extend(job.is_subject.then_some(RunInterval { start, finish }));
+            continue;
+        }
+        for &(count, level) in drawn(at) {
+            let run = job.belief.quantile(level);
+            runs.extend(std::iter::repeat_n(run, count as usize));
+        }
+    }
+    let waiting = turns.play(view, &running, &runs)?;
+    Some(begun.iter().fold(waiting, |all, run| RunInterval {
+        start: all.start.min(run.start),
+        finish: all.finish.max(run.finish),
+    }))
 }
 
 /// Returns the last end of the subjects if at most `max_at_once` of them run at a time and nothing else hinders
