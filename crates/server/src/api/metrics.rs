@@ -1,5 +1,6 @@
 //! Metrics of the whole service as OpenMetrics: counts without users.
 
+mod books;
 mod text;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +12,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use text::MetricsText;
 use tollgate_client::types::JobDecision;
-use tollgate_model::{BookEntry, Books, Span};
+use tollgate_model::{Books, Span};
 use tollgate_store::{EstimateCoverage, StoreError};
 
 use super::error::ApiError;
@@ -135,24 +136,9 @@ impl ServiceMetrics {
                 census.engine_failures as f64,
             ),
             (
-                "tollgate_promises",
-                "Promises of a deadline that were kept or broken.",
-                (sums.books.kept() + sums.books.broken()) as f64,
-            ),
-            (
-                "tollgate_promises_expected",
-                "Promises expected to be kept, by their probabilities.",
+                "tollgate_jobs_expected_kept",
+                "Of the promises that were kept or broken, those expected to be kept, by their probabilities.",
                 sums.expected,
-            ),
-            (
-                "tollgate_promises_kept",
-                "Promises kept.",
-                sums.books.kept() as f64,
-            ),
-            (
-                "tollgate_promises_void",
-                "Promises of jobs that failed by themselves or were cancelled in time.",
-                sums.books.void() as f64,
             ),
             (
                 "tollgate_forecasts",
@@ -168,7 +154,7 @@ impl ServiceMetrics {
             text.family(name, "counter", help)
                 .sample(&format!("{name}_total"), &[], value);
         }
-        write_books(&mut text, &sums.books);
+        books::write(&mut text, &sums.books);
         for (name, help, value) in [
             (
                 "tollgate_open_promises",
@@ -215,39 +201,6 @@ impl ServiceMetrics {
         let micros = self.quotes_micros.load(Relaxed);
         text.sample(&format!("{name}_sum"), &[], micros as f64 / 1e6);
         text.sample(&format!("{name}_count"), &[], count as f64);
-    }
-}
-
-/// Writes the numbers of jobs by what became of them, and the percentages of deadlines.
-fn write_books(text: &mut MetricsText, books: &Books) {
-    let name = "tollgate_booked_jobs";
-    let help = "Jobs and tasks by what became of them and of their promises.";
-    text.family(name, "counter", help);
-    for entry in BookEntry::ALL {
-        let count = books.count(entry) as f64;
-        let name = format!("{name}_total");
-        text.sample(&name, &[("entry", entry.key())], count);
-    }
-    for (name, help, value) in [
-        (
-            "tollgate_sla_percent",
-            "Kept promises in percent of submitted jobs with a deadline.",
-            books.sla_pct(),
-        ),
-        (
-            "tollgate_reliability_percent",
-            "Kept promises in percent of kept and broken ones.",
-            books.reliability_pct(),
-        ),
-        (
-            "tollgate_in_time_percent",
-            "Jobs in time, promised or not, in percent of submitted jobs with a deadline.",
-            books.in_time_pct(),
-        ),
-    ] {
-        if let Some(value) = value {
-            text.family(name, "gauge", help).sample(name, &[], value);
-        }
     }
 }
 
