@@ -3,21 +3,20 @@
 use std::io::{self, Write};
 
 use jiff::Zoned;
-use tollgate_client::types::JobExplanation;
+use tollgate_client::types::JobDetails;
 
 use super::format;
 
 /// Writes the ages of the running tasks of an array, their run times, and the end of the last task. Writes nothing
 /// of an array that is over.
-pub(super) fn render(
-    out: &mut impl Write,
-    explained: &JobExplanation,
-    now: &Zoned,
-) -> io::Result<()> {
-    let Some(tasks) = &explained.tasks else {
+pub(super) fn render(out: &mut impl Write, job: &JobDetails, now: &Zoned) -> io::Result<()> {
+    let Some(array) = &job.array else {
         return Ok(());
     };
-    let id = explained.job.id;
+    let Some(tasks) = &array.outlook else {
+        return Ok(());
+    };
+    let id = job.id;
     if let (Some(oldest), Some(youngest)) = (&tasks.oldest, &tasks.youngest) {
         let age = format::format_span(oldest.age_s);
         write!(out, "  running   {id}_{} for {age}", oldest.task)?;
@@ -35,7 +34,7 @@ pub(super) fn render(
         }
         None => writeln!(out, "  run times from {}", tasks.forecast_from)?,
     }
-    let Some(expected) = &explained.expected else {
+    let Some(expected) = &tasks.expected else {
         return Ok(());
     };
     let at = |words: &str| format::format_local_time(words, now);
@@ -53,8 +52,7 @@ pub(super) fn render(
             "  deadline  all end in time with probability {probability}"
         )?;
     }
-    let held = explained.job.array.as_ref().map_or(0, |array| array.held);
-    match held {
+    match array.held {
         0 => Ok(()),
         held => writeln!(
             out,

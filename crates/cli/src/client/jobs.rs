@@ -83,15 +83,15 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
         (false, OutputFormat::Table) => render(&mut out, &listed.jobs, &args.columns)?,
         (false, OutputFormat::Csv) => columns::write_csv(&mut out, &listed.jobs, &args.columns)?,
     }
-    if let Some(array) = &args.array
+    if let Some(array) = &listed.array
         && args.format == OutputFormat::Table
         && !args.quiet
-        && listed.jobs.iter().any(|job| job.task.is_some())
-        && !array.job.contains('_')
+        && args
+            .array
+            .as_ref()
+            .is_some_and(|named| named.job == array.id.to_string())
     {
-        let path = format!("/v1/jobs/{}/explain", array.job);
-        let explained = array.address(&args.address)?.connect()?.get(&path)?;
-        array_outlook::render(&mut out, &explained, &format::now())?;
+        array_outlook::render(&mut out, array, &format::now())?;
     }
     if listed.more {
         let (which, what) = match args.array {

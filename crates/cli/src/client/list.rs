@@ -154,7 +154,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
                 submit::render_quote_of_rejected(&mut out, quote, &now)?;
             }
             outcome::render(&mut out, &explained.job, &now)?;
-            array_outlook::render(&mut out, &explained, &now)?;
+            array_outlook::render(&mut out, &explained.job, &now)?;
             let of_job = explained.expected.as_ref();
             if let Some(expected) = of_job.filter(|_| explained.job.array.is_none()) {
                 let at = |words: &str| format::format_local_time(words, &now);

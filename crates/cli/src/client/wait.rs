@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use tollgate_client::ApiClient;
-use tollgate_client::types::{JobDetails, JobEvent, JobExplanation};
+use tollgate_client::types::{JobDetails, JobEvent};
 
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
@@ -64,8 +64,8 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
 
 /// Prints when the last task of an array that is not over should end.
 fn print_outlook(client: &mut ApiClient, id: &str) -> Result<(), CliFailure> {
-    let explained: JobExplanation = client.get(&format!("/v1/jobs/{id}/explain"))?;
-    array_outlook::render(&mut io::stdout().lock(), &explained, &format::now())?;
+    let job: JobDetails = client.get(&format!("/v1/jobs/{id}"))?;
+    array_outlook::render(&mut io::stdout().lock(), &job, &format::now())?;
     Ok(())
 }
 

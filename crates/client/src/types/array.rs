@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::decision::JobForecast;
 use super::state::JobState;
 
 /// Tasks of an array that failed in the same way.
@@ -51,6 +52,10 @@ pub struct TasksOutlook {
     pub runs: Option<TaskRuns>,
     /// Source of the forecast, in words: `few jobs of this class`.
     pub forecast_from: String,
+    /// The first start and the last end of the tasks that are not held, with the probability that all of them end by the
+    /// deadline. None if all are held, the last may never end, or the policy plays no futures.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<JobForecast>,
 }
 
 /// A running task.

@@ -190,7 +190,7 @@ impl JobDetails {
 }
 
 /// The tasks of an array, counted by state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArrayStatus {
     /// Numbers of the tasks: `1-1000`.
     pub tasks: String,
@@ -234,6 +234,9 @@ pub struct ArrayStatus {
     /// The tasks that failed, by how they ended; absent in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<TaskFailures>,
+    /// What is known of the tasks of an unfinished array; absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<Box<TasksOutlook>>,
 }
 
 /// A list of jobs, latest first; or of the tasks of an array, ascending.
@@ -241,6 +244,9 @@ pub struct ArrayStatus {
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<JobDetails>,
+    /// The array, if these are tasks of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Box<JobDetails>>,
     /// True if there are more than the list has, because of its limit.
     #[serde(default, skip_serializing_if = "is_false")]
     pub more: bool,
@@ -258,11 +264,7 @@ pub struct JobExplanation {
     pub job: JobDetails,
     /// Sentences: why the job waits and for what, or how it ended.
     pub words: Vec<String>,
-    /// What is known of the tasks of an unfinished array.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<TasksOutlook>,
-    /// The forecast, if the job is unfinished; of an array for the first start and the last end of the tasks that are
-    /// not held.
+    /// The forecast, if the job is unfinished; of an array as in its outlook.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
     /// Of a rejected job: what the same submission would get now, with what would be accepted instead. A deadline

@@ -4,12 +4,14 @@ use tollgate_client::types::{
     JobDetails, JobState, RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook,
 };
 use tollgate_model::Span;
-use tollgate_service::{ArrayOutlook, RunningTask, TaskRanges};
+use tollgate_service::{RunningTask, TaskRanges};
 use tollgate_store::{FailedTasks, JobRow};
 
+use super::convert;
 use super::error::ApiError;
 use super::jobs::with_name;
-use super::state::{ApiState, query_store};
+use super::state::{ApiState, ask_controller, query_store};
+use crate::controller::ControllerRequest;
 
 /// Maximum number of ways to fail that are told apart.
 const MAX_WAYS: usize = 16;
@@ -18,40 +20,50 @@ const MAX_RANGES: usize = 16;
 /// Number of last tasks whose run times are told.
 const MAX_RUNS: u32 = 1_000;
 
-/// Converts a stored job, with the name of its user and the failed tasks of an array.
-pub(super) async fn with_failures(service: &ApiState, row: JobRow) -> Result<JobDetails, ApiError> {
-    let counts = row.array.as_ref().map(|array| &array.counts);
-    let has_failed =
-        counts.is_some_and(|counts| counts.lost > 0 || counts.max_exit_code.unwrap_or(0) > 0);
+/// Converts a stored job, with the name of its user; an array with its failed tasks and its outlook.
+pub(super) async fn with_outlook(service: &ApiState, row: JobRow) -> Result<JobDetails, ApiError> {
     let job = row.id;
+    let Some(counts) = row.array.as_ref().map(|array| &array.counts) else {
+        return with_name(service, row).await;
+    };
+    let has_failed = counts.lost > 0 || counts.max_exit_code.unwrap_or(0) > 0;
     let failures = match has_failed {
         true => query_store(service, move |reader| reader.failures(job)).await?,
         false => Vec::new(),
     };
+    let outlook = match row.finish {
+        None => tasks_outlook(service, job).await?,
+        Some(_) => None,
+    };
     let mut details = with_name(service, row).await?;
     if let Some(array) = &mut details.array {
         array.failures = failures.iter().take(MAX_WAYS).map(task_failures).collect();
+        array.outlook = outlook.map(Box::new);
     }
     Ok(details)
 }
 
-/// Returns what is known of the tasks of an unfinished array.
-pub(super) async fn tasks_outlook(
-    service: &ApiState,
-    job: u64,
-    outlook: &ArrayOutlook,
-) -> Result<TasksOutlook, ApiError> {
+/// Returns what is known of the tasks of an array; None if the array is over, or waits for its decision.
+async fn tasks_outlook(service: &ApiState, job: u64) -> Result<Option<TasksOutlook>, ApiError> {
+    let outlook = ask_controller(service, |reply| ControllerRequest::ExplainArray {
+        job,
+        reply,
+    });
+    let Some(outlook) = outlook.await? else {
+        return Ok(None);
+    };
     let runs = query_store(service, move |reader| reader.task_runs(job, MAX_RUNS)).await?;
     let age = |running: RunningTask| RunningTaskAge {
         task: running.task,
         age_s: running.age.as_secs_f64(),
     };
-    Ok(TasksOutlook {
+    Ok(Some(TasksOutlook {
         oldest: outlook.oldest.map(age),
         youngest: outlook.youngest.map(age),
         runs: task_runs(&runs),
         forecast_from: outlook.basis.to_string(),
-    })
+        expected: outlook.prediction.as_ref().map(convert::job_forecast),
+    }))
 }
 
 /// Returns the range of ascending run times; None without one.

@@ -13,7 +13,7 @@ use tollgate_model::TaskId;
 use tollgate_service::{ServiceCommand, TaskRanges};
 use tollgate_store::{JobFilter, JobRow};
 
-use super::array_tasks::{tasks_outlook, with_failures};
+use super::array_tasks::with_outlook;
 use super::convert;
 use super::error::ApiError;
 use super::explain::{
@@ -75,7 +75,11 @@ async fn list(service: &ApiState, mut rows: Vec<JobRow>, limit: u32) -> JsonResu
     let more = rows.len() > limit;
     rows.truncate(limit);
     let jobs = with_names(service, rows).await?;
-    Ok(Json(JobList { jobs, more }))
+    Ok(Json(JobList {
+        jobs,
+        array: None,
+        more,
+    }))
 }
 
 pub(super) async fn job(
@@ -84,7 +88,7 @@ pub(super) async fn job(
     Path(id): Path<String>,
 ) -> JsonResult<JobDetails> {
     let row = own_job(&service, &peer, &JobSelector::find(&service, &id).await?).await?;
-    Ok(Json(with_failures(&service, row).await?))
+    Ok(Json(with_outlook(&service, row).await?))
 }
 
 /// Which tasks are asked for.
@@ -133,7 +137,12 @@ pub(super) async fn tasks(
         let error = "this job is not an array: it has no tasks";
         ApiError::new(StatusCode::NOT_FOUND, error)
     })?;
-    list(&service, rows, limit).await
+    let Json(list) = list(&service, rows, limit).await?;
+    let array = with_outlook(&service, row).await?;
+    Ok(Json(JobList {
+        array: Some(Box::new(array)),
+        ..list
+    }))
 }
 
 pub(super) async fn explain(
@@ -157,22 +166,7 @@ pub(super) async fn explain(
         true => quote_again(&service, &row).await?,
         false => None,
     };
-    let array = match row.array {
-        Some(_) => {
-            let job = row.id;
-            ask_controller(&service, |reply| ControllerRequest::ExplainArray {
-                job,
-                reply,
-            })
-            .await?
-        }
-        None => None,
-    };
-    let tasks = match &array {
-        Some(array) => Some(tasks_outlook(&service, row.id, array).await?),
-        None => None,
-    };
-    let job = with_failures(&service, row).await?;
+    let job = with_outlook(&service, row).await?;
     let granted = match granted {
         Some((at, by, reason)) => {
             let names = service.names.clone();
@@ -191,9 +185,15 @@ pub(super) async fn explain(
         let (kind, reason) = (system.kind(), system.wait_reason(task)?);
         Some(QueueingEngine { kind, reason })
     });
-    let prospect = match job.array {
-        Some(_) => array.as_ref().and_then(|array| array.prediction.as_ref()),
-        None => story.as_ref().and_then(|story| story.prediction.as_ref()),
+    let expected = match &job.array {
+        Some(array) => array
+            .outlook
+            .as_ref()
+            .and_then(|outlook| outlook.expected.clone()),
+        None => {
+            let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
+            prospect.map(convert::job_forecast)
+        }
     };
     Ok(Json(JobExplanation {
         words: explanation_sentences(&job, story.as_ref(), predecessor, queueing.as_ref())
@@ -202,8 +202,7 @@ pub(super) async fn explain(
             .chain(granted)
             .chain(dropped_sentence(&job))
             .collect(),
-        tasks,
-        expected: prospect.map(convert::job_forecast),
+        expected,
         quote,
         job,
     }))
@@ -240,7 +239,7 @@ pub(super) async fn wait(
         () = service.log.closed() => return Err(ApiError::stopping()),
     }
     let row = own_job(&service, &peer, &which).await?;
-    Ok(Json(with_failures(&service, row).await?))
+    Ok(Json(with_outlook(&service, row).await?))
 }
 
 pub(super) async fn cancel(

@@ -404,7 +404,26 @@ fn end_of_the_last_task_of_a_running_array_is_told() {
         "expected_finish_at",
         "latest_finish_at",
     ];
-    let ends = ends.map(|key| told[key].as_str().unwrap().to_owned());
-    assert!(ends.is_sorted(), "{ends:?}");
+    let ends_of = |told: &serde_json::Value| ends.map(|key| told[key].as_str().unwrap().to_owned());
+    assert!(ends_of(&told).is_sorted(), "{told}");
+    assert_eq!(ends_of(&told["job"]["array"]["outlook"]), ends_of(&told));
+    let listed = |words: &[&str]| {
+        let words = [&["jobs", "--format", "json"], words].concat();
+        site.tollgate(&words).json()
+    };
+    let array = &listed(&[&id])["array"];
+    assert_eq!(array["id"].to_string(), id, "{array}");
+    let outlook = &array["array"]["outlook"];
+    assert!(ends_of(outlook).is_sorted(), "{outlook}");
+    assert!(outlook["probability"].is_f64(), "{outlook}");
+    assert!(outlook["forecast_from"].is_string(), "{outlook}");
+    // The list of all jobs plays no futures.
+    let all = listed(&[]);
+    assert!(all["jobs"][0]["array"]["running"].is_u64(), "{all}");
+    assert!(all["jobs"][0]["array"]["outlook"].is_null(), "{all}");
     site.tollgate(&["cancel", &id]).answer();
+    site.tollgate(&["wait", &id]);
+    let over = &listed(&[&id])["array"]["array"];
+    assert_eq!(over["cancelled"], 400, "{over}");
+    assert!(over["outlook"].is_null(), "{over}");
 }

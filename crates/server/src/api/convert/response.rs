@@ -244,6 +244,7 @@ fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
         unpromised: counts.unpromised.into(),
         unpromised_in_time: counts.unpromised_in_time.into(),
         failures: Vec::new(),
+        outlook: None,
     }
 }
 
