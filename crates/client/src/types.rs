@@ -28,7 +28,7 @@ mod state;
 pub use access::{AccessRole, GrantRequest, NewToken, TokenInfo, TokenList, TokenRequest};
 pub use array::{RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook};
 pub use decision::{
-    AlterResponse, BatchResponse, JobDecision, JobForecast, JobOffer, ReasonMessage,
+    AlterResponse, BatchResponse, ForecastPart, JobDecision, JobForecast, JobOffer, ReasonMessage,
     SubmitResponse, TaskRangeDecision,
 };
 pub use job::{ArrayStatus, JobDetails, JobEvent, JobExplanation, JobList, JobRef};

@@ -41,7 +41,7 @@ mod weights;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Kinship, RuntimeBelief, Span, UserId};
 
-pub use basis::{BeliefBasis, GroupPart, SiblingPart};
+pub use basis::{BeliefBasis, BeliefSource, GroupPart, SiblingPart};
 pub use model::{BeliefModel, TaskStage};
 use statement::Occasion;
 

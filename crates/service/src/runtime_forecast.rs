@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{
-    Belief, BeliefBasis, BeliefJob, ClassStage, Forecast, ForecastJob, Program,
+    Belief, BeliefBasis, BeliefJob, BeliefSource, ClassStage, Forecast, ForecastJob, Program,
 };
 use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Distribution, Instant, JobId, Kinship, RuntimeBelief, Span, UserId};
@@ -28,6 +28,17 @@ impl ForecastBasis {
         match self {
             Self::Batches(basis) => Some(basis.n_batches),
             Self::Jobs(_) => None,
+        }
+    }
+
+    /// Returns the sources of the expectation with their parts, whose sum is 1, from the largest to the smallest.
+    pub fn sources(&self) -> Vec<BeliefSource> {
+        match self {
+            Self::Batches(basis) => basis.sources(),
+            Self::Jobs(stage) => vec![BeliefSource {
+                part: 1.0,
+                words: stage.to_string(),
+            }],
         }
     }
 }

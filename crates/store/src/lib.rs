@@ -104,7 +104,7 @@ use replay::Replay;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 22;
+pub const FORMAT: u32 = 23;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;

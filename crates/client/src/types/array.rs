@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::decision::JobForecast;
+use super::decision::{ForecastPart, JobForecast};
 use super::state::JobState;
 
 /// Tasks of an array that failed in the same way.
@@ -50,8 +50,11 @@ pub struct TasksOutlook {
     /// The run times of its tasks that ended with success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<TaskRuns>,
-    /// Source of the forecast, in words: `few jobs of this class`.
+    /// Sources of the forecast, in words: `8 tasks of this array`.
     pub forecast_from: String,
+    /// All sources of the forecast with their parts, from the largest to the smallest.
+    #[serde(default)]
+    pub forecast_parts: Vec<ForecastPart>,
     /// The first start and the last end of the tasks that are not held, with the probability that all of them end by the
     /// deadline. None if all are held, the last may never end, or the policy plays no futures.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]

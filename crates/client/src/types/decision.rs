@@ -85,8 +85,11 @@ pub struct SubmitResponse {
     /// the policy enforces one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_s: Option<f64>,
-    /// Source of the forecast, in words: `few jobs of this class`.
+    /// Sources of the forecast, in words: `14 runs of this program in 3 batches and from your request, as at other sites`.
     pub forecast_from: String,
+    /// All sources of the forecast with their parts, from the largest to the smallest.
+    #[serde(default)]
+    pub forecast_parts: Vec<ForecastPart>,
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
@@ -148,6 +151,15 @@ pub struct JobOffer {
     /// Probability of meeting the deadline, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
+}
+
+/// A source of a forecast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForecastPart {
+    /// The source, in words: `14 runs of this program in 3 batches`.
+    pub from: String,
+    /// Its part, above 0; the sum of all is 1.
+    pub part: f64,
 }
 
 /// The forecast for a job.

@@ -9,11 +9,8 @@ use super::batch::LiveBatch;
 use super::group::N_LEVELS_OF_GROUPS;
 use super::mixture::LevelMixture;
 
-/// The smallest part of a source that a sentence names.
-const MIN_PART: f32 = 0.05;
-
-/// The part from which a source is named as the only one.
-const ONLY: f32 = 0.95;
+/// The smallest part of a source that a sentence names beside the largest.
+const MIN_PART: f32 = 0.2;
 
 /// The components of the site's level that are laws of other sites.
 const TABLES: [usize; 2] = [5, 6];
@@ -41,8 +38,12 @@ pub struct BeliefBasis {
 pub struct GroupPart {
     /// The part, from 0 to 1.
     pub part: f32,
-    /// Number of batches with ended tasks.
+    /// Number of batches with ended tasks, of those that the group remembers.
     pub n_batches: u32,
+    /// Number of ended tasks of these batches.
+    pub n_runs: u32,
+    /// The smallest group with the same batches, by its place; at most that of this group if there is no smaller one.
+    nearest: u8,
 }
 
 /// The part of the other tasks of a batch in a belief.
@@ -56,6 +57,17 @@ pub struct SiblingPart {
     pub n_running: u32,
     /// For how long the first of the running tasks has run.
     pub elapsed: Span,
+    /// Whether the batch is an array.
+    pub is_array: bool,
+}
+
+/// A source of a belief with its part, in words that follow the word "from".
+#[derive(Clone, Debug, PartialEq)]
+pub struct BeliefSource {
+    /// The part, from 0 to 1.
+    pub part: f32,
+    /// The words.
+    pub words: String,
 }
 
 impl BeliefBasis {
@@ -69,15 +81,32 @@ impl BeliefBasis {
         self.site = 1.0 - self.table;
     }
 
-    pub(super) fn add_group(&mut self, at: usize, n_ended: usize, level: &LevelMixture) {
+    pub(super) fn add_group(
+        &mut self,
+        at: usize,
+        (n_batches, n_runs): (usize, u32),
+        level: &LevelMixture,
+    ) {
         self.scale(level.parent_weight() as f32);
         self.groups[at] = GroupPart {
             part: 1.0 - level.parent_weight() as f32,
-            n_batches: n_ended as u32,
+            n_batches: n_batches as u32,
+            n_runs,
+            nearest: at as u8,
         };
     }
 
-    pub(super) fn add_siblings(&mut self, batch: &LiveBatch, now: Instant, level: &LevelMixture) {
+    /// Records that a group is left out because its batches are those of a larger one.
+    pub(super) fn name_after(&mut self, larger: usize, at: usize) {
+        self.groups[larger].nearest = at as u8;
+    }
+
+    pub(super) fn add_siblings(
+        &mut self,
+        batch: &LiveBatch,
+        now: Instant,
+        (level, is_array): (&LevelMixture, bool),
+    ) {
         self.scale(level.parent_weight() as f32);
         let first = batch.elapsed(now, 1).next();
         self.siblings = SiblingPart {
@@ -85,6 +114,7 @@ impl BeliefBasis {
             n_ended: batch.n_ended,
             n_running: batch.n_running() as u32,
             elapsed: first.map_or(Span::ZERO, |(elapsed, _)| elapsed),
+            is_array,
         };
     }
 
@@ -97,48 +127,61 @@ impl BeliefBasis {
     }
 }
 
-/// Formats the sources from the largest part to the smallest, to follow the word "from"; small parts are left
-/// out.
-impl fmt::Display for BeliefBasis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [user, ask, program, kin] = self.groups;
-        let mut sources = [
-            (self.siblings.part, self.siblings.to_string()),
-            (kin.part, kin.of("of this program with this request")),
-            (program.part, program.of("of this program")),
-            (ask.part, ask.of("with this request")),
-            (user.part, user.of("of this user")),
-            (self.site, "other jobs here".to_owned()),
-            (self.table, self.other_sites().to_owned()),
-        ];
-        sources.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        if let [(ONLY.., source), ..] = &sources {
-            return f.write_str(source);
-        }
-        let named = sources.iter().filter(|(part, _)| *part >= MIN_PART);
-        for (at, (part, source)) in named.enumerate() {
-            let comma = if at > 0 { ", " } else { "" };
-            write!(f, "{comma}{part:.2} {source}")?;
-        }
-        Ok(())
-    }
-}
-
 impl BeliefBasis {
+    /// Returns the sources from the largest part to the smallest.
+    pub fn sources(&self) -> Vec<BeliefSource> {
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.map(|(at, group)| (group.part, group.words(at)));
+        let siblings = (self.siblings.part, self.siblings.to_string());
+        let site = (self.site, "other jobs here".to_owned());
+        let table = (self.table, self.other_sites().to_owned());
+        let all = std::iter::once(siblings).chain(groups.rev());
+        let all = all.chain([site, table]).filter(|(part, _)| *part > 0.0);
+        let mut sources: Vec<BeliefSource> = all
+            .map(|(part, words)| BeliefSource { part, words })
+            .collect();
+        sources.sort_by(|one, other| other.part.total_cmp(&one.part));
+        sources
+    }
+
     const fn other_sites(&self) -> &'static str {
         match self.has_request {
-            true => "the estimate, as at other sites",
+            true => "your request, as at other sites",
             false => "what jobs take at other sites",
         }
     }
 }
 
+/// Formats the largest source, and the second if its part is not small, to follow the word "from".
+impl fmt::Display for BeliefBasis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sources = self.sources();
+        let mut named = sources.iter().take(2);
+        if let Some(first) = named.next() {
+            f.write_str(&first.words)?;
+        }
+        match named.next().filter(|source| source.part >= MIN_PART) {
+            Some(second) => write!(f, " and from {}", second.words),
+            None => Ok(()),
+        }
+    }
+}
+
 impl GroupPart {
-    fn of(&self, whose: &str) -> String {
-        match self.n_batches {
-            0 => format!("running jobs {whose}"),
-            1 => format!("1 earlier batch {whose}"),
-            n => format!("{n} earlier batches {whose}"),
+    /// Returns the words for the group in a place of the chain.
+    fn words(&self, at: usize) -> String {
+        let whose = match at.max(usize::from(self.nearest)) {
+            0 => "your jobs",
+            1 => "your jobs that ask for the same",
+            2 => "this program",
+            _ => "this program with this request",
+        };
+        let runs = if self.n_runs == 1 { "run" } else { "runs" };
+        match (self.n_runs, self.n_batches) {
+            (0, _) => format!("running tasks of {whose}"),
+            (n_runs, n_batches) if n_runs == n_batches => format!("{n_runs} {runs} of {whose}"),
+            (n_runs, 1) => format!("{n_runs} {runs} of {whose} in one batch"),
+            (n_runs, n_batches) => format!("{n_runs} {runs} of {whose} in {n_batches} batches"),
         }
     }
 }
@@ -146,21 +189,31 @@ impl GroupPart {
 impl fmt::Display for SiblingPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            n_ended, n_running, ..
-        } = self;
-        let tasks = if n_ended + n_running == 1 {
-            "task"
-        } else {
-            "tasks"
+            n_ended,
+            n_running,
+            is_array,
+            ..
+        } = *self;
+        let of = |n: u32| match (n, is_array) {
+            (1, true) => "task of this array",
+            (_, true) => "tasks of this array",
+            (1, false) => "job of the same batch",
+            (_, false) => "jobs of the same batch",
         };
+        let elapsed = self.elapsed.as_secs_f64().floor();
+        let have = if n_running == 1 { "has" } else { "have" };
         match (n_ended, n_running) {
-            (_, 0) => return write!(f, "{n_ended} ended {tasks} of its batch"),
-            (0, _) => write!(f, "{n_running} running {tasks} of its batch")?,
+            (_, 0) => write!(f, "{n_ended} {}", of(n_ended)),
+            (0, _) => write!(
+                f,
+                "{n_running} {} that {have} run for {elapsed} s",
+                of(n_running)
+            ),
             (..) => write!(
                 f,
-                "{n_ended} ended and {n_running} running {tasks} of its batch"
-            )?,
+                "{n_ended} {} and {n_running} that {have} run for {elapsed} s",
+                of(n_ended)
+            ),
         }
-        write!(f, " (for {} s)", self.elapsed.as_secs_f64().floor())
     }
 }

@@ -123,6 +123,9 @@ impl Chain<'_> {
             };
             if says_nothing_new(at, &known) && known[at] < FULL {
                 n_batches = n_batches.max(self.n_ended(at));
+                if let Some(larger) = (0..at).find(|&other| known[other] == known[at]) {
+                    self.basis.name_after(larger, at);
+                }
                 continue;
             }
             let row = if at == PROGRAM && n_batches == 0 {
@@ -137,7 +140,8 @@ impl Chain<'_> {
             let live = &self.model.batches;
             let known = level((row, key, group), &self.query, live, &self.mass, weights);
             if let Some((mixture, n_ended)) = known {
-                self.basis.add_group(at, n_ended, &mixture);
+                let n_runs = group.n_runs_beside(self.query.batch);
+                self.basis.add_group(at, (n_ended, n_runs), &mixture);
                 self.mix(&mixture, Teaches::Groups);
                 // A user is no near group.
                 n_batches = n_batches.max(if at > 0 { n_ended } else { 0 });
@@ -154,7 +158,8 @@ impl Chain<'_> {
         let weights = |cell| self.model.weights.of(cell);
         let occasion_at = (occasion, self.query.now);
         let mixture = siblings::level(batch, class, weights, occasion_at, &self.mass)?;
-        self.basis.add_siblings(batch, self.query.now, &mixture);
+        let named = (&mixture, job.array.is_some());
+        self.basis.add_siblings(batch, self.query.now, named);
         self.mix(&mixture, Teaches::Siblings);
         siblings::bucket(batch, occasion)
     }

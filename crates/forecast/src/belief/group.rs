@@ -140,6 +140,12 @@ impl Group {
             .retain(|slot| slot.batch != batch || slot.n_ended > 0);
     }
 
+    /// Returns the number of ended tasks of the remembered batches, without those of one batch.
+    pub(crate) fn n_runs_beside(&self, batch: Option<BatchId>) -> u32 {
+        let others = self.slots.iter().filter(|slot| Some(slot.batch) != batch);
+        others.fold(0, |sum, slot| sum.saturating_add(slot.n_ended))
+    }
+
     /// Returns true if the group remembers nothing.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -205,6 +205,7 @@ fn basis_names_its_sources_with_parts_of_one() {
     let mut site = Site::default();
     let nothing = site.belief(job(1, 600)).basis;
     assert_eq!(nothing.table, 1.0);
+    assert_eq!(nothing.to_string(), "your request, as at other sites");
     for _ in 0..3 {
         site.run_batch(job(1, 600), 2, 100.0, 2);
         site.clock += 5000.0;
@@ -216,9 +217,17 @@ fn basis_names_its_sources_with_parts_of_one() {
     let sum = basis.table + basis.site + groups + basis.siblings.part;
     assert!((sum - 1.0).abs() < 1e-5, "{basis:?}");
     assert_eq!(basis.siblings.n_ended, 2);
-    let text = basis.to_string();
-    assert!(text.contains("2 ended tasks of its batch"), "{text}");
-    assert!(text.contains("3 earlier batches"), "{text}");
+    let words: Vec<String> = basis
+        .sources()
+        .into_iter()
+        .map(|source| source.words)
+        .collect();
+    let siblings = "2 jobs of the same batch";
+    let earlier = "6 runs of this program with this request in 3 batches";
+    for source in [siblings, earlier] {
+        assert!(words.iter().any(|words| words == source), "{words:?}");
+    }
+    assert_eq!(basis.to_string(), format!("{siblings} and from {earlier}"));
 }
 
 /// A random history: jobs of two users and three programs, in batches.

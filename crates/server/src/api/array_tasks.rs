@@ -62,6 +62,7 @@ async fn tasks_outlook(service: &ApiState, job: u64) -> Result<Option<TasksOutlo
         youngest: outlook.youngest.map(age),
         runs: task_runs(&runs),
         forecast_from: outlook.basis.to_string(),
+        forecast_parts: convert::forecast_parts(&outlook.basis),
         expected: outlook.prediction.as_ref().map(convert::job_forecast),
     }))
 }

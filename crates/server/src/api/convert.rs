@@ -6,4 +6,6 @@ mod response;
 pub(super) use request::{
     due, executable, label, name, probability, program, span, submission, times,
 };
-pub(super) use response::{account_entry, day_text, job_details, job_forecast, submit_response};
+pub(super) use response::{
+    account_entry, day_text, forecast_parts, job_details, job_forecast, submit_response,
+};

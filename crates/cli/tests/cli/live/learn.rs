@@ -60,7 +60,7 @@ fn service_is_taught_from_records_once() {
     assert_eq!(after["estimate_source"], "class", "{after}");
     assert_eq!(after["decision"], "accepted", "{after}");
     let from = after["forecast_from"].as_str().unwrap();
-    assert!(from.contains("earlier batches of this"), "{from}");
+    assert_eq!(from, "32 runs of your jobs");
     let other = ["quote", "--format", "json", "--name", "other", "true"];
     let other = site.tollgate(&other).json();
     assert_eq!(other["estimate_source"], "user_jobs", "{other}");

@@ -5,11 +5,11 @@ use std::path::Path;
 use jiff::Timestamp;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobSignal, JobState,
-    ReasonMessage, SubmitResponse, TaskRangeDecision,
+    AccountEntry, ArrayStatus, ForecastPart, JobDecision, JobDetails, JobForecast, JobOffer,
+    JobSignal, JobState, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
-use tollgate_service::{AdmissionState, JobPrediction};
+use tollgate_service::{AdmissionState, ForecastBasis, JobPrediction};
 use tollgate_store::JobRow;
 
 use crate::output_name::{self, AttemptFacts};
@@ -59,6 +59,7 @@ pub(in crate::api) fn submit_response(
         estimate_source: answer.source.key().to_owned(),
         time_limit_s,
         forecast_from: answer.basis.to_string(),
+        forecast_parts: forecast_parts(&answer.basis),
         expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
             .offers
@@ -107,6 +108,17 @@ fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
         price: offer.price.map(Credits::as_f64),
         probability: offer.probability.map(|p| p.as_f64()),
     }
+}
+
+/// Returns the sources of a forecast.
+pub(in crate::api) fn forecast_parts(basis: &ForecastBasis) -> Vec<ForecastPart> {
+    let sources = basis.sources().into_iter();
+    let parts = sources.map(|source| ForecastPart {
+        from: source.words,
+        // Three digits, as a part is no exact figure.
+        part: (f64::from(source.part) * 1000.0).round() / 1000.0,
+    });
+    parts.collect()
 }
 
 /// Returns the forecast for a job.
