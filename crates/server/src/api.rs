@@ -21,7 +21,7 @@ mod batch;
 mod convert;
 mod drain;
 mod endpoints;
-mod error;
+pub(crate) mod error;
 mod explain;
 mod export;
 mod framing;

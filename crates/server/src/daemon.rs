@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `startup` | the steps before the first request |
+//! | `starting` | log lines and answers during these steps |
 //! | `listen` | the sockets |
 //! | `background` | the work beside the requests |
 //! | `own_files` | the files beside the store |
@@ -12,6 +13,7 @@ mod background;
 mod error;
 mod listen;
 mod own_files;
+mod starting;
 mod startup;
 
 use std::collections::BTreeMap;
@@ -43,6 +45,7 @@ pub use error::ServeError;
 pub use listen::{BoundAddress, url_of};
 use listen::{TcpDoor, listen, listen_for_parts, serve_parts};
 pub use own_files::check_own_files;
+use starting::{QUIET, StartProgress, StartingService};
 use startup::{
     check_batch_system, controller_program, keep_outputs, keep_policy, log_new_beginning,
     open_accounts, own_user_name, report_rebooted_as_lost, report_restored_as_lost,
@@ -83,6 +86,9 @@ pub fn serve<E: Engine + 'static>(
     if dir.has_served() && !backup::has_bytes(&dir.store()) {
         return Err(ServeError::StoreGone(dir.store()));
     }
+    let progress = StartProgress::default();
+    let runtime = runtime()?;
+    let starting = StartingService::open(dir, &access, progress.clone(), QUIET, runtime.handle())?;
     let is_large = is_large(dir);
     let store = match is_large {
         true => Store::open_unchecked(&dir.store()),
@@ -100,8 +106,10 @@ pub fn serve<E: Engine + 'static>(
         UserScope::All => open_accounts(dir, &reader, doors.credentials, &mut access)?,
     };
     let keyring = Arc::new(keyring);
+    let clock = Box::new(read_clocks);
+    let restored = |steps| progress.note(steps);
     let mut controller =
-        Controller::new(store, engine, rules, Box::new(read_clocks)).map_err(StartError::from)?;
+        Controller::restored(store, engine, rules, clock, restored).map_err(StartError::from)?;
     if !is_large {
         warn_of_impossible_values(&reader, &controller).map_err(StartError::from)?;
     }
@@ -153,7 +161,6 @@ pub fn serve<E: Engine + 'static>(
         licences: doors.licences,
     });
     let worker_acceptor = WorkerAcceptor::new(controller_handle.clone());
-    let runtime = runtime()?;
     let tcp = match doors.listen {
         Some(tcp) => {
             Some(runtime.block_on(TcpDoor::open(dir, tcp, doors.certificate, &keyring))?)
@@ -223,7 +230,7 @@ pub fn serve<E: Engine + 'static>(
             let service = service.clone();
             tokio::spawn(notices::run(service, notices, begin))
         });
-        let served = listen(dir, service, tcp, ready, checked).await;
+        let served = listen(dir, service, starting, tcp, ready, checked).await;
         if let Some(notices) = notices {
             let _ = tokio::time::timeout(LAST_NOTICES, notices).await;
         }

@@ -101,6 +101,7 @@ pub use write::{CommandBatch, JobProgram, RepeatOptions};
 
 use disk_reserve::DiskReserve;
 use replay::Replay;
+pub use replay::RestoreProgress;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.

@@ -7,7 +7,7 @@ use tollgate_service::{AdmissionRules, Core};
 
 use crate::earlier_runs::earlier_runs;
 use crate::replay::{PROGRAM, Replay, ReplayedState};
-use crate::{Store, StoreError, sqlite};
+use crate::{RestoreProgress, Store, StoreError, sqlite};
 
 impl Store {
     /// Recovers the state after the last commit: restores the snapshot and replays the later
@@ -19,11 +19,24 @@ impl Store {
     /// jobs; if another version of the program has left batches to replay, because this version
     /// might decide otherwise; or if it has left unfinished jobs in a state of another format.
     pub fn recover(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {
+        self.recover_with_progress(rules, drop)
+    }
+
+    /// Recovers the state as [`Store::recover`] does. `progress` receives the number of replayed batches before each
+    /// of them, and after the last.
+    ///
+    /// # Errors
+    /// As [`Store::recover`].
+    pub fn recover_with_progress(
+        &mut self,
+        rules: &AdmissionRules,
+        progress: impl FnMut(RestoreProgress),
+    ) -> Result<Core, StoreError> {
         if self.begins_anew()? {
             return self.begin_anew(rules);
         }
         let replay = Replay::new(&self.connection, &self.path);
-        let Some(state) = replay.run(&rules.registry)? else {
+        let Some(state) = replay.run(&rules.registry, progress)? else {
             self.store_rules(rules)?;
             return Ok(Core::new(rules.clone()));
         };

@@ -46,7 +46,7 @@ fn recover(
     path: &Path,
     registry: &PolicyRegistry,
 ) -> Result<Rehearsal, StoreError> {
-    let Some(state) = Replay::new(connection, path).run(registry)? else {
+    let Some(state) = Replay::new(connection, path).run(registry, drop)? else {
         let impossible = Vec::new();
         return Ok(Rehearsal {
             last: None,

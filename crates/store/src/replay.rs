@@ -19,6 +19,15 @@ pub(crate) struct Replay<'a> {
     path: &'a Path,
 }
 
+/// How many steps of a service are restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestoreProgress {
+    /// The number of replayed batches.
+    pub n_done: u64,
+    /// The number of batches after the snapshot.
+    pub n_steps: u64,
+}
+
 /// The state after the last batch of a store.
 pub(crate) struct ReplayedState {
     pub(crate) core: Core,
@@ -58,6 +67,7 @@ impl<'a> Replay<'a> {
     pub(crate) fn run(
         &self,
         registry: &PolicyRegistry,
+        progress: impl FnMut(RestoreProgress),
     ) -> Result<Option<ReplayedState>, StoreError> {
         self.check_tables()?;
         self.check_version()?;
@@ -82,7 +92,7 @@ impl<'a> Replay<'a> {
             }
             None => return Err(StoreError::OtherProgram { path, program }),
         };
-        let (core, n_batches) = self.state_under(&rules)?;
+        let (core, n_batches) = self.state_under(&rules, progress)?;
         Ok(Some(ReplayedState {
             core,
             rules,
@@ -130,19 +140,32 @@ impl<'a> Replay<'a> {
     }
 
     /// Returns the state after the last batch, and the number of batches after the snapshot.
-    fn state_under(&self, rules: &AdmissionRules) -> Result<(Core, u32), StoreError> {
+    fn state_under(
+        &self,
+        rules: &AdmissionRules,
+        mut progress: impl FnMut(RestoreProgress),
+    ) -> Result<(Core, u32), StoreError> {
+        let failed = sqlite(self.path, "cannot be read");
+        let sql = "SELECT count(*) FROM batch";
+        let n_steps = self
+            .connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(failed)?;
         let (mut core, mut last) = match self.snapshot()? {
             Some((seq, saved)) => (Core::restore(saved, rules.clone()), seq),
             None => (Core::new(rules.clone()), 0),
         };
         let mut n_batches = 0;
-        let failed = sqlite(self.path, "cannot be read");
         let mut statement = self
             .connection
             .prepare("SELECT at, commands, checksum, seq FROM batch ORDER BY seq")
             .map_err(failed)?;
         let mut rows = statement.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
+            progress(RestoreProgress {
+                n_done: n_batches.into(),
+                n_steps,
+            });
             let (at, body, sum, seq) = read::batch(row).map_err(failed)?;
             if seq != last + 1 {
                 return Err(self.damaged(&format!("batch {} is not there", last + 1)));
@@ -152,6 +175,10 @@ impl<'a> Replay<'a> {
             core.step(at, &commands);
             n_batches += 1;
         }
+        progress(RestoreProgress {
+            n_done: n_batches.into(),
+            n_steps,
+        });
         Ok((core, n_batches))
     }
 

@@ -1,5 +1,7 @@
 //! Errors of requests and their HTTP responses.
 
+use std::fmt;
+
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
@@ -73,6 +75,15 @@ impl ApiError {
         }
     }
 
+    /// Returns the error before the state is restored, with the `progress`. A client may ask again.
+    pub(crate) fn starting(progress: &impl fmt::Display) -> Self {
+        let error = format!("the service is starting: {progress}");
+        Self {
+            is_passing: true,
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
+        }
+    }
+
     /// Returns the error for a user that has the maximum number of connections.
     pub(crate) fn connection_limit(max: u32, what: &str) -> Self {
         let error = format!("connection limit reached: a user may have {max} {what}");
@@ -94,7 +105,7 @@ impl ApiError {
     }
 
     /// Logs errors that matter to an operator as warnings: denied access, exceeded limits and
-    /// faults of the service. Other errors concern the client alone.
+    /// lasting faults of the service. Other errors concern the client alone.
     fn log(&self) {
         let status = self.status.as_u16();
         let reason = self.error.as_str();
@@ -103,7 +114,7 @@ impl ApiError {
             | StatusCode::FORBIDDEN
             | StatusCode::MISDIRECTED_REQUEST
             | StatusCode::TOO_MANY_REQUESTS => true,
-            status => status.is_server_error(),
+            status => status.is_server_error() && !self.is_passing,
         };
         match is_notable {
             true => tracing::warn!(status, reason, "request refused"),

@@ -8,7 +8,7 @@ use tollgate_gate::WorkerId;
 use tollgate_host::StateFileError;
 use tollgate_model::{AttemptReport, Instant, Span};
 use tollgate_service::{AdmissionRules, Core, EngineAction, UnfinishedCounts};
-use tollgate_store::{JobProgram, Store, StoreError, TaskNumbers};
+use tollgate_store::{JobProgram, RestoreProgress, Store, StoreError, TaskNumbers};
 use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
 
 use super::clock::{ControllerClock, HostClock};
@@ -82,12 +82,26 @@ impl<E: Engine> Controller<E> {
     /// # Errors
     /// If the store cannot be read.
     pub fn new(
-        mut store: Store,
+        store: Store,
         engine: E,
         rules: &AdmissionRules,
         clock: HostClock,
     ) -> Result<Self, StoreError> {
-        let core = store.recover(rules)?;
+        Self::restored(store, engine, rules, clock, drop)
+    }
+
+    /// Creates a controller as [`Controller::new`] does. `progress` receives how many steps are restored.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(crate) fn restored(
+        mut store: Store,
+        engine: E,
+        rules: &AdmissionRules,
+        clock: HostClock,
+        progress: impl FnMut(RestoreProgress),
+    ) -> Result<Self, StoreError> {
+        let core = store.recover_with_progress(rules, progress)?;
         let clock = ControllerClock::after(core.now(), clock);
         let log = EventLog::after_batch(store.batch());
         let stored = store.stored_bytes()?;

@@ -1,8 +1,6 @@
 //! The sockets of a service, until it is asked to stop.
 
-use std::fs::{self, Permissions};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +10,12 @@ use tokio::sync::watch;
 use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateFiles, TlsCertificate};
 use tollgate_engine::ServiceLocation;
-use tollgate_host::FileIdentity;
 use tollgate_store::StoreError;
 use tollgate_store::data_dir::DataDir;
 use tollgate_workers::PartCall;
 
 use super::error::ServeError;
+use super::starting::StartingService;
 use crate::access::UserScope;
 use crate::api::server::{ApiState, router, serve_unix};
 use crate::config::TcpListenOptions;
@@ -125,12 +123,16 @@ impl TcpDoor {
 pub(super) async fn listen(
     dir: &DataDir,
     service: ApiState,
+    starting: StartingService,
     door: Option<TcpDoor>,
     ready: impl FnOnce(Option<BoundAddress>),
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
-    let socket = dir.socket();
-    let (listener, own_socket) = listen_unix(dir, service.access.scope)?;
+    let (listener, socket) = starting.ready().await;
+    let listener = UnixListener::from_std(listener).map_err(|error| ServeError::Listen {
+        place: dir.socket().display().to_string(),
+        error,
+    })?;
     let access = service.access.clone();
     let seats = KeyedSemaphore::new(access.limits.connections);
     let keyring = Arc::clone(&service.credentials);
@@ -177,30 +179,8 @@ pub(super) async fn listen(
     for task in serving {
         let _ = task.await;
     }
-    // The directory may have been replaced, and the name may stand for the socket of another service.
-    let _ = own_socket.remove(&socket);
+    drop(socket);
     asked
-}
-
-fn listen_unix(
-    dir: &DataDir,
-    users: UserScope,
-) -> Result<(UnixListener, FileIdentity), ServeError> {
-    let socket = dir.socket();
-    // The directory is locked, so the service that left this socket behind is gone.
-    let _ = fs::remove_file(&socket);
-    let failed = |error| ServeError::Listen {
-        place: socket.display().to_string(),
-        error,
-    };
-    let listener = UnixListener::bind(&socket).map_err(failed)?;
-    let mode = match users {
-        UserScope::Own => 0o600,
-        UserScope::All => 0o666,
-    };
-    fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
-    let identity = FileIdentity::of(&socket).map_err(failed)?;
-    Ok((listener, identity))
 }
 
 pub(super) fn listen_for_parts(
