@@ -117,6 +117,18 @@ impl Accounts {
         }
     }
 
+    /// Returns what is known of accounts by the users to whom they belong now. May wait for the system's name service.
+    pub fn assign_to_users<T>(
+        &self,
+        by_uid: impl IntoIterator<Item = (u32, T)>,
+    ) -> BTreeMap<u32, T> {
+        let owned = by_uid.into_iter().map(|(uid, known)| {
+            // A number without an account is nobody else's either.
+            (self.user_of(uid).unwrap_or(uid), known)
+        });
+        owned.collect()
+    }
+
     /// Returns the number of a user's account on this host, if the account still has it. May wait for
     /// the system's name service.
     ///
@@ -302,6 +314,19 @@ mod tests {
         }
         NAME.set(Some("ada"));
         assert_eq!(open(&dir, &[]).user_of(1001), Ok(1001));
+    }
+
+    #[test]
+    fn weight_of_an_account_with_a_reused_number_is_that_of_its_present_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let weights = || [(1001, 2.0), (1002, 3.0)];
+        NAME.set(Some("ada"));
+        let accounts = open(&dir, &[]);
+        let of_ada = BTreeMap::from([(1001, 2.0), (1002, 3.0)]);
+        assert_eq!(accounts.assign_to_users(weights()), of_ada);
+        NAME.set(Some("eve"));
+        let of_eve = BTreeMap::from([(FIRST_LATER_USER, 2.0), (1002, 3.0)]);
+        assert_eq!(accounts.assign_to_users(weights()), of_eve);
     }
 
     #[test]

@@ -16,7 +16,6 @@ mod own_files;
 mod starting;
 mod startup;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -215,12 +214,7 @@ pub fn serve<E: Engine + 'static>(
     let ready = |heard| ready(&rules.policy, heard);
     let part_listener = listen_for_parts(dir, access.scope)?;
     let maintenance = plan_maintenance(controller_handle.clone(), doors.maintenance);
-    let weights = doors.user_weights.into_iter().map(|(uid, weight)| {
-        // An account without a name has no other number either.
-        let user = service.access.accounts.user_of(uid).unwrap_or(uid);
-        (user, weight)
-    });
-    let weights: BTreeMap<u32, f64> = weights.collect();
+    let weights = service.access.accounts.assign_to_users(doors.user_weights);
     let weights = weights.into_iter().collect();
     controller_handle.send(ControllerRequest::WeighUsers { weights });
     let served = runtime.block_on(async {

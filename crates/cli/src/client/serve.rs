@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tollgate_batch_engine::BatchSystem;
+use tollgate_engine::Engine as _;
 use tollgate_policies::builtin_registry;
 use tollgate_policy::PolicyRegistry;
 use tollgate_runner::attempt::ATTEMPT_ARG;
@@ -16,7 +17,8 @@ use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_server::config::EngineConfig;
 use tollgate_server::privileges::ServiceAccount;
 use tollgate_server::{
-    ConfigError, ListenConfig, ServeError, ServeOptions, ServiceConfig, UserScope, serve,
+    ConfigError, ListenConfig, LocalNodes, ServeError, ServeOptions, ServiceConfig, UserScope,
+    serve,
 };
 use tollgate_service::AdmissionRules;
 use tollgate_sites::EngineShell;
@@ -187,7 +189,8 @@ fn serve_in(
         starter,
         ..local_engine_config(folder)?
     };
-    let engine = LocalEngine::open(settings)?;
+    let mut engine = LocalEngine::open(settings)?;
+    warn_of_missing_cores(&mut engine, doors.local_nodes)?;
     let socket = folder.socket();
     serve(folder, engine, rules, doors, |policy, heard| {
         let (market, socket) = (rules.market, socket.display());
@@ -204,6 +207,22 @@ fn serve_in(
         }
         ready();
     })?;
+    Ok(())
+}
+
+/// Logs that the service offers fewer nodes of its host than the settings ask for.
+fn warn_of_missing_cores(engine: &mut LocalEngine, asked: LocalNodes) -> Result<(), CliFailure> {
+    let Some(asked) = asked.limit().filter(|&asked| asked > 0) else {
+        return Ok(());
+    };
+    let offered = engine.capacity()?.nodes;
+    if offered < asked {
+        tracing::warn!(
+            asked,
+            offered,
+            "the service offers fewer nodes than `local.nodes`: a node is a core that it may run on"
+        );
+    }
     Ok(())
 }
 

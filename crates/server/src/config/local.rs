@@ -7,7 +7,7 @@ use tollgate_service::NamedResources;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocalConfig {
-    /// Number of cores of this host to offer, or `all`. With 0, jobs run on workers alone.
+    /// Number of cores of this host to offer, or `all`; no more than there are. With 0, jobs run on workers alone.
     pub nodes: LocalNodes,
     /// Devices of this host by name, with their number, 1 to 64: `devices = { gpu = 2 }`. Jobs take them
     /// with `--gres`. Only under `plan`.

@@ -579,14 +579,32 @@ fn client_that_names_nothing_gets_the_default_of_the_site() {
         let mut named = late.clone();
         named["otherwise"] = json!("reject");
         assert_eq!(post(named).1["decision"], "rejected");
-        // A promise above the level is asked for by `confidence`.
-        let mut above = late;
-        above["at_least"] = json!(0.9);
-        let (status, answer) = post(above);
-        assert_eq!(status, 422, "{answer}");
-        assert!(
-            answer["error"].as_str().unwrap().contains("at_least"),
-            "{answer}"
-        );
+    }
+}
+
+#[test]
+fn promise_below_the_least_of_the_site_or_above_the_level_is_refused() {
+    let service = TestService::with_policy("plan");
+    for (at_least, refused, hint) in [
+        (0.49, true, None),
+        (0.5, false, None),
+        (0.9, true, Some("`confidence` asks for more")),
+    ] {
+        let job = json!({
+            "command": ["sleep", "30"], "dir": "/", "estimate_s": 30.0, "deadline_s": 120.0,
+            "at_least": at_least,
+        });
+        for (path, created) in [("/v1/quotes", 200), ("/v1/jobs", 201)] {
+            let (found, _, body) = service.answer("POST", path, &job);
+            let status = if refused { 422 } else { created };
+            assert_eq!(found, status, "{path} {at_least}: {body}");
+            let answer: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(answer["hint"].as_str(), hint, "{answer}");
+            if refused {
+                let error = answer["error"].as_str().unwrap();
+                let expected = "at_least: expected 0.5 to 0.8333";
+                assert!(error.contains(expected), "{answer}");
+            }
+        }
     }
 }

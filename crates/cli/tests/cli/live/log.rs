@@ -117,3 +117,13 @@ fn invalid_log_settings_are_rejected_with_the_expected_values() {
         "{said}"
     );
 }
+
+#[test]
+fn service_says_that_its_host_has_fewer_cores_than_it_is_to_offer() {
+    let says = |nodes: u32| {
+        let site = ClientTestSite::start(&format!("[local]\nnodes = {nodes}\n"));
+        site.log_has("the service offers fewer nodes than `local.nodes`")
+    };
+    assert!(says(1_000_000));
+    assert!(!says(1));
+}

@@ -44,6 +44,9 @@ pub(crate) struct TestService {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// The minimum probability of a promise, as by default.
+const LEAST: f64 = 0.5;
+
 impl TestService {
     pub(crate) fn new(limits: ServiceLimits) -> Self {
         Self::with_keys(limits, Vec::new())
@@ -95,7 +98,10 @@ impl TestService {
             names: UserNames::default(),
             info: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
-                promises: PromiseTerms::new(otherwise, &rules),
+                promises: PromiseTerms {
+                    least: LEAST,
+                    ..PromiseTerms::new(otherwise, &rules)
+                },
                 enforces_time_limits: rules.enforces_time_limits(),
                 sends_notices: false,
                 batch_system: None,
