@@ -16,7 +16,7 @@
 //! | `trace` | `tollgate trace` |
 //! | `forecast` | `tollgate forecast` |
 //! | `parallel` | work in parallel, results in order |
-//! | `progress` | a bar for long runs on a terminal |
+//! | `progress` | how far long work is: a line on a terminal, notes elsewhere |
 //! | `text_table` | tables for people |
 //! | `messages` | messages on standard error |
 //! | `missing_requests` | notes on jobs whose record has no request |

@@ -10,6 +10,7 @@ use super::error::ClientCommandError;
 use super::parse::{self, JobNumbers};
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
+use crate::progress::{CountProgress, while_waiting};
 
 /// Jobs that are asked for in one request.
 const PAGE: usize = 10_000;
@@ -43,7 +44,10 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
     let mut client = address.connect()?;
     let post = |client: &mut ApiClient, id: &str| {
         let path = format!("/v1/jobs/{id}/{verb}");
-        client.post_with_key::<JobRef>(&path, &()).map(drop)
+        let waits = format!("waiting for the service to {verb} job {id}");
+        while_waiting(waits, || {
+            client.post_with_key::<JobRef>(&path, &()).map(drop)
+        })
     };
     let chosen = args.chosen();
     if let [JobNumbers::One(id)] = chosen.as_slice() {
@@ -66,6 +70,7 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
             }
             JobNumbers::Range(first, last) => {
                 let ids = unfinished(&mut client, args.own_user()?, first, last)?;
+                let progress = CountProgress::begin(ids.len() as u64, "jobs");
                 for ids in ids.chunks(MAX_BATCH) {
                     let request = JobsActionRequest {
                         action,
@@ -75,6 +80,7 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
                     // no harm.
                     let result: JobsActionResult = client.post_with_key("/v1/actions", &request)?;
                     n_changed += result.changed.len();
+                    progress.advance(ids.len() as u64);
                 }
             }
         }

@@ -16,6 +16,7 @@ use super::endpoint::DataDirArgs;
 use super::serve::default_config;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::messages::{Verbosity, pluralise};
+use crate::progress::while_waiting;
 
 /// The options of `tollgate backup`.
 #[derive(Debug, clap::Args)]
@@ -67,7 +68,10 @@ impl CliError for ImpossibleValues {
 /// `tollgate backup`.
 pub(crate) fn back_up(args: &BackupArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let now = Timestamp::now().to_string();
-    let checked = backup::back_up(&args.data_dir.data_dir()?, &args.to, now, registry)?;
+    let data = args.data_dir.data_dir()?;
+    let checked = while_waiting("copying and checking the store", || {
+        backup::back_up(&data, &args.to, now, registry)
+    })?;
     note_impossible(&checked);
     print_checked(&format!("backup in {}", args.to.display()), checked.rows)
 }
@@ -75,7 +79,9 @@ pub(crate) fn back_up(args: &BackupArgs, registry: &PolicyRegistry) -> Result<()
 /// `tollgate restore`.
 pub(crate) fn restore(args: &RestoreArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let folder = DataDir::lock(&args.data_dir.data_dir()?)?;
-    let (manifest, checked) = backup::restore(&args.from, &folder, registry)?;
+    let (manifest, checked) = while_waiting("copying and checking the backup", || {
+        backup::restore(&args.from, &folder, registry)
+    })?;
     note_impossible(&checked);
     let made_at = manifest.made_at;
     print_checked(
@@ -88,11 +94,13 @@ pub(crate) fn restore(args: &RestoreArgs, registry: &PolicyRegistry) -> Result<(
 pub(crate) fn check(args: &StoreCheckArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let data = args.data_dir.data_dir()?;
     if args.repair {
-        let (values, checked) = backup::repair(&data, registry)?;
+        let (values, checked) = while_waiting("repairing and checking the store", || {
+            backup::repair(&data, registry)
+        })?;
         print_values("replaced", &values)?;
         return print_checked("nothing is damaged", checked.rows);
     }
-    let checked = backup::check(&data, registry)?;
+    let checked = while_waiting("checking the store", || backup::check(&data, registry))?;
     check_files(&data, registry)?;
     if !checked.impossible.is_empty() {
         print_values("impossible", &checked.impossible)?;

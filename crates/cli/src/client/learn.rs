@@ -20,6 +20,7 @@ use super::format;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::messages::{Verbosity, pluralise};
+use crate::progress::CountProgress;
 
 /// Maximum number of records in a request.
 const MAX_BATCH: usize = 1_000;
@@ -76,15 +77,18 @@ pub(crate) fn run(args: &LearnArgs) -> Result<(), CliFailure> {
     }
     // A stable sort: jobs that ended together are learned in the order of the records.
     jobs.sort_by_key(|(finish, _)| *finish);
+    let progress = CountProgress::begin(jobs.len() as u64, "records");
     let mut jobs = jobs.into_iter().map(|(_, job)| job).peekable();
     while jobs.peek().is_some() {
         let request = LearnRequest {
             records: next_batch(&mut jobs),
         };
         let LearnResult { learned, known } = client.post("/v1/learn", &request)?;
+        progress.advance(request.records.len() as u64);
         summary.learned += learned as usize;
         summary.known += known as usize;
     }
+    drop(progress);
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &summary)?,

@@ -10,7 +10,7 @@ use super::records::{self, ForecastJobs, JobUsageRecord};
 use super::state::{ForecastState, ForecastStateError, cpu_job, memory_job};
 use crate::exit::CliFailure;
 use crate::messages::{Verbosity, pluralise};
-use crate::progress::{ProgressIterator, ReplayProgress};
+use crate::progress::{CountProgress, ProgressIterator};
 
 /// Returns the state after the records, starting from the stored state if there is one.
 pub(super) fn load_and_learn(
@@ -63,7 +63,7 @@ fn check_keys(
 
 /// Learns all jobs, in the order in which a forecaster would have received them.
 fn learn(state: &mut ForecastState, jobs: &ForecastJobs) {
-    let progress = ReplayProgress::on_terminal(jobs.entries.len() as u64);
+    let progress = CountProgress::on_terminal(jobs.entries.len() as u64, "jobs");
     let entries = ProgressIterator::new(jobs.entries.iter(), progress.as_ref());
     let mut runtime = online_evaluation(&mut state.runtime);
     let mut cpu_time = online_evaluation(&mut state.cpu_time).of_resource();
@@ -80,9 +80,7 @@ fn learn(state: &mut ForecastState, jobs: &ForecastJobs) {
             submit(&mut memory, &usage_record(entry, memory_job(entry), used));
         }
     }
-    if let Some(progress) = &progress {
-        progress.clear();
-    }
+    drop(progress);
     state.jobs += jobs.entries.len() as u64;
     if !jobs.entries.is_empty() {
         state.has_calendar = jobs.has_calendar;

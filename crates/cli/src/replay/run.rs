@@ -14,7 +14,7 @@ use super::jobs::JobsCsvFile;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
 use crate::parallel::run_in_order;
-use crate::progress::{ProgressIterator, ReplayProgress};
+use crate::progress::{CountProgress, ProgressIterator};
 
 /// The results of a policy.
 pub(super) struct PolicyAnswer {
@@ -92,7 +92,7 @@ pub(super) fn run_all_policies(
         .flat_map(|machine| choices.iter().map(move |choice| (machine, choice)))
         .collect();
     let n_replays = runs.len() * (1 + input.reseeded.len());
-    let progress = ReplayProgress::on_terminal((input.workload.len() * n_replays) as u64);
+    let progress = CountProgress::on_terminal((input.workload.len() * n_replays) as u64, "jobs");
     let mut answers = Vec::with_capacity(runs.len());
     let mut schedules = Vec::new();
     let done = run_in_order(
@@ -133,9 +133,7 @@ pub(super) fn run_all_policies(
             Ok(())
         },
     );
-    if let Some(progress) = &progress {
-        progress.clear();
-    }
+    drop(progress);
     done?;
     if let Some(path) = &plan.gantt {
         gantt::write(path, input, &schedules)?;
@@ -152,7 +150,7 @@ fn run_policy(
     plan: &ReplayPlan,
     input: &ReplayInput,
     (machine, choice): (&ReplayMachine, &PolicySpec),
-    progress: Option<&ReplayProgress>,
+    progress: Option<&CountProgress>,
 ) -> Result<(Vec<Objectives>, Option<ReplayResult>), CliFailure> {
     let nodes = machine.nodes;
     let settings = sim::ReplayConfig {
