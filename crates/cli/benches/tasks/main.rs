@@ -8,7 +8,11 @@
 //! of `tollgate` that is measured in the same rounds. HyperQueue (`python3` with the module
 //! `hyperqueue`, or TOLLGATE_BENCH_PYTHON) and task-spooler (`tsp`) are measured where they are
 //! installed.
+//!
+//! `cargo bench -p tollgate-cli --bench tasks -- arrays [TASKS [PROGRAM...]]` measures arrays with a deadline beside
+//! those without one, and the answers about one of them.
 
+mod arrays;
 #[path = "../parts/cpu_time.rs"]
 mod cpu_time;
 mod others;
@@ -49,6 +53,13 @@ fn main() {
         .into_iter()
         .chain(others.map(PathBuf::from))
         .collect();
+    if args.iter().any(|word| word == "arrays") {
+        for program in &programs {
+            println!("# {}", program.display());
+            arrays::measure(number.unwrap_or(1_000), program);
+        }
+        return;
+    }
     let queues = OtherQueue::installed();
     for program in &programs {
         println!("# {}", program.display());
@@ -70,7 +81,7 @@ fn measure_arrays(tasks: u32, sites: &[(&str, f64, BenchSite)], queues: &[OtherQ
     for _ in 0..ROUNDS {
         bare.push(yardsticks::bare(tasks));
         for ((.., site), rounds) in sites.iter().zip(&mut of_sites) {
-            rounds.push(site.array(tasks));
+            rounds.push(site.array(tasks, &[]));
         }
         for (queue, rates) in queues.iter().zip(&mut of_queues) {
             rates.push(queue.rate(tasks.min(500)));

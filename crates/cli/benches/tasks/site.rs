@@ -42,7 +42,7 @@ impl BenchSite {
         while !site.tollgate(&["status"]).1 {
             std::thread::sleep(Duration::from_millis(20));
         }
-        site.array(200);
+        site.array(200, &[]);
         site
     }
 
@@ -88,21 +88,13 @@ impl BenchSite {
         assert!(succeeded, "a task failed: {job}");
     }
 
-    /// Measures an array, from the start of the client to the end of the last task.
-    pub(crate) fn array(&self, tasks: u32) -> BenchRound {
+    /// Measures an array with these options, from the start of the client to the end of the last task.
+    pub(crate) fn array(&self, tasks: u32, options: &[&str]) -> BenchRound {
         let processes = self.processes();
         let (began, cpu) = (Instant::now(), cpu_s(&processes));
         let range = format!("1-{tasks}");
-        let words = [
-            "submit",
-            "-q",
-            "-o",
-            "none",
-            "-a",
-            &range,
-            "--",
-            "/bin/true",
-        ];
+        let submit = ["submit", "-q", "-o", "none", "-a", &range];
+        let words = [&submit[..], options, &["--", "/bin/true"]].concat();
         let (id, accepted) = self.tollgate(&words);
         assert!(accepted, "it is refused");
         let answer_s = began.elapsed().as_secs_f64();

@@ -5,6 +5,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use tollgate_client::ApiClient;
+use tollgate_client::types::ServiceStatus;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_server::{ServeOptions, ServiceConfig};
@@ -58,8 +59,11 @@ impl BenchServer {
         server
     }
 
+    /// Connects to the service. None before it is ready.
     fn connect(&self) -> Option<ApiClient> {
-        ApiClient::connect(&data_dir::socket(self.folder.path())).ok()
+        let mut client = ApiClient::connect(&data_dir::socket(self.folder.path())).ok()?;
+        client.get::<ServiceStatus>("/v1/status").ok()?;
+        Some(client)
     }
 
     pub(crate) fn client(&self) -> ApiClient {
