@@ -132,10 +132,11 @@ fn answer_names_what_the_belief_rests_on() {
         ..submission(name, 60)
     };
     let first = site.quote(asked("a")).basis.to_string();
-    assert_eq!(first, "the estimate, as at other sites");
+    assert_eq!(first, "your request, as at other sites");
     site.submit_job(array("a", 8, 60, None), &["work", "5"])
         .unwrap();
     site.advance(30);
     let second = site.quote(asked("a")).basis.to_string();
-    assert!(second.contains("1 earlier batch of this user"), "{second}");
+    assert!(second.starts_with("8 runs of "), "{second}");
+    assert!(second.contains(" in one batch"), "{second}");
 }
