@@ -44,6 +44,6 @@ pub use request::{
 };
 pub use service::{
     AccountEntry, CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport,
-    ErrorResponse, LedgerReport, ServiceObjectives, ServiceStatus, ShadowStatus,
+    ErrorResponse, LedgerReport, RiskCount, ServiceObjectives, ServiceStatus, ShadowStatus,
 };
 pub use state::JobState;

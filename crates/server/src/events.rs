@@ -232,6 +232,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             let task = of_array.then_some(EventTasks::One(attempt.task));
             ("broken", attempt.job, task)
         }
+        RowChange::AtRisk { job, .. } => whole("at_risk", *job),
         RowChange::JobEnded { job, ending } => whole(ending.key(), *job),
         // A kept or void promise ends with its job.
         RowChange::Entered { .. }
@@ -240,7 +241,6 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         | RowChange::Priced { .. }
         | RowChange::ArrayCounts { .. }
         | RowChange::AttemptReported(_)
-        | RowChange::AtRisk { .. }
         | RowChange::WorkMeasured { .. }
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,

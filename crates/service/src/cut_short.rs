@@ -1,15 +1,16 @@
 //! Runs that the end of their host cuts short: a batch system took time from a pilot while it ran.
 //!
-//! What runs on such a host goes on. If it is more likely than not that the promise is broken by that, the promise is
-//! at risk: without a requeue the task is lost when its host closes, and with one its run begins anew elsewhere.
+//! What runs on such a host goes on, and its promise may be at risk: without a requeue the task is lost when its host closes, and with one its run begins anew elsewhere.
+
+use std::collections::BTreeSet;
 
 use tollgate_gate::{GateInput, OnEviction, WorkerId};
 use tollgate_model::{Instant, Probability, Span, TaskId};
 
 use crate::Core;
+use crate::at_risk::RISK_LEVEL;
 use crate::jobs::ActiveTask;
-use crate::late_start::RISK_LEVEL;
-use crate::output::{CommandError, PromiseRisk, RowChange, StepOutput};
+use crate::output::{CommandError, PromiseRisk, StepOutput};
 
 impl Core {
     /// Takes on another end of a worker's host, and reports the promises that it puts at risk.
@@ -19,7 +20,6 @@ impl Core {
         closes: Instant,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
-        let before: Vec<TaskId> = self.cut_short().map(|(task, _)| task).collect();
         let (worker, incarnation) = worker;
         let input = GateInput::WorkerCloses {
             worker,
@@ -27,16 +27,11 @@ impl Core {
             closes,
         };
         self.apply_input(input, step)?;
-        let new = self.cut_short().filter(|(task, _)| !before.contains(task));
-        let risks = new.filter_map(|(task, probability)| {
-            let attempt = self.jobs.get(task)?.attempt_key(task);
-            Some(RowChange::AtRisk {
-                attempt,
-                probability,
-                cause: PromiseRisk::HostCloses,
-            })
-        });
-        step.changes.extend(risks.collect::<Vec<_>>());
+        let before = self.jobs.risks.by_cause(PromiseRisk::HostCloses);
+        let now = self.cut_short().map(|task| task.job);
+        for job in before.chain(now).collect::<BTreeSet<u64>>() {
+            self.look_at_promise(job, step);
+        }
         Ok(())
     }
 
@@ -48,17 +43,15 @@ impl Core {
         self.closing_of(live)
     }
 
-    /// Returns the running tasks whose promise is at risk because their host closes, with the probability of keeping it.
-    pub(crate) fn cut_short(&self) -> impl Iterator<Item = (TaskId, Probability)> {
-        let view = self.gate.view(self.now);
-        let any = view.hosts().iter().any(|host| host.terms.closes.is_some());
-        let tasks = any.then(|| self.jobs.iter()).into_iter().flatten();
-        tasks.filter_map(|(task, live)| Some((task, self.risk_by_closing(task, live)?)))
+    /// Returns the running tasks whose promise is at risk because their host closes.
+    fn cut_short(&self) -> impl Iterator<Item = TaskId> {
+        let tasks = self.jobs.iter();
+        tasks.filter_map(|(task, live)| self.risk_by_closing(task, live).map(|_| task))
     }
 
     /// Returns the probability of keeping a promise, if it is at risk because the host of the task closes. Waits in the
     /// queue after a loss are not part of it.
-    fn risk_by_closing(&self, task: TaskId, live: &ActiveTask) -> Option<Probability> {
+    pub(crate) fn risk_by_closing(&self, task: TaskId, live: &ActiveTask) -> Option<Probability> {
         let is_open = live.is_running() && live.entry.is_none() && !live.is_unpromised();
         let due = live.spec.due().filter(|&due| is_open && due > self.now)?;
         let closes = self.closing_of(live)?;

@@ -10,6 +10,7 @@ use tollgate_model::{
 };
 
 use crate::array::ActiveArray;
+use crate::at_risk::RiskWatch;
 use crate::command::Submission;
 use crate::followers::Follower;
 use crate::late_start::EngineWait;
@@ -230,6 +231,7 @@ pub(crate) struct JobTable {
     pub(crate) launch_retries: BTreeSet<(Instant, TaskId)>,
     /// Attempts whose program the engine has not started, by the time at which their runs are counted anew.
     pub(crate) engine_waits: BTreeSet<(Instant, TaskId)>,
+    pub(crate) risks: RiskWatch,
     /// Admitted tasks with a deadline that has not passed, by the last instant within it.
     deadlines: BTreeSet<(Instant, TaskId)>,
     /// The last number given to a job.

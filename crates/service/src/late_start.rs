@@ -8,17 +8,14 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;
-use tollgate_model::{Instant, Probability, Span, TaskId};
+use tollgate_model::{Instant, Span, TaskId};
 
 use crate::Core;
 use crate::jobs::{ActiveTask, JobTable};
-use crate::output::{PromiseRisk, RowChange, StepOutput};
+use crate::output::StepOutput;
 
 /// The time from the order of an attempt until its run is counted anew, and then from one count to the next.
 const RECOUNT_INTERVAL: Span = Span::from_secs(30);
-
-/// The probability below which a promise is at risk: it is more likely to be broken than to be kept.
-pub(crate) const RISK_LEVEL: f64 = 0.5;
 
 /// The wait of an attempt for the start of its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +24,6 @@ pub struct EngineWait {
     pub ordered: Instant,
     /// The time of the next count.
     recount_at: Instant,
-    /// Whether the promise is at risk, and was reported to be.
-    pub is_at_risk: bool,
 }
 
 impl EngineWait {
@@ -54,7 +49,6 @@ impl JobTable {
             live.engine_wait = Some(EngineWait {
                 ordered: now,
                 recount_at,
-                is_at_risk: false,
             });
             self.engine_waits.insert((recount_at, task));
         }
@@ -104,32 +98,11 @@ impl Core {
         }
     }
 
-    /// Counts the runs anew that the engine has not started, and reports promises that are at risk by now.
+    /// Counts the runs anew that the engine has not started.
     pub(crate) fn recount_engine_waits(&mut self, step: &mut StepOutput) {
         while let Some(task) = self.jobs.take_recount(self.now) {
             self.count_run_from(task, self.now, step);
-            let Some(probability) = self.new_risk(task) else {
-                continue;
-            };
-            let Some(live) = self.jobs.get_mut(task) else {
-                continue;
-            };
-            if let Some(wait) = &mut live.engine_wait {
-                wait.is_at_risk = true;
-            }
-            step.changes.push(RowChange::AtRisk {
-                attempt: live.attempt_key(task),
-                probability,
-                cause: PromiseRisk::NotStarted,
-            });
         }
-    }
-
-    /// Returns the number of promises that are at risk because the engine has not started the program, or because a host
-    /// closes.
-    pub fn n_at_risk(&self) -> usize {
-        let waits = self.jobs.iter().filter_map(|(_, live)| live.engine_wait);
-        waits.filter(|wait| wait.is_at_risk).count() + self.cut_short().count()
     }
 
     /// Counts the run of a task that has its nodes to itself from `at` on.
@@ -149,17 +122,5 @@ impl Core {
         self.look_ahead.invalidate(job);
         let done = self.apply_input(GateInput::ProgramStarted { job, attempt, at }, step);
         debug_assert!(done.is_ok(), "the attempt is the current one: {done:?}");
-    }
-
-    /// Returns the probability of keeping a promise that is at risk and was not reported to be.
-    fn new_risk(&self, task: TaskId) -> Option<Probability> {
-        let live = self.jobs.get(task)?;
-        let is_reported = live.engine_wait.is_none_or(|wait| wait.is_at_risk);
-        let is_open = live.spec.due().is_some_and(|due| due > self.now) && live.entry.is_none();
-        if is_reported || !is_open {
-            return None;
-        }
-        let probability = self.predict(self.now, task)?.probability?;
-        (probability.as_f64() < RISK_LEVEL).then_some(probability)
     }
 }

@@ -16,6 +16,7 @@
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `work` | the work of attempts |
+//! | `at_risk` | promises whose chance to be kept is low |
 //! | `late_start` | attempts whose program the engine has not started yet |
 //! | `cut_short` | runs that the end of their host cuts short |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
@@ -36,6 +37,7 @@
 mod admission;
 mod alter;
 mod array;
+mod at_risk;
 mod clock;
 mod command;
 mod counter_offer;
@@ -88,8 +90,8 @@ pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use learning::{OwnRun, RunRecord};
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
-    EstimateSource, HostMismatch, OfferAxis, PromiseRisk, RejectReason, ResourceShortage,
-    RowChange, StepOutput, SubmitOutcome, TaskDropCause, TaskGroupOutcome,
+    EstimateSource, HostMismatch, OfferAxis, PromiseAtRisk, PromiseRisk, RejectReason,
+    ResourceShortage, RowChange, StepOutput, SubmitOutcome, TaskDropCause, TaskGroupOutcome,
 };
 use prediction::LookAheadCache;
 pub use resources::{HostNames, HostOffer, NamedResources, ResourceNames};
@@ -226,6 +228,7 @@ impl Core {
         self.run_passes(&mut step);
         self.add_followers(&mut step);
         self.judge_overdue(&mut step);
+        self.look_for_risks(&mut step);
         self.report_counts(&mut step);
         self.follow_tasks();
         self.succeeded.clear();

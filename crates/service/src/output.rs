@@ -11,7 +11,7 @@ use tollgate_model::{Credits, Instant, JobSpec, Probability, Span};
 use crate::runtime_forecast::ForecastBasis;
 use crate::task_ranges::TaskRanges;
 pub use action::EngineAction;
-pub use change::{PromiseRisk, RowChange, TaskDropCause};
+pub use change::{PromiseAtRisk, PromiseRisk, RowChange, TaskDropCause};
 pub use rejection::{ConfidenceThreshold, HostMismatch, RejectReason, ResourceShortage};
 
 /// The output of one step. It is stored in one transaction before it has any outside effect.

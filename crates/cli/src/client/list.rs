@@ -105,9 +105,9 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
                 "  jobs    {} running, {} queued, {} held",
                 status.running, status.queued, status.held
             )?;
-            if status.at_risk > 0 {
-                let promises = pluralise(status.at_risk as usize, "promise");
-                writeln!(out, "  at risk {promises}: the batch system is late")?;
+            for risk in &status.risks {
+                let promises = pluralise(risk.promises as usize, "promise");
+                writeln!(out, "  at risk {promises}: {}", risk.cause)?;
             }
             if let (Some(from), Some(until)) =
                 (&status.maintenance_from_at, &status.maintenance_until_at)

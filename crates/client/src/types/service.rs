@@ -32,10 +32,12 @@ pub struct ServiceStatus {
     pub held: u32,
     /// Number of running tasks.
     pub running: u32,
-    /// Number of promises that are more likely to be broken than kept, because the batch system has not started the
-    /// task.
+    /// Number of promises with a chance below 0.8 to be kept; an array counts once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_risk: u32,
+    /// Why they are at risk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<RiskCount>,
     /// Number of promises that are neither kept, broken nor void yet; each task of an array counts.
     #[serde(default)]
     pub open_promises: u32,
@@ -55,6 +57,15 @@ pub struct ServiceStatus {
     /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowStatus>,
+}
+
+/// Promises that are at risk for the same cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RiskCount {
+    /// Number of promises.
+    pub promises: u32,
+    /// The cause, in words: `it takes longer than was planned`.
+    pub cause: String,
 }
 
 fn is_zero(count: &u32) -> bool {

@@ -4,7 +4,7 @@ use tollgate_batch::EngineKind;
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails, JobState};
 use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
-use tollgate_service::MAX_FAILED_LAUNCHES;
+use tollgate_service::{MAX_FAILED_LAUNCHES, PromiseAtRisk};
 use tollgate_store::AttemptRow;
 
 use crate::controller::{NamedHost, TaskOutlook};
@@ -149,26 +149,19 @@ pub(super) struct QueueingEngine {
 fn run_sentence(story: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) -> String {
     let Some(wait) = story.and_then(|story| story.engine_wait) else {
         return match story.and_then(|story| story.closes_before_end) {
-            Some(at) => format!(
-                "running; its host closes at {}, before its likely end: its promise is at risk",
-                format_iso(at)
-            ),
+            Some(at) => format!("running; its host closes at {}", format_iso(at)),
             None => "running".to_owned(),
         };
     };
     let since = format_iso(wait.ordered);
-    let risk = match wait.is_at_risk {
-        true => "; its promise is at risk",
-        false => "",
-    };
     match engine {
         Some(QueueingEngine { kind, reason }) if reason.is_empty() => {
-            format!("submitted to {kind} at {since}, not started yet{risk}")
+            format!("submitted to {kind} at {since}, not started yet")
         }
         Some(QueueingEngine { kind, reason }) => {
-            format!("submitted to {kind} at {since}, which says {reason}{risk}")
+            format!("submitted to {kind} at {since}, which says {reason}")
         }
-        None => format!("ordered at {since}, not started yet{risk}"),
+        None => format!("ordered at {since}, not started yet"),
     }
 }
 
@@ -231,6 +224,7 @@ pub(super) fn explanation_sentences(
         });
     }
     words.extend(unpromised_sentence(job));
+    words.extend(story.and_then(|story| story.risk).map(risk_sentence));
     words.extend(promise_sentence(job));
     words.extend(
         job.account
@@ -239,6 +233,12 @@ pub(super) fn explanation_sentences(
     );
     words.extend(job.queue.iter().map(|queue| format!("queue {queue}")));
     words
+}
+
+/// Returns why the promise to a job is at risk.
+fn risk_sentence(risk: PromiseAtRisk) -> String {
+    let PromiseAtRisk { probability, cause } = risk;
+    format!("its promise is at risk ({probability}): {cause}")
 }
 
 /// Returns why a job was rejected, and where its deadline was.

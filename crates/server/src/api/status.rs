@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    CalibrationReport, LedgerReport, NodeList, ServiceObjectives, ServiceStatus,
+    CalibrationReport, LedgerReport, NodeList, RiskCount, ServiceObjectives, ServiceStatus,
 };
 use tollgate_model::Span;
 
@@ -47,6 +47,10 @@ pub(super) async fn status(
     let user = visible_user(&peer);
     let census = |reply| ControllerRequest::Status { user, reply };
     let census = ask_controller(&service, census).await?;
+    let risks = census.at_risk.iter().map(|(cause, &promises)| RiskCount {
+        promises,
+        cause: cause.to_string(),
+    });
     Ok(Json(ServiceStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
@@ -60,7 +64,8 @@ pub(super) async fn status(
         queued: census.queued,
         held: census.held,
         running: census.running,
-        at_risk: census.at_risk,
+        at_risk: census.at_risk.values().sum(),
+        risks: risks.collect(),
         open_promises: census.open_promises,
         open_unpromised: census.open_unpromised,
         workers: census.workers,

@@ -10,7 +10,7 @@ use tollgate_model::{
 };
 use tollgate_service::AdmissionState as Admission;
 use tollgate_service::LOCAL_WORKER;
-use tollgate_service::{PromiseRisk, RejectReason, RowChange, TaskDropCause};
+use tollgate_service::{RejectReason, RowChange, TaskDropCause};
 use tollgate_workers::{WorkerSnapshot, WorkerState};
 
 use super::state::Controller;
@@ -43,18 +43,9 @@ impl<E: Engine> Controller<E> {
                     let reasons = reason_keys(refusals);
                     tracing::debug!(job, %tasks, reasons, "tasks rejected");
                 }
-                RowChange::AtRisk {
-                    attempt,
-                    probability,
-                    cause,
-                } => {
-                    let (job, task) = (attempt.job, attempt.task);
-                    let probability = probability.as_f64();
-                    let cause = match cause {
-                        PromiseRisk::NotStarted => "the engine has not started the program yet",
-                        PromiseRisk::HostCloses => "its host closes before its likely end",
-                    };
-                    tracing::warn!(job, task, probability, cause, "the promise is at risk");
+                RowChange::AtRisk { job, risk } => {
+                    let (probability, cause) = (risk.probability.as_f64(), risk.cause);
+                    tracing::warn!(job, probability, %cause, "the promise is at risk");
                 }
                 RowChange::AttemptReported(report) => {
                     self.log_report(report, lost_with.get(&report.attempt));

@@ -108,7 +108,7 @@ impl<E: Engine> Controller<E> {
         StatusSnapshot {
             now,
             clock_ahead: self.clock.notable_difference(),
-            at_risk: self.core.n_at_risk() as u32,
+            at_risk: self.core.n_at_risk(),
             open_promises: self.core.n_open_promises(user) as u32,
             open_unpromised: self.core.n_open_unpromised(user) as u32,
             nodes: nodes.count() as u32,
@@ -191,6 +191,7 @@ impl<E: Engine> Controller<E> {
             failed_launches: None,
             engine_wait: None,
             closes_before_end: None,
+            risk: None,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
             let earlier = waiting.options.dependencies.iter();
@@ -217,6 +218,7 @@ impl<E: Engine> Controller<E> {
         story.failed_launches = live.failed_launches();
         story.engine_wait = live.engine_wait;
         story.closes_before_end = self.core.closes_before_end(task);
+        story.risk = self.core.promise_at_risk(task.job);
         story.prediction = self.core.predict(now, task);
         Some(story)
     }

@@ -1,5 +1,7 @@
 //! Requests to the controller, and their responses.
 
+use std::collections::BTreeMap;
+
 use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
 use tollgate_engine::output::OutputPosition;
@@ -8,8 +10,8 @@ use tollgate_model::{
 };
 use tollgate_service::{
     ArrayOutlook, CommandError, EngineWait, FailedLaunches, JobChange, JobPrediction,
-    NamedResources, PolicyComparison, RunRecord, ServiceCommand, Submission, SubmitOutcome,
-    UnfinishedCounts,
+    NamedResources, PolicyComparison, PromiseAtRisk, PromiseRisk, RunRecord, ServiceCommand,
+    Submission, SubmitOutcome, UnfinishedCounts,
 };
 use tollgate_store::{JobProgram, RemovalProgress, StoreError};
 use tollgate_workers::{ConnectionEvent, PartCall};
@@ -301,8 +303,8 @@ pub struct StatusSnapshot {
     pub now: Instant,
     /// How far the service's clock is ahead of its host's, if by more than a minute.
     pub clock_ahead: Option<Span>,
-    /// Promises at risk because the engine has not started the program.
-    pub at_risk: u32,
+    /// The numbers of promises at risk by cause; an array is one.
+    pub at_risk: BTreeMap<PromiseRisk, u32>,
     /// Number of promises that are neither kept, broken nor void yet.
     pub open_promises: u32,
     /// Number of unfinished tasks whose deadline is not promised.
@@ -406,6 +408,8 @@ pub struct TaskOutlook {
     pub engine_wait: Option<EngineWait>,
     /// The end of its host, if the promise of the running task is at risk because of that.
     pub closes_before_end: Option<Instant>,
+    /// The risk of the promise to the job, if it is at risk.
+    pub risk: Option<PromiseAtRisk>,
 }
 
 /// The reason for failing a request.

@@ -7,6 +7,7 @@ mod simulation;
 mod alter;
 mod array_outlook;
 mod arrays;
+mod at_risk;
 mod begin;
 mod books;
 mod calibration;

@@ -1,5 +1,8 @@
 //! The changes of the rows that queries read from the store.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use tollgate_gate::{BookingKind, WorkerId};
 use tollgate_model::{
     AttemptId, AttemptReport, BookEntry, Credits, Instant, JobEndState, Probability, Reason, Span,
@@ -21,13 +24,38 @@ pub enum TaskDropCause {
     Rejected(Vec<RejectReason>),
 }
 
-/// Why a promise is more likely to be broken than kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A promise whose chance to be kept is low.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromiseAtRisk {
+    /// The probability of keeping the promise.
+    pub probability: Probability,
+    /// The cause.
+    pub cause: PromiseRisk,
+}
+
+/// Why a promise is at risk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PromiseRisk {
     /// The engine has not started the program.
     NotStarted,
     /// The host closes before the task is likely to end.
     HostCloses,
+    /// The job, or a task of the array, runs longer than was planned when it was promised.
+    OwnRun,
+    /// Other jobs run longer than was planned, or nodes are missing.
+    Others,
+}
+
+/// Formats the cause as a sentence about the job.
+impl fmt::Display for PromiseRisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotStarted => "the engine has not started the program yet",
+            Self::HostCloses => "its host closes before its likely end",
+            Self::OwnRun => "it takes longer than was planned",
+            Self::Others => "what runs before it takes longer than was planned",
+        })
+    }
 }
 
 /// A change of the rows that queries read from the store.
@@ -99,14 +127,12 @@ pub enum RowChange {
         /// All tasks that are now held.
         tasks: TaskRanges,
     },
-    /// A promise is more likely to be broken than kept.
+    /// A promise has come at risk for the first time.
     AtRisk {
-        /// The current attempt.
-        attempt: AttemptId,
-        /// The probability of keeping the promise, by the knowledge of this step.
-        probability: Probability,
-        /// The cause.
-        cause: PromiseRisk,
+        /// The job.
+        job: u64,
+        /// The risk, by the knowledge of this step.
+        risk: PromiseAtRisk,
     },
     /// A started task of an array has finished.
     TaskEnded {
@@ -258,11 +284,11 @@ impl RowChange {
             | Self::Promised { job, .. }
             | Self::Rejected { job, .. }
             | Self::DroppedLate { job }
+            | Self::AtRisk { job, .. }
             | Self::Queued { job }
             | Self::Held { job }
             | Self::JobEnded { job, .. } => *job,
             Self::TaskEnded { attempt, .. }
-            | Self::AtRisk { attempt, .. }
             | Self::WorkMeasured { attempt, .. }
             | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }

@@ -1,0 +1,88 @@
+//! Promises at risk: those that are less likely to be kept than they were said to be.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::{Market, Span};
+use tollgate_service::{ArraySpec, PromiseRisk, ServiceCommand, Submission, SubmissionOptions};
+
+use crate::common::core_driver::CoreDriver;
+use crate::common::{rules, submission};
+
+fn driver() -> CoreDriver {
+    CoreDriver::new(&rules("plan", Market::None))
+}
+
+/// Returns a job of a program, with a deadline.
+fn job(program: &str, procs: u32, estimate_s: i64, due_s: i64) -> Submission {
+    Submission {
+        procs,
+        deadline: Some(Span::from_secs(due_s)),
+        budget: None,
+        ..submission(program, estimate_s)
+    }
+}
+
+fn n_reports(driver: &CoreDriver) -> usize {
+    let texts = driver.decisions.iter();
+    texts.map(|text| text.matches("AtRisk { job").count()).sum()
+}
+
+#[test]
+fn array_whose_tasks_take_longer_than_planned_is_at_risk_once() {
+    let mut driver = driver();
+    let array = Submission {
+        options: SubmissionOptions {
+            array: Some(ArraySpec {
+                tasks: "1-30".parse().unwrap(),
+                max_at_once: None,
+            }),
+            ..SubmissionOptions::default()
+        },
+        ..job("sim.sh", 1, 60, 3_600)
+    };
+    driver.submit(1, array, 900);
+    driver.wait(20);
+    assert_eq!(driver.core.n_at_risk(), BTreeMap::new());
+    driver.wait(1_800);
+    let expected = BTreeMap::from([(PromiseRisk::OwnRun, 1)]);
+    assert_eq!((driver.core.n_at_risk(), n_reports(&driver)), (expected, 1));
+    // Once the deadline has passed, the promise is broken and no longer at risk.
+    driver.wait(2_000);
+    driver.wait(3_600);
+    assert_eq!(
+        (driver.core.n_at_risk(), n_reports(&driver)),
+        (BTreeMap::new(), 1)
+    );
+}
+
+#[test]
+fn job_behind_one_that_runs_longer_is_at_risk_because_of_others() {
+    let mut driver = driver();
+    driver.submit(1, job("a", 3, 100, 300), 10_000);
+    driver.submit(2, job("b", 3, 100, 500), 100);
+    driver.wait(15);
+    assert_eq!(driver.core.n_at_risk(), BTreeMap::new());
+    driver.wait(275);
+    driver.step(&[ServiceCommand::Tick]);
+    let cause = |job| driver.core.promise_at_risk(job).map(|risk| risk.cause);
+    assert_eq!(cause(1), Some(PromiseRisk::OwnRun));
+    driver.wait(150);
+    driver.step(&[ServiceCommand::Tick]);
+    let cause = |job| driver.core.promise_at_risk(job).map(|risk| risk.cause);
+    assert_eq!((cause(1), cause(2)), (None, Some(PromiseRisk::Others)));
+    assert_eq!(n_reports(&driver), 2);
+}
+
+#[test]
+fn promise_that_is_safe_is_never_at_risk() {
+    let mut driver = driver();
+    for number in 1..=20 {
+        driver.submit(number, job("c", 1, 60, 3_600), 50);
+        driver.wait(40);
+    }
+    driver.wait(600);
+    assert_eq!(
+        (driver.core.n_at_risk(), n_reports(&driver)),
+        (BTreeMap::new(), 0)
+    );
+}
