@@ -141,8 +141,14 @@ impl Gate {
     /// Runs one scheduling pass: starts every job that can start.
     pub fn run_pass(&mut self, now: Instant, effects: &mut Effects) {
         self.alarms.pass = None;
+        let before = effects.len();
         let mut cx = PolicyContext::new(&mut self.state, &mut self.alarms, effects, now);
         self.policy.pass(&mut cx);
+        for effect in &effects[before..] {
+            if let Effect::Split { group, job } = *effect {
+                self.set_on_eviction(job, self.on_eviction[group.index()]);
+            }
+        }
         self.pass_done = true;
         self.verify(now);
     }
@@ -433,6 +439,8 @@ impl Gate {
             } => self.worker_closes(now, worker, epoch, closes),
             GateInput::Drain { worker, drained } => self.drain(now, worker, drained),
             GateInput::Cancel { job } => self.cancel(now, job, effects),
+            GateInput::Split { job, first } => self.split(now, job, first),
+            GateInput::Shrink { job, by } => self.shrink(now, job, by),
             GateInput::Hold { job } => self.hold(now, job),
             GateInput::Release { job } => self.release(now, job),
             GateInput::Reforecast { job, ref forecast } => self.reforecast(now, job, forecast),

@@ -28,8 +28,8 @@ pub enum GateInput {
         /// The forecast run time, if there is a forecast.
         forecast: Option<RuntimeBelief>,
     },
-    /// A user submitted equal jobs together. Where the policy decides on them together, they have one
-    /// decision; else each has its own, in order.
+    /// A user submitted equal jobs together, to a policy that decides on them together: they have one decision, and
+    /// wait in one slot.
     SubmittedArray {
         /// The specification of each job.
         spec: JobSpec,
@@ -123,6 +123,20 @@ pub enum GateInput {
         /// The job.
         job: JobId,
     },
+    /// The first jobs of a waiting group get a slot of their own, because they have another fate than the rest.
+    Split {
+        /// The group.
+        job: JobId,
+        /// Number of jobs that leave it: at least 1, and fewer than all.
+        first: u32,
+    },
+    /// Users cancelled some jobs of a waiting group: the last ones are no more.
+    Shrink {
+        /// The group.
+        job: JobId,
+        /// Number of these jobs: at least 1, and fewer than all.
+        by: u32,
+    },
     /// A user holds a queued job.
     Hold {
         /// The job.
@@ -149,13 +163,8 @@ pub enum GateInput {
 pub enum InputAck {
     /// The input was handled.
     Done,
-    /// The job has this slot; its decision is among the effects.
+    /// The job, or the group of jobs, has this slot; its decision is among the effects if it was submitted.
     Job(JobId),
-    /// Each job has a slot and a decision: the jobs are those of the [`Effect::Notify`]s among the
-    /// effects, in order.
-    ///
-    /// [`Effect::Notify`]: tollgate_policy::Effect::Notify
-    Jobs,
     /// The worker has these nodes.
     Nodes(NodeRange),
 }
@@ -181,7 +190,7 @@ pub enum InputError {
     /// The job is not held; only a held job can be released.
     #[error("the job is not held")]
     NotHeld,
-    /// The job asks for no processor or no time.
-    #[error("a job needs at least one processor and a positive estimate")]
+    /// The job asks for no processor or no time, or the group has no such jobs.
+    #[error("a job needs at least one processor and a positive estimate, and a group its jobs")]
     Malformed,
 }

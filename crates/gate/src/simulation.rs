@@ -277,6 +277,8 @@ impl Simulation {
             | GateInput::TaskEnded { .. }
             | GateInput::WorkerUp { .. }
             | GateInput::WorkerCloses { .. }
+            | GateInput::Split { .. }
+            | GateInput::Shrink { .. }
             | GateInput::Hold { .. }
             | GateInput::Release { .. }
             | GateInput::Reforecast { .. }
@@ -313,6 +315,7 @@ impl Simulation {
             Effect::SharesChanged { node } => self.schedule_node(now, node, run_times),
             Effect::GroupParted { from, to } => self.part_group(now, from, to, run_times),
             Effect::Notify { .. }
+            | Effect::Split { .. }
             | Effect::Kill { .. }
             | Effect::Book { .. }
             | Effect::Closed { .. } => {}

@@ -47,6 +47,12 @@ impl Credits {
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / MICROS_PER_CREDIT
     }
+
+    /// Returns the amount `n` times, saturating.
+    #[must_use]
+    pub const fn times(self, n: u32) -> Self {
+        Self(self.0.saturating_mul(n as i64))
+    }
 }
 
 impl CreditsPerSecond {

@@ -105,6 +105,17 @@ impl Span {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / MICROS_PER_SECOND as f64
     }
+
+    /// Returns the span `n` times, saturating.
+    #[must_use]
+    pub const fn times(self, n: u32) -> Self {
+        Self(self.0.saturating_mul(n as i64))
+    }
+
+    /// Returns how many whole spans of this length, which is positive, are in `whole`: 0 if that is negative.
+    pub fn number_in(self, whole: Self) -> u32 {
+        u32::try_from((whole.0 / self.0).max(0)).unwrap_or(u32::MAX)
+    }
 }
 
 impl Add<Span> for Instant {

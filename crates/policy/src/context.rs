@@ -38,6 +38,13 @@ pub enum Effect {
         /// The node that stands for them from now on.
         to: NodeId,
     },
+    /// The first job of a group of waiting ones has a slot of its own from now on.
+    Split {
+        /// The group, which has one job fewer.
+        group: JobId,
+        /// The job.
+        job: JobId,
+    },
     /// Kills the job's running tasks; their end is reported like any other.
     Kill {
         /// The job.
@@ -164,6 +171,17 @@ impl<'a> PolicyContext<'a> {
     /// Returns the present instant.
     pub fn now(&self) -> Instant {
         self.now
+    }
+
+    /// Gives the first job of a waiting group a slot of its own, and returns it; a job that is alone has it already.
+    /// A policy that has the group in its index takes it out before, and puts both in.
+    pub fn split_first(&mut self, group: JobId) -> JobId {
+        if self.state.job(group).count == 1 {
+            return group;
+        }
+        let job = self.state.split(group, 1);
+        self.effects.push(Effect::Split { group, job });
+        job
     }
 
     /// Admits a queued job that will start later, at `price` if it was not admitted before. `due` is the

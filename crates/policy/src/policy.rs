@@ -98,8 +98,10 @@ pub enum OutlookSubject<'a> {
     /// This many equal jobs, as if submitted together now, at least one; and the jobs with which they are
     /// long or short together, if these are known.
     New(JobInfo<'a>, u32, Option<Kinship>),
-    /// Queued or running jobs. At least one.
+    /// Queued or running jobs, with all those that wait in one slot. At least one.
     Existing(&'a [JobId]),
+    /// The job of a waiting group that has so many of them before it.
+    InGroup(JobId, u32),
     /// The tasks of an array. At least one.
     Array(ArraySubject<'a>),
 }
@@ -172,7 +174,7 @@ pub trait Policy: ClonePolicy + Debug + Send {
     fn ended(&mut self, _: View<'_>, _: JobId) {}
 
     /// Starts a held job in the place of a job of the same array that ended on these nodes at this instant.
-    /// The job has no deadline and no price. Returns false, and changes nothing, if the nodes cannot take it.
+    /// The job has no price. Returns false, and changes nothing, if the nodes cannot take it.
     /// By default the job gets the nodes for itself, if they are idle.
     fn start_follower(
         &mut self,

@@ -233,9 +233,20 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             ("broken", attempt.job, task)
         }
         RowChange::AtRisk { job, .. } => whole("at_risk", *job),
+        RowChange::EnteredTogether {
+            job,
+            tasks,
+            entry: BookEntry::Broken(_),
+            ..
+        } => (
+            "broken",
+            *job,
+            Some(EventTasks::Some(tasks.to_string().into())),
+        ),
         RowChange::JobEnded { job, ending } => whole(ending.key(), *job),
         // A kept or void promise ends with its job.
         RowChange::Entered { .. }
+        | RowChange::EnteredTogether { .. }
         | RowChange::StartedLate { .. }
         | RowChange::Promised { .. }
         | RowChange::Priced { .. }

@@ -8,18 +8,21 @@
 //! | module | contents |
 //! |---|---|
 //! | `admission` | tasks that are submitted to the gate, with the array or as earlier ones start |
+//! | `groups` | tasks that wait in one slot of the gate |
 //! | `outlook` | when the last task of an array ends |
 //! | `changes` | ends of tasks and of arrays, and tasks that are cancelled, held or released |
 //! | `turns` | tasks in the gate that wait until fewer tasks of their array run |
 
 mod admission;
 mod changes;
+mod groups;
 mod outlook;
 mod turns;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{BookEntry, Credits, Instant, JobEndState};
 
+pub use groups::TaskGroup;
 pub use outlook::{ArrayOutlook, RunningTask};
 
 use crate::command::{ArraySpec, Submission};
@@ -43,6 +46,8 @@ pub struct ActiveArray {
     /// Tasks that are not materialised and held by their user.
     pub(crate) held_pending: TaskRanges,
     max_at_once: Option<u32>,
+    /// Tasks that wait in one slot of the gate.
+    pub(crate) groups: Vec<TaskGroup>,
     /// The number of tasks in the gate.
     pub(crate) before_gate: u32,
     /// The number of those that follow others.
@@ -111,6 +116,7 @@ impl ActiveArray {
             pending: plan.tasks.clone(),
             held_pending: TaskRanges::default(),
             max_at_once: plan.max_at_once,
+            groups: Vec::new(),
             before_gate: 0,
             n_followers: 0,
             n_awaiting_turn: 0,
@@ -171,20 +177,20 @@ impl ActiveArray {
         self.counts.price += price;
     }
 
-    /// Counts the entry of a task in the books.
-    pub(crate) fn count_entry(&mut self, entry: BookEntry) {
+    /// Counts the entries of so many tasks in the books.
+    pub(crate) fn count_entries(&mut self, entry: BookEntry, n: u32) {
         self.changed = true;
         match entry {
-            BookEntry::Kept => self.counts.kept += 1,
-            BookEntry::Broken(_) => self.counts.broken += 1,
-            BookEntry::Void => self.counts.void += 1,
+            BookEntry::Kept => self.counts.kept += n,
+            BookEntry::Broken(_) => self.counts.broken += n,
+            BookEntry::Void => self.counts.void += n,
             BookEntry::UnpromisedInTime => {
-                self.counts.unpromised += 1;
-                self.counts.unpromised_in_time += 1;
+                self.counts.unpromised += n;
+                self.counts.unpromised_in_time += n;
             }
             BookEntry::UnpromisedLate
             | BookEntry::UnpromisedDropped
-            | BookEntry::UnpromisedVoid => self.counts.unpromised += 1,
+            | BookEntry::UnpromisedVoid => self.counts.unpromised += n,
             // Those without a deadline are in no promise, and rejected ones are counted as such.
             BookEntry::NoDeadline | BookEntry::Rejected | BookEntry::NoDeadlineRejected => {}
         }

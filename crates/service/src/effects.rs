@@ -37,6 +37,11 @@ impl Core {
                     self.push_start(key, slot, step);
                 }
             }
+            Effect::Split { group, job: slot } => {
+                self.jobs.split_first(group, slot);
+                self.look_ahead.invalidate(group);
+                self.look_ahead.invalidate(slot);
+            }
             Effect::SharesChanged { node } => self.set_shares(node, step),
             // Nodes form groups in simulations only.
             Effect::GroupParted { .. } => {}
@@ -75,6 +80,9 @@ impl Core {
 
     /// Records a notice of the gate. The outcome of a submission is part of its reply already.
     pub(crate) fn on_notice(&mut self, slot: JobId, said: Notice, step: &mut StepOutput) {
+        if self.jobs.group(slot).is_some() {
+            return self.on_group_notice(slot, said, step);
+        }
         let Some((task, live, array)) = self.jobs.with_array(slot) else {
             return;
         };
@@ -141,7 +149,7 @@ impl Core {
 
     pub(crate) fn finish(&mut self, slot: JobId, ending: JobEnding, step: &mut StepOutput) {
         let Some((task, live)) = self.jobs.remove(slot) else {
-            return;
+            return self.finish_group(slot, ending, step);
         };
         let job = task.job;
         let ending = match live.is_lost {

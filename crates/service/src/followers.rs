@@ -9,19 +9,22 @@
 //!
 //! Followers are few, and go back to the queue if they have not started within a second, so that hardly any
 //! job waits longer for them. Where nodes are shared, a follower takes the place of the task before it, with
-//! its share. None exist where users pay or a shadow policy is followed, nor of tasks with a deadline or with
-//! needs besides processors and memory.
+//! its share. None exist where users pay or a shadow policy is followed, nor of tasks with needs besides processors
+//! and memory. A task with a promise follows another one only while its deadline is far: the plan keeps no place for
+//! what is held.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;
 use tollgate_model::{
-    AttemptEvent, AttemptId, AttemptReport, AttemptStatus, Instant, Market, NodeRange, Span, TaskId,
+    AttemptEvent, AttemptId, AttemptReport, AttemptStatus, Instant, JobId, Market, NodeRange, Span,
+    TaskId,
 };
 use tollgate_policy::JobPhase;
 
 use crate::array::ActiveArray;
 use crate::clock::dated_within;
 use crate::output::{AdmissionState, CommandError, EngineAction, RowChange, StepOutput};
+use crate::task_ranges::TaskRanges;
 use crate::{Core, LOCAL_WORKER};
 
 /// Maximum number of tasks that follow each other on a node: they bridge two decisions.
@@ -34,6 +37,8 @@ const START_COST: Span = Span::from_micros(1_000);
 const MAX_MEAN: Span = Span::from_micros(50_000);
 /// Time after which a follower that has not started goes back to the queue.
 const PATIENCE: Span = Span::from_secs(1);
+/// Time before the last start in time from which on no task with a deadline follows another one.
+const FAR: Span = Span::from_secs(60);
 /// Number of ends after which the mean run time of an array's tasks is known.
 const MIN_ENDS: u32 = 4;
 /// The weight of the latest run time in the mean is one in this number.
@@ -136,9 +141,10 @@ impl Core {
 
     /// Returns whether the tasks of another job wait.
     fn do_others_wait(&self, job: u64) -> bool {
-        self.jobs
-            .iter()
-            .any(|(task, live)| task.job != job && !live.has_nodes() && !live.is_held_in_gate())
+        let mut tasks = self.jobs.iter();
+        let mut arrays = self.arrays();
+        tasks.any(|(task, live)| task.job != job && !live.has_nodes() && !live.is_held_in_gate())
+            || arrays.any(|(other, array)| other != job && array.has_waiting_group())
     }
 
     /// Returns the running attempts of an array that are on these nodes alone and may be followed, with their
@@ -173,6 +179,7 @@ impl Core {
         for _ in 0..n {
             let Some(task) = queued
                 .next()
+                .or_else(|| self.part_follower(last.job))
                 .or_else(|| self.admit_follower(last.job, step))
             else {
                 return;
@@ -196,14 +203,37 @@ impl Core {
         let view = self.gate.view(self.now);
         let queued = self.jobs.tasks_of(job).filter(|(_, live)| {
             let slot = view.job(live.slot);
-            slot.phase == JobPhase::Queued && slot.accepted.is_none()
+            let is_new = slot.accepted.is_none_or(|admission| admission.is_promised);
+            slot.phase == JobPhase::Queued && is_new
         });
         queued.map(|(task, _)| task).collect()
     }
 
+    /// Gives the next task of a waiting group of an array a slot of its own.
+    fn part_follower(&mut self, job: u64) -> Option<TaskId> {
+        let group = self.jobs.arrays.get(&job)?.waiting_group()?;
+        let (slot, task) = (group.common.slot, group.tasks.first()?);
+        if self.is_due_soon(slot) {
+            return None;
+        }
+        self.part_group(slot, &TaskRanges::new(task, task))?;
+        Some(TaskId { job, task })
+    }
+
+    /// Returns whether a job has to start soon to end by its deadline.
+    fn is_due_soon(&self, slot: JobId) -> bool {
+        let spec = self.gate.view(self.now).job(slot).spec;
+        let latest_start = spec.due().map(|due| due - spec.estimate);
+        latest_start.is_some_and(|latest| latest < self.now + FAR)
+    }
+
     /// Submits the next task of an array to the gate, if it may enter it.
     fn admit_follower(&mut self, job: u64, step: &mut StepOutput) -> Option<TaskId> {
-        let task = self.jobs.arrays.get(&job)?.pending.first()?;
+        let array = self.jobs.arrays.get(&job)?;
+        let task = array.pending.first()?;
+        if array.submission.deadline.is_some() {
+            return None;
+        }
         if self.evaluate_task(job, false, &mut None) != AdmissionState::Queued {
             return None;
         }
@@ -211,14 +241,15 @@ impl Core {
         Some(TaskId { job, task })
     }
 
-    /// Lets a queued task follow an attempt. Returns its own attempt; None if it has a promise, or would
-    /// not end before a maintenance window.
+    /// Lets a queued task follow an attempt. Returns its own attempt; None if it has started before, is due soon, or
+    /// would not end before a maintenance window.
     fn follow(&mut self, task: TaskId, after: AttemptId) -> Option<AttemptId> {
         let slot = self.jobs.get(task)?.slot;
         let view = self.gate.view(self.now);
         let job = view.job(slot);
         let room = view.maintenance().room(self.now);
-        if job.accepted.is_some() || room < job.spec.estimate + PATIENCE {
+        let has_started = job.accepted.is_some_and(|admission| !admission.is_promised);
+        if has_started || self.is_due_soon(slot) || room < job.spec.estimate + PATIENCE {
             return None;
         }
         let input = GateInput::Hold { job: slot };
@@ -496,10 +527,13 @@ impl ActiveArray {
     /// Returns whether tasks may follow those that run.
     fn can_be_followed(&self) -> bool {
         let options = &self.submission.options;
-        !self.pending.is_empty()
+        let waits = match self.submission.deadline {
+            None => !self.pending.is_empty(),
+            Some(_) => self.has_waiting_group(),
+        };
+        waits
             && self.n_awaiting_turn() == 0
             && self.pace.n_followers() > 0
-            && self.submission.deadline.is_none()
             && !options.needs_hosts()
     }
 }

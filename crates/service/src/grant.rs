@@ -4,6 +4,7 @@ use tollgate_gate::GateInput;
 use tollgate_model::JobId;
 use tollgate_policy::JobPhase;
 
+use crate::array::ActiveArray;
 use crate::{CommandError, Core, RowChange, StepOutput};
 
 impl Core {
@@ -24,7 +25,10 @@ impl Core {
             let waits = slot.phase == JobPhase::Queued && !slot.is_promised();
             waits && slot.spec.sla.deadline.is_some()
         };
-        let slots = self.jobs.tasks_of(job).map(|(_, live)| live.slot);
+        let groups = self.array(job).map_or(&[][..], ActiveArray::groups).iter();
+        let slots = self.jobs.tasks_of(job).map(|(_, live)| live);
+        let slots = slots.chain(groups.map(|group| &group.common));
+        let slots = slots.map(|live| live.slot);
         let waiting: Vec<JobId> = slots.filter(|&slot| is_waitlisted(slot)).collect();
         if waiting.is_empty() {
             return Err(CommandError::NotWaitlisted);

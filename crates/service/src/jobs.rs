@@ -220,7 +220,7 @@ impl ActiveTask {
 pub(crate) struct JobTable {
     active: BTreeMap<TaskId, ActiveTask>,
     /// The task in each slot of the gate.
-    slots: BTreeMap<JobId, TaskId>,
+    pub(crate) slots: BTreeMap<JobId, TaskId>,
     /// Reserved quotes, by expiry.
     reservations: BTreeSet<(Instant, u64)>,
     /// Followers, by the attempt before each.
@@ -244,6 +244,10 @@ pub(crate) struct JobTable {
     pub(crate) begins: BTreeSet<(Instant, u64)>,
     /// The dependents of each job: pairs of the earlier and the later job.
     pub(crate) dependents: BTreeSet<(u64, u64)>,
+    /// The array of the group of tasks in each slot of the gate that has one.
+    pub(crate) group_slots: BTreeMap<JobId, u64>,
+    /// Groups with a promise of a deadline that has not passed, by the last instant within it.
+    pub(crate) group_deadlines: BTreeSet<(Instant, JobId)>,
     /// Within a step: tasks that may have changed since beliefs took note of them.
     #[serde(skip)]
     touched: BTreeSet<TaskId>,
@@ -269,6 +273,11 @@ impl JobTable {
     /// Returns the tasks that may have changed since the last call.
     pub(crate) fn take_touched(&mut self) -> BTreeSet<TaskId> {
         std::mem::take(&mut self.touched)
+    }
+
+    /// Notes that a task may have changed.
+    pub(crate) fn touch(&mut self, task: TaskId) {
+        self.touched.insert(task);
     }
 
     pub(crate) fn insert(&mut self, task: TaskId, slot: JobId, live: ActiveTask) {
@@ -319,14 +328,24 @@ impl JobTable {
 
     /// Returns the first instant past a watched deadline.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let (last, _) = self.deadlines.first()?;
-        Some(*last + Span::TICK)
+        let task = self.deadlines.first().map(|(last, _)| *last);
+        let group = self.group_deadlines.first().map(|(last, _)| *last);
+        let last = task.into_iter().chain(group).min();
+        last.map(|last| last + Span::TICK)
     }
 
     /// Removes a watched deadline that has passed, and returns its task.
     pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<TaskId> {
         self.deadlines.first().filter(|(last, _)| *last < now)?;
         self.deadlines.pop_first().map(|(_, task)| task)
+    }
+
+    /// Removes a watched deadline of a group that has passed, and returns its slot.
+    pub(crate) fn take_overdue_group(&mut self, now: Instant) -> Option<JobId> {
+        self.group_deadlines
+            .first()
+            .filter(|(last, _)| *last < now)?;
+        self.group_deadlines.pop_first().map(|(_, slot)| slot)
     }
 
     /// Records that a task follows an attempt.
@@ -404,9 +423,13 @@ impl JobTable {
         self.reservations.first().copied()
     }
 
-    /// Takes the deadline off a job that waits without a promise: it runs as if it had none.
+    /// Takes the deadline off a job, or a group, that waits without a promise: it runs as if it had none.
     pub(crate) fn drop_deadline(&mut self, slot: JobId) {
-        if let Some((_, live)) = self.by_slot_mut(slot) {
+        let live = match self.slots.contains_key(&slot) {
+            true => self.by_slot_mut(slot).map(|(_, live)| live),
+            false => self.common_mut(slot),
+        };
+        if let Some(live) = live {
             live.withdrawn_due = live.due();
             live.spec.sla.deadline = None;
             live.unpromised = true;
@@ -442,10 +465,16 @@ impl JobTable {
         Some((task, live))
     }
 
+    /// Returns what is known of a task in the gate, which may be in a group.
     pub(crate) fn get(&self, task: impl Into<TaskId>) -> Option<&ActiveTask> {
-        self.active.get(&task.into())
+        let task = task.into();
+        self.active.get(&task).or_else(|| {
+            let group = self.arrays.get(&task.job)?.group_of(task.task)?;
+            Some(&group.common)
+        })
     }
 
+    /// Returns a task with a slot of its own.
     pub(crate) fn get_mut(&mut self, task: TaskId) -> Option<&mut ActiveTask> {
         self.touched.insert(task);
         self.active.get_mut(&task)
@@ -473,12 +502,12 @@ impl JobTable {
         Some((task, live, self.arrays.get_mut(&task.job)))
     }
 
-    /// Returns every task in the gate.
+    /// Returns every task with a slot of its own in the gate.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
         self.active.iter().map(|(&task, live)| (task, live))
     }
 
-    /// Returns the tasks of a job that are in the gate.
+    /// Returns the tasks of a job that have a slot of their own in the gate.
     pub(crate) fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
         let all = TaskId { job, task: 0 }..=TaskId {
             job,

@@ -180,7 +180,11 @@ impl Core {
             let input = GateInput::Reforecast { job, forecast };
             let answer = self.gate.handle(self.now, input, &mut self.effects);
             debug_assert!(answer.is_ok(), "the job waits: {answer:?}");
-            if let Some(live) = self.jobs.get_mut(task) {
+            let live = match self.jobs.group(job).is_some() {
+                true => self.jobs.common_mut(job),
+                false => self.jobs.get_mut(task),
+            };
+            if let Some(live) = live {
                 live.forecast.revise(later, kinship);
             }
             self.look_ahead.invalidate(job);

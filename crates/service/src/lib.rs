@@ -76,7 +76,7 @@ use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, WorkerId};
 use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, UserId};
 use tollgate_policy::PassTrigger;
 
-pub use array::{ActiveArray, ArrayOutlook, RunningTask, TaskCounts};
+pub use array::{ActiveArray, ArrayOutlook, RunningTask, TaskCounts, TaskGroup};
 pub use clock::{ClockReading, ServiceClock};
 pub use command::{
     ArraySpec, DependencyCondition, JobChange, JobDependency, ServiceCommand, Submission,

@@ -116,9 +116,14 @@ impl Core {
     /// Returns the prediction for a queued or running job, by the knowledge at `now`.
     pub fn predict(&self, now: Instant, task: impl Into<TaskId>) -> Option<JobPrediction> {
         self.look_ahead.reset_budget();
+        let task = task.into();
         let live = self.jobs.get(task)?;
         let now = self.now.max(now);
-        let subject = OutlookSubject::Existing(&[live.slot]);
+        let slots = [live.slot];
+        let subject = match self.jobs.group(live.slot) {
+            Some((_, group)) => OutlookSubject::InGroup(live.slot, group.n_before(task.task)),
+            None => OutlookSubject::Existing(&slots),
+        };
         if let Some(runs) = self.gate.possible_runs(now, subject, None) {
             return JobPrediction::of_runs(runs, live.spec.due());
         }

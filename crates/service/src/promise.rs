@@ -85,7 +85,7 @@ impl ActiveTask {
 
     /// Returns why the task is late: the site, if it took an attempt from the task or was slow to start the
     /// current one, else the task itself, if it started early enough for the run time planned for it.
-    fn cause_of_delay(&self) -> BreakCause {
+    pub(crate) fn cause_of_delay(&self) -> BreakCause {
         let n_over = self.attempt - u32::from(self.has_nodes());
         let is_slow_start = self.engine_wait.is_some();
         if self.is_lost || n_over > self.retries || is_slow_start {
@@ -116,7 +116,7 @@ impl ActiveTask {
         }
     }
 
-    fn wait_span(&self) -> Span {
+    pub(crate) fn wait_span(&self) -> Span {
         self.started.unwrap_or(self.submitted).since(self.submitted)
     }
 }
@@ -124,19 +124,24 @@ impl ActiveTask {
 impl Core {
     /// Returns the number of promises that are neither kept, broken nor void yet, of one user or of all.
     pub fn n_open_promises(&self, user: Option<u32>) -> usize {
+        let is_wanted = |live: &ActiveTask| user.is_none_or(|user| live.user == user);
         let tasks = self.jobs.watched_tasks();
-        let is_wanted = |task: &TaskId| {
-            let owner = self.jobs.get(*task).map(|live| live.user);
-            user.is_none() || user == owner
-        };
-        tasks.filter(is_wanted).count()
+        let tasks = tasks.filter_map(|task| self.jobs.get(task));
+        let groups = self.jobs.watched_groups();
+        let groups = groups.filter(|group| is_wanted(&group.common));
+        let in_groups = groups.map(|group| group.tasks.len() as usize);
+        tasks.filter(|live| is_wanted(live)).count() + in_groups.sum::<usize>()
     }
 
     /// Returns the number of unfinished tasks in the gate whose deadline is not promised, of one user or of all.
     pub fn n_open_unpromised(&self, user: Option<u32>) -> usize {
-        let tasks = self.jobs.iter();
-        let tasks = tasks.filter(|(_, live)| user.is_none_or(|user| live.user == user));
-        tasks.filter(|(_, live)| live.unpromised).count()
+        let is_wanted =
+            |live: &ActiveTask| live.unpromised && user.is_none_or(|user| live.user == user);
+        let groups = self.jobs.groups();
+        let groups = groups.filter(|group| is_wanted(&group.common));
+        let in_groups = groups.map(|group| group.tasks.len() as usize);
+        let tasks = self.jobs.iter().filter(|(_, live)| is_wanted(live));
+        tasks.count() + in_groups.sum::<usize>()
     }
 
     /// Records in the books what became of a task that ends now, unless its promise was broken before. A task that
@@ -168,6 +173,7 @@ impl Core {
             let live = live.clone();
             self.record_entry(task, &live, entry, step);
         }
+        self.judge_overdue_groups(step);
     }
 
     /// Records the probability of keeping a promise that was not made at the submission. Tasks of an
@@ -216,7 +222,7 @@ impl Core {
         let array = self.jobs.arrays.get_mut(&task.job);
         let of_array = array.is_some();
         if let Some(array) = array {
-            array.count_entry(entry);
+            array.count_entries(entry, 1);
         }
         step.changes.push(RowChange::Entered {
             attempt: live.attempt_key(task),

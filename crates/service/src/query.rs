@@ -22,12 +22,12 @@ impl Core {
         self.classes.n_failures(live.forecast_features().class)
     }
 
-    /// Returns every task in the gate, by key.
+    /// Returns every task with a slot of its own in the gate, by key.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
         self.jobs.iter()
     }
 
-    /// Returns the tasks of a job that are in the gate.
+    /// Returns the tasks of a job that have a slot of their own in the gate.
     pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskId, &ActiveTask)> {
         self.jobs.tasks_of(job)
     }
@@ -60,7 +60,10 @@ impl Core {
 
     /// Returns the number of tasks in the gate that are held by their user.
     pub fn n_held(&self) -> usize {
-        self.jobs.iter().filter(|(_, live)| live.held).count()
+        let groups = self.jobs.groups().filter(|group| group.common.held);
+        let in_groups = groups.map(|group| group.tasks.len() as usize);
+        let tasks = self.jobs.iter().filter(|(_, live)| live.held);
+        tasks.count() + in_groups.sum::<usize>()
     }
 
     /// Returns the number of such jobs, and the number of those held by their user.
@@ -92,7 +95,7 @@ impl Core {
     pub fn check_invariants(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         self.gate.check(self.now)?;
         let view = self.gate.view(self.now);
-        let known = self.jobs.iter().count();
+        let known = self.jobs.iter().count() + self.jobs.groups().count();
         let there = view.jobs().count();
         if known != there {
             return Err(tollgate_gate::InvariantViolation(format!(
@@ -135,7 +138,12 @@ impl Core {
     /// Checks the counts of the arrays.
     fn check_arrays(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         for (job, array) in self.arrays() {
-            let before_gate = self.jobs.tasks_of(job).count();
+            let in_groups = |wanted: fn(&ActiveTask) -> bool| -> usize {
+                let groups = array.groups().iter();
+                let groups = groups.filter(|group| wanted(&group.common));
+                groups.map(|group| group.tasks.len() as usize).sum()
+            };
+            let before_gate = self.jobs.tasks_of(job).count() + in_groups(|_| true);
             let running = self
                 .jobs
                 .tasks_of(job)
@@ -157,7 +165,7 @@ impl Core {
                 tally.running as usize,
                 array.n_awaiting_turn() as usize,
             );
-            let held = held as u64 + array.held_pending.len();
+            let held = (held + in_groups(|live| live.held)) as u64 + array.held_pending.len();
             if counted != (before_gate, running, awaiting) || tally.held != held {
                 return Err(tollgate_gate::InvariantViolation(format!(
                     "array {job} has {before_gate} tasks before the gate, {running} of them run, \

@@ -119,6 +119,13 @@ impl ShadowPolicy {
         for (task, live) in running.into_iter().chain(waiting) {
             shadow.adopt(task, live);
         }
+        for (job, array) in core.arrays() {
+            for group in array.groups() {
+                for task in group.tasks.numbers() {
+                    shadow.adopt(TaskId { job, task }, &group.common);
+                }
+            }
+        }
         shadow.run_passes();
         shadow
     }

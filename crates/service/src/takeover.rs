@@ -134,6 +134,9 @@ impl Core {
                     core.jobs.drop_deadline(slot);
                 }
             }
+            if !core.rules.policy.decides_arrays() {
+                core.dissolve_groups();
+            }
             core.gate.request_pass(now);
         }
         core

@@ -3,6 +3,8 @@
 use std::iter::Sum;
 use std::ops::Add;
 
+use tollgate_model::TaskId;
+
 use crate::Core;
 use crate::command::Submission;
 use crate::jobs::JobTable;
@@ -43,11 +45,8 @@ impl Core {
 
 impl JobTable {
     fn unfinished(&self) -> UnfinishedCounts {
-        let in_arrays = self
-            .arrays
-            .values()
-            .map(|array| u64::from(array.before_gate));
-        let n_single = self.iter().count() as u64 - in_arrays.sum::<u64>();
+        let is_single = |task: &TaskId| !self.arrays.contains_key(&task.job);
+        let n_single = self.iter().filter(|(task, _)| is_single(task)).count() as u64;
         let single = UnfinishedCounts {
             jobs: n_single,
             tasks: n_single,

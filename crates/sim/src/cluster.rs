@@ -387,6 +387,7 @@ impl<'a> ClusterSim<'a> {
                 }
                 Effect::SharesChanged { .. }
                 | Effect::GroupParted { .. }
+                | Effect::Split { .. }
                 | Effect::Notify {
                     notice: Notice::Queued | Notice::Unpromised { .. },
                     ..

@@ -48,12 +48,12 @@ pub(crate) fn enter(
         to,
         "INSERT INTO promise
              SELECT user, min(CAST(probability * 10 AS INTEGER), 9), coalesce(batches, ?2),
-                 NOT ?3, probability * (NOT ?3), ?4, ?3
+                 (NOT ?3) * ?5, probability * (NOT ?3) * ?5, ?4 * ?5, ?3 * ?5
              FROM job WHERE id = ?1 AND probability IS NOT NULL
          ON CONFLICT DO UPDATE SET promises = promises + excluded.promises,
              expected = expected + excluded.expected, kept = kept + excluded.kept,
              void = void + excluded.void",
-        params![job, UNKNOWN_BATCHES, is_void, is_kept],
+        params![job, UNKNOWN_BATCHES, is_void, is_kept, n_tasks],
     )
 }
 

@@ -363,6 +363,12 @@ fn write(
             }
             books::enter(to, attempt.job, at, *entry, 1, *wait)
         }
+        RowChange::EnteredTogether {
+            job,
+            tasks,
+            entry,
+            wait,
+        } => books::enter(to, *job, at, *entry, tasks.len(), *wait),
         RowChange::StartedLate { attempt, entry } => {
             attempts.set_entry(*attempt, *entry);
             Ok(())

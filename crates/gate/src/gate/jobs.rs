@@ -143,6 +143,59 @@ impl Gate {
         Ok(InputAck::Done)
     }
 
+    /// Gives the first jobs of a waiting group a slot of their own.
+    pub(super) fn split(
+        &mut self,
+        now: Instant,
+        id: JobId,
+        first: u32,
+    ) -> Result<InputAck, InputError> {
+        self.check_group(id, first)?;
+        let new = self.regroup(now, id, |gate| {
+            let new = gate.state.split(id, first);
+            gate.set_on_eviction(new, gate.on_eviction[id.index()]);
+            new
+        });
+        if self.state.job(new).phase == JobPhase::Queued {
+            self.policy.queued(View::new(&self.state, now), new);
+        }
+        Ok(InputAck::Job(new))
+    }
+
+    /// Takes the last jobs out of a waiting group.
+    pub(super) fn shrink(
+        &mut self,
+        now: Instant,
+        id: JobId,
+        by: u32,
+    ) -> Result<InputAck, InputError> {
+        self.check_group(id, by)?;
+        self.regroup(now, id, |gate| gate.state.shrink(id, by));
+        Ok(InputAck::Done)
+    }
+
+    /// Checks that a group has more than this many jobs, of which there is one.
+    fn check_group(&self, id: JobId, n: u32) -> Result<(), InputError> {
+        let group = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
+        match group.count > n && n > 0 {
+            true => Ok(()),
+            false => Err(InputError::Malformed),
+        }
+    }
+
+    /// Changes the number of jobs of a group, which leaves the queue for that moment.
+    fn regroup<T>(&mut self, now: Instant, id: JobId, change: impl FnOnce(&mut Self) -> T) -> T {
+        let is_queued = self.state.job(id).phase == JobPhase::Queued;
+        if is_queued {
+            self.policy.dequeued(View::new(&self.state, now), id);
+        }
+        let changed = change(self);
+        if is_queued {
+            self.policy.queued(View::new(&self.state, now), id);
+        }
+        changed
+    }
+
     pub(super) fn hold(&mut self, now: Instant, id: JobId) -> Result<InputAck, InputError> {
         let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
         if job.phase != JobPhase::Queued {
@@ -164,8 +217,7 @@ impl Gate {
     }
 
     /// Starts a held job on the nodes of a job of the same array that ended at this instant, without a
-    /// pass: the engine was told before that the one follows the other. The job has no deadline and no
-    /// price.
+    /// pass: the engine was told before that the one follows the other. The job has no price.
     ///
     /// # Errors
     /// If the job is not held, or not all of the nodes can take it. Then nothing changes.

@@ -19,7 +19,7 @@ impl Gate {
         check_spec(&spec)?;
         let mut scratch = std::mem::take(&mut self.scratch);
         let decision = self.quote(now, &spec, distribution(forecast), &mut scratch);
-        let job = self.insert(spec, retry, forecast);
+        let job = self.insert(spec, 1, retry, forecast);
         self.commit(now, job, decision, &scratch, effects);
         self.scratch = scratch;
         Ok(InputAck::Job(job))
@@ -38,28 +38,22 @@ impl Gate {
         if count == 0 {
             return Err(InputError::Malformed);
         }
-        let together = self.quote_array(now, &spec, distribution(forecast), count);
-        for _ in 0..count {
-            match together {
-                None => {
-                    self.submit(now, spec, retry, forecast, effects)?;
-                }
-                Some(decision) => {
-                    let job = self.insert(spec, retry, forecast);
-                    self.commit(now, job, decision, &ProbeScratch::default(), effects);
-                }
-            }
-        }
-        Ok(InputAck::Jobs)
+        let Some(decision) = self.quote_array(now, &spec, distribution(forecast), count) else {
+            return Err(InputError::Malformed);
+        };
+        let job = self.insert(spec, count, retry, forecast);
+        self.commit(now, job, decision, &ProbeScratch::default(), effects);
+        Ok(InputAck::Job(job))
     }
 
     fn insert(
         &mut self,
         spec: JobSpec,
+        count: u32,
         retry: OnEviction,
         forecast: Option<&RuntimeBelief>,
     ) -> JobId {
-        let job = self.state.insert(spec);
+        let job = self.state.insert_group(spec, count);
         if let Some(forecast) = forecast {
             self.state.set_forecast(job, *forecast);
         }
@@ -101,7 +95,7 @@ impl Gate {
         }
     }
 
-    fn set_on_eviction(&mut self, job: JobId, retry: OnEviction) {
+    pub(super) fn set_on_eviction(&mut self, job: JobId, retry: OnEviction) {
         if job.index() >= self.on_eviction.len() {
             self.on_eviction.resize(job.index() + 1, OnEviction::Fail);
         }

@@ -157,6 +157,7 @@ impl<'a> FullSimulation<'a> {
                     }
                 }
                 Effect::GroupParted { .. }
+                | Effect::Split { .. }
                 | Effect::Start { .. }
                 | Effect::Notify { .. }
                 | Effect::Closed { .. }

@@ -85,6 +85,7 @@ impl LoggedSimulation {
                 Effect::Notify { .. }
                 | Effect::SharesChanged { .. }
                 | Effect::GroupParted { .. }
+                | Effect::Split { .. }
                 | Effect::Kill { .. }
                 | Effect::Book { .. }
                 | Effect::Closed { .. } => {}

@@ -464,6 +464,7 @@ impl AdversarialDriver {
                 }
                 | Effect::SharesChanged { .. }
                 | Effect::GroupParted { .. }
+                | Effect::Split { .. }
                 | Effect::Book { .. } => {}
             }
         }

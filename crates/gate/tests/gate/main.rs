@@ -3,6 +3,7 @@
 //! | module | behaviour |
 //! |---|---|
 //! | [`adversarial_driver`] | reports that come late, twice or out of order |
+//! | [`arrays`] | equal jobs that wait in one slot |
 //! | [`best_effort`] | jobs without a promise beside those that have one |
 //! | [`followers`] | jobs that start in the place of another one |
 //! | [`hosts`] | promises where hosts close, have devices, or are wanted alone |
@@ -12,6 +13,7 @@
 //! | [`plan`] | what `plan` promises, and that it keeps it |
 
 mod adversarial_driver;
+mod arrays;
 mod best_effort;
 mod followers;
 mod hosts;

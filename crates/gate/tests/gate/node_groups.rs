@@ -192,7 +192,9 @@ impl World {
                     ..
                 } => self.log.push(format!("{now} {effect:?}")),
                 Effect::SharesChanged { .. } | Effect::GroupParted { .. } => {}
-                Effect::Kill { .. } | Effect::Closed { .. } => unreachable!("{effect:?}"),
+                Effect::Split { .. } | Effect::Kill { .. } | Effect::Closed { .. } => {
+                    unreachable!("{effect:?}")
+                }
             }
             gate.check(now).unwrap();
         }

@@ -1,8 +1,10 @@
 //! What the policy `plan` promises, and that it keeps it, in a simulated cluster.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 use tollgate_gate::{
-    AdmissionDecision, Effect, Gate, GateInput, InputAck, JobEnding, Notice, OnEviction,
+    AdmissionDecision, Effect, Gate, GateInput, InputAck, JobEnding, Notice, OnEviction, RunTimes,
     Simulation, WorkerId,
 };
 use tollgate_model::belief::N_CORRELATIONS;
@@ -18,11 +20,18 @@ use tollgate_policy::{HeldDevices, OutlookSubject};
 pub(crate) struct Cluster {
     pub(crate) simulation: Simulation,
     pub(crate) now: Instant,
-    run_times: Vec<Span>,
+    /// By slot: the submission, and the run time once it is known.
+    slots: Vec<(usize, Cell<Option<Span>>)>,
+    /// By submission: the run time, and the number of its jobs that have started.
+    submissions: Vec<(Span, Cell<u32>)>,
+    /// By how much each job of an array runs longer than the one that started before; five in turn.
+    pub(crate) longer: Span,
     pub(crate) promised: Vec<JobId>,
     pub(crate) rejected: Vec<(JobId, Reason)>,
     /// (job, nodes, devices) of each start.
     pub(crate) started: Vec<(JobId, Vec<NodeRange>, Vec<u32>)>,
+    /// (submission, start) of each start.
+    pub(crate) starts: Vec<(usize, Instant)>,
     /// (end, deadline, nodes) of each job that finished.
     pub(crate) finished: Vec<FinishedJob>,
     /// (job, end).
@@ -77,7 +86,10 @@ impl Cluster {
         Self {
             simulation,
             now: Instant::ZERO,
-            run_times: Vec::new(),
+            slots: Vec::new(),
+            submissions: Vec::new(),
+            longer: Span::ZERO,
+            starts: Vec::new(),
             promised: Vec::new(),
             rejected: Vec::new(),
             started: Vec::new(),
@@ -146,7 +158,7 @@ impl Cluster {
     }
 
     /// Submits jobs together and returns the number that were promised at once.
-    fn submit_array(&mut self, job: Job, count: u32) -> usize {
+    pub(crate) fn submit_array(&mut self, job: Job, count: u32) -> usize {
         self.submit_array_with(job, count, None)
     }
 
@@ -163,32 +175,82 @@ impl Cluster {
             forecast: forecast.map(Into::into),
         };
         let before = self.promised.len();
-        let first = self.run_times.len() as u32;
-        self.simulation.handle(self.now, input).unwrap();
-        for id in first..first + count {
-            self.learn_run_time(JobId(id), job);
-        }
+        let Ok(InputAck::Job(id)) = self.simulation.handle(self.now, input) else {
+            panic!("well-formed");
+        };
+        self.last = id;
+        self.learn_run_time(id, job);
         self.take_effects();
         self.promised.len() - before
     }
 
-    /// Slots are recycled, and a job's run time is looked up by its slot.
-    fn learn_run_time(&mut self, id: JobId, job: Job) {
-        if id.index() >= self.run_times.len() {
-            self.run_times.resize(id.index() + 1, Span::ZERO);
+    /// Gives each job of the group that was submitted last a slot of its own.
+    pub(crate) fn split_last(&mut self) {
+        let group = self.last;
+        for _ in 1..self.simulation.gate().view(self.now).job(group).count {
+            let input = GateInput::Split {
+                job: group,
+                first: 1,
+            };
+            let Ok(InputAck::Job(job)) = self.simulation.handle(self.now, input) else {
+                panic!("the group has more jobs");
+            };
+            self.note_split(group, job);
         }
-        self.run_times[id.index()] = Span::from_secs(job.run_s);
+    }
+
+    /// Notes that the first job of a group has a slot of its own.
+    fn note_split(&mut self, group: JobId, job: JobId) {
+        let (submission, _) = self.slots[group.index()];
+        self.set_submission(job, submission);
+        let promised = self.promised.iter_mut().find(|id| **id == group);
+        if let Some(promised) = promised {
+            *promised = job;
+        }
+    }
+
+    fn learn_run_time(&mut self, id: JobId, job: Job) {
+        self.submissions
+            .push((Span::from_secs(job.run_s), Cell::new(0)));
+        self.set_submission(id, self.submissions.len() - 1);
+    }
+
+    /// Slots are recycled, and a job's run time is looked up by its slot.
+    fn set_submission(&mut self, id: JobId, submission: usize) {
+        let least = self.slots.len().max(id.index() + 1);
+        self.slots.resize(least, (usize::MAX, Cell::new(None)));
+        self.slots[id.index()] = (submission, Cell::new(None));
+    }
+
+    fn next_effect(&mut self) -> Option<Effect> {
+        let run_times = SlotRunTimes {
+            slots: &self.slots,
+            submissions: &self.submissions,
+            longer: self.longer,
+        };
+        self.simulation.next_effect(self.now, &run_times)
+    }
+
+    fn complete_next(&mut self) -> Option<JobId> {
+        let run_times = SlotRunTimes {
+            slots: &self.slots,
+            submissions: &self.submissions,
+            longer: self.longer,
+        };
+        self.simulation.complete_next(self.now, &run_times)
     }
 
     fn take_effects(&mut self) {
-        let run_times = self.run_times.clone();
-        let of = move |job: JobId| run_times[job.index()];
-        while let Some(effect) = self.simulation.next_effect(self.now, &of) {
+        while let Some(effect) = self.next_effect() {
             match effect {
                 Effect::Notify {
                     job,
                     notice: Notice::Accepted { .. } | Notice::Promised { .. },
-                } => self.promised.push(job),
+                } => {
+                    let count = self.simulation.gate().view(self.now).job(job).count;
+                    self.promised.extend((0..count).map(|_| job));
+                }
+                Effect::Split { group, job } => self.note_split(group, job),
                 Effect::Notify {
                     job,
                     notice: Notice::Rejected(reason),
@@ -211,6 +273,7 @@ impl Cluster {
                     let devices = slot.devices().iter();
                     let devices = devices.flat_map(HeldDevices::numbers).collect();
                     self.started.push((job, slot.placement().to_vec(), devices));
+                    self.starts.push((self.slots[job.index()].0, self.now));
                 }
                 Effect::Notify {
                     notice: Notice::Queued | Notice::Unpromised { .. },
@@ -239,9 +302,7 @@ impl Cluster {
         self.pass();
         while let Some(next) = self.simulation.next_event().filter(|&next| next <= end) {
             self.now = next;
-            let run_times = self.run_times.clone();
-            let of = move |job: JobId| run_times[job.index()];
-            while self.simulation.complete_next(next, &of).is_some() {
+            while self.complete_next().is_some() {
                 self.take_effects();
             }
             self.simulation.handle(next, GateInput::Tick).unwrap();
@@ -254,6 +315,26 @@ impl Cluster {
     pub(crate) fn end_s(&self, job: JobId) -> i64 {
         let (_, end) = self.ended.iter().find(|(id, _)| *id == job).unwrap();
         end.as_micros() / 1_000_000
+    }
+}
+
+/// The true run times.
+struct SlotRunTimes<'a> {
+    slots: &'a [(usize, Cell<Option<Span>>)],
+    submissions: &'a [(Span, Cell<u32>)],
+    longer: Span,
+}
+
+impl RunTimes for SlotRunTimes<'_> {
+    fn run_time(&self, job: JobId, _: Instant) -> Option<Span> {
+        let (submission, known) = &self.slots[job.index()];
+        let run_time = known.get().unwrap_or_else(|| {
+            let (least, n_started) = &self.submissions[*submission];
+            let nth = n_started.replace(n_started.get() + 1);
+            *least + self.longer.times(nth % 5)
+        });
+        known.set(Some(run_time));
+        Some(run_time)
     }
 }
 
@@ -315,9 +396,10 @@ fn five_hundred_tasks_due_tomorrow_are_promised_on_two_processors() {
     assert_eq!(cluster.submit_array(job(1, 240, day), 500), 500);
     // A short job that is due in an hour goes first.
     assert!(cluster.submit(job(1, 600, 3600)));
+    let short = cluster.last;
     cluster.run();
     assert_eq!(cluster.ended.len(), 501);
-    assert!(cluster.end_s(JobId(500)) <= 3600);
+    assert!(cluster.end_s(short) <= 3600);
     assert!(
         cluster
             .ended
@@ -352,9 +434,10 @@ fn a_job_as_wide_as_the_machine_is_promised_among_narrow_ones() {
     let mut cluster = Cluster::new("plan", 64);
     assert_eq!(cluster.submit_array(job(1, 600, 36_000), 400), 400);
     assert!(cluster.submit(job(64, 600, 18_000)));
+    let wide = cluster.last;
     cluster.run();
     assert_eq!(cluster.ended.len(), 401);
-    assert!(cluster.end_s(JobId(400)) <= 18_000);
+    assert!(cluster.end_s(wide) <= 18_000);
 }
 
 #[test]
@@ -524,10 +607,10 @@ fn tasks_of_a_batch_are_as_long_together_as_their_correlation_says() {
                 .map(|run| run.finish)
                 .collect::<Vec<Instant>>()
         };
-        let mut one = ends(OutlookSubject::Existing(&[JobId(0)]));
+        let mut one = ends(OutlookSubject::InGroup(JobId(0), 0));
         one.sort_unstable();
         let median = one[one.len() / 2 - 1];
-        let both = ends(OutlookSubject::Existing(&[JobId(0), JobId(1)]));
+        let both = ends(OutlookSubject::Existing(&[JobId(0)]));
         let within = both.iter().filter(|&&end| end <= median).count() as f64;
         let part = within / both.len() as f64;
         assert!((part - expected).abs() < 0.05, "{correlation}: {part}");

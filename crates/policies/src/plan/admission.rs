@@ -146,7 +146,8 @@ impl PlanPolicy {
         };
         let until = |at: Instant| at.since(view.now);
         let waiting = self.waiting.planned.values().filter(|job| is_own(job.id));
-        let waiting = waiting.map(|job| LatestWork::new(job.procs, 1, job.run, until(job.due)));
+        let waiting =
+            waiting.map(|job| LatestWork::new(job.procs, job.count, job.run, until(job.due)));
         let running = self.running.iter().filter(|&&id| is_own(id)).map(|&id| {
             let left = until(self.planned_end(view, id));
             LatestWork::new(view.job(id).spec.procs, 1, left, left)

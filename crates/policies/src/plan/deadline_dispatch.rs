@@ -1,6 +1,6 @@
 //! The promised jobs in the order in which they are dispatched by deadline: the plan by which promises were made.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use tollgate_model::{Instant, JobId};
 use tollgate_policy::HostPart;
@@ -18,22 +18,22 @@ type DispatchedStart = (JobId, Option<Vec<HostPart>>);
 #[derive(Debug)]
 pub(super) struct DeadlineDispatch {
     pub(super) machine: PlanMachine,
-    /// The promised jobs that wait, in the order of dispatch.
+    /// The promised jobs that wait, in groups, in the order of dispatch.
     pub(super) waiting: Vec<RuleJob>,
 }
 
 impl DeadlineDispatch {
-    /// Starts a job at a place if every promise that is kept as long as it waits is kept; returns whether it
-    /// does.
+    /// Starts a job of a group at a place if every promise that is kept as long as it waits is kept; returns
+    /// whether it does.
     pub(super) fn start(&mut self, job: &RuleJob, place: &PlannedPlace) -> bool {
         let group = JobGroup {
+            count: 1,
             run: place.length,
             reserved: job.group.reserved.max(place.length),
             ..job.group
         };
         let machine = self.machine.with_started(&group, &place.parts);
-        let is_other = |other: &&RuleJob| other.id != job.id;
-        let others: Vec<RuleJob> = self.waiting.iter().filter(is_other).copied().collect();
+        let others = self.without(&[(job.id, 1)].into());
         let may_start = self.are_kept_on(&machine, &others);
         if may_start {
             self.machine = machine;
@@ -51,22 +51,38 @@ impl DeadlineDispatch {
             let is_kept = self.test(&self.waiting).is_kept_on(&kept);
             let starts = is_kept.then(|| self.starts_on(kept))?;
             // The place may be another one at the next pass: what starts must be right without it, too.
-            let is_started = |job: &&RuleJob| starts.iter().any(|(id, _)| *id == job.id);
-            let (started, others): (Vec<RuleJob>, Vec<RuleJob>) =
-                self.waiting.iter().partition(is_started);
-            let machine = started.iter().fold(self.machine.clone(), |machine, job| {
-                machine.with_started(&job.group, &[])
-            });
+            let mut started: BTreeMap<JobId, u32> = BTreeMap::new();
+            for (id, _) in &starts {
+                *started.entry(*id).or_default() += 1;
+            }
+            let mut machine = self.machine.clone();
+            for job in &self.waiting {
+                for _ in 0..started.get(&job.id).copied().unwrap_or(0) {
+                    machine = machine.with_started(&job.group, &[]);
+                }
+            }
+            let others = self.without(&started);
             self.are_kept_on(&machine, &others).then_some(starts)
         });
         beside_held.unwrap_or_else(|| self.starts_on(self.machine.clone()))
+    }
+
+    /// Returns the waiting jobs without those that start: the first ones of their groups.
+    fn without(&self, started: &BTreeMap<JobId, u32>) -> Vec<RuleJob> {
+        let left = self.waiting.iter().filter_map(|job| {
+            let count = job.group.count - started.get(&job.id).copied().unwrap_or(0);
+            let group = JobGroup { count, ..job.group };
+            (count > 0).then_some(RuleJob { group, ..*job })
+        });
+        left.collect()
     }
 
     /// Returns whether every promise to `others` that is kept now is kept on a machine on which the rest of the
     /// waiting jobs has started, or a job without a promise.
     fn are_kept_on(&self, machine: &PlanMachine, others: &[RuleJob]) -> bool {
         let test = self.test(others);
-        if others.len() == self.waiting.len() {
+        let n_jobs = |jobs: &[RuleJob]| -> u64 { jobs.iter().map(RuleJob::n_jobs).sum() };
+        if n_jobs(others) == n_jobs(&self.waiting) {
             return test.is_kept_on(machine);
         }
         // A dispatch without the jobs that have started is no measure: it may keep fewer promises, as others
@@ -74,8 +90,15 @@ impl DeadlineDispatch {
         test.keeps_all_on(machine) || {
             let kept = kept_jobs(machine, others);
             let kept_now = kept_jobs(&self.machine, &self.waiting);
-            let mut others = others.iter().map(|other| other.id);
-            others.all(|id| kept.contains(&id) || !kept_now.contains(&id))
+            let in_time = |of: &BTreeMap<JobId, u32>, id| of.get(&id).copied().unwrap_or(0);
+            let waiting = self.waiting.iter();
+            let before: BTreeMap<JobId, u32> =
+                waiting.map(|job| (job.id, job.group.count)).collect();
+            // The jobs of a group end in order, so those in time are the first ones.
+            others.iter().all(|job| {
+                let n_started = before[&job.id] - job.group.count;
+                in_time(&kept, job.id) + n_started >= in_time(&kept_now, job.id)
+            })
         }
     }
 
@@ -96,14 +119,13 @@ impl DeadlineDispatch {
     }
 }
 
-/// Returns the jobs whose promises a dispatch by deadline keeps.
-fn kept_jobs(machine: &PlanMachine, waiting: &[RuleJob]) -> BTreeSet<JobId> {
+/// Returns the number of jobs of each group whose promises a dispatch by deadline keeps.
+fn kept_jobs(machine: &PlanMachine, waiting: &[RuleJob]) -> BTreeMap<JobId, u32> {
     let groups: Vec<JobGroup> = waiting.iter().map(|job| job.group).collect();
-    let mut kept = BTreeSet::new();
+    let mut kept = BTreeMap::new();
     machine.play(&groups, |start| {
-        if start.end <= groups[start.group].due {
-            kept.insert(waiting[start.group].id);
-        }
+        let in_time = start.n_ended_by(groups[start.group].due);
+        *kept.entry(waiting[start.group].id).or_default() += in_time;
         true
     });
     kept

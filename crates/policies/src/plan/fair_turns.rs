@@ -11,35 +11,55 @@ use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::View;
 
-use super::free_profile::{FreeProfile, PlannedPlace, RunningUntil};
+use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace, RunningUntil};
 use super::latest_starts::LatestStarts;
 use super::planned_job::PlannedJob;
 use super::start_rule::RuleJob;
+use super::timetable::JobGroup;
 use super::{NEW, PlanPolicy};
 
 /// Maximum number of promised jobs, and of turns, of a future that is played so: a question costs no more than some tens
 /// of milliseconds.
-const MAX_JOBS: usize = 1_000;
+const MAX_JOBS: u64 = 1_000;
 
 /// A turn in the fair order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FairTurn {
     /// One of the promised jobs, by its index.
     Planned(usize),
-    /// Some jobs without a promise, all alike.
-    Unplanned {
-        job: RuleJob,
-        count: u32,
-        is_subject: bool,
-    },
+    /// A group of jobs without a promise.
+    Unplanned(UnplannedTurn),
+}
+
+/// The turn of a group of jobs without a promise, or of some of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnplannedTurn {
+    pub(super) job: RuleJob,
+    /// Number of jobs of the group that have their turn before.
+    pub(super) n_before: u32,
+    pub(super) is_subject: bool,
 }
 
 impl FairTurn {
-    /// Returns the job if it has no promise; of several, the one that stands for all.
-    pub(super) fn unplanned(&self) -> Option<JobId> {
+    /// Returns the number of jobs without a promise.
+    fn n_unplanned(&self) -> u64 {
         match self {
-            Self::Planned(_) => None,
-            Self::Unplanned { job, .. } => Some(job.id),
+            Self::Planned(_) => 0,
+            Self::Unplanned(turn) => turn.job.n_jobs(),
+        }
+    }
+
+    fn needs_hosts(&self) -> bool {
+        match self {
+            Self::Planned(_) => false,
+            Self::Unplanned(turn) => turn.job.group.needs_hosts(),
+        }
+    }
+
+    fn is_subject(&self) -> bool {
+        match self {
+            Self::Planned(_) => false,
+            Self::Unplanned(turn) => turn.is_subject,
         }
     }
 }
@@ -50,7 +70,7 @@ pub(super) struct FairTurns {
     /// In the order of their deadlines.
     planned: Vec<RuleJob>,
     /// Number of jobs whose promises are hopeless. They start last.
-    n_hopeless: usize,
+    n_hopeless: u64,
     turns: Vec<FairTurn>,
     by_host: bool,
 }
@@ -60,27 +80,21 @@ impl FairTurns {
     pub(super) fn new(
         view: View<'_>,
         planned: &[PlannedJob],
-        n_hopeless: usize,
+        hopeless: &[PlannedJob],
         turns: Vec<FairTurn>,
     ) -> Option<Self> {
-        let n_jobs = |turn: &FairTurn| match turn {
-            FairTurn::Planned(_) => 1,
-            FairTurn::Unplanned { count, .. } => *count as usize,
-        };
-        let n_turns: usize = turns.iter().map(n_jobs).sum();
-        if planned.len().max(n_turns) > MAX_JOBS {
+        let n_jobs =
+            |jobs: &[PlannedJob]| -> u64 { jobs.iter().map(|job| u64::from(job.count)).sum() };
+        let n_unplanned = turns.iter().map(FairTurn::n_unplanned).sum();
+        if n_jobs(planned).max(n_unplanned) > MAX_JOBS {
             return None;
         }
-        let needs_hosts = |turn: &FairTurn| match turn {
-            FairTurn::Planned(_) => false,
-            FairTurn::Unplanned { job, .. } => job.group.needs_hosts(),
-        };
         let by_host = view.has_closing_hosts()
             || planned.iter().any(PlannedJob::needs_hosts)
-            || turns.iter().any(needs_hosts);
+            || turns.iter().any(FairTurn::needs_hosts);
         Some(Self {
             planned: planned.iter().map(|job| job.rule(view)).collect(),
-            n_hopeless,
+            n_hopeless: n_jobs(hopeless),
             turns,
             by_host,
         })
@@ -96,30 +110,35 @@ impl FairTurns {
     ) -> Option<RunInterval> {
         let free = FreeProfile::new(view, self.by_host, running);
         let mut plan = LatestStarts::new(&free, &self.planned);
-        let (planned_runs, runs) = runs.split_at(self.planned.len());
-        let mut runs = runs.iter().skip(self.n_hopeless);
+        let mut runs = runs;
+        let mut take = |n: u64| {
+            let (taken, left) = runs.split_at(n as usize);
+            runs = left;
+            taken
+        };
+        let planned_runs: Vec<&[Span]> =
+            self.planned.iter().map(|job| take(job.n_jobs())).collect();
+        take(self.n_hopeless);
         let mut all = RunInterval {
             start: Instant::MAX,
             finish: view.now,
         };
         for turn in &self.turns {
-            let (job, count, is_subject) = match turn {
+            let UnplannedTurn {
+                job, is_subject, ..
+            } = match turn {
                 FairTurn::Planned(index) => {
                     plan.bring_forward(*index, &self.planned[*index], planned_runs[*index]);
                     continue;
                 }
-                FairTurn::Unplanned {
-                    job,
-                    count,
-                    is_subject,
-                } => (job, *count as usize, *is_subject),
+                FairTurn::Unplanned(turn) => turn,
             };
-            for &run in runs.by_ref().take(count) {
+            for &run in take(job.n_jobs()) {
                 let place = plan.profile.earliest(&job.group, job.guard);
                 if let Some(place) = &place {
                     plan.profile.book(&job.group, &shortened(place, run));
                 }
-                if is_subject {
+                if *is_subject {
                     let start = place?.at;
                     all.start = all.start.min(start);
                     all.finish = all.finish.max(start + run);
@@ -132,16 +151,18 @@ impl FairTurns {
 
 impl PlanPolicy {
     /// Returns the turns up to the last job that is asked about and has no promise. `planned` has the promised jobs in the
-    /// order of their deadlines, `new` a job that is submitted now, with the number of such jobs.
+    /// order of their deadlines, `new` jobs that are submitted now; of a group that is asked about, only the job with
+    /// `n_before` of it before is meant.
     pub(super) fn fair_turns(
         &self,
         view: View<'_>,
         planned: &[PlannedJob],
         asked: &BTreeSet<JobId>,
-        new: Option<(PlannedJob, u32)>,
+        new: Option<PlannedJob>,
+        n_before: Option<u32>,
     ) -> Vec<FairTurn> {
         let mut fair = self.waiting.fair.clone();
-        if let Some((new, _)) = new {
+        if let Some(new) = new {
             fair.insert(new);
         }
         let places = planned.iter().enumerate();
@@ -150,35 +171,61 @@ impl PlanPolicy {
             if job.standing.is_planned() {
                 return places.get(&job.id).copied().map(FairTurn::Planned);
             }
-            let count = new.filter(|_| job.id == NEW).map_or(1, |(_, count)| count);
-            Some(FairTurn::Unplanned {
+            Some(FairTurn::Unplanned(UnplannedTurn {
                 job: job.rule(view),
-                count,
+                n_before: 0,
                 is_subject: job.id == NEW || asked.contains(&job.id),
-            })
+            }))
         });
         let mut turns: Vec<FairTurn> = turns.collect();
-        let is_asked = |turn: &FairTurn| match turn {
-            FairTurn::Planned(_) => false,
-            FairTurn::Unplanned { is_subject, .. } => *is_subject,
-        };
-        let last = turns.iter().rposition(is_asked);
+        let last = turns.iter().rposition(FairTurn::is_subject);
         turns.truncate(last.map_or(0, |last| last + 1));
+        if let (Some(n_before), Some(FairTurn::Unplanned(turn))) = (n_before, turns.last().copied())
+        {
+            turns.pop();
+            turns.extend(turn.up_to(n_before).map(FairTurn::Unplanned));
+        }
         turns
     }
 }
 
-impl LatestStarts {
-    /// Moves a job that is not due to its earliest place, where it runs for `run`.
-    fn bring_forward(&mut self, index: usize, job: &RuleJob, run: Span) {
-        let Some(own) = self.places[index].clone().filter(|_| !self.is_due[index]) else {
-            return;
+impl UnplannedTurn {
+    /// Returns the turn of the first `n_before` jobs of the group, which nobody asks about, and that of the next one.
+    fn up_to(&self, n_before: u32) -> impl Iterator<Item = Self> {
+        let n_before = n_before.min(self.job.group.count - 1);
+        let part = |count: u32, n_before: u32, is_subject: bool| Self {
+            job: RuleJob {
+                group: JobGroup {
+                    count,
+                    ..self.job.group
+                },
+                ..self.job
+            },
+            n_before,
+            is_subject,
         };
-        self.profile.lift(&job.group, &own);
-        let earliest = self.profile.earliest(&job.group, job.guard);
-        let place = earliest.filter(|place| place.at < own.at);
-        let place = place.map_or(own, |place| shortened(&place, run));
-        self.profile.book(&job.group, &place);
+        let parts = [part(n_before, 0, false), part(1, n_before, true)];
+        parts.into_iter().filter(|turn| turn.job.group.count > 0)
+    }
+}
+
+impl LatestStarts {
+    /// Moves those of a group of promised jobs that are not due to their earliest places, where each runs for its time.
+    fn bring_forward(&mut self, index: usize, job: &RuleJob, runs: &[Span]) {
+        let n_due = self.n_due[index] as usize;
+        for &run in runs.iter().skip(n_due) {
+            let Some(first) = self.places[index].late.pop() else {
+                return;
+            };
+            let own = first.first.clone();
+            let left: Vec<PlaceWaves> = first.without_first().collect();
+            self.places[index].late.extend(left.into_iter().rev());
+            self.profile.lift(&job.group, &own);
+            let earliest = self.profile.earliest(&job.group, job.guard);
+            let place = earliest.filter(|place| place.at < own.at);
+            let place = place.map_or(own, |place| shortened(&place, run));
+            self.profile.book(&job.group, &place);
+        }
     }
 }
 

@@ -340,8 +340,7 @@ impl HostMachine {
         loop {
             let now = self.now;
             self.dispatch(groups, &mut left, |_, group, count, _| {
-                let end = now + groups[group].run;
-                goes_on &= report(PlannedStart { group, count, end });
+                goes_on &= report(PlannedStart::at(now, group, count, groups[group].run));
             });
             if !goes_on || left.iter().all(|&jobs| jobs == 0) {
                 return;
@@ -533,8 +532,11 @@ mod tests {
             let mut pool = Vec::new();
             let idle = hosts.iter().sum();
             timetable::play(Instant::ZERO, idle, state.maintenance(), &[], &groups, |start| {
-                let end = start.end.as_micros() / 1_000_000;
-                pool.extend((0..start.count).map(|_| (start.group, end)));
+                for wave in 0..start.waves {
+                    let end = start.end + start.run.times(wave);
+                    let end_s = end.as_micros() / 1_000_000;
+                    pool.extend((0..start.count).map(|_| (start.group, end_s)));
+                }
                 true
             });
             let mut by_host = played(&state, &groups);

@@ -8,40 +8,49 @@ use std::cmp::Reverse;
 
 use tollgate_model::Instant;
 
-use super::free_profile::{FreeProfile, PlannedPlace};
+use super::free_profile::{FreeProfile, PlaceWaves};
 use super::start_rule::RuleJob;
 
 /// Maximum number of times that the jobs are placed anew because more of them are due.
 const ROUNDS: usize = 3;
 
-/// A place for each promised job.
+/// A place for each promised job. The jobs of a group have theirs in order.
 #[derive(Clone, Debug)]
 pub(super) struct LatestStarts {
     /// What running jobs and all places leave free.
     pub(super) profile: FreeProfile,
-    /// By job; None if it never fits.
-    pub(super) places: Vec<Option<PlannedPlace>>,
-    /// By job: whether it has its earliest place, because no later one is in time.
-    pub(super) is_due: Vec<bool>,
+    /// By group: its places.
+    pub(super) places: Vec<GroupPlaces>,
+    /// By group: the number of its first jobs that are due, because no latest place is in time.
+    pub(super) n_due: Vec<u32>,
+}
+
+/// The places of a group of jobs that are alike.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GroupPlaces {
+    /// The earliest places, of the jobs that are due: the first ones. Of those that never fit there are none.
+    pub(super) due: Vec<PlaceWaves>,
+    /// The latest places of the others, the first one last.
+    pub(super) late: Vec<PlaceWaves>,
 }
 
 impl LatestStarts {
-    /// Places jobs, given in the order of their deadlines, into what running jobs leave free.
+    /// Places groups of jobs, given in the order of their deadlines, into what running jobs leave free.
     pub(super) fn new(free: &FreeProfile, jobs: &[RuleJob]) -> Self {
         let mut order: Vec<usize> = (0..jobs.len()).collect();
         order.sort_by_key(|&job| Reverse((jobs[job].latest_end, job)));
         let mut plan = Self {
             profile: free.clone(),
             places: Vec::new(),
-            is_due: vec![false; jobs.len()],
+            n_due: vec![0; jobs.len()],
         };
         for round in 1..=ROUNDS {
             plan.profile = free.clone();
-            plan.places = vec![None; jobs.len()];
+            plan.places = vec![GroupPlaces::default(); jobs.len()];
             plan.place_due(jobs);
             let late = plan.place_late(jobs, &order);
-            for &job in &late {
-                plan.is_due[job] = true;
+            for &(job, n_late) in &late {
+                plan.n_due[job] += n_late;
             }
             if late.is_empty() {
                 break;
@@ -56,39 +65,50 @@ impl LatestStarts {
     /// Gives the due jobs without a place their earliest ones, with the run times at their own levels.
     fn place_due(&mut self, jobs: &[RuleJob]) {
         for (job, rule) in jobs.iter().enumerate() {
-            if self.is_due[job] && self.places[job].is_none() {
-                self.places[job] = self.profile.earliest(&rule.group, rule.group.run);
-                self.book(job, rule);
+            let placed = self.places[job].due.iter().map(PlaceWaves::n_jobs);
+            let mut left = self.n_due[job] - placed.sum::<u32>();
+            while left > 0
+                && let Some(places) = self
+                    .profile
+                    .earliest_waves(&rule.group, rule.group.run, left)
+            {
+                self.profile.book_waves(&rule.group, &places);
+                left -= places.n_jobs();
+                self.places[job].due.push(places);
             }
         }
     }
 
-    /// Gives the jobs that are not due their latest places, in this order; returns those that have none.
-    fn place_late(&mut self, jobs: &[RuleJob], order: &[usize]) -> Vec<usize> {
+    /// Gives the jobs that are not due their latest places, in this order of their groups; returns how many jobs of
+    /// which group have none.
+    fn place_late(&mut self, jobs: &[RuleJob], order: &[usize]) -> Vec<(usize, u32)> {
         let mut without = Vec::new();
         // Of jobs that are alike, none has a later place than the one before.
         let mut before: Option<(RuleJob, Option<Instant>)> = None;
         for &job in order {
             let rule = &jobs[job];
-            if self.is_due[job] {
+            let mut left = rule.group.count - self.n_due[job];
+            if left == 0 {
                 continue;
             }
             let last = before.filter(|(other, _)| other.is_like(rule));
-            let end = last.map_or(Some(rule.latest_end), |(_, end)| end);
-            let place = end.and_then(|end| self.profile.latest(&rule.group, rule.guard, end));
-            before = Some((*rule, place.as_ref().map(|place| place.at + rule.guard)));
-            if place.is_none() {
-                without.push(job);
+            let mut end = last.map_or(Some(rule.latest_end), |(_, end)| end);
+            while left > 0
+                && let Some(by) = end
+            {
+                let places = self.profile.latest_waves(&rule.group, rule.guard, by, left);
+                end = places.as_ref().map(|places| places.first.at + rule.guard);
+                if let Some(places) = places {
+                    self.profile.book_waves(&rule.group, &places);
+                    left -= places.n_jobs();
+                    self.places[job].late.push(places);
+                }
             }
-            self.places[job] = place;
-            self.book(job, rule);
+            before = Some((*rule, end));
+            if left > 0 {
+                without.push((job, left));
+            }
         }
         without
-    }
-
-    fn book(&mut self, job: usize, rule: &RuleJob) {
-        if let Some(place) = &self.places[job] {
-            self.profile.book(&rule.group, place);
-        }
     }
 }

@@ -120,7 +120,6 @@ impl PlanMachine {
     }
 
     /// Reports each job that the dispatch rule starts now by its group, with its hosts if they matter.
-    /// Each group has one job.
     pub(super) fn dispatch(
         self,
         groups: Vec<JobGroup>,
@@ -134,12 +133,14 @@ impl PlanMachine {
                 running,
             } => {
                 let mut pool = ProcPool::new(now, idle, &running, &calendar);
-                JobOrder::new(groups).dispatch(&mut pool, |group, _| start(group, None));
+                JobOrder::new(groups).dispatch(&mut pool, |group, count| {
+                    (0..count).for_each(|_| start(group, None));
+                });
             }
             Self::Hosts(mut hosts) => {
-                let mut left = vec![1; groups.len()];
-                hosts.dispatch(&groups, &mut left, |hosts, group, _, parts| {
-                    start(group, Some(hosts.host_parts(parts)));
+                let mut left: Vec<u32> = groups.iter().map(|group| group.count).collect();
+                hosts.dispatch(&groups, &mut left, |hosts, group, count, parts| {
+                    (0..count).for_each(|_| start(group, Some(hosts.host_parts(parts))));
                 });
             }
         }

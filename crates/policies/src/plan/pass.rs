@@ -1,5 +1,7 @@
 //! A pass: waiting jobs are given up, promised, given a place, and started.
 
+use std::ops::Bound;
+
 use tollgate_model::{Credits, Instant, JobId, Span};
 use tollgate_policy::toolkit::price;
 use tollgate_policy::{HostPart, PolicyContext, View};
@@ -71,22 +73,52 @@ impl PlanPolicy {
     /// Promises jobs that fit into idle processors and into the plan.
     fn promise_waiting(&mut self, cx: &mut PolicyContext<'_>) {
         let (now, n_idle) = (cx.now(), cx.n_idle());
-        let may_fit = |job: &&PlannedJob| job.procs <= n_idle && now <= job.decision_due();
-        let tries = self.waiting.unpromised.values().filter(may_fit);
-        for job in tries.take(MAX_TRIES).copied().collect::<Vec<_>>() {
-            let granted = cx.job(job.id).granted;
-            if !granted && !self.is_within_share(cx.view(), job.user, &job, 1) {
-                continue;
-            }
-            let group = job.group(cx.view());
-            let test = PromiseTest::new(self.timetable_input(cx.view(), group.needs_hosts()));
-            if let Some(place) = test.place(Candidate::new(group)) {
-                self.waiting.remove(&job);
-                let price = self.promised_price(cx.view(), job.id);
-                cx.accept(job.id, price, (place != job.due).then_some(place));
-                self.waiting.insert(self.planned_job(cx.view(), job.id));
+        let may_fit = |job: &PlannedJob| job.procs <= n_idle && now <= job.decision_due();
+        let mut tried = Bound::Unbounded;
+        // If one job cannot be promised, no other one that is alike can.
+        let mut refused: Option<PlannedJob> = None;
+        for _ in 0..MAX_TRIES {
+            let is_tried = |job: &PlannedJob| refused.is_some_and(|other| other.is_like(job));
+            let later = self.waiting.unpromised.range((tried, Bound::Unbounded));
+            let next = later.map(|(_, job)| *job);
+            let Some(next) = { next }.find(|job| may_fit(job) && !is_tried(job)) else {
+                return;
+            };
+            tried = Bound::Excluded(next.key());
+            if !self.promise_first(cx, &next) {
+                refused = Some(next);
             }
         }
+    }
+
+    /// Promises the first job of a group if it fits into the plan; returns whether it does.
+    fn promise_first(&mut self, cx: &mut PolicyContext<'_>, group: &PlannedJob) -> bool {
+        let view = cx.view();
+        let granted = view.job(group.id).granted;
+        if !granted && !self.is_within_share(view, group.user, group, 1) {
+            return false;
+        }
+        let one = group.single(view);
+        let test = PromiseTest::new(self.timetable_input(view, one.needs_hosts()));
+        let Some(place) = test.place(Candidate::new(one)) else {
+            return false;
+        };
+        let id = self.part_first(cx, group.id);
+        let price = self.promised_price(cx.view(), id);
+        cx.accept(id, price, (place != group.due).then_some(place));
+        self.waiting.insert(self.planned_job(cx.view(), id));
+        true
+    }
+
+    /// Takes a waiting job out of the queue: the first of its group, which stays there without it.
+    fn part_first(&mut self, cx: &mut PolicyContext<'_>, group: JobId) -> JobId {
+        let entry = self.planned_job(cx.view(), group);
+        self.waiting.remove(&entry);
+        let first = cx.split_first(group);
+        if first != group {
+            self.waiting.insert(self.planned_job(cx.view(), group));
+        }
+        first
     }
 
     /// Gives jobs without a deadline that have waited very long a place among the promises.
@@ -112,23 +144,23 @@ impl PlanPolicy {
     /// Gives a job a place among the promises: the first of ever later dates that the plan admits. Returns
     /// whether there is one.
     fn place_unpromised(&mut self, cx: &mut PolicyContext<'_>, job: &PlannedJob) -> bool {
-        let group = job.group(cx.view());
-        let test = PromiseTest::new(self.timetable_input(cx.view(), group.needs_hosts()));
-        let Some(place) = test.first_place(Candidate::new(group)) else {
+        let one = job.single(cx.view());
+        let test = PromiseTest::new(self.timetable_input(cx.view(), one.needs_hosts()));
+        let Some(place) = test.first_place(Candidate::new(one)) else {
             return false;
         };
-        self.waiting.remove(job);
+        let id = self.part_first(cx, job.id);
         match job.standing {
             Standing::Free => {
-                let price = self.promised_price(cx.view(), job.id);
-                cx.accept(job.id, price, Some(place));
+                let price = self.promised_price(cx.view(), id);
+                cx.accept(id, price, Some(place));
             }
             Standing::Unpromised | Standing::Waitlisted | Standing::Promised | Standing::Placed => {
-                let price = self.unpromised_price(cx.view(), job.id);
-                cx.admit_unpromised(job.id, price, Some(place));
+                let price = self.unpromised_price(cx.view(), id);
+                cx.admit_unpromised(id, price, Some(place));
             }
         }
-        self.waiting.insert(self.planned_job(cx.view(), job.id));
+        self.waiting.insert(self.planned_job(cx.view(), id));
         true
     }
 
@@ -192,12 +224,12 @@ impl PlanPolicy {
         until.collect()
     }
 
-    /// Starts a job, on these hosts if it matters on which.
-    fn start(&mut self, cx: &mut PolicyContext<'_>, id: JobId, hosts: Option<&[HostPart]>) {
-        let job = self.planned_job(cx.view(), id);
-        self.waiting.remove(&job);
+    /// Starts a job, or the first of a group, on these hosts if it matters on which.
+    fn start(&mut self, cx: &mut PolicyContext<'_>, group: JobId, hosts: Option<&[HostPart]>) {
+        let standing = self.planned_job(cx.view(), group).standing;
+        let id = self.part_first(cx, group);
         self.running.insert(id);
-        let price = match job.standing {
+        let price = match standing {
             Standing::Unpromised => {
                 let price = self.unpromised_price(cx.view(), id);
                 cx.admit_unpromised(id, price, None);

@@ -70,10 +70,12 @@ impl Standing {
     }
 }
 
-/// A waiting job, with what the plan needs to know of it.
+/// A waiting job, or a group of equal ones, with what the plan needs to know of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PlannedJob {
     pub(super) id: JobId,
+    /// Number of such jobs that wait in the slot.
+    pub(super) count: u32,
     pub(super) standing: Standing,
     pub(super) user: UserId,
     /// The place in the order of submission.
@@ -111,6 +113,7 @@ impl PlannedJob {
         let place = job.accepted.and_then(|accepted| accepted.due);
         let has_deadline = job.spec.sla.deadline.is_some();
         Self {
+            count: job.count,
             sequence: job.sequence,
             due: place.filter(|_| !has_deadline).unwrap_or(entry.due),
             place: place.unwrap_or(entry.due),
@@ -143,6 +146,7 @@ impl PlannedJob {
         };
         Self {
             id,
+            count: 1,
             standing,
             user: spec.user,
             sequence: u64::MAX,
@@ -212,10 +216,35 @@ impl PlannedJob {
         (due, self.sequence)
     }
 
+    /// Returns whether both are jobs of the same user that differ in nothing but their places in the order of submission.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let Self {
+            id,
+            count,
+            sequence,
+            ..
+        } = *other;
+        let moved = Self {
+            id,
+            count,
+            sequence,
+            ..*self
+        };
+        moved == *other
+    }
+
+    /// Returns one of the jobs as a group of its own.
+    pub(super) fn single(&self, view: View<'_>) -> JobGroup {
+        JobGroup {
+            count: 1,
+            ..self.group(view)
+        }
+    }
+
     pub(super) fn group(&self, view: View<'_>) -> JobGroup {
         JobGroup {
             procs: self.procs,
-            count: 1,
+            count: self.count,
             run: self.run,
             reserved: self.reserved,
             due: self.due,

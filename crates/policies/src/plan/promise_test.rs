@@ -116,8 +116,8 @@ impl PromiseTest {
         let groups = &self.input.groups;
         let (mut n_in_time, mut one_is_late) = (0, false);
         machine.play(groups, |start| {
-            one_is_late |= start.end > groups[start.group].due;
-            n_in_time += start.count;
+            one_is_late |= start.last_end() > groups[start.group].due;
+            n_in_time += start.n_jobs();
             !one_is_late
         });
         !one_is_late && n_in_time == groups.iter().map(|group| group.count).sum::<u32>()
@@ -143,8 +143,8 @@ impl PromiseTest {
         let mut books = PromiseBooks::new(self);
         self.input.machine.play(&groups, |start| {
             if start.group == at {
-                started += start.count;
-                end = end.max(start.end);
+                started += start.n_jobs();
+                end = end.max(start.last_end());
                 return end <= candidate.due;
             }
             books.note(start.group - usize::from(start.group > at), start)
@@ -161,9 +161,7 @@ impl PromiseTest {
             } = &self.input;
             let mut in_time = vec![0; groups.len()];
             machine.play(groups, |start| {
-                if start.end <= groups[start.group].due {
-                    in_time[start.group] += start.count;
-                }
+                in_time[start.group] += start.n_ended_by(groups[start.group].due);
                 true
             });
             in_time
@@ -193,14 +191,13 @@ impl<'a> PromiseBooks<'a> {
 
     /// Books a start of jobs of a group; returns false if a promise suffers.
     fn note(&mut self, group: usize, start: PlannedStart) -> bool {
-        let PlannedStart { count, end, .. } = start;
         let JobGroup {
             count: all, due, ..
         } = self.test.input.groups[group];
-        if end <= due {
-            self.in_time[group] += count;
-        } else {
-            self.late[group] += count;
+        let in_time = start.n_ended_by(due);
+        self.in_time[group] += in_time;
+        if in_time < start.n_jobs() {
+            self.late[group] += start.n_jobs() - in_time;
             self.one_suffers |= self.late[group] > all - self.test.in_time()[group];
         }
         !self.one_suffers

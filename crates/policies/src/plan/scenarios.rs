@@ -8,9 +8,9 @@ use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Otherwise, 
 use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 
 use super::draws::{DrawnJobs, FutureDraws, JobBlock};
-use super::fair_turns::FairTurns;
+use super::fair_turns::{FairTurn, FairTurns};
 use super::machine::PlanMachine;
-use super::planned_job::Standing;
+use super::planned_job::{PlannedJob, Standing};
 use super::timetable::{self, JobGroup, RunningGroup};
 use super::{NEW, PlanPolicy, RESERVED, belief_of, host_needs};
 
@@ -45,7 +45,9 @@ impl PlanPolicy {
         let (jobs, turns) = self.scenario_jobs(view, subject);
         let max_at_once = match subject {
             OutlookSubject::Array(array) => array.max_at_once,
-            OutlookSubject::New(..) | OutlookSubject::Existing(_) => None,
+            OutlookSubject::New(..) | OutlookSubject::Existing(_) | OutlookSubject::InGroup(..) => {
+                None
+            }
         };
         let n_scenarios = n_scenarios(self.settings.scenarios, tellable) as usize;
         let mut draws = FutureDraws::new(n_scenarios);
@@ -80,6 +82,7 @@ impl PlanPolicy {
     ) -> (Vec<ScenarioJob>, Option<FairTurns>) {
         let (asked, new) = match subject {
             OutlookSubject::Existing(jobs) => (jobs, None),
+            OutlookSubject::InGroup(ref job, _) => (std::slice::from_ref(job), None),
             OutlookSubject::New(job, count, kinship) => (&[][..], Some((job, count, kinship))),
             OutlookSubject::Array(array) => (array.tasks, array.later),
         };
@@ -88,7 +91,7 @@ impl PlanPolicy {
             let job = view.job(id);
             ScenarioJob {
                 spec: job.spec,
-                count: 1,
+                count: job.count,
                 belief: belief_of(&job.spec, view.forecast(id)),
                 kinship: view.kinship(id),
                 sequence: job.sequence,
@@ -121,15 +124,37 @@ impl PlanPolicy {
         }
         let subjects = self.waiting_standings(view, &asked);
         let is_any = new.is_some() || subjects.iter().any(|(_, of)| !of.is_planned());
-        let candidate = new.map(|new| (self.candidate(&new.spec, &new.belief), new.count));
+        let candidate = new.map(|new| {
+            let mut candidate: PlannedJob = self.candidate(&new.spec, &new.belief);
+            candidate.count = new.count;
+            candidate
+        });
+        let n_before = match subject {
+            OutlookSubject::InGroup(_, n_before) => Some(n_before),
+            OutlookSubject::New(..) | OutlookSubject::Existing(_) | OutlookSubject::Array(_) => {
+                None
+            }
+        };
         let turns = match is_any {
-            true => self.fair_turns(view, &planned, &asked, candidate),
+            true => self.fair_turns(view, &planned, &asked, candidate, n_before),
             false => Vec::new(),
         };
+        if let (Some(n_before), Some(at)) = (n_before, jobs.iter().position(|job| job.is_subject)) {
+            jobs.splice(at..=at, jobs[at].around(n_before).collect::<Vec<_>>());
+        }
         // What waits without a promise comes behind all that have one.
-        jobs.extend(turns.iter().filter_map(|turn| match turn.unplanned()? {
-            NEW => new,
-            id => Some(existing(id)),
+        jobs.extend(turns.iter().filter_map(|turn| match turn {
+            FairTurn::Planned(_) => None,
+            FairTurn::Unplanned(turn) if turn.job.id == NEW => new,
+            FairTurn::Unplanned(turn) => {
+                let job = existing(turn.job.id);
+                Some(ScenarioJob {
+                    count: turn.job.group.count,
+                    sequence: job.sequence + u64::from(turn.n_before),
+                    is_subject: turn.is_subject,
+                    ..job
+                })
+            }
         }));
         let waitlisted = subjects
             .iter()
@@ -143,7 +168,7 @@ impl PlanPolicy {
         let take_turns =
             !new.is_some_and(may_wait) && subjects.iter().all(|(_, of)| of.takes_turns());
         let turns = (take_turns && is_any)
-            .then(|| FairTurns::new(view, &planned, hopeless.len(), turns))
+            .then(|| FairTurns::new(view, &planned, &hopeless, turns))
             .flatten();
         (jobs, turns)
     }
@@ -156,6 +181,7 @@ impl PlanPolicy {
         let standings = waiting.map(|&id| (id, self.planned_job(view, id).standing));
         standings.collect()
     }
+
     /// Returns the place of a new job among the promised ones; None if it is not promised.
     fn promised_place(&self, view: View<'_>, new: &ScenarioJob) -> Option<Instant> {
         let decision = self.decide(view, &new.spec, Some(&new.belief), new.count);
@@ -213,6 +239,24 @@ impl ScenarioJob {
                 ..needs
             }
         })
+    }
+
+    /// Returns the jobs of a group before its `n`th, counted from 0, that one, and those behind it; only it is a
+    /// subject.
+    fn around(&self, n: u32) -> impl Iterator<Item = Self> {
+        let n = n.min(self.count - 1);
+        let part = |from: u32, count: u32, is_subject: bool| Self {
+            count,
+            sequence: self.sequence.wrapping_add(u64::from(from)),
+            is_subject,
+            ..*self
+        };
+        let parts = [
+            part(0, n, false),
+            part(n, 1, true),
+            part(n + 1, self.count - n - 1, false),
+        ];
+        parts.into_iter().filter(|part| part.count > 0)
     }
 
     /// Takes in the next job in the order of dispatch if both wait, are tasks of one batch, and differ in
@@ -284,8 +328,8 @@ fn run_of_subjects<'a>(
     machine.play(&groups, |start| {
         let left = &mut subjects[start.group];
         if *left > 0 {
-            *left = left.saturating_sub(start.count);
-            include(start.end - groups[start.group].run, start.end);
+            *left = left.saturating_sub(start.n_jobs());
+            include(start.start(), start.last_end());
             waiting -= usize::from(*left == 0);
         }
         waiting > 0
@@ -363,8 +407,8 @@ fn end_in_turns<'a>(
         &running,
         &groups,
         |start| {
-            last = last.max(start.end);
-            left -= start.count;
+            last = last.max(start.last_end());
+            left -= start.n_jobs();
             left > 0
         },
     );

@@ -15,23 +15,28 @@ mod tests;
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::HostPart;
 
-use super::free_profile::{FreeProfile, PlannedPlace};
+use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace};
 use super::latest_starts::LatestStarts;
 use super::timetable::JobGroup;
 
-/// A waiting job as the rule sees it.
+/// A waiting job as the rule sees it, or several that are alike and neighbours in every order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleJob {
     pub(super) id: JobId,
-    /// Its size and its run times at its own level and as reserved.
+    /// Their number, and the size and the run times at its own level and as reserved.
     pub(super) group: JobGroup,
-    /// Its run time at guard.
+    /// The run time of each at guard.
     pub(super) guard: Span,
-    /// The instant by which it ends at its latest place.
+    /// The instant by which each ends at its latest place.
     pub(super) latest_end: Instant,
 }
 
 impl RuleJob {
+    /// Returns the number of jobs.
+    pub(super) fn n_jobs(&self) -> u64 {
+        u64::from(self.group.count)
+    }
+
     /// Returns whether the plan treats both jobs alike.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.guard == other.guard
@@ -43,7 +48,7 @@ impl RuleJob {
 /// The jobs that start now, and what waits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StartDecision {
-    /// In the order in which they start, with their hosts where these matter.
+    /// In the order in which they start, with their hosts where these matter: a group as often as jobs of it start.
     pub(super) starts: Vec<(JobId, Option<Vec<HostPart>>)>,
     /// The first job without a promise that cannot start, and the start of its place if it has one.
     pub(super) held: Option<(RuleJob, Option<Instant>)>,
@@ -68,8 +73,6 @@ struct StartRule<'a> {
     plan: LatestStarts,
     /// Returns whether no promise suffers if a job starts at a place, and notes that it does.
     may_start: &'a mut dyn FnMut(&RuleJob, &PlannedPlace) -> bool,
-    /// By planned job: whether it starts now.
-    started: Vec<bool>,
     n_idle: u32,
     decision: StartDecision,
 }
@@ -87,7 +90,6 @@ pub(super) fn decide(
         planned,
         plan: LatestStarts::new(free, planned),
         may_start,
-        started: vec![false; planned.len()],
         n_idle: free.n_idle(),
         decision: StartDecision::default(),
     };
@@ -100,10 +102,11 @@ impl StartRule<'_> {
     fn start_due(&mut self) {
         let now = self.plan.profile.instant();
         for (index, job) in self.planned.iter().enumerate() {
-            let place = self.plan.places[index].clone();
-            let place = place.filter(|place| self.plan.is_due[index] && place.at == now);
-            if let Some(place) = place {
-                self.started[index] = self.start(job, &place);
+            let places = self.plan.places[index].due.clone();
+            for places in places.iter().filter(|places| places.first.at == now) {
+                for _ in 0..places.width {
+                    self.start(job, &places.first);
+                }
             }
         }
     }
@@ -116,13 +119,14 @@ impl StartRule<'_> {
             }
             match job {
                 FairJob::Planned(index) => {
-                    if self.start_planned(index) {
+                    while self.start_planned(index) {
                         // A later place has become free.
                         failed = FailedShapes::default();
                     }
                 }
                 FairJob::Unplanned(job) => {
-                    if !self.start_unplanned(&job, &mut failed) {
+                    let n_started = self.start_unplanned(&job, &mut failed);
+                    if n_started < job.group.count && self.n_idle > 0 {
                         self.hold(&job);
                     }
                 }
@@ -133,30 +137,41 @@ impl StartRule<'_> {
         }
     }
 
-    /// Starts a planned job before its place if all others keep theirs; returns whether it does.
+    /// Starts the first planned job of a group, of those that are not due, before its place if all others keep theirs;
+    /// returns whether it does.
     fn start_planned(&mut self, index: usize) -> bool {
         let job = &self.planned[index];
-        if self.started[index] || self.plan.is_due[index] || job.group.procs > self.n_idle {
+        if job.group.procs > self.n_idle {
             return false;
         }
-        let own = self.plan.places[index].take();
-        if let Some(own) = &own {
-            self.plan.profile.lift(&job.group, own);
-        }
+        let Some(first) = self.plan.places[index].late.pop() else {
+            return false;
+        };
+        let own = first.first.clone();
+        self.plan.profile.lift(&job.group, &own);
         let place = self.plan.profile.now(&job.group, job.guard);
         let place = place.filter(|place| self.start(job, place));
-        if let Some(booked) = place.as_ref().or(own.as_ref()) {
-            self.plan.profile.book(&job.group, booked);
+        let booked = place.as_ref().unwrap_or(&own);
+        self.plan.profile.book(&job.group, booked);
+        let late = &mut self.plan.places[index].late;
+        match place.is_some() {
+            true => {
+                let left: Vec<PlaceWaves> = first.without_first().collect();
+                late.extend(left.into_iter().rev());
+            }
+            false => late.push(first),
         }
-        self.started[index] = place.is_some();
-        if place.is_none() {
-            self.plan.places[index] = own;
-        }
-        self.started[index]
+        place.is_some()
     }
 
-    /// Starts a job without a place if all planned ones keep theirs; returns whether it does.
-    fn start_unplanned(&mut self, job: &RuleJob, failed: &mut FailedShapes) -> bool {
+    /// Starts jobs without a place, one after another, as long as all planned ones keep theirs; returns how many.
+    fn start_unplanned(&mut self, job: &RuleJob, failed: &mut FailedShapes) -> u32 {
+        let all = 0..job.group.count;
+        let started = all.take_while(|_| self.start_one_unplanned(job, failed));
+        started.count() as u32
+    }
+
+    fn start_one_unplanned(&mut self, job: &RuleJob, failed: &mut FailedShapes) -> bool {
         let is_wide = job.group.procs > self.n_idle;
         let place = (!is_wide && !failed.cover(job))
             .then(|| self.plan.profile.now(&job.group, job.guard))
@@ -196,7 +211,15 @@ impl StartRule<'_> {
     }
 
     fn into_decision(self) -> StartDecision {
-        let places = self.plan.places.iter().flatten().map(|place| place.at);
+        let places = self.plan.places.iter();
+        let places = places.flat_map(|of| of.due.iter().chain(&of.late));
+        // Of the waves of a group, a later one is next if the first one begins now.
+        let places = places.flat_map(|places| {
+            let first = &places.first;
+            let second = (places.waves > 1).then_some(first.at + first.length);
+            [Some(first.at), second]
+        });
+        let places = places.flatten();
         let held = self.decision.held.and_then(|(_, at)| at);
         let now = self.plan.profile.instant();
         let next = places.chain(held).filter(|&at| at > now).min();

@@ -343,12 +343,55 @@ impl JobOrder {
     }
 }
 
-/// Jobs of one group that started together in a timetable.
+/// Starts of jobs of one group in a timetable: waves, of which each starts where the one before ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlannedStart {
     pub(super) group: usize,
+    /// Number of jobs of each wave.
     pub(super) count: u32,
+    /// Number of waves. At least 1.
+    pub(super) waves: u32,
+    /// The run time of each job; positive if there are several waves.
+    pub(super) run: Span,
+    /// The end of the first wave.
     pub(super) end: Instant,
+}
+
+impl PlannedStart {
+    /// Returns the starts of jobs that start together at an instant.
+    pub(super) fn at(start: Instant, group: usize, count: u32, run: Span) -> Self {
+        Self {
+            group,
+            count,
+            waves: 1,
+            run,
+            end: start + run,
+        }
+    }
+
+    /// Returns the number of jobs.
+    pub(super) fn n_jobs(&self) -> u32 {
+        self.count * self.waves
+    }
+
+    /// Returns the start of the first wave.
+    pub(super) fn start(&self) -> Instant {
+        self.end - self.run
+    }
+
+    /// Returns the end of the last wave.
+    pub(super) fn last_end(&self) -> Instant {
+        self.end + self.run.times(self.waves - 1)
+    }
+
+    /// Returns the number of jobs that end by an instant.
+    pub(super) fn n_ended_by(&self, due: Instant) -> u32 {
+        match (self.end <= due, self.waves) {
+            (false, _) => 0,
+            (true, 1) => self.count,
+            (true, waves) => self.count * waves.min(1 + self.run.number_in(due.since(self.end))),
+        }
+    }
 }
 
 /// Plays the dispatch rule forward from `now` with the assumed run times, and reports each start, until
@@ -363,8 +406,10 @@ pub(super) fn play(
 ) {
     let mut machine = ProcPool::new(now, idle, running, calendar);
     let mut order = JobOrder::new(groups.to_vec());
-    let mut ends: BinaryHeap<Reverse<RunningGroup>> =
-        running.iter().copied().map(Reverse).collect();
+    let running = running.iter().map(|&running| (running, NO_GROUP));
+    let mut ends: BinaryHeap<AssumedEnd> = running.map(Reverse).collect();
+    // The waves of the head are skipped once for each stretch in which nothing else ends.
+    let mut may_skip = true;
     let mut goes_on = true;
     loop {
         let at = machine.now;
@@ -375,36 +420,142 @@ pub(super) fn play(
                 reserved,
                 ..
             } = groups[group];
-            let end = at + run;
-            ends.push(Reverse(RunningGroup {
-                end,
+            let started = RunningGroup {
+                end: at + run,
                 reserved_end: at + reserved,
                 procs: count * procs,
-            }));
-            goes_on &= report(PlannedStart { group, count, end });
+            };
+            ends.push(Reverse((started, group)));
+            goes_on &= report(PlannedStart::at(at, group, count, run));
         });
         if order.is_done() || !goes_on {
             return;
         }
+        if may_skip && order.has_waves(&machine) {
+            may_skip = false;
+            if let Some(waves) = order.waves(&machine, &ends) {
+                waves.skip(&mut machine, &mut order, &mut ends, |start| {
+                    goes_on &= report(start);
+                });
+                if !goes_on {
+                    return;
+                }
+            }
+        }
         // What a window holds up starts when it ends.
         let reopening = calendar.next(machine.now).map(|window| window.until);
-        let end = ends.peek().map(|Reverse(next)| next.end);
+        let end = ends.peek().map(|Reverse((next, _))| next.end);
         if let Some(reopening) = reopening
             && end.is_none_or(|end| reopening < end)
         {
             machine.now = reopening;
             continue;
         }
-        let Some(Reverse(next)) = ends.pop() else {
+        let Some(&Reverse((next, _))) = ends.peek() else {
             return;
         };
-        machine.end(next);
-        while let Some(&Reverse(other)) = ends.peek()
+        while let Some(&Reverse((other, group))) = ends.peek()
             && other.end == next.end
         {
             ends.pop();
             machine.end(other);
+            may_skip |= group != order.first;
         }
+    }
+}
+
+/// The group of what ran before the timetable began.
+const NO_GROUP: usize = usize::MAX;
+
+/// An assumed end, and the group of the jobs that end: the next one is on top of a heap.
+type AssumedEnd = Reverse<(RunningGroup, usize)>;
+
+/// Waves of the first group in the order, between which nothing else happens: whenever some of its jobs end, as many
+/// start in their place.
+struct HeadWaves {
+    head: usize,
+    /// Number of waves.
+    n: u32,
+    /// Number of jobs of each wave.
+    width: u32,
+}
+
+impl JobOrder {
+    /// Returns whether so many jobs of the first group wait that they fill the machine twice.
+    fn has_waves(&self, machine: &ProcPool<'_>) -> bool {
+        let busy = machine.reserved_ends.len() as u32;
+        self.left[self.first] > 2 * busy.max(1)
+    }
+
+    /// Returns the waves of the first group from now on that the timetable need not play one by one, after a dispatch.
+    fn waves(&self, machine: &ProcPool<'_>, ends: &BinaryHeap<AssumedEnd>) -> Option<HeadWaves> {
+        let head = self.first;
+        let JobGroup {
+            procs,
+            run,
+            reserved,
+            ..
+        } = self.groups[head];
+        let waits_for_procs = machine.idle < procs && reserved <= machine.room();
+        let others = &self.blocks[head / BLOCK..];
+        if !waits_for_procs || run <= Span::ZERO || others.iter().any(|of| of.procs <= machine.idle)
+        {
+            return None;
+        }
+        // The last start of which nothing has to be known: before another end, and clear of the next window.
+        let window = machine.calendar.next(machine.now);
+        let mut until = window.map_or(Instant::MAX, |window| window.from - reserved);
+        let (mut width, mut last_end) = (0, machine.now);
+        for &Reverse((other, group)) in ends {
+            match group == head {
+                true => {
+                    width += other.procs / procs;
+                    last_end = last_end.max(other.end);
+                }
+                false => until = until.min(other.end - Span::TICK),
+            }
+        }
+        if width == 0 || last_end > until {
+            return None;
+        }
+        let by_time = 1u32.saturating_add(run.number_in(until.since(last_end)));
+        let n = by_time.min((self.left[head] - 1) / width);
+        (n > 1).then_some(HeadWaves { head, n, width })
+    }
+}
+
+impl HeadWaves {
+    /// Moves a timetable to the start of the last of the waves.
+    fn skip(
+        &self,
+        machine: &mut ProcPool<'_>,
+        order: &mut JobOrder,
+        ends: &mut BinaryHeap<AssumedEnd>,
+        mut report: impl FnMut(PlannedStart),
+    ) {
+        let JobGroup { procs, run, .. } = order.groups[self.head];
+        let by = run.times(self.n);
+        order.left[self.head] -= self.n * self.width;
+        let mut entries = std::mem::take(ends).into_vec();
+        entries.sort_unstable_by_key(|&Reverse(entry)| entry);
+        for Reverse((entry, group)) in &mut entries {
+            if *group != self.head {
+                continue;
+            }
+            report(PlannedStart {
+                group: self.head,
+                count: entry.procs / procs,
+                waves: self.n,
+                run,
+                end: entry.end + run,
+            });
+            machine.end(*entry);
+            machine.now += run.times(self.n - 1);
+            entry.end += by;
+            entry.reserved_end += by;
+            machine.start(*entry);
+        }
+        *ends = entries.into();
     }
 }
 
@@ -453,8 +604,10 @@ mod tests {
     ) -> Vec<(usize, u32, i64)> {
         let mut starts = Vec::new();
         play(Instant::ZERO, idle, calendar, running, groups, |start| {
-            let end_s = start.end.as_micros() / 1_000_000;
-            starts.push((start.group, start.count, end_s));
+            for wave in 0..start.waves {
+                let end = start.end + start.run.times(wave);
+                starts.push((start.group, start.count, end.as_micros() / 1_000_000));
+            }
             true
         });
         starts
@@ -558,7 +711,7 @@ mod tests {
         #[test]
         fn groups_play_as_single_jobs_do(
             nodes in 1u32..10,
-            jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..20, 1u32..5), 0..80),
+            jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..20, prop_oneof![4 => 1u32..5, 1 => 5u32..60]), 0..40),
             windows in prop::collection::vec((0i64..60, 1i64..30), 0..4),
         ) {
             let mut from = 0;

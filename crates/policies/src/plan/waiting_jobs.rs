@@ -83,26 +83,27 @@ impl WaitingJobs {
     pub(super) fn order_before(&self, view: View<'_>, id: JobId) -> Option<WaitOrder> {
         let mut before = Vec::new();
         let job = self.fair.in_order(view).find(|job| {
-            before.push((job.id, job.user));
+            before.push((job.count, job.user));
             job.id == id
         })?;
         before.pop();
         let has_to_start = |other: &&PlannedJob| other.latest_end() - other.guard <= view.now;
         let planned = || self.planned.values().filter(|other| other.id != id);
-        let due_now = planned().filter(has_to_start).count();
+        let due_now = planned().filter(has_to_start).map(|job| job.count).sum();
         let own = before.iter().filter(|(_, user)| *user == job.user);
+        let own = own.map(|(count, _)| count);
         let others = before.iter().map(|(_, user)| user);
         let others: BTreeSet<_> = others.filter(|user| **user != job.user).collect();
         Some(WaitOrder {
-            due_now: due_now as u32,
-            planned: planned().count() as u32,
+            due_now,
+            planned: planned().map(|job| job.count).sum(),
             users_before: others.len() as u32,
-            own_before: own.count() as u32,
+            own_before: own.sum(),
             is_hopeless: job.is_hopeless(view.now),
         })
     }
 
-    /// Returns the number of waiting jobs.
+    /// Returns the number of waiting jobs and groups.
     pub(super) fn len(&self) -> usize {
         self.planned.len() + self.unpromised.len() + self.free.len()
     }

@@ -2,7 +2,7 @@
 
 use tollgate_model::NodeId;
 
-use super::{ClusterState, JobPhase};
+use super::{ClusterState, JobPhase, JobSlot};
 use crate::context::InvariantViolation;
 
 /// Tolerance for rounding by which the rates of a node's tasks may sum to more than 1.
@@ -15,6 +15,14 @@ impl ClusterState {
     /// # Errors
     /// Returns the first violation.
     pub fn check(&self) -> Result<(), InvariantViolation> {
+        let is_group = |job: &JobSlot| job.count != 1;
+        let waits = |job: &JobSlot| job.count > 1 && job.phase != JobPhase::Running;
+        if let Some((id, job)) = self.jobs().find(|(_, job)| is_group(job) && !waits(job)) {
+            let count = job.count;
+            return Err(InvariantViolation(format!(
+                "{id:?} stands for {count} jobs"
+            )));
+        }
         let mut holders = vec![0u32; self.n_nodes as usize];
         for (id, job) in self
             .jobs()

@@ -35,12 +35,16 @@ pub struct Admission {
     pub is_promised: bool,
 }
 
-/// A job in its slot.
+/// A job in its slot, or a group of equal jobs that wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSlot {
     /// The user's specification.
     pub spec: JobSpec,
-    /// The job's place in the order of submission; breaks ties.
+    /// Number of equal jobs that wait in the slot, which were submitted together and have had one fate so far. At
+    /// least 1, and 1 unless the slot is queued or held: whichever starts has a slot of its own.
+    pub count: u32,
+    /// The place in the order of submission of the job, or of the first of the group, whose places follow each other;
+    /// breaks ties.
     pub sequence: u64,
     /// The job's phase.
     pub phase: JobPhase,
@@ -83,6 +87,7 @@ impl JobSlot {
     }
 
     pub(super) fn begin_attempt(&mut self, now: Instant, price: Credits) {
+        assert_eq!(self.count, 1, "a group does not start as one");
         self.phase = JobPhase::Running;
         self.attempt += 1;
         self.accepted.get_or_insert(Admission {
@@ -141,11 +146,68 @@ impl BlockEntry for RunningJob {
 impl ClusterState {
     /// Adds a job to a slot, queued.
     pub fn insert(&mut self, spec: JobSpec) -> JobId {
+        self.insert_group(spec, 1)
+    }
+
+    /// Adds equal jobs to one slot, queued.
+    pub fn insert_group(&mut self, spec: JobSpec, count: u32) -> JobId {
         let sequence = self.submitted;
-        self.submitted += 1;
+        self.submitted += u64::from(count);
+        self.insert_at(spec, count, sequence)
+    }
+
+    /// Gives the first `n` jobs of a group a slot of their own, which is returned; the others stay.
+    ///
+    /// # Panics
+    /// If the group has no more than `n` jobs, or does not wait.
+    pub fn split(&mut self, id: JobId, n: u32) -> JobId {
+        let group = &mut self.jobs[id.index()];
+        assert!(
+            n > 0 && n < group.count,
+            "{id:?} has {} jobs, not {n} and more",
+            group.count
+        );
+        let JobSlot {
+            spec,
+            sequence,
+            phase,
+            accepted,
+            planned,
+            granted,
+            ..
+        } = *group;
+        group.count -= n;
+        group.sequence += u64::from(n);
+        let first = self.insert_at(spec, n, sequence);
+        self.jobs[first.index()] = JobSlot {
+            phase,
+            accepted,
+            planned,
+            granted,
+            ..self.jobs[first.index()].clone()
+        };
+        if let Some(forecast) = self.belief(id).copied() {
+            self.set_forecast(first, forecast);
+        }
+        first
+    }
+
+    /// Takes the last `n` jobs out of a group, of which more are left.
+    pub fn shrink(&mut self, id: JobId, n: u32) {
+        let group = &mut self.jobs[id.index()];
+        assert!(
+            n < group.count,
+            "{id:?} has {} jobs, not {n} and more",
+            group.count
+        );
+        group.count -= n;
+    }
+
+    fn insert_at(&mut self, spec: JobSpec, count: u32, sequence: u64) -> JobId {
         if let Some(id) = self.vacant.pop() {
             let job = &mut self.jobs[id.index()];
             job.spec = spec;
+            job.count = count;
             job.sequence = sequence;
             job.phase = JobPhase::Queued;
             return id;
@@ -153,6 +215,7 @@ impl ClusterState {
         let id = JobId(u32::try_from(self.jobs.len()).expect("fewer than 2^32 jobs at a time"));
         self.jobs.push(JobSlot {
             spec,
+            count,
             sequence,
             phase: JobPhase::Queued,
             attempt: 0,

@@ -171,6 +171,18 @@ impl CapacityProfile {
         fewest
     }
 
+    /// Returns the time around an instant, not before the first step, during which the number of free processors does
+    /// not change: its begin and its end, [`Instant::MAX`] if it has none.
+    pub fn steady_around(&self, at: Instant) -> (Instant, Instant) {
+        let place = self.block_at(at);
+        let steps = &self.blocks[place].steps;
+        let next = steps.partition_point(|step| step.0 <= at);
+        let later = || self.blocks.get(place + 1).map(ProfileBlock::first);
+        let until = steps.get(next).map(|step| step.0).or_else(later);
+        let from = steps[next.saturating_sub(1)].0;
+        (from, until.unwrap_or(Instant::MAX))
+    }
+
     /// Returns the instants at which the number of free processors may change, ascending.
     pub fn changes(&self) -> impl Iterator<Item = Instant> + '_ {
         let steps = self.blocks.iter().flat_map(|block| &block.steps);
@@ -235,9 +247,11 @@ impl CapacityProfile {
         }
     }
 
-    /// Takes a reservation back.
+    /// Takes a reservation back, or a part of one.
     pub fn release(&mut self, at: Instant, procs: u32, length: Span) {
         let end = at + length;
+        self.split(at);
+        self.split(end);
         let first = self.block_at(at);
         for block in &mut self.blocks[first..] {
             if block.first() >= end {

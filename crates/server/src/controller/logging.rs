@@ -71,6 +71,7 @@ impl<E: Engine> Controller<E> {
                 | RowChange::WorkerLost { .. }
                 | RowChange::Booked { .. }
                 | RowChange::Entered { .. }
+                | RowChange::EnteredTogether { .. }
                 | RowChange::StartedLate { .. }
                 | RowChange::JobEnded { .. } => {}
             }

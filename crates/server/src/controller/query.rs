@@ -91,7 +91,10 @@ impl<E: Engine> Controller<E> {
         let now = self.now();
         let shadow = self.core.comparison(now);
         let view = self.core.gate().view(now);
-        let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
+        let count = |phase| -> u64 {
+            let jobs = view.jobs().filter(|(_, job)| job.phase == phase);
+            jobs.map(|(_, job)| u64::from(job.count)).sum()
+        };
         let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
         let mut held = self.core.n_held() as u64;
         // The gate also holds tasks that follow others or wait for their turn: to users they are queued.
@@ -204,13 +207,16 @@ impl<E: Engine> Controller<E> {
         let Some(live) = self.core.job(task) else {
             let array = self.core.array(task.job);
             let array = array.filter(|array| array.is_pending(task.task))?;
-            story.queued_ahead = queued.count() as u32;
+            story.queued_ahead = queued.map(|(_, other)| other.count).sum();
             story.tasks_ahead = Some(array.n_pending_before(task.task));
             return Some(story);
         };
         let this = view.job(live.slot);
         let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
-        story.queued_ahead = ahead.count() as u32;
+        let in_group = self.core.array(task.job);
+        let in_group = in_group.and_then(|array| array.group_of(task.task));
+        let n_before = in_group.map_or(0, |group| group.n_before(task.task));
+        story.queued_ahead = ahead.map(|(_, other)| other.count).sum::<u32>() + n_before;
         story.order = self.core.gate().wait_order(now, live.slot);
         story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
         story.host = this.spec.needs.host.map(|host| self.named_host(host));

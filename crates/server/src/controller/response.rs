@@ -1,7 +1,7 @@
 //! Responses to requests, and notifications of waiters.
 
 use tollgate_engine::Engine;
-use tollgate_service::{ActiveTask, CommandResult as Said, StepOutput, SubmitOutcome};
+use tollgate_service::{ActiveArray, ActiveTask, CommandResult as Said, StepOutput, SubmitOutcome};
 use tollgate_store::StoreError;
 
 use super::request::{RequestError, Responder, SubmittedJob};
@@ -188,8 +188,13 @@ impl<E: Engine> Controller<E> {
             return false;
         }
         let tasks = self.core.tasks_of(job);
-        let mut tasks = tasks.filter(|(key, _)| task.is_none_or(|task| key.task == task));
+        let tasks = tasks.filter(|(key, _)| task.is_none_or(|task| key.task == task));
         let array = self.core.array(job);
+        let groups = array.map_or(&[][..], ActiveArray::groups).iter();
+        let groups = groups.filter(|group| task.is_none_or(|task| group.tasks.contains(task)));
+        let mut lives = tasks
+            .map(|(_, live)| live)
+            .chain(groups.map(|group| &group.common));
         let sleeps = array.is_some_and(|array| match task {
             Some(task) => array.is_pending(task),
             None => array.n_pending() > 0,
@@ -199,6 +204,6 @@ impl<E: Engine> Controller<E> {
             let waits = view.job(live.slot).accepted.is_none() && !live.is_unpromised();
             !decided || waits
         };
-        !sleeps && !tasks.any(|(_, live)| goes_on(live))
+        !sleeps && !lives.any(goes_on)
     }
 }

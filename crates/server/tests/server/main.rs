@@ -5,6 +5,7 @@ mod common;
 mod simulation;
 
 mod alter;
+mod array_groups;
 mod array_outlook;
 mod arrays;
 mod at_risk;

@@ -1,6 +1,6 @@
 //! Tasks that are submitted to the gate, with the array or as earlier ones start.
 
-use tollgate_gate::{Effect, GateInput, JobPrediction};
+use tollgate_gate::{GateInput, InputAck, JobPrediction};
 use tollgate_model::{Credits, JobId, JobSpec, Otherwise, Probability, Reason, TaskId};
 
 use super::ActiveArray;
@@ -91,9 +91,9 @@ impl Core {
     ) {
         match &group.admission {
             AdmissionState::Unpromised(reasons) if self.runs_with_deadline(reasons) => {
-                self.admit_together(job, &group.tasks, spec, step);
-                for task in group.tasks.numbers() {
-                    self.mark_unpromised(TaskId { job, task }, None);
+                let slot = self.admit_together(job, &group.tasks, spec, step);
+                if let Some(slot) = slot {
+                    self.jobs.mark_unpromised_in(slot);
                 }
             }
             AdmissionState::Unpromised(_) => self.withdraw_deadline(job),
@@ -101,7 +101,9 @@ impl Core {
             AdmissionState::Accepted { .. }
             | AdmissionState::Queued
             | AdmissionState::Waitlisted { .. }
-            | AdmissionState::Deferred => self.admit_together(job, &group.tasks, spec, step),
+            | AdmissionState::Deferred => {
+                self.admit_together(job, &group.tasks, spec, step);
+            }
         }
     }
 
@@ -140,17 +142,15 @@ impl Core {
         has_promise && submission.options.n_together() > 1 && self.rules.policy.decides_arrays()
     }
 
-    /// Submits tasks of an array to the gate, which has one decision for all of them.
+    /// Submits tasks of an array to the gate, which has one decision and one slot for all of them; returns the slot.
     fn admit_together(
         &mut self,
         job: u64,
         tasks: &TaskRanges,
         spec: JobSpec,
         step: &mut StepOutput,
-    ) {
-        let Some(array) = self.jobs.arrays.get_mut(&job) else {
-            return;
-        };
+    ) -> Option<JobId> {
+        let array = self.jobs.arrays.get_mut(&job)?;
         array.pending.remove(tasks);
         let submission = array.submission.clone();
         let asked = self.classes.add(&(&submission).into());
@@ -165,25 +165,13 @@ impl Core {
             forecast: Some(live.forecast.belief(distribution)),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
-        debug_assert!(
-            answered.is_ok(),
-            "the array was probed just now: {answered:?}"
-        );
-        let slots = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Notify { job, .. } => Some(*job),
-            Effect::Start { .. }
-            | Effect::SharesChanged { .. }
-            | Effect::GroupParted { .. }
-            | Effect::Kill { .. }
-            | Effect::Book { .. }
-            | Effect::Closed { .. } => None,
-        });
-        let slots: Vec<JobId> = slots.collect();
-        for (task, slot) in tasks.numbers().zip(slots) {
-            self.jobs.insert(TaskId { job, task }, slot, live.clone());
-            self.look_ahead.invalidate(slot);
-        }
+        let Ok(InputAck::Job(slot)) = answered else {
+            unreachable!("the array was probed just now: {answered:?}");
+        };
+        self.jobs.insert_group(job, tasks.clone(), slot, live);
+        self.look_ahead.invalidate(slot);
         self.apply_effects(step);
+        Some(slot)
     }
 
     /// Submits the tasks of arrays that may now enter the gate. Returns whether there were any.

@@ -91,6 +91,7 @@ impl Core {
                 cause: TaskDropCause::Cancelled,
             });
         }
+        any |= self.cancel_in_groups(job, tasks, step);
         let before_gate = self.tasks_before_gate(job, tasks);
         let released = self.count_no_longer_held(&before_gate);
         // The last of its tasks ends the array, which then has no held tasks to report.
@@ -126,7 +127,9 @@ impl Core {
         to.add(&moved);
         array.changed = true;
         let mut any = !moved.is_empty();
-        for task in self.tasks_before_gate(job, tasks) {
+        let single = self.tasks_before_gate(job, tasks);
+        any |= self.hold_in_groups(job, tasks, hold, step);
+        for task in single {
             any |= self.hold_task(task, hold, step).is_ok();
         }
         self.report_held(job, step);
@@ -157,6 +160,9 @@ impl Core {
         let before_gate = self.jobs.tasks_of(job).filter(|(_, live)| live.held);
         for (task, _) in before_gate {
             tasks.add(&TaskRanges::new(task.task, task.task));
+        }
+        for group in array.groups().iter().filter(|group| group.common.held) {
+            tasks.add(&group.tasks);
         }
         step.changes.push(RowChange::HeldTasks { job, tasks });
     }

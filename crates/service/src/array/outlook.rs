@@ -68,6 +68,10 @@ impl Core {
                 false => slots.push(live.slot),
             }
         }
+        for group in array.groups().iter().filter(|group| !group.common.held) {
+            due = due.or(group.common.due());
+            slots.push(group.common.slot);
+        }
         let forecast = self.forecast(&array.submission, Some(job));
         let (estimate, _) = forecast.estimate();
         let spec = self.spec_of(&array.submission, estimate, now);

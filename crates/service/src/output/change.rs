@@ -248,6 +248,17 @@ pub enum RowChange {
         /// Whether the task belongs to an array.
         of_array: bool,
     },
+    /// Tasks of an array that have not started are in the books, each with this entry.
+    EnteredTogether {
+        /// The array.
+        job: u64,
+        /// The tasks.
+        tasks: TaskRanges,
+        /// The entry of each.
+        entry: BookEntry,
+        /// Time since the submission.
+        wait: Span,
+    },
     /// A task of an array starts whose promise is broken already.
     StartedLate {
         /// The attempt.
@@ -287,6 +298,7 @@ impl RowChange {
             | Self::AtRisk { job, .. }
             | Self::Queued { job }
             | Self::Held { job }
+            | Self::EnteredTogether { job, .. }
             | Self::JobEnded { job, .. } => *job,
             Self::TaskEnded { attempt, .. }
             | Self::WorkMeasured { attempt, .. }

@@ -124,6 +124,7 @@ impl ShadowPolicy {
                 ..
             }
             | Effect::SharesChanged { .. }
+            | Effect::Split { .. }
             | Effect::GroupParted { .. } => {}
         }
     }

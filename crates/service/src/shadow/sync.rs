@@ -33,6 +33,14 @@ impl ShadowPolicy {
                 self.submit(task, core, &array.submission, &live.spec);
             }
         }
+        for group in array.groups() {
+            for task in group.tasks.numbers() {
+                let task = TaskId { job, task };
+                if !self.jobs.contains_key(&task) {
+                    self.submit(task, core, &array.submission, &group.common.spec);
+                }
+            }
+        }
     }
 
     /// Records a change under the real policy.
@@ -108,6 +116,17 @@ impl ShadowPolicy {
             RowChange::Entered { attempt, entry, .. } => {
                 if let Some(pair) = self.jobs.get_mut(&attempt.task()) {
                     pair.real.entry = Some(*entry);
+                }
+            }
+            RowChange::EnteredTogether {
+                job, tasks, entry, ..
+            } => {
+                for task in self.tasks_of_job(*job) {
+                    if let Some(pair) = self.jobs.get_mut(&task)
+                        && tasks.contains(task.task)
+                    {
+                        pair.real.entry = Some(*entry);
+                    }
                 }
             }
             RowChange::TaskEnded { attempt, ending } => self.on_ended(attempt.task(), *ending),

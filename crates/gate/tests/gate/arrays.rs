@@ -1,0 +1,134 @@
+//! Jobs that wait as one: a group of equal jobs in one slot is decided and started as its jobs in slots of their own.
+
+use proptest::prelude::*;
+use tollgate_model::{Instant, Span};
+
+use crate::plan::{Cluster, FinishedJob, Job, job};
+
+/// A job, or an array if there are several, and when it is submitted.
+#[derive(Clone)]
+struct SubmittedJobs {
+    at_s: i64,
+    job: Job,
+    count: u32,
+    is_sure: bool,
+}
+
+impl std::fmt::Debug for SubmittedJobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Job {
+            procs,
+            run_s,
+            estimate_s,
+            deadline_s,
+            user,
+            ..
+        } = self.job;
+        write!(
+            f,
+            "{} jobs at {} s: {procs} processors, {run_s} s, asks for {estimate_s} s (sure: {}), due {deadline_s:?}, user {user}",
+            self.count, self.at_s, self.is_sure,
+        )
+    }
+}
+
+fn asked() -> impl Strategy<Value = SubmittedJobs> {
+    let count = prop_oneof![3 => Just(1u32), 1 => 2u32..8, 1 => 8u32..40];
+    let deadline = prop_oneof![1 => Just(None), 4 => (50i64..3000).prop_map(Some)];
+    (
+        0i64..600,
+        1u32..4,
+        1i64..200,
+        0i64..100,
+        deadline,
+        count,
+        0u32..3,
+        any::<bool>(),
+    )
+        .prop_map(
+            |(at_s, procs, run_s, more_s, deadline_s, count, user, is_sure)| SubmittedJobs {
+                at_s,
+                job: Job {
+                    estimate_s: run_s + more_s,
+                    // Arrays are decided on together for their deadlines.
+                    deadline_s: deadline_s.or((count > 1).then_some(2000)),
+                    user,
+                    ..job(procs, run_s, 0)
+                },
+                count,
+                is_sure,
+            },
+        )
+}
+
+/// What happened.
+#[derive(Debug, PartialEq)]
+struct PlayedJobs {
+    /// The number of promises after each submission.
+    promised: Vec<usize>,
+    /// The submission and the instant of each start.
+    starts: Vec<(usize, Instant)>,
+    ends: Vec<Instant>,
+    n_broken: usize,
+}
+
+fn play(
+    policy: &str,
+    nodes: u32,
+    jobs: &[SubmittedJobs],
+    longer_s: i64,
+    in_groups: bool,
+) -> PlayedJobs {
+    let mut cluster = Cluster::new(policy, nodes);
+    cluster.longer = Span::from_secs(longer_s);
+    let mut promised = Vec::new();
+    for asked in jobs {
+        let at = Instant::from_secs(asked.at_s);
+        if at > cluster.now {
+            cluster.run_until(at);
+            cluster.now = at;
+        }
+        match (asked.count, asked.is_sure) {
+            (1, false) => _ = cluster.submit(asked.job),
+            (1, true) => _ = cluster.submit_surely(asked.job),
+            (count, false) => _ = cluster.submit_array(asked.job, count),
+            (count, true) => _ = cluster.submit_array_surely(asked.job, count),
+        }
+        if asked.count > 1 && !in_groups {
+            cluster.split_last();
+        }
+        cluster.pass();
+        promised.push(cluster.promised.len());
+    }
+    cluster.run();
+    let is_late = |job: &&FinishedJob| job.due.is_some_and(|due| job.end > due);
+    PlayedJobs {
+        promised,
+        ends: cluster.ended.iter().map(|&(_, end)| end).collect(),
+        n_broken: cluster.finished.iter().filter(is_late).count(),
+        starts: cluster.starts,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn array_in_one_slot_is_promised_and_started_as_its_jobs_one_by_one(
+        nodes in 1u32..8,
+        policy in prop::sample::select(vec!["plan", "plan:otherwise=wait", "plan:otherwise=reject", "plan:share=auto"]),
+        jobs in prop::collection::vec(asked(), 1..12),
+        longer_s in prop_oneof![Just(0i64), 1i64..30],
+    ) {
+        let mut jobs = jobs;
+        jobs.sort_by_key(|asked| asked.at_s);
+        let (group, one_by_one) = (
+            play(policy, nodes, &jobs, longer_s, true),
+            play(policy, nodes, &jobs, longer_s, false),
+        );
+        // Where promises are broken, single jobs are told apart by which of them is late, and those of a group are not.
+        if one_by_one.n_broken == 0 {
+            prop_assert_eq!(group, one_by_one);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Tasks of an array that wait in one slot of the gate: what happens to some of them, and to all of them.
+
+use proptest::prelude::*;
+use tollgate_model::{Market, Span, TaskId};
+use tollgate_service::{
+    ArraySpec, Core, ServiceCommand, Submission, SubmissionOptions, TaskRanges,
+};
+
+use crate::common::core_driver::CoreDriver;
+use crate::common::{rules, submission};
+
+const N_TASKS: u32 = 24;
+const RUN_S: i64 = 60;
+
+/// Submits tasks of a minute each, for which twice the time is asked, to three nodes.
+fn driver(deadline_s: i64) -> CoreDriver {
+    let mut driver = CoreDriver::new(&rules("plan", Market::None));
+    let array = Submission {
+        budget: None,
+        deadline: Some(Span::from_secs(deadline_s)),
+        options: SubmissionOptions {
+            array: Some(ArraySpec {
+                tasks: TaskRanges::new(1, N_TASKS),
+                max_at_once: None,
+            }),
+            ..SubmissionOptions::default()
+        },
+        ..submission("sim", 2 * RUN_S)
+    };
+    driver.submit(1, array, RUN_S);
+    driver
+}
+
+fn group_of(driver: &CoreDriver, task: u32) -> Option<String> {
+    let group = driver.core.array(1)?.group_of(task)?;
+    Some(group.tasks.to_string())
+}
+
+/// What a user does to tasks of the array.
+#[derive(Clone, Copy, Debug)]
+enum TaskAction {
+    Hold,
+    Release,
+    Cancel,
+}
+
+impl TaskAction {
+    fn command(self, tasks: TaskRanges) -> ServiceCommand {
+        let (job, tasks) = (1, Some(tasks));
+        match self {
+            Self::Hold => ServiceCommand::Hold { job, tasks },
+            Self::Release => ServiceCommand::Release { job, tasks },
+            Self::Cancel => ServiceCommand::Cancel { job, tasks },
+        }
+    }
+}
+
+#[test]
+fn tasks_that_start_leave_their_group_and_those_that_are_held_form_another() {
+    let mut driver = driver(30_000);
+    assert_eq!(group_of(&driver, 24).as_deref(), Some("4-24"));
+    assert_eq!(group_of(&driver, 3), None);
+    driver.step(&[TaskAction::Hold.command("10-12".parse().unwrap())]);
+    assert_eq!(group_of(&driver, 11).as_deref(), Some("10-12"));
+    assert_eq!(group_of(&driver, 24).as_deref(), Some("4-9,13-24"));
+    assert_eq!(driver.core.array(1).unwrap().counts().held, 3);
+    assert_eq!(driver.core.n_open_promises(None), 24);
+    driver.step(&[TaskAction::Cancel.command("5-20".parse().unwrap())]);
+    assert_eq!(group_of(&driver, 11), None);
+    assert_eq!(group_of(&driver, 24).as_deref(), Some("4,21-24"));
+    assert_eq!(driver.core.n_open_promises(None), 8);
+    driver.wait(10 * RUN_S);
+    assert_eq!(driver.ends.len(), 8);
+}
+
+#[test]
+fn promise_to_a_group_is_broken_once_for_each_task() {
+    // All but the first three are held until their deadline has passed.
+    let mut driver = driver(3_000);
+    driver.step(&[TaskAction::Hold.command(TaskRanges::new(1, N_TASKS))]);
+    driver.wait(3_100);
+    let counts = driver.core.array(1).unwrap().counts();
+    assert_eq!((counts.kept, counts.broken), (3, N_TASKS - 3));
+    driver.step(&[TaskAction::Release.command(TaskRanges::new(1, N_TASKS))]);
+    driver.wait(6 * RUN_S + 10);
+    assert_eq!(driver.core.array(1).unwrap().counts().broken, N_TASKS - 3);
+    driver.wait(RUN_S);
+    assert_eq!(driver.ends.len(), N_TASKS as usize);
+}
+
+#[test]
+fn tasks_of_a_group_start_in_their_order() {
+    let driver = driver(30_000);
+    let start = |task| {
+        let told = driver.core.predict(driver.now, TaskId { job: 1, task });
+        told.expect("it starts").start
+    };
+    let starts: Vec<_> = (1..=N_TASKS).map(start).collect();
+    assert!(starts.is_sorted(), "{starts:?}");
+    assert!(starts[3] > driver.now && starts[3] < starts[23]);
+}
+
+#[test]
+fn policy_that_knows_no_groups_takes_over_each_task() {
+    // No task can be promised, so all run without.
+    let mut driver = driver(100);
+    assert!(group_of(&driver, 24).is_some());
+    let easy = rules("easy", Market::None);
+    assert_eq!(driver.core.takeover_obstacle(&easy), None);
+    let core = std::mem::replace(&mut driver.core, Core::new(easy.clone()));
+    driver.core = core.take_over(easy);
+    driver.core.check_invariants().unwrap();
+    assert_eq!(group_of(&driver, 24), None);
+    driver.wait(8 * RUN_S);
+    assert_eq!(driver.ends.len(), N_TASKS as usize);
+}
+
+fn action() -> impl Strategy<Value = (TaskAction, u32, u32, i64)> {
+    let action = prop_oneof![
+        2 => Just(TaskAction::Hold),
+        2 => Just(TaskAction::Release),
+        1 => Just(TaskAction::Cancel),
+    ];
+    (action, 1..=N_TASKS, 0u32..10, 0i64..100)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// The driver checks the invariants of the service at each step.
+    #[test]
+    fn whatever_is_done_to_tasks_each_ends_once(
+        actions in prop::collection::vec(action(), 0..12),
+        deadline_s in prop_oneof![Just(300i64), Just(700), Just(5_000)],
+    ) {
+        let mut driver = driver(deadline_s);
+        for (action, first, more, wait_s) in actions {
+            let last = (first + more).min(N_TASKS);
+            driver.step(&[action.command(TaskRanges::new(first, last))]);
+            driver.wait(wait_s);
+        }
+        driver.step(&[TaskAction::Release.command(TaskRanges::new(1, N_TASKS))]);
+        // All but the end of the last task.
+        while let Some(array) = driver.core.array(1) {
+            let counts = array.counts();
+            let n_over = counts.finished + counts.cancelled + counts.rejected;
+            let n_waiting = counts.queued + counts.held + u64::from(counts.running);
+            prop_assert_eq!(u64::from(n_over) + n_waiting, u64::from(N_TASKS));
+            prop_assert!(counts.held == 0 && n_waiting > 0, "{:?}", counts);
+            driver.wait(RUN_S / 2);
+        }
+        let n_ended: std::collections::BTreeSet<u32> =
+            driver.ends.keys().map(|attempt| attempt.task).collect();
+        prop_assert_eq!(n_ended.len(), driver.ends.len());
+    }
+}
