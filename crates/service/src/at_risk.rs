@@ -85,7 +85,7 @@ impl Core {
             }
         }
         self.jobs.risks.next = Some(next);
-        let open: BTreeSet<u64> = self.jobs.watched_tasks().map(|task| task.job).collect();
+        let open: BTreeSet<u64> = self.watched().map(|task| task.job).collect();
         let risks = &mut self.jobs.risks;
         risks.at_risk.retain(|job, _| open.contains(job));
         risks.reported.retain(|job| open.contains(job));
@@ -111,9 +111,15 @@ impl Core {
         }
     }
 
+    /// Returns the tasks with a promise of a deadline that has not passed; of those that wait in one slot the first.
+    fn watched(&self) -> impl Iterator<Item = TaskId> {
+        let groups = self.jobs.first_of_watched_groups();
+        self.jobs.watched_tasks().chain(groups)
+    }
+
     /// Returns the risk of the open promise of a job, if it is at risk.
     fn risk_of(&self, job: u64) -> Option<PromiseAtRisk> {
-        let open = self.jobs.watched_tasks().filter(|task| task.job == job);
+        let open = self.watched().filter(|task| task.job == job);
         let open: Vec<TaskId> = open.filter(|&task| self.is_promise_open(task)).collect();
         let first = *open.first()?;
         let chance = match self.array(job) {

@@ -184,6 +184,15 @@ impl JobTable {
         slots.filter_map(|&(_, slot)| self.group(slot).map(|(_, group)| group))
     }
 
+    /// Returns the first task of each of these groups.
+    pub(crate) fn first_of_watched_groups(&self) -> impl Iterator<Item = TaskId> {
+        let slots = self.group_deadlines.iter();
+        slots.filter_map(|&(_, slot)| {
+            let (job, group) = self.group(slot)?;
+            Some(group.first_of(job))
+        })
+    }
+
     /// Returns what is common to the tasks of a group.
     pub(crate) fn common_mut(&mut self, slot: JobId) -> Option<&mut ActiveTask> {
         let (_, array, place) = self.group_place(slot)?;
