@@ -13,10 +13,11 @@ const WITH_DEADLINE: [&str; 4] = ["-e", "1s", "-d", "+30d"];
 /// Options of the same array without the deadline.
 const WITHOUT: [&str; 2] = ["-e", "1s"];
 
-pub(crate) fn measure(tasks: u32, program: &Path) {
-    let site = BenchSite::start(program, "policy = \"plan\"\n");
+/// Measures arrays of `tasks` tasks that run, and the answers about one of `asked` tasks.
+pub(crate) fn measure(tasks: u32, asked: u32, program: &Path) {
+    let mut site = BenchSite::start(program, "policy = \"plan\"\n");
     measure_runs(tasks, &site);
-    measure_answers(tasks, &site);
+    measure_answers(asked, &mut site);
 }
 
 /// Measures arrays of programs that do nothing, with and without a deadline in turn.
@@ -44,32 +45,37 @@ fn measure_runs(tasks: u32, site: &BenchSite) {
 }
 
 /// Measures answers about an array with a deadline whose tasks run for long, with the start of the client.
-fn measure_answers(tasks: u32, site: &BenchSite) {
+fn measure_answers(tasks: u32, site: &mut BenchSite) {
     let range = format!("1-{tasks}");
     let submit = ["submit", "-q", "-o", "none", "-a", &range];
     let words = [&submit[..], &WITH_DEADLINE, &["--", "sleep", "600"]].concat();
-    let timed = |words: &[&str]| {
-        let began = Instant::now();
-        let (answer, succeeded) = site.tollgate(words);
-        assert!(succeeded, "{words:?}: {answer}");
-        println!(
-            "{:8.0} ms: {}",
-            began.elapsed().as_secs_f64() * 1e3,
-            words[0]
-        );
-        answer
-    };
     println!("\nan array of {tasks} tasks with a deadline, whose first tasks run");
-    let id = timed(&words);
+    let id = timed(site, &words);
     for command in [
         &["status"][..],
         &["explain", &id],
         &["jobs", &id, "--format", "json"],
         &["quote", "-e", "1s", "-d", "+30d", "--", "true"],
     ] {
-        timed(command);
+        timed(site, command);
     }
     println!("{:8.1} MB resident", site.resident_mb());
-    timed(&["cancel", &id]);
+    let began = Instant::now();
+    site.restart();
+    print_ms(began, "until the service answers again after kill -9");
+    timed(site, &["cancel", &id]);
     site.wait_until_idle();
+}
+
+/// Runs the program and prints how long that took. Returns its output.
+fn timed(site: &BenchSite, words: &[&str]) -> String {
+    let began = Instant::now();
+    let (answer, succeeded) = site.tollgate(words);
+    assert!(succeeded, "{words:?}: {answer}");
+    print_ms(began, words[0]);
+    answer
+}
+
+fn print_ms(began: Instant, what: &str) {
+    println!("{:8.0} ms: {what}", began.elapsed().as_secs_f64() * 1e3);
 }

@@ -9,8 +9,8 @@
 //! `hyperqueue`, or TOLLGATE_BENCH_PYTHON) and task-spooler (`tsp`) are measured where they are
 //! installed.
 //!
-//! `cargo bench -p tollgate-cli --bench tasks -- arrays [TASKS [PROGRAM...]]` measures arrays with a deadline beside
-//! those without one, and the answers about one of them.
+//! `cargo bench -p tollgate-cli --bench tasks -- arrays [TASKS [ASKED [PROGRAM...]]]` measures arrays of TASKS tasks with a
+//! deadline beside those without one, and the answers about one of ASKED tasks, as many without it.
 
 mod arrays;
 #[path = "../parts/cpu_time.rs"]
@@ -46,17 +46,20 @@ const KINDS: [(&str, &str, f64); 4] = [
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let number = args.iter().find_map(|word| word.parse().ok());
-    let tasks: u32 = number.unwrap_or(5_000);
+    let mut numbers = args.iter().filter_map(|word| word.parse().ok());
+    let number: Option<u32> = numbers.next();
+    let tasks = number.unwrap_or(5_000);
     let others = args.iter().filter(|word| word.contains('/'));
     let programs: Vec<PathBuf> = [PathBuf::from(env!("CARGO_BIN_EXE_tollgate"))]
         .into_iter()
         .chain(others.map(PathBuf::from))
         .collect();
     if args.iter().any(|word| word == "arrays") {
+        let tasks = number.unwrap_or(1_000);
+        let asked = numbers.next().unwrap_or(tasks);
         for program in &programs {
             println!("# {}", program.display());
-            arrays::measure(number.unwrap_or(1_000), program);
+            arrays::measure(tasks, asked, program);
         }
         return;
     }

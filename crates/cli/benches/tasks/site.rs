@@ -27,23 +27,29 @@ impl BenchSite {
     pub(crate) fn start(program: &Path, settings: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("config.toml"), settings).expect("settings");
-        let service = Command::new(program)
-            .args(["serve", "--data"])
-            .arg(folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("it starts");
+        let service = serve(program, folder.path());
         let site = Self {
             program: program.to_owned(),
             folder,
             service,
         };
-        while !site.tollgate(&["status"]).1 {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        site.wait_until_ready();
         site.array(200, &[]);
         site
+    }
+
+    fn wait_until_ready(&self) {
+        while !self.tollgate(&["status"]).1 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Kills the service and starts another one in its place, and waits until that answers.
+    pub(crate) fn restart(&mut self) {
+        self.service.kill().expect("it runs");
+        self.service.wait().expect("it is over");
+        self.service = serve(&self.program, self.folder.path());
+        self.wait_until_ready();
     }
 
     /// Runs the program. Returns its output, and whether it succeeded.
@@ -157,6 +163,16 @@ impl BenchSite {
         let kb = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
         kb.unwrap_or(0.0) / 1024.0
     }
+}
+
+fn serve(program: &Path, data: &Path) -> Child {
+    Command::new(program)
+        .args(["serve", "--data"])
+        .arg(data)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts")
 }
 
 impl Drop for BenchSite {

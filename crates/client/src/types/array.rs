@@ -38,7 +38,7 @@ impl fmt::Display for TaskFailures {
     }
 }
 
-/// What is known of the tasks of an unfinished array.
+/// The outlook of the tasks of an unfinished array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TasksOutlook {
     /// The task that has run longest.

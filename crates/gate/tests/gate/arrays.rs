@@ -61,7 +61,7 @@ fn asked() -> impl Strategy<Value = SubmittedJobs> {
         )
 }
 
-/// What happened.
+/// The promises, starts and ends of a run.
 #[derive(Debug, PartialEq)]
 struct PlayedJobs {
     /// The number of promises after each submission.
@@ -126,7 +126,7 @@ proptest! {
             play(policy, nodes, &jobs, longer_s, true),
             play(policy, nodes, &jobs, longer_s, false),
         );
-        // Where promises are broken, single jobs are told apart by which of them is late, and those of a group are not.
+        // Broken promises belong to single jobs, but to no job of a group in particular.
         if one_by_one.n_broken == 0 {
             prop_assert_eq!(group, one_by_one);
         }

@@ -190,7 +190,7 @@ impl PlanPolicy {
 }
 
 impl UnplannedTurn {
-    /// Returns the turn of the first `n_before` jobs of the group, which nobody asks about, and that of the next one.
+    /// Returns the turn of the first `n_before` jobs of the group, and that of the next one, the subject.
     fn up_to(&self, n_before: u32) -> impl Iterator<Item = Self> {
         let n_before = n_before.min(self.job.group.count - 1);
         let part = |count: u32, n_before: u32, is_subject: bool| Self {

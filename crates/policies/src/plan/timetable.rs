@@ -481,7 +481,7 @@ struct HeadWaves {
 }
 
 impl JobOrder {
-    /// Returns whether so many jobs of the first group wait that they fill the machine twice.
+    /// Returns whether the waiting jobs of the first group would fill the machine twice.
     fn has_waves(&self, machine: &ProcPool<'_>) -> bool {
         let busy = machine.reserved_ends.len() as u32;
         self.left[self.first] > 2 * busy.max(1)

@@ -36,7 +36,7 @@ fn group_of(driver: &CoreDriver, task: u32) -> Option<String> {
     Some(group.tasks.to_string())
 }
 
-/// What a user does to tasks of the array.
+/// A change of tasks by their user.
 #[derive(Clone, Copy, Debug)]
 enum TaskAction {
     Hold,

@@ -1,8 +1,8 @@
 //! Tasks of an array that wait in one slot of the gate.
 //!
-//! A policy that decides on the tasks of an array together keeps them in one slot. As long as they wait they are told
-//! apart by their numbers alone, so the service keeps them as ranges of numbers, and what they have in common once. A
-//! task leaves its group as soon as it starts, is held, or is cancelled.
+//! A policy that decides on the tasks of an array together keeps them in one slot. While they wait they differ in their
+//! numbers alone, so the service keeps ranges of numbers, and everything else once. A task leaves its group as soon as it
+//! starts, is held, or is cancelled.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{GateInput, InputAck, JobEnding, Notice};
