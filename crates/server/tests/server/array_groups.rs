@@ -15,7 +15,12 @@ const RUN_S: i64 = 60;
 /// Submits tasks of a minute each, for which twice the time is asked, to three nodes.
 fn driver(deadline_s: i64) -> CoreDriver {
     let mut driver = CoreDriver::new(&rules("plan", Market::None));
-    let array = Submission {
+    driver.submit(1, array(deadline_s), RUN_S);
+    driver
+}
+
+fn array(deadline_s: i64) -> Submission {
+    Submission {
         budget: None,
         deadline: Some(Span::from_secs(deadline_s)),
         options: SubmissionOptions {
@@ -26,9 +31,7 @@ fn driver(deadline_s: i64) -> CoreDriver {
             ..SubmissionOptions::default()
         },
         ..submission("sim", 2 * RUN_S)
-    };
-    driver.submit(1, array, RUN_S);
-    driver
+    }
 }
 
 fn group_of(driver: &CoreDriver, task: u32) -> Option<String> {
@@ -102,17 +105,29 @@ fn tasks_of_a_group_start_in_their_order() {
 
 #[test]
 fn policy_that_knows_no_groups_takes_over_each_task() {
-    // No task can be promised, so all run without.
-    let mut driver = driver(100);
-    assert!(group_of(&driver, 24).is_some());
+    // No task can be promised while others run, so all wait without.
+    let mut driver = CoreDriver::new(&rules("plan", Market::None));
+    for job in 1..=3 {
+        let other = Submission {
+            deadline: None,
+            ..submission("other", 2 * RUN_S)
+        };
+        driver.submit(job, other, RUN_S);
+    }
+    driver.submit(4, array(500), RUN_S);
+    let in_groups = |driver: &CoreDriver| {
+        let groups = driver.core.array(4).expect("it is not over").groups();
+        groups.iter().map(|group| group.n_tasks()).sum::<u32>()
+    };
+    assert_eq!(in_groups(&driver), N_TASKS);
     let easy = rules("easy", Market::None);
     assert_eq!(driver.core.takeover_obstacle(&easy), None);
     let core = std::mem::replace(&mut driver.core, Core::new(easy.clone()));
     driver.core = core.take_over(easy);
     driver.core.check_invariants().unwrap();
-    assert_eq!(group_of(&driver, 24), None);
-    driver.wait(8 * RUN_S);
-    assert_eq!(driver.ends.len(), N_TASKS as usize);
+    assert_eq!(in_groups(&driver), 0);
+    driver.wait(9 * RUN_S);
+    assert_eq!(driver.ends.len(), N_TASKS as usize + 3);
 }
 
 fn action() -> impl Strategy<Value = (TaskAction, u32, u32, i64)> {
