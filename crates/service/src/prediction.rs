@@ -113,11 +113,12 @@ impl Core {
         }
     }
 
-    /// Returns the prediction for a queued or running job, by the knowledge at `now`.
+    /// Returns the prediction for a queued or running job, by the knowledge at `now`. None if the gate holds it: it starts
+    /// when something else happens.
     pub fn predict(&self, now: Instant, task: impl Into<TaskId>) -> Option<JobPrediction> {
         self.look_ahead.reset_budget();
         let task = task.into();
-        let live = self.jobs.get(task)?;
+        let live = self.jobs.get(task).filter(|live| !live.is_held_in_gate())?;
         let now = self.now.max(now);
         let slots = [live.slot];
         let subject = match self.jobs.group(live.slot) {

@@ -2,7 +2,7 @@
 
 use tollgate_engine::Engine;
 use tollgate_model::{HostNameIndex, NodeId, NodeRange, TaskId};
-use tollgate_policy::JobPhase;
+use tollgate_policy::{JobPhase, WaitOrder};
 use tollgate_service::ActiveArray;
 use tollgate_workers::WorkerState;
 
@@ -217,7 +217,11 @@ impl<E: Engine> Controller<E> {
         let in_group = in_group.and_then(|array| array.group_of(task.task));
         let n_before = in_group.map_or(0, |group| group.n_before(task.task));
         story.queued_ahead = ahead.map(|(_, other)| other.count).sum::<u32>() + n_before;
-        story.order = self.core.gate().wait_order(now, live.slot);
+        let order = self.core.gate().wait_order(now, live.slot);
+        story.order = order.map(|order| WaitOrder {
+            own_before: order.own_before + n_before,
+            ..order
+        });
         story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
         story.host = this.spec.needs.host.map(|host| self.named_host(host));
         story.failures = self.core.n_failures(live);

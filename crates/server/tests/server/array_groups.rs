@@ -104,6 +104,21 @@ fn tasks_of_a_group_start_in_their_order() {
 }
 
 #[test]
+fn held_tasks_and_jobs_have_no_start() {
+    let mut driver = driver(30_000);
+    driver.step(&[TaskAction::Hold.command("10-12,24".parse().unwrap())]);
+    driver.submit(2, submission("other", RUN_S), RUN_S);
+    let hold = |job| ServiceCommand::Hold { job, tasks: None };
+    driver.step(&[hold(2)]);
+    for (job, task) in [(1, 11), (1, 24), (2, 0)] {
+        let told = driver.core.predict(driver.now, TaskId { job, task });
+        assert_eq!(told, None, "{job}_{task}");
+    }
+    let told = driver.core.predict(driver.now, TaskId { job: 1, task: 23 });
+    assert!(told.is_some());
+}
+
+#[test]
 fn policy_that_knows_no_groups_takes_over_each_task() {
     // No task can be promised while others run, so all wait without.
     let mut driver = CoreDriver::new(&rules("plan", Market::None));
