@@ -100,7 +100,7 @@ run() {
   service=$!
   local job
   trap 'kill "$service"; wait "$service" || true' EXIT
-  waits 'plan' tollgate status
+  waits 'plan' tollgate status || { cat service.log >&2; return 1; }
   tollgate site add here --engine "$engine" --time 10m --idle 2m ${over:+--via far --program "$folder/run/bin/tollgate"}
   tollgate site check here --wait 1m
   tollgate site scale here 2

@@ -3,6 +3,7 @@
 #
 #   .ci/parts/engines/slurm.sh up FOLDER     starts what is not running; then: . FOLDER/env; sbatch ..
 #   .ci/parts/engines/slurm.sh down FOLDER   ends what `up` has started
+#   .ci/parts/engines/slurm.sh try FOLDER    whether it starts here: `up`, then `down`
 #   .ci/parts/engines/slurm.sh install       only installs it
 #
 # NODES (2) nodes of CPUS (4) processors and MEMORY (2000) MB. The controller listens on PORT (7817), node N on
@@ -11,7 +12,7 @@
 # the host name of the nodes, and a command that starts their daemons there. SETTINGS: further lines of slurm.conf.
 # The partition `main` takes all jobs, `short` those of at most 5 minutes.
 set -euo pipefail
-command=${1:?expected up, down or install} folder=${2:-/nonexistent}
+command=${1:?expected up, down, try or install} folder=${2:-/nonexistent}
 address=${ADDRESS:-127.0.0.1} node_address=${NODE_ADDRESS:-127.0.0.1} node_host=${NODE_HOST:-$(hostname)}
 read -ra node_enter <<<"${NODE_ENTER:-}"
 nodes=${NODES:-2} cpus=${CPUS:-4} memory=${MEMORY:-2000} port=${PORT:-7817} kill_wait=${KILL_WAIT:-10}
@@ -111,10 +112,10 @@ down() {
 
 case "$command" in
   install) install_packages ;;
-  up | down)
+  up | down | try)
     mkdir -p "$folder"
     folder=$(realpath "$folder")
-    "$command"
+    if [ "$command" = try ]; then trap down EXIT; up; else "$command"; fi
     ;;
-  *) echo "$command: expected up, down or install" >&2; exit 2 ;;
+  *) echo "$command: expected up, down, try or install" >&2; exit 2 ;;
 esac
