@@ -419,12 +419,10 @@ impl Simulation {
         self.node_ends.set(id.index(), end);
     }
 
-    /// Schedules the first end on the nodes that were left of a group, and that go on as they were. If their
-    /// shares were changed by the same call to the gate, the end that is scheduled for the group is that of
-    /// its other part already.
+    /// Schedules the first end on the nodes that were left of a group, and that go on as they were. If the end of
+    /// the group was computed since the call to the gate, it may be that of its other part already.
     fn part_group(&mut self, now: Instant, from: NodeId, to: NodeId, run_times: &dyn RunTimes) {
-        let changed = Effect::SharesChanged { node: from };
-        if self.effects[..self.n_taken].contains(&changed) {
+        if is_computed_anew(&self.effects[..self.n_taken], to) {
             self.schedule_node(now, to, run_times);
         } else {
             let end = self.node_ends.at(from.index());
@@ -477,6 +475,22 @@ impl Simulation {
             job.phase == JobPhase::Running && job.attempt == end.attempt
         });
     }
+}
+
+/// Returns whether these effects of one call to the gate had the first end on a node computed: because its shares
+/// changed, or because it was parted from a node for which that holds.
+fn is_computed_anew(effects: &[Effect], mut node: NodeId) -> bool {
+    for &effect in effects.iter().rev() {
+        if effect == (Effect::SharesChanged { node }) {
+            return true;
+        }
+        if let Effect::GroupParted { from, to } = effect
+            && to == node
+        {
+            node = from;
+        }
+    }
+    false
 }
 
 /// Returns whether a running job shares its nodes: a job that has its nodes to itself puts no task

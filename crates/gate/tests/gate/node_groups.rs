@@ -213,3 +213,22 @@ proptest! {
         prop_assert_eq!(with, without);
     }
 }
+
+/// The second and the third of the jobs that start in one pass part what the first has joined, one node at a time:
+/// the nodes that are left of it twice end their tasks when the first job ends, too.
+#[test]
+fn group_that_one_pass_joins_and_parts_twice_ends_as_its_nodes_would() {
+    let machine = Machine {
+        policy: "libra-dollar",
+        market: Market::Commodity,
+        coupling: TaskCoupling::Independent,
+        preemption_cost_s: 0,
+        n_fast: 0,
+        task_limit: Some(3),
+    };
+    let fills_all_nodes = (0, NODES, 3, 3, None);
+    let (short, long) = ((0, NODES, 1, 1, None), (0, 1, 9, 9, None));
+    let jobs = [fills_all_nodes, fills_all_nodes, short, long, long];
+    let (with, without) = (run(&machine, &jobs, true), run(&machine, &jobs, false));
+    assert_eq!(with, without);
+}
