@@ -1,7 +1,7 @@
 //! Jobs that wait as one: a group of equal jobs in one slot is decided and started as its jobs in slots of their own.
 
 use proptest::prelude::*;
-use tollgate_model::{Instant, Span};
+use tollgate_model::{HostTerms, Instant, PlacementNeeds, Span};
 
 use crate::plan::{Cluster, FinishedJob, Job, job};
 
@@ -43,22 +43,43 @@ fn asked() -> impl Strategy<Value = SubmittedJobs> {
         deadline,
         count,
         0u32..3,
-        any::<bool>(),
+        (any::<bool>(), prop::bool::weighted(0.3)),
     )
         .prop_map(
-            |(at_s, procs, run_s, more_s, deadline_s, count, user, is_sure)| SubmittedJobs {
-                at_s,
-                job: Job {
-                    estimate_s: run_s + more_s,
-                    // Arrays are decided on together for their deadlines.
-                    deadline_s: deadline_s.or((count > 1).then_some(2000)),
-                    user,
-                    ..job(procs, run_s, 0)
-                },
-                count,
-                is_sure,
+            |(at_s, procs, run_s, more_s, deadline_s, count, user, (is_sure, one_host))| {
+                SubmittedJobs {
+                    at_s,
+                    job: Job {
+                        estimate_s: run_s + more_s,
+                        // Arrays are decided on together for their deadlines.
+                        deadline_s: deadline_s.or((count > 1).then_some(2000)),
+                        user,
+                        needs: PlacementNeeds {
+                            one_host,
+                            ..PlacementNeeds::default()
+                        },
+                        ..job(procs, run_s, 0)
+                    },
+                    count,
+                    is_sure,
+                }
             },
         )
+}
+
+/// A single host that stays, or several, of which some close.
+fn hosts() -> impl Strategy<Value = Vec<(u32, HostTerms)>> {
+    let one = (1u32..8).prop_map(|nodes| vec![(nodes, HostTerms::default())]);
+    let closes = prop_oneof![1 => Just(None), 1 => (100i64..5000).prop_map(Some)];
+    let several = prop::collection::vec((1u32..5, closes), 1..4).prop_map(|hosts| {
+        let terms = |closes: Option<i64>| HostTerms {
+            closes: closes.map(Instant::from_secs),
+            ..HostTerms::default()
+        };
+        let host = |(nodes, closes)| (nodes, terms(closes));
+        hosts.into_iter().map(host).collect()
+    });
+    prop_oneof![one, several]
 }
 
 /// The promises, starts and ends of a run.
@@ -74,12 +95,12 @@ struct PlayedJobs {
 
 fn play(
     policy: &str,
-    nodes: u32,
+    hosts: &[(u32, HostTerms)],
     jobs: &[SubmittedJobs],
     longer_s: i64,
     in_groups: bool,
 ) -> PlayedJobs {
-    let mut cluster = Cluster::new(policy, nodes);
+    let mut cluster = Cluster::with_hosts(policy, hosts);
     cluster.longer = Span::from_secs(longer_s);
     let mut promised = Vec::new();
     for asked in jobs {
@@ -115,7 +136,7 @@ proptest! {
 
     #[test]
     fn array_in_one_slot_is_promised_and_started_as_its_jobs_one_by_one(
-        nodes in 1u32..8,
+        hosts in hosts(),
         policy in prop::sample::select(vec!["plan", "plan:otherwise=wait", "plan:otherwise=reject", "plan:share=auto"]),
         jobs in prop::collection::vec(asked(), 1..12),
         longer_s in prop_oneof![Just(0i64), 1i64..30],
@@ -123,8 +144,8 @@ proptest! {
         let mut jobs = jobs;
         jobs.sort_by_key(|asked| asked.at_s);
         let (group, one_by_one) = (
-            play(policy, nodes, &jobs, longer_s, true),
-            play(policy, nodes, &jobs, longer_s, false),
+            play(policy, &hosts, &jobs, longer_s, true),
+            play(policy, &hosts, &jobs, longer_s, false),
         );
         // Broken promises belong to single jobs, but to no job of a group in particular.
         if one_by_one.n_broken == 0 {

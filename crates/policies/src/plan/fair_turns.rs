@@ -217,8 +217,8 @@ impl LatestStarts {
             let Some(first) = self.places[index].late.pop() else {
                 return;
             };
-            let own = first.first.clone();
-            let left: Vec<PlaceWaves> = first.without_first().collect();
+            let own = first.last_taken();
+            let left: Vec<PlaceWaves> = first.without_last_taken().collect();
             self.places[index].late.extend(left.into_iter().rev());
             self.profile.lift(&job.group, &own);
             let earliest = self.profile.earliest(&job.group, job.guard);

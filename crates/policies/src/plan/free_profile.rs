@@ -2,6 +2,10 @@
 //!
 //! Where it does not matter on which hosts jobs run, all processors are those of one host.
 
+mod place_waves;
+#[cfg(test)]
+mod tests;
+
 use tollgate_model::{
     HostNameIndex, Instant, JobId, MaintenanceCalendar, ResourceCounts, ResourceIndex, Span,
 };
@@ -9,6 +13,8 @@ use tollgate_policy::toolkit::CapacityProfile;
 use tollgate_policy::{HostPart, View};
 
 use super::timetable::JobGroup;
+
+pub(super) use place_waves::PlaceWaves;
 
 /// The free resources of a site from the present on.
 #[derive(Clone, Debug)]
@@ -49,56 +55,6 @@ pub(super) struct PlannedPlace {
     pub(super) length: Span,
     /// Host, by its place in the order in which jobs take them, and processors of each.
     pub(super) parts: Vec<(usize, u32)>,
-}
-
-/// Places of equal jobs: waves, of which each begins where the one before ends, of some jobs side by side.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PlaceWaves {
-    /// The place of a job of the first wave.
-    pub(super) first: PlannedPlace,
-    /// Number of jobs of a wave. At least 1; 1 unless all processors are alike.
-    pub(super) width: u32,
-    /// Number of waves. At least 1.
-    pub(super) waves: u32,
-}
-
-impl PlaceWaves {
-    /// Returns the number of jobs.
-    pub(super) fn n_jobs(&self) -> u32 {
-        self.width * self.waves
-    }
-
-    /// Returns all places as one.
-    fn whole(&self) -> PlannedPlace {
-        let length = self.first.length.times(self.waves);
-        let parts = self.first.parts.iter();
-        let parts = parts.map(|&(host, procs)| (host, procs * self.width));
-        PlannedPlace {
-            at: self.first.at,
-            length,
-            parts: parts.collect(),
-        }
-    }
-
-    /// Returns the places that are left without one of the first wave, in order of time.
-    pub(super) fn without_first(self) -> impl Iterator<Item = Self> {
-        let beside = Self {
-            width: self.width - 1,
-            waves: 1,
-            first: self.first.clone(),
-        };
-        let behind = Self {
-            first: PlannedPlace {
-                at: self.first.at + self.first.length,
-                ..self.first
-            },
-            width: self.width,
-            waves: self.waves - 1,
-        };
-        [beside, behind]
-            .into_iter()
-            .filter(|places| places.n_jobs() > 0)
-    }
 }
 
 /// A running job, and the instant by which it ends as far as the profile knows.
@@ -219,65 +175,6 @@ impl FreeProfile {
         })
     }
 
-    /// Returns the first places of up to `most` jobs of a group that run for `length`: of fewer where what is free
-    /// changes. The places that are left over are no earlier.
-    pub(super) fn earliest_waves(
-        &self,
-        group: &JobGroup,
-        length: Span,
-        most: u32,
-    ) -> Option<PlaceWaves> {
-        let first = self.earliest(group, length)?;
-        let (width, stretch) = self.wave_of(group, &first, most);
-        let room = stretch.map_or(length, |(_, until)| until.since(first.at));
-        Some(waves(first, width, room, most))
-    }
-
-    /// Returns the last places of up to `most` jobs of a group that run for `length` and end by `end`: of fewer
-    /// where what is free changes. The places that are left over are no later.
-    pub(super) fn latest_waves(
-        &self,
-        group: &JobGroup,
-        length: Span,
-        end: Instant,
-        most: u32,
-    ) -> Option<PlaceWaves> {
-        let last = self.latest(group, length, end)?;
-        let (width, stretch) = self.wave_of(group, &last, most);
-        let end = last.at + length;
-        let room = stretch.map_or(length, |(from, _)| end.since(from.max(self.now)));
-        let all = waves(last, width, room, most);
-        let at = end - length.times(all.waves);
-        let first = PlannedPlace { at, ..all.first };
-        Some(PlaceWaves { first, ..all })
-    }
-
-    /// Returns how many jobs of a group find a place beside the first one, with it, and the time around during
-    /// which nothing changes, if it is known and longer than the job.
-    fn wave_of(
-        &self,
-        group: &JobGroup,
-        place: &PlannedPlace,
-        most: u32,
-    ) -> (u32, Option<(Instant, Instant)>) {
-        let [pool] = self.hosts.as_slice() else {
-            return (1, None);
-        };
-        if group.needs_hosts() {
-            return (1, None);
-        }
-        let end = place.at + place.length;
-        let width = pool.procs.fewest(place.at, end) / group.procs;
-        let steady = pool.procs.steady_around(place.at);
-        let is_steady = steady.1 >= end && self.calendar.windows().is_empty();
-        (width.min(most), is_steady.then_some(steady))
-    }
-
-    /// Takes the places of jobs of a group.
-    pub(super) fn book_waves(&mut self, group: &JobGroup, places: &PlaceWaves) {
-        self.book(group, &places.whole());
-    }
-
     /// Returns the last instant up to `at` from which a job can run for `length` before a maintenance window.
     fn last_start(&self, at: Instant, length: Span) -> Instant {
         let mut start = at;
@@ -323,8 +220,13 @@ impl FreeProfile {
 
     /// Takes the place of a job.
     pub(super) fn book(&mut self, group: &JobGroup, place: &PlannedPlace) {
+        self.book_alike(group, place, 1);
+    }
+
+    /// Takes a place for each of `count` jobs, on the same hosts.
+    fn book_alike(&mut self, group: &JobGroup, place: &PlannedPlace, count: u32) {
         self.change(group, place, |profile, units| {
-            profile.reserve(place.at, units, place.length);
+            profile.reserve(place.at, units * count, place.length);
         });
     }
 
@@ -420,17 +322,6 @@ impl HostProfile {
             .collect();
         all.sort_by_key(|host| (host.closes, n_devices(host.host), host.host));
         all
-    }
-}
-
-/// Returns as many full waves of this width as fit into `room` from the first place on, of up to `most` jobs.
-fn waves(first: PlannedPlace, width: u32, room: Span, most: u32) -> PlaceWaves {
-    let fit = room.as_micros() / first.length.as_micros().max(1);
-    let fit = u32::try_from(fit).unwrap_or(u32::MAX);
-    PlaceWaves {
-        first,
-        width,
-        waves: fit.min(most / width).max(1),
     }
 }
 

@@ -97,7 +97,7 @@ impl LatestStarts {
                 && let Some(by) = end
             {
                 let places = self.profile.latest_waves(&rule.group, rule.guard, by, left);
-                end = places.as_ref().map(|places| places.first.at + rule.guard);
+                end = places.as_ref().map(PlaceWaves::first_end);
                 if let Some(places) = places {
                     self.profile.book_waves(&rule.group, &places);
                     left -= places.n_jobs();

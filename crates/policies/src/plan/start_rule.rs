@@ -103,10 +103,9 @@ impl StartRule<'_> {
         let now = self.plan.profile.instant();
         for (index, job) in self.planned.iter().enumerate() {
             let places = self.plan.places[index].due.clone();
-            for places in places.iter().filter(|places| places.first.at == now) {
-                for _ in 0..places.width {
-                    self.start(job, &places.first);
-                }
+            let places = places.iter().filter(|places| places.starts_at(now));
+            for place in places.flat_map(PlaceWaves::first_wave) {
+                self.start(job, &place);
             }
         }
     }
@@ -147,7 +146,7 @@ impl StartRule<'_> {
         let Some(first) = self.plan.places[index].late.pop() else {
             return false;
         };
-        let own = first.first.clone();
+        let own = first.last_taken();
         self.plan.profile.lift(&job.group, &own);
         let place = self.plan.profile.now(&job.group, job.guard);
         let place = place.filter(|place| self.start(job, place));
@@ -156,7 +155,7 @@ impl StartRule<'_> {
         let late = &mut self.plan.places[index].late;
         match place.is_some() {
             true => {
-                let left: Vec<PlaceWaves> = first.without_first().collect();
+                let left: Vec<PlaceWaves> = first.without_last_taken().collect();
                 late.extend(left.into_iter().rev());
             }
             false => late.push(first),
@@ -213,13 +212,8 @@ impl StartRule<'_> {
     fn into_decision(self) -> StartDecision {
         let places = self.plan.places.iter();
         let places = places.flat_map(|of| of.due.iter().chain(&of.late));
-        // Of the waves of a group, a later one is next if the first one begins now.
-        let places = places.flat_map(|places| {
-            let first = &places.first;
-            let second = (places.waves > 1).then_some(first.at + first.length);
-            [Some(first.at), second]
-        });
-        let places = places.flatten();
+        // Of the waves of a group, the second one is next if the first one begins now.
+        let places = places.flat_map(PlaceWaves::first_starts);
         let held = self.decision.held.and_then(|(_, at)| at);
         let now = self.plan.profile.instant();
         let next = places.chain(held).filter(|&at| at > now).min();

@@ -469,7 +469,7 @@ pub(super) fn play(
 }
 
 /// The group of what ran before the timetable began.
-const NO_GROUP: usize = usize::MAX;
+pub(super) const NO_GROUP: usize = usize::MAX;
 
 /// An assumed end, and the group of the jobs that end: the next one is on top of a heap.
 type AssumedEnd = Reverse<(RunningGroup, usize)>;

@@ -1,0 +1,305 @@
+use super::*;
+use proptest::prelude::*;
+use tollgate_model::{HostTerms, MaintenanceWindow, ResourceIndex, Span};
+use tollgate_policy::ClusterState;
+
+use crate::plan::timetable;
+
+pub(in crate::plan) const GPU: ResourceIndex = ResourceIndex(0);
+pub(in crate::plan) const LICENCE: ResourceIndex = ResourceIndex(1);
+
+/// A host: processors, GPUs, and when it closes in seconds.
+pub(in crate::plan) type Host = (u32, u8, Option<i64>);
+
+pub(in crate::plan) fn at(secs: i64) -> Instant {
+    Instant::from_secs(secs)
+}
+
+pub(in crate::plan) fn cluster(
+    hosts: &[Host],
+    licences: u8,
+    windows: &[(i64, i64)],
+) -> ClusterState {
+    let mut state = ClusterState::default();
+    for &(procs, gpus, closes) in hosts {
+        let nodes = state.add_nodes(procs);
+        let terms = HostTerms {
+            closes: closes.map(at),
+            devices: ResourceCounts::NONE.with(GPU, gpus),
+            // The names of neighbours differ, and three hosts and more share some.
+            name: Some(HostNameIndex(state.hosts().len() as u32 % 2)),
+        };
+        state.set_host(Instant::ZERO, nodes, terms);
+    }
+    state.set_licences(vec![LICENCE], ResourceCounts::NONE.with(LICENCE, licences));
+    let window = |&(from, until)| MaintenanceWindow {
+        from: at(from),
+        until: at(until),
+    };
+    state.set_maintenance(MaintenanceCalendar::new(
+        windows.iter().map(window).collect(),
+    ));
+    state
+}
+
+pub(in crate::plan) fn group(procs: u32, count: u32, run: i64, more: i64) -> JobGroup {
+    JobGroup {
+        procs,
+        count,
+        run: Span::from_secs(run),
+        reserved: Span::from_secs(run + more),
+        due: Instant::MAX,
+        one_host: false,
+        host: None,
+        devices: ResourceCounts::NONE,
+        licences: ResourceCounts::NONE,
+    }
+}
+
+fn gpu_job(gpus: u8, count: u32, run: i64) -> JobGroup {
+    JobGroup {
+        one_host: true,
+        devices: ResourceCounts::NONE.with(GPU, gpus),
+        ..group(1, count, run, 0)
+    }
+}
+
+/// Returns (group, end in seconds) of each job, in the order of their starts.
+fn played(state: &ClusterState, groups: &[JobGroup]) -> Vec<(usize, i64)> {
+    let mut ends = Vec::new();
+    let view = View::new(state, Instant::ZERO);
+    HostMachine::new(view).play(groups, |start| {
+        for wave in 0..start.waves {
+            let end = start.end + start.run.times(wave);
+            let end_s = end.as_micros() / 1_000_000;
+            ends.extend((0..start.count).map(|_| (start.group, end_s)));
+        }
+        true
+    });
+    ends
+}
+
+#[test]
+fn nothing_runs_where_it_would_outlast_its_host() {
+    let state = cluster(&[(1, 0, Some(100)), (1, 0, None)], 0, &[]);
+    // What fits before the end takes the host that closes.
+    let groups = [group(1, 1, 90, 0), group(1, 2, 200, 0)];
+    assert_eq!(played(&state, &groups), [(0, 90), (1, 200), (1, 400)]);
+    let closing = cluster(&[(4, 0, Some(100))], 0, &[]);
+    assert_eq!(played(&closing, &groups), [(0, 90)]);
+}
+
+#[test]
+fn devices_and_licences_are_counted() {
+    let state = cluster(&[(4, 0, None), (4, 2, None)], 1, &[]);
+    assert_eq!(
+        played(&state, &[gpu_job(1, 3, 10)]),
+        [(0, 10), (0, 10), (0, 20)]
+    );
+    assert_eq!(played(&state, &[gpu_job(3, 1, 10)]), []);
+    let licensed = JobGroup {
+        licences: ResourceCounts::NONE.with(LICENCE, 1),
+        ..group(1, 2, 10, 0)
+    };
+    assert_eq!(played(&state, &[licensed]), [(0, 10), (0, 20)]);
+    // Jobs without devices leave the host with devices to others.
+    let groups = [group(1, 4, 50, 0), gpu_job(2, 1, 10)];
+    assert_eq!(
+        played(&state, &groups),
+        [(0, 50), (0, 50), (0, 50), (0, 50), (1, 10)]
+    );
+}
+
+#[test]
+fn a_job_on_a_named_host_waits_for_that_host_alone() {
+    let state = cluster(&[(2, 0, None), (2, 0, None), (2, 0, None)], 0, &[]);
+    let on = |name, count| JobGroup {
+        one_host: true,
+        host: Some(HostNameIndex(name)),
+        ..group(2, count, 10, 0)
+    };
+    // One host has the name 1, two have the name 0, none has the name 2.
+    assert_eq!(played(&state, &[on(1, 2)]), [(0, 10), (0, 20)]);
+    assert_eq!(played(&state, &[on(0, 3)]), [(0, 10), (0, 10), (0, 20)]);
+    assert_eq!(played(&state, &[on(2, 1), on(1, 1)]), [(1, 10)]);
+}
+
+#[test]
+fn a_job_for_one_host_waits_for_one_with_room() {
+    let state = cluster(&[(2, 0, None), (2, 0, None)], 0, &[]);
+    let one_host = JobGroup {
+        one_host: true,
+        ..group(2, 1, 10, 0)
+    };
+    // Three processors of four are taken until 30 s; then the first host has two for the second job.
+    let groups = [
+        group(3, 1, 30, 0),
+        one_host,
+        group(1, 1, 20, 0),
+        group(1, 1, 40, 0),
+    ];
+    let ends = [(0, 30), (2, 20), (1, 40), (3, 60)];
+    let mut found = played(&state, &groups);
+    found.sort_unstable_by_key(|&(group, end)| (end, group));
+    let mut expected = ends;
+    expected.sort_unstable_by_key(|&(group, end)| (end, group));
+    assert_eq!(found, expected);
+}
+
+/// Hosts of which some close, some of them late enough for many waves.
+pub(in crate::plan) fn hosts() -> impl Strategy<Value = Vec<Host>> {
+    let closes = prop_oneof![2 => Just(None), 1 => (1i64..1000).prop_map(Some)];
+    prop::collection::vec((1u32..5, 0u8..3, closes), 1..5)
+}
+
+/// Windows that begin after each other.
+pub(in crate::plan) fn windows() -> impl Strategy<Value = Vec<(i64, i64)>> {
+    let gaps = prop::collection::vec((0i64..200, 1i64..30), 0..3);
+    gaps.prop_map(|gaps| {
+        let mut from = 0;
+        let window = |(gap, length)| {
+            let window = (from + gap + 1, from + gap + 1 + length);
+            from = window.1;
+            window
+        };
+        gaps.into_iter().map(window).collect()
+    })
+}
+
+/// A group of jobs with any needs, now and then a large one.
+pub(in crate::plan) fn any_group() -> impl Strategy<Value = JobGroup> {
+    let count = prop_oneof![4 => 1u32..5, 1 => 5u32..150];
+    let host = prop_oneof![3 => Just(None), 1 => (0u32..2).prop_map(Some)];
+    let needs = (any::<bool>(), 0u8..3, 0u8..2, host);
+    (1u32..5, count, 1i64..20, 0i64..10, needs).prop_map(
+        |(procs, count, run, more, (one_host, gpus, licences, host))| JobGroup {
+            one_host: one_host || gpus > 0 || host.is_some(),
+            host: host.map(HostNameIndex),
+            devices: ResourceCounts::NONE.with(GPU, gpus),
+            licences: ResourceCounts::NONE.with(LICENCE, licences),
+            ..group(procs, count, run, more)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn groups_on_hosts_play_as_single_jobs_do(
+        hosts in hosts(),
+        licences in 0u8..4,
+        windows in windows(),
+        groups in prop::collection::vec(any_group(), 0..8),
+    ) {
+        let state = cluster(&hosts, licences, &windows);
+        let single = groups.iter().enumerate().flat_map(|(index, group)| {
+            let one = JobGroup { count: 1, ..*group };
+            std::iter::repeat_n((index, one), group.count as usize)
+        });
+        let (of, single): (Vec<usize>, Vec<JobGroup>) = single.unzip();
+        let mut one_by_one: Vec<(usize, i64)> = played(&state, &single)
+            .into_iter()
+            .map(|(job, end)| (of[job], end))
+            .collect();
+        let mut together = played(&state, &groups);
+        one_by_one.sort_unstable();
+        together.sort_unstable();
+        prop_assert_eq!(together, one_by_one);
+    }
+}
+
+proptest! {
+    #[test]
+    fn hosts_that_stay_are_one_pool_to_jobs_without_needs(
+        hosts in prop::collection::vec(1u32..5, 1..5),
+        jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..20, 1u32..5), 0..30),
+        windows in prop::collection::vec((0i64..60, 1i64..30), 0..3),
+    ) {
+        let mut from = 0;
+        let windows: Vec<(i64, i64)> = windows
+            .into_iter()
+            .map(|(gap, length)| {
+                from += gap + 1;
+                let window = (from, from + length);
+                from += length;
+                window
+            })
+            .collect();
+        let all: Vec<Host> = hosts.iter().map(|&procs| (procs, 0, None)).collect();
+        let state = cluster(&all, 0, &windows);
+        let groups: Vec<JobGroup> = jobs
+            .iter()
+            .map(|&(procs, run, more, count)| group(procs, count, run, more))
+            .collect();
+        let mut pool = Vec::new();
+        let idle = hosts.iter().sum();
+        timetable::play(Instant::ZERO, idle, state.maintenance(), &[], &groups, |start| {
+            for wave in 0..start.waves {
+                let end = start.end + start.run.times(wave);
+                let end_s = end.as_micros() / 1_000_000;
+                pool.extend((0..start.count).map(|_| (start.group, end_s)));
+            }
+            true
+        });
+        let mut by_host = played(&state, &groups);
+        pool.sort_unstable();
+        by_host.sort_unstable();
+        prop_assert_eq!(by_host, pool);
+    }
+
+    #[test]
+    fn no_host_gives_more_than_it_has(
+        hosts in prop::collection::vec((1u32..5, 0u8..3, prop::option::of(1i64..80)), 1..5),
+        licences in 0u8..3,
+        jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..10, 1u32..4, any::<bool>(), 0u8..3, 0u8..2, prop::option::of(0u32..3)), 0..20),
+    ) {
+        let state = cluster(&hosts, licences, &[]);
+        let groups: Vec<JobGroup> = jobs
+            .iter()
+            .map(|&(procs, run, more, count, one_host, gpus, licences, host)| JobGroup {
+                one_host: one_host || gpus > 0 || host.is_some(),
+                host: host.map(HostNameIndex),
+                devices: ResourceCounts::NONE.with(GPU, gpus),
+                licences: ResourceCounts::NONE.with(LICENCE, licences),
+                ..group(procs, count, run, more)
+            })
+            .collect();
+        let mut machine = HostMachine::new(View::new(&state, Instant::ZERO));
+        let full = machine.free.clone();
+        let mut left: Vec<u32> = groups.iter().map(|group| group.count).collect();
+        // Each start takes what was free, and what ends gives it back.
+        while let Some(next) = {
+            let now = machine.now;
+            let mut reserved_end = Instant::ZERO;
+            machine.dispatch(&groups, &mut left, |after, group, count, parts| {
+                let procs: u32 = parts.iter().map(|part| part.procs).sum();
+                assert_eq!(procs, groups[group].procs, "of each of {count}");
+                assert!(!groups[group].one_host || parts.len() == 1);
+                reserved_end = now + groups[group].reserved;
+                for part in parts {
+                    let room = &after.free.rooms[part.room];
+                    assert!(reserved_end <= room.closes);
+                    let host = groups[group].host;
+                    assert!(host.is_none_or(|host| room.name == Some(host)));
+                }
+            });
+            machine.runs.iter().map(|run| run.end).min()
+        } {
+            for (room, most) in machine.free.rooms.iter().zip(&full.rooms) {
+                prop_assert!(room.idle <= most.idle && most.devices.covers(&room.devices));
+            }
+            machine.now = next;
+            let (over, still): (Vec<_>, Vec<_>) =
+                machine.runs.drain(..).partition(|run| run.end <= next);
+            machine.runs = still;
+            over.iter().for_each(|run| machine.free.give_back(run));
+        }
+        prop_assert_eq!(&machine.free, &full);
+        // What could run on hosts that stay has run.
+        for (group, &left) in groups.iter().zip(&left) {
+            let first = full.place(group, machine.now);
+            prop_assert!(left == 0 || first.is_none(), "{group:?}");
+        }
+    }
+}
