@@ -11,7 +11,7 @@ use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::View;
 
-use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace, RunningUntil};
+use super::free_profile::{FreeProfile, PlannedPlace, RunningUntil};
 use super::latest_starts::LatestStarts;
 use super::planned_job::PlannedJob;
 use super::start_rule::RuleJob;
@@ -214,12 +214,12 @@ impl LatestStarts {
     fn bring_forward(&mut self, index: usize, job: &RuleJob, runs: &[Span]) {
         let n_due = self.n_due[index] as usize;
         for &run in runs.iter().skip(n_due) {
-            let Some(first) = self.places[index].late.pop() else {
+            let places = &mut self.places[index];
+            let Some(&first) = places.first_late(Instant::ZERO).first() else {
                 return;
             };
-            let own = first.last_taken();
-            let left: Vec<PlaceWaves> = first.without_last_taken().collect();
-            self.places[index].late.extend(left.into_iter().rev());
+            let own = places.late_place(first);
+            places.remove_late(first);
             self.profile.lift(&job.group, &own);
             let earliest = self.profile.earliest(&job.group, job.guard);
             let place = earliest.filter(|place| place.at < own.at);

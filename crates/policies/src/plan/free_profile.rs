@@ -166,8 +166,13 @@ impl FreeProfile {
                 end = open + length;
             }
         }
-        let earlier = self.changes().into_iter().rev().filter(|&at| at < end);
-        let mut ends = std::iter::once(end).chain(earlier);
+        // What limits a later place: a change, or that a host closes.
+        let closes = self.hosts.iter().map(|host| host.closes);
+        let last_ends = closes.map(|closes| closes - group.reserved + length);
+        let mut earlier: Vec<Instant> = self.changes().into_iter().chain(last_ends).collect();
+        earlier.retain(|&at| at < end);
+        earlier.sort_unstable();
+        let mut ends = std::iter::once(end).chain(earlier.into_iter().rev());
         ends.find_map(|end| {
             let at = self.last_start(end - length, group.reserved);
             let at = Some(at).filter(|&at| at >= self.now)?;

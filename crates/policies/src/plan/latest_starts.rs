@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use tollgate_model::Instant;
 
-use super::free_profile::{FreeProfile, PlaceWaves};
+use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace};
 use super::start_rule::RuleJob;
 
 /// Maximum number of times that the jobs are placed anew because more of them are due.
@@ -32,6 +32,43 @@ pub(super) struct GroupPlaces {
     pub(super) due: Vec<PlaceWaves>,
     /// The latest places of the others, the first one last.
     pub(super) late: Vec<PlaceWaves>,
+}
+
+/// One of the latest places of a group: the wave, and the choice of hosts in it.
+pub(super) type LatePlace = (usize, usize);
+
+impl GroupPlaces {
+    /// Returns the first of the latest places, and the first one on each other choice of hosts that begins before an
+    /// instant. Jobs in turn had them in this order.
+    pub(super) fn first_late(&self, before: Instant) -> Vec<LatePlace> {
+        let mut found: Vec<(PlannedPlace, LatePlace)> = Vec::new();
+        for (wave, places) in self.late.iter().enumerate().rev() {
+            for choice in (0..places.n_choices()).rev() {
+                let place = places.first_on(choice);
+                let is_too_late = !found.is_empty() && place.at >= before;
+                if is_too_late {
+                    break;
+                }
+                if found.iter().all(|(other, _)| other.parts != place.parts) {
+                    found.push((place, (wave, choice)));
+                }
+            }
+        }
+        found.into_iter().map(|(_, late)| late).collect()
+    }
+
+    /// Returns one of the latest places.
+    pub(super) fn late_place(&self, (wave, choice): LatePlace) -> PlannedPlace {
+        self.late[wave].first_on(choice)
+    }
+
+    /// Takes one of the latest places out.
+    pub(super) fn remove_late(&mut self, (wave, choice): LatePlace) {
+        let places = self.late.remove(wave);
+        for left in places.without_first_on(choice) {
+            self.late.insert(wave, left);
+        }
+    }
 }
 
 impl LatestStarts {

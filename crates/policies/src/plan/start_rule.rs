@@ -16,7 +16,7 @@ use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::HostPart;
 
 use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace};
-use super::latest_starts::LatestStarts;
+use super::latest_starts::{LatePlace, LatestStarts};
 use super::timetable::JobGroup;
 
 /// A waiting job as the rule sees it, or several that are alike and neighbours in every order.
@@ -136,29 +136,29 @@ impl StartRule<'_> {
         }
     }
 
-    /// Starts the first planned job of a group, of those that are not due, before its place if all others keep theirs;
-    /// returns whether it does.
+    /// Starts a planned job of a group, of those that are not due, before its place if all others keep theirs; returns
+    /// whether one does. Of several on the same hosts the first place is given back, as no later one helps more.
     fn start_planned(&mut self, index: usize) -> bool {
         let job = &self.planned[index];
         if job.group.procs > self.n_idle {
             return false;
         }
-        let Some(first) = self.plan.places[index].late.pop() else {
-            return false;
-        };
-        let own = first.last_taken();
+        let by = self.plan.profile.instant() + job.guard;
+        let mut first = self.plan.places[index].first_late(by).into_iter();
+        first.any(|late| self.start_for_place(index, late))
+    }
+
+    /// Starts a planned job of a group before one of its places if all others keep theirs; returns whether it does.
+    fn start_for_place(&mut self, index: usize, late: LatePlace) -> bool {
+        let job = &self.planned[index];
+        let own = self.plan.places[index].late_place(late);
         self.plan.profile.lift(&job.group, &own);
         let place = self.plan.profile.now(&job.group, job.guard);
         let place = place.filter(|place| self.start(job, place));
         let booked = place.as_ref().unwrap_or(&own);
         self.plan.profile.book(&job.group, booked);
-        let late = &mut self.plan.places[index].late;
-        match place.is_some() {
-            true => {
-                let left: Vec<PlaceWaves> = first.without_last_taken().collect();
-                late.extend(left.into_iter().rev());
-            }
-            false => late.push(first),
+        if place.is_some() {
+            self.plan.places[index].remove_late(late);
         }
         place.is_some()
     }

@@ -58,10 +58,14 @@ impl PlaceWaves {
         jobs.map(|parts| self.place(parts))
     }
 
-    /// Returns that place of the first wave which was taken last.
-    pub(in crate::plan) fn last_taken(&self) -> PlannedPlace {
-        let parts = self.beside.last().map(|(parts, _)| parts.as_slice());
-        self.place(parts.unwrap_or_default())
+    /// Returns the number of choices of hosts in each wave.
+    pub(in crate::plan) fn n_choices(&self) -> usize {
+        self.beside.len()
+    }
+
+    /// Returns the place of a job of the first wave on one of the choices of hosts, counted from 0.
+    pub(in crate::plan) fn first_on(&self, choice: usize) -> PlannedPlace {
+        self.place(&self.beside[choice].0)
     }
 
     fn place(&self, parts: &[(usize, u32)]) -> PlannedPlace {
@@ -72,17 +76,15 @@ impl PlaceWaves {
         }
     }
 
-    /// Returns the places that are left without the [last taken](Self::last_taken) one, in order of time.
-    pub(in crate::plan) fn without_last_taken(self) -> impl Iterator<Item = Self> {
+    /// Returns the places that are left without [one](Self::first_on) of the first wave, in order of time.
+    pub(in crate::plan) fn without_first_on(self, choice: usize) -> impl Iterator<Item = Self> {
         let behind = Self {
             at: self.at + self.length,
             waves: self.waves - 1,
             ..self.clone()
         };
         let mut beside = Self { waves: 1, ..self };
-        if let Some((_, count)) = beside.beside.last_mut() {
-            *count -= 1;
-        }
+        beside.beside[choice].1 -= 1;
         beside.beside.retain(|&(_, count)| count > 0);
         let both = [beside, behind].into_iter();
         both.filter(|places| places.n_jobs() > 0)

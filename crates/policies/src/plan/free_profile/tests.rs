@@ -39,14 +39,15 @@ fn single(waves: &PlaceWaves) -> Vec<PlannedPlace> {
     let mut all = Vec::new();
     let mut left = vec![waves.clone()];
     while let Some(waves) = left.pop() {
-        all.push(waves.last_taken());
-        left.extend(waves.without_last_taken());
+        let last = waves.n_choices() - 1;
+        all.push(waves.first_on(last));
+        left.extend(waves.without_first_on(last));
     }
     all
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn waves_are_the_places_of_one_job_after_the_other(

@@ -66,9 +66,13 @@ fn gpu_job(gpus: u8, count: u32, run: i64) -> JobGroup {
 
 /// Returns (group, end in seconds) of each job, in the order of their starts.
 fn played(state: &ClusterState, groups: &[JobGroup]) -> Vec<(usize, i64)> {
-    let mut ends = Vec::new();
     let view = View::new(state, Instant::ZERO);
-    HostMachine::new(view).play(groups, |start| {
+    played_on(HostMachine::new(view), groups)
+}
+
+fn played_on(machine: HostMachine, groups: &[JobGroup]) -> Vec<(usize, i64)> {
+    let mut ends = Vec::new();
+    machine.play(groups, |start| {
         for wave in 0..start.waves {
             let end = start.end + start.run.times(wave);
             let end_s = end.as_micros() / 1_000_000;
@@ -183,26 +187,34 @@ pub(in crate::plan) fn any_group() -> impl Strategy<Value = JobGroup> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn groups_on_hosts_play_as_single_jobs_do(
         hosts in hosts(),
         licences in 0u8..4,
         windows in windows(),
+        running in prop::collection::vec((0usize..5, 1u32..4, 1i64..200, 0i64..50), 0..4),
         groups in prop::collection::vec(any_group(), 0..8),
     ) {
         let state = cluster(&hosts, licences, &windows);
+        let mut machine = HostMachine::new(View::new(&state, Instant::ZERO));
+        for (host, procs, run, more) in running {
+            let has_room = machine.free.rooms.get(host).is_some_and(|room| room.idle >= procs);
+            if has_room {
+                machine.launch_on(&group(procs, 1, run, more), &[(host, procs)]);
+            }
+        }
         let single = groups.iter().enumerate().flat_map(|(index, group)| {
             let one = JobGroup { count: 1, ..*group };
             std::iter::repeat_n((index, one), group.count as usize)
         });
         let (of, single): (Vec<usize>, Vec<JobGroup>) = single.unzip();
-        let mut one_by_one: Vec<(usize, i64)> = played(&state, &single)
+        let mut one_by_one: Vec<(usize, i64)> = played_on(machine.clone(), &single)
             .into_iter()
             .map(|(job, end)| (of[job], end))
             .collect();
-        let mut together = played(&state, &groups);
+        let mut together = played_on(machine, &groups);
         one_by_one.sort_unstable();
         together.sort_unstable();
         prop_assert_eq!(together, one_by_one);

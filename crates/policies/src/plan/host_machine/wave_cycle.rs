@@ -99,7 +99,7 @@ impl WaveCycle {
         let ends = others.map(|run| run.end - Span::TICK);
         let rooms = machine.free.rooms.iter();
         let last_starts = rooms.map(|room| room.closes - self.reserved);
-        let open = last_starts.filter(|&last| machine.now <= last);
+        let open = last_starts.filter(|&last| self.since <= last);
         let window = machine.calendar.next(machine.now);
         let window = window.map(|window| window.from - self.reserved);
         let all = ends.chain(open).chain(window);
