@@ -7,14 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Instant, Span, TaskId};
+use tollgate_model::{Instant, Probability, Span, TaskId};
 
 use crate::Core;
 use crate::jobs::ActiveTask;
 use crate::output::{PromiseAtRisk, PromiseRisk, RowChange, StepOutput};
+use crate::runtime_forecast::ForecastBasis;
 
 /// The probability below which a promise is at risk.
 pub(crate) const RISK_LEVEL: f64 = 0.8;
+
+/// The number of batches from which on a belief is taken for proven.
+const PROVEN_BATCHES: u32 = 3;
 
 /// The least time from one look at the promises to the next, and the most.
 const LOOK_INTERVAL: [Span; 2] = [Span::from_secs(30), Span::from_secs(3600)];
@@ -131,20 +135,44 @@ impl Core {
             let live = self.jobs.get(task)?;
             self.risk_by_closing(task, live)
         });
-        if let Some(closing) = closing.min_by(|one, other| one.as_f64().total_cmp(&other.as_f64()))
-        {
-            let cause = PromiseRisk::HostCloses;
-            let probability = if closing.as_f64() < chance.as_f64() {
-                closing
-            } else {
-                chance
-            };
-            return Some(PromiseAtRisk { probability, cause });
+        if let Some(closing) = closing.reduce(lower) {
+            return Some(PromiseAtRisk {
+                probability: lower(closing, chance),
+                cause: PromiseRisk::HostCloses,
+            });
         }
-        (chance.as_f64() < RISK_LEVEL).then(|| PromiseAtRisk {
-            probability: chance,
-            cause: self.cause_of_risk(&open),
+        let longer = self.chance_of_unproven(&open);
+        let longer = longer.filter(|longer| longer.as_f64() < chance.as_f64());
+        let probability = longer.unwrap_or(chance);
+        (probability.as_f64() < RISK_LEVEL).then(|| PromiseAtRisk {
+            probability,
+            cause: match longer {
+                Some(_) => PromiseRisk::OwnRun,
+                None => self.cause_of_risk(&open),
+            },
         })
+    }
+
+    /// Returns the least probability with which one of these tasks of a promise, which run, ends in time by what is believed
+    /// now. None if nothing runs, or if what was believed at its start rests on many batches, or on all that have ended by
+    /// now: decisions rest on it, so it stays, but few batches may turn out to be unlike those that end later.
+    fn chance_of_unproven(&self, tasks: &[TaskId]) -> Option<Probability> {
+        let lives = tasks
+            .iter()
+            .filter_map(|&task| Some((task, self.jobs.get(task)?)));
+        let running = lives.filter(|(_, live)| live.is_running() && live.engine_wait.is_none());
+        let mut running = running.peekable();
+        // The tasks are of one batch, which has one belief.
+        let &(task, live) = running.peek()?;
+        let belief = self.history.beliefs.belief_about(task, self.now)?;
+        let (work, basis) = self.expected(&belief, None, live.time_limit);
+        let chances = running.filter_map(|(_, live)| {
+            let left = live.spec.due()?.since(self.now);
+            let done = self.work_so_far(live, self.now);
+            let is_outdated = is_outdated(live.forecast.basis(), basis);
+            is_outdated.then(|| work.given_survived(done).probability_within(done + left))
+        });
+        chances.reduce(lower)
     }
 
     fn is_promise_open(&self, task: TaskId) -> bool {
@@ -159,7 +187,9 @@ impl Core {
         if lives().any(|live| live.engine_wait.is_some()) {
             return PromiseRisk::NotStarted;
         }
-        match lives().any(|live| self.runs_longer(live)) {
+        // What runs waits for no other job.
+        let all_run = lives().all(|live| live.started.is_some());
+        match all_run || lives().any(|live| self.runs_longer(live)) {
             true => PromiseRisk::OwnRun,
             false => PromiseRisk::Others,
         }
@@ -171,5 +201,24 @@ impl Core {
             Some(start) => self.now.since(start) > live.planned_run,
             None => self.gate.planned_run(self.now, live.slot) > live.planned_run,
         }
+    }
+}
+
+/// Returns whether an earlier belief rests on few batches, and a later one on more than that one.
+fn is_outdated(earlier: ForecastBasis, later: ForecastBasis) -> bool {
+    match (earlier, later) {
+        (ForecastBasis::Batches(earlier), ForecastBasis::Batches(later)) => {
+            let has_more = later.n_batches > earlier.n_batches
+                || later.siblings.n_ended > earlier.siblings.n_ended;
+            earlier.n_batches < PROVEN_BATCHES && has_more
+        }
+        (_, ForecastBasis::Jobs(_)) | (ForecastBasis::Jobs(_), _) => false,
+    }
+}
+
+fn lower(one: Probability, other: Probability) -> Probability {
+    match one.as_f64() < other.as_f64() {
+        true => one,
+        false => other,
     }
 }

@@ -86,3 +86,38 @@ fn promise_that_is_safe_is_never_at_risk() {
         (BTreeMap::new(), 0)
     );
 }
+
+/// Two batches of a program end long after what was asked for, while another job of it runs whose promise was made from its
+/// request alone. What is decided by is what was believed at its start, and says nothing of them.
+#[test]
+fn running_job_promised_from_its_request_is_at_risk_once_others_have_run_longer() {
+    let mut driver = driver();
+    driver.submit(1, job("sim.sh", 1, 60, 7_200), 1_600);
+    driver.wait(700);
+    driver.submit(2, job("sim.sh", 1, 60, 7_200), 900);
+    driver.wait(870);
+    driver.submit(3, job("sim.sh", 1, 60, 800), 900);
+    driver.wait(20);
+    let risk = |driver: &CoreDriver| driver.core.promise_at_risk(3).map(|risk| risk.cause);
+    let open = driver.core.n_open_promises(None);
+    assert_eq!((risk(&driver), open), (None, 3));
+    driver.wait(12);
+    let own_run = PromiseRisk::OwnRun;
+    let by_cause = BTreeMap::from([(own_run, 1)]);
+    assert_eq!(
+        (risk(&driver), driver.core.n_at_risk()),
+        (Some(own_run), by_cause)
+    );
+    let by_start = driver.core.predict(driver.now, 3).unwrap().probability;
+    assert!(
+        by_start.is_some_and(|chance| chance.as_f64() > 0.8),
+        "{by_start:?}"
+    );
+    driver.wait(400);
+    driver.step(&[ServiceCommand::Tick]);
+    let reports = driver
+        .decisions
+        .iter()
+        .map(|text| text.matches("AtRisk { job: 3,").count());
+    assert_eq!(reports.sum::<usize>(), 1);
+}
