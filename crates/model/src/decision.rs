@@ -157,6 +157,17 @@ impl Reason {
         text: "it has not started in time for its deadline, and was not to start late",
     });
 
+    /// The reason of a job whose user's share of what can be promised is used up.
+    pub const SHARE_USED_UP: Self = Self::Other(&OtherReason {
+        key: "user_share",
+        text: "the promises to its user take all of a user's share already",
+    });
+
+    /// Returns whether a job is rejected for what other jobs have or may have, and not for what it is.
+    pub fn is_lack_of_room(self) -> bool {
+        self == Self::NoRoom || self == Self::SHARE_USED_UP
+    }
+
     /// Returns the key of the reason in CSV and JSON.
     pub const fn key(self) -> &'static str {
         match self {

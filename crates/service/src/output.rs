@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_gate::JobPrediction;
 use tollgate_model::{Credits, Instant, JobSpec, Probability, Span};
 
+use crate::command::Submission;
 use crate::runtime_forecast::ForecastBasis;
 use crate::task_ranges::TaskRanges;
 pub use action::EngineAction;
@@ -116,17 +117,23 @@ pub struct SubmitOutcome {
 }
 
 impl SubmitOutcome {
-    /// Returns the number of jobs that were not rejected: 0 or 1 of a single job, else tasks of the array.
-    pub(crate) fn n_admitted(&self) -> u64 {
-        let is_admitted = |state: &AdmissionState| !matches!(state, AdmissionState::Rejected(_));
-        let admitted = self
+    /// Returns the number of jobs that count as asked for, by which a user's share leaves room for other users: 0 or 1 of
+    /// a single job, else tasks of the array.
+    pub(crate) fn n_asked_for(&self, submission: &Submission) -> u64 {
+        if self.groups.is_empty() {
+            let array = submission.options.array.as_ref();
+            let n_tasks = array.map_or(1, |array| array.tasks.len());
+            return if self.admission.is_asked_for() {
+                n_tasks
+            } else {
+                0
+            };
+        }
+        let counted = self
             .groups
             .iter()
-            .filter(|part| is_admitted(&part.admission));
-        match self.groups.is_empty() {
-            true => u64::from(is_admitted(&self.admission)),
-            false => admitted.map(|part| part.tasks.len()).sum(),
-        }
+            .filter(|part| part.admission.is_asked_for());
+        counted.map(|part| part.tasks.len()).sum()
     }
 }
 
@@ -205,6 +212,24 @@ pub enum AdmissionState {
     Deferred,
     /// The job is rejected, for these reasons.
     Rejected(Vec<RejectReason>),
+}
+
+impl AdmissionState {
+    /// Returns whether the job counts as work that its user asked for. A job that was rejected because others have the
+    /// room does: else a user who asks for promises alone would leave the room to those who have it. A job that is too
+    /// large or too long for its deadline does not.
+    fn is_asked_for(&self) -> bool {
+        match self {
+            Self::Accepted { .. }
+            | Self::Queued
+            | Self::Waitlisted { .. }
+            | Self::Unpromised(_)
+            | Self::Deferred => true,
+            Self::Rejected(reasons) => reasons.iter().any(
+                |reason| matches!(reason, RejectReason::Policy(reason) if reason.is_lack_of_room()),
+            ),
+        }
+    }
 }
 
 /// The source of an estimate.

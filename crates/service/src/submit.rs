@@ -57,8 +57,8 @@ impl Core {
     ) -> SubmitOutcome {
         let answer = self.evaluate(self.now, submission);
         let answer = self.admit_as(job, submission, answer, step);
-        let n_admitted = answer.n_admitted();
-        self.gate.note_request(self.now, &answer.spec, n_admitted);
+        let n_asked_for = answer.n_asked_for(submission);
+        self.gate.note_request(self.now, &answer.spec, n_asked_for);
         answer
     }
 

@@ -14,7 +14,9 @@ use tollgate_gate::{
     PassTrigger, Simulation, WorkerId,
 };
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Probability};
+use tollgate_model::{
+    Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Probability, Reason,
+};
 use tollgate_policy::{JobPhase, OutlookSubject, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
@@ -364,7 +366,10 @@ impl<'a> ClusterSim<'a> {
                 Effect::Notify {
                     job,
                     notice: Notice::Rejected(reason),
-                } => self.record_outcome(now, job, Decision::Rejected(reason)),
+                } => {
+                    self.note_rejected(now, job, reason);
+                    self.record_outcome(now, job, Decision::Rejected(reason));
+                }
                 Effect::Closed {
                     job,
                     ending: JobEnding::Finished,
@@ -418,6 +423,15 @@ impl<'a> ClusterSim<'a> {
             probability: Probability::of_scenarios(in_time, runs.len()),
             is_known: truth.is_known,
         });
+    }
+
+    /// Counts a job that is rejected at its submission as work that its user asked for, if others have the room. Any other
+    /// job was counted when it was submitted.
+    fn note_rejected(&mut self, now: Instant, id: JobId, reason: Reason) {
+        let spec = self.simulation.gate().view(now).job(id).spec;
+        if spec.submit == now && reason.is_lack_of_room() {
+            self.simulation.note_request(now, &spec, 1);
+        }
     }
 
     /// Records the outcome of a job.

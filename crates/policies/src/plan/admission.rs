@@ -13,12 +13,6 @@ use super::timetable::JobGroup;
 use super::user_share::{LatestWork, is_within};
 use super::{NEW, PlanPolicy, belief_of};
 
-/// The user's share of what can be promised is used up.
-const SHARE_USED_UP: Reason = Reason::Other(&OtherReason::new(
-    "user_share",
-    "the promises to its user take all of a user's share already",
-));
-
 /// No host has what the job needs on one host.
 const HOST_TOO_SMALL: Reason = Reason::Other(&OtherReason::new(
     "host_too_small",
@@ -69,7 +63,7 @@ impl PlanPolicy {
                 self.may_run_unpromised(view, spec, &job)?;
                 Ok(AdmissionDecision::Unpromised(reason))
             }
-            (Err(Reason::NoRoom | SHARE_USED_UP), Otherwise::Wait) => {
+            (Err(reason), Otherwise::Wait) if reason.is_lack_of_room() => {
                 Ok(AdmissionDecision::Waitlist {
                     until: job.decision_due(),
                 })
@@ -101,7 +95,7 @@ impl PlanPolicy {
             return Err(Reason::DeadlineUnreachable);
         }
         if !self.is_within_share(view, spec.user, job, count) {
-            return Err(SHARE_USED_UP);
+            return Err(Reason::SHARE_USED_UP);
         }
         let group = job.group(view);
         let test = PromiseTest::new(self.timetable_input(view, group.needs_hosts()));

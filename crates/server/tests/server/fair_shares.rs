@@ -89,11 +89,39 @@ fn array_counts_with_all_its_tasks_as_work_asked_for() {
 }
 
 #[test]
-fn rejected_work_is_not_kept_back_from_others() {
+fn work_too_long_for_its_deadline_is_not_kept_back_from_others() {
     let mut driver = driver();
     let all = promisable(&mut driver, BOB);
     let mut refused = array(ANN, 3_000, 173, Some(60));
     refused.options.otherwise = Otherwise::Reject;
     submit(&mut driver, refused);
     assert_eq!(promisable(&mut driver, BOB), all);
+}
+
+#[test]
+fn user_whose_requests_are_rejected_for_room_is_left_some_by_later_promises() {
+    let mut driver = driver();
+    let left_for_ann = |driver: &mut CoreDriver| {
+        let asked = array(ANN, 400, HOUR, Some(72 * HOUR));
+        driver.core.quote(driver.now, &asked).promisable.unwrap()
+    };
+    // Ann is alone, and has all of the next ten hours.
+    let n_taken = promisable(&mut driver, ANN);
+    driver.runtimes.insert(1, Span::from_secs(HOUR));
+    submit(&mut driver, array(ANN, n_taken, HOUR, Some(24 * HOUR)));
+    let alone = left_for_ann(&mut driver);
+    let mut asked = array(BOB, 20, HOUR, Some(10 * HOUR));
+    asked.options.otherwise = Otherwise::Reject;
+    let answer = driver.core.quote(driver.now, &asked);
+    assert!(matches!(answer.admission, AdmissionState::Rejected(_)));
+    submit(&mut driver, asked.clone());
+    let beside = left_for_ann(&mut driver);
+    (0..50).for_each(|_| submit(&mut driver, asked.clone()));
+    let at_least = left_for_ann(&mut driver);
+    // All that is left of her half of the time.
+    let half = 3 * 72 / 2 - n_taken;
+    assert!(
+        alone > beside && beside > at_least && at_least >= half,
+        "{alone} {beside} {at_least}"
+    );
 }

@@ -161,8 +161,8 @@ impl ShadowPolicy {
     /// Records the admission decision on a job.
     fn on_decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
         let kept_out = matches!(answer.admission, AdmissionState::Rejected(_));
-        let n_admitted = answer.n_admitted();
-        (self.simulation).note_request(self.now, &answer.spec, n_admitted);
+        let n_asked_for = answer.n_asked_for(submission);
+        (self.simulation).note_request(self.now, &answer.spec, n_asked_for);
         match &submission.options.array {
             None => {
                 self.submit(job.into(), core, submission, &answer.spec);
