@@ -103,8 +103,7 @@ impl StartRule<'_> {
         let now = self.plan.profile.instant();
         for (index, job) in self.planned.iter().enumerate() {
             let places = self.plan.places[index].due.clone();
-            let places = places.iter().filter(|places| places.starts_at(now));
-            for place in places.flat_map(PlaceWaves::first_wave) {
+            for place in places.iter().flat_map(|places| places.first_at(now)) {
                 self.start(job, &place);
             }
         }
@@ -212,7 +211,7 @@ impl StartRule<'_> {
     fn into_decision(self) -> StartDecision {
         let places = self.plan.places.iter();
         let places = places.flat_map(|of| of.due.iter().chain(&of.late));
-        // Of the waves of a group, the second one is next if the first one begins now.
+        // Of the waves of a group, the second one is next if all jobs of the first one begin now.
         let places = places.flat_map(PlaceWaves::first_starts);
         let held = self.decision.held.and_then(|(_, at)| at);
         let now = self.plan.profile.instant();

@@ -5,22 +5,26 @@ use tollgate_model::{Instant, ResourceCounts, ResourceIndex, Span};
 use super::{FreeProfile, HostProfile, PlannedPlace, UnitProfile};
 use crate::plan::timetable::JobGroup;
 
-/// Places of equal jobs: waves, of which each begins where the one before ends, of some jobs side by side.
+/// Places of equal jobs: waves of some jobs side by side, in which each job begins where one of the wave before ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::plan) struct PlaceWaves {
-    /// The start of the first wave.
-    at: Instant,
     /// The time of each place.
     length: Span,
-    /// The jobs of each wave in the order in which they are placed: hosts and processors of a job, as a
-    /// [`PlannedPlace`] has them, and the number of jobs there. Never empty.
-    beside: Vec<AlikeParts>,
+    /// The jobs of the first wave in the order in which they are placed. Never empty.
+    beside: Vec<AlikePlaces>,
     /// Number of waves. At least 1.
     waves: u32,
 }
 
-/// Host and processors of each part of a job, and the number of such jobs.
-type AlikeParts = (Vec<(usize, u32)>, u32);
+/// Places of a wave that begin together on the same hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AlikePlaces {
+    at: Instant,
+    /// Hosts and processors of a job, as a [`PlannedPlace`] has them.
+    parts: Vec<(usize, u32)>,
+    /// Number of jobs. At least 1.
+    count: u32,
+}
 
 impl PlaceWaves {
     /// Returns the number of jobs.
@@ -30,32 +34,28 @@ impl PlaceWaves {
 
     /// Returns the number of jobs of a wave.
     fn width(&self) -> u32 {
-        self.beside.iter().map(|(_, count)| count).sum()
+        self.beside.iter().map(|alike| alike.count).sum()
     }
 
-    /// Returns whether the first wave starts at an instant.
-    pub(in crate::plan) fn starts_at(&self, at: Instant) -> bool {
-        self.at == at
-    }
-
-    /// Returns the starts of the first two waves.
+    /// Returns the starts of the first wave, and the first one of the second wave.
     pub(in crate::plan) fn first_starts(&self) -> impl Iterator<Item = Instant> {
-        let second = (self.waves > 1).then_some(self.at + self.length);
-        std::iter::once(self.at).chain(second)
+        let second = (self.waves > 1).then_some(self.beside[0].at + self.length);
+        let first = self.beside.iter().map(|alike| alike.at);
+        first.chain(second)
     }
 
-    /// Returns the end of the first wave.
+    /// Returns the end of the first job.
     pub(in crate::plan) fn first_end(&self) -> Instant {
-        self.at + self.length
+        self.beside[0].at + self.length
     }
 
-    /// Returns the places of the first wave, in the order in which they were taken.
-    pub(in crate::plan) fn first_wave(&self) -> impl Iterator<Item = PlannedPlace> {
-        let jobs = self
-            .beside
-            .iter()
-            .flat_map(|(parts, count)| std::iter::repeat_n(parts, *count as usize));
-        jobs.map(|parts| self.place(parts))
+    /// Returns the places of the first wave that begin at an instant, in the order in which they were taken.
+    pub(in crate::plan) fn first_at(&self, at: Instant) -> impl Iterator<Item = PlannedPlace> {
+        let alike = self.beside.iter().enumerate();
+        let alike = alike.filter(move |(_, alike)| alike.at == at);
+        alike.flat_map(|(choice, alike)| {
+            std::iter::repeat_n(self.first_on(choice), alike.count as usize)
+        })
     }
 
     /// Returns the number of choices of hosts in each wave.
@@ -65,29 +65,36 @@ impl PlaceWaves {
 
     /// Returns the place of a job of the first wave on one of the choices of hosts, counted from 0.
     pub(in crate::plan) fn first_on(&self, choice: usize) -> PlannedPlace {
-        self.place(&self.beside[choice].0)
-    }
-
-    fn place(&self, parts: &[(usize, u32)]) -> PlannedPlace {
+        let AlikePlaces { at, parts, .. } = &self.beside[choice];
         PlannedPlace {
-            at: self.at,
+            at: *at,
             length: self.length,
-            parts: parts.to_vec(),
+            parts: parts.clone(),
         }
     }
 
     /// Returns the places that are left without [one](Self::first_on) of the first wave, in order of time.
     pub(in crate::plan) fn without_first_on(self, choice: usize) -> impl Iterator<Item = Self> {
-        let behind = Self {
-            at: self.at + self.length,
-            waves: self.waves - 1,
-            ..self.clone()
-        };
+        let mut behind = self.clone().later(self.length);
+        behind.waves -= 1;
         let mut beside = Self { waves: 1, ..self };
-        beside.beside[choice].1 -= 1;
-        beside.beside.retain(|&(_, count)| count > 0);
+        beside.beside[choice].count -= 1;
+        beside.beside.retain(|alike| alike.count > 0);
         let both = [beside, behind].into_iter();
         both.filter(|places| places.n_jobs() > 0)
+    }
+
+    /// Returns these places and those of further waves: up to `fit` of them, of up to `most` jobs.
+    fn repeated(self, fit: u32, most: u32) -> Self {
+        let waves = fit.min(most / self.width()).max(1);
+        Self { waves, ..self }
+    }
+
+    fn later(mut self, by: Span) -> Self {
+        for alike in &mut self.beside {
+            alike.at += by;
+        }
+        self
     }
 }
 
@@ -101,6 +108,9 @@ impl FreeProfile {
         most: u32,
     ) -> Option<PlaceWaves> {
         let at = self.earliest(group, length)?.at;
+        if let Some(columns) = self.columns(group, length, at, most) {
+            return Some(columns);
+        }
         let (_, until) = self.steady_around(group, length, at);
         Some(self.waves(group, length, at, until.since(at), most))
     }
@@ -122,19 +132,19 @@ impl FreeProfile {
             false => length,
         };
         let all = self.waves(group, length, at, room, most);
-        let at = end - length.times(all.waves);
-        Some(PlaceWaves { at, ..all })
+        let earlier = Span::ZERO - length.times(all.waves - 1);
+        Some(all.later(earlier))
     }
 
     /// Takes the places of jobs of a group.
     pub(in crate::plan) fn book_waves(&mut self, group: &JobGroup, places: &PlaceWaves) {
         let length = places.length.times(places.waves);
-        for (parts, count) in &places.beside {
+        for (choice, alike) in places.beside.iter().enumerate() {
             let whole = PlannedPlace {
                 length,
-                ..places.place(parts)
+                ..places.first_on(choice)
             };
-            self.book_alike(group, &whole, *count);
+            self.book_alike(group, &whole, alike.count);
         }
     }
 
@@ -148,19 +158,72 @@ impl FreeProfile {
         most: u32,
     ) -> PlaceWaves {
         let beside = self.beside(group, at, at + length, most);
+        let fit = length.max(Span::TICK).number_in(room).max(1);
+        PlaceWaves {
+            length,
+            beside,
+            waves: 1,
+        }
+        .repeated(fit, most)
+    }
+
+    /// Returns the first places of up to `most` jobs that begin at `at` and, as more becomes free, in the time up to the
+    /// end of the first of them: these then follow each other on their own processors. None if less becomes free, or if
+    /// which hosts the later ones take depends on what all hosts have.
+    fn columns(
+        &self,
+        group: &JobGroup,
+        length: Span,
+        at: Instant,
+        most: u32,
+    ) -> Option<PlaceWaves> {
+        let by_host = group.one_host || group.procs == 1 || self.hosts.len() == 1;
+        if !by_host || !group.licences.is_none() {
+            return None;
+        }
+        let first_end = at + length;
+        // The end of a job that starts when it last may.
+        let last_end = |last_start: Instant| last_start - group.reserved + length;
+        let window = self.calendar.next(at);
+        let mut until = window.map_or(Instant::MAX, |window| last_end(window.from));
+        let mut beside = Vec::new();
+        for (index, host) in self.hosts.iter().enumerate() {
+            let accepts = !group.one_host || group.accepts_host(host.name);
+            if !accepts || at + group.reserved > host.closes {
+                continue;
+            }
+            until = until.min(last_end(host.closes));
+            let (mut from, mut n_before) = (at, 0);
+            while from < first_end {
+                let (n, next) = host.room_for(group, from);
+                if n < n_before {
+                    return None;
+                }
+                if n > n_before {
+                    beside.push(AlikePlaces {
+                        at: from,
+                        parts: vec![(index, group.procs)],
+                        count: n - n_before,
+                    });
+                }
+                (from, n_before) = (next, n);
+            }
+            until = until.min(from);
+        }
+        beside.sort_by_key(|alike| alike.at);
+        let last = beside.last()?.at;
+        let fit = length.max(Span::TICK).number_in(until.since(last));
         let wave = PlaceWaves {
-            at,
             length,
             beside,
             waves: 1,
         };
-        let fit = length.max(Span::TICK).number_in(room);
-        let waves = fit.min(most / wave.width()).max(1);
-        PlaceWaves { waves, ..wave }
+        let all_fit = fit > 0 && wave.width() <= most;
+        all_fit.then(|| wave.repeated(fit, most))
     }
 
     /// Returns the places of up to `most` jobs of a group from `at` until `end`, of which the first has one.
-    fn beside(&self, group: &JobGroup, at: Instant, end: Instant, most: u32) -> Vec<AlikeParts> {
+    fn beside(&self, group: &JobGroup, at: Instant, end: Instant, most: u32) -> Vec<AlikePlaces> {
         let by_licences = units_for(&self.licences, &group.licences, at, end);
         let stays = |host: &HostProfile| at + group.reserved <= host.closes;
         let mut left = most.min(by_licences);
@@ -169,7 +232,7 @@ impl FreeProfile {
             let count = count.min(left);
             left -= count;
             if count > 0 {
-                all.push((parts, count));
+                all.push(AlikePlaces { at, parts, count });
             }
             left > 0
         };
@@ -258,6 +321,21 @@ impl FreeProfile {
             within((window.until, Instant::MAX));
         }
         (from, until)
+    }
+}
+
+impl HostProfile {
+    /// Returns for how many jobs of a group there is room at an instant, and the next instant at which something
+    /// changes.
+    fn room_for(&self, group: &JobGroup, at: Instant) -> (u32, Instant) {
+        let next = at + Span::TICK;
+        let by_procs = self.procs.fewest(at, next) / group.procs;
+        let by_devices = units_for(&self.devices, &group.devices, at, next);
+        let devices = self.devices.iter().map(|kind| &kind.free);
+        let ends = devices
+            .chain([&self.procs])
+            .map(|free| free.steady_around(at).1);
+        (by_procs.min(by_devices), ends.min().unwrap_or(Instant::MAX))
     }
 }
 
