@@ -25,7 +25,7 @@ use tollgate_model::{BookEntry, Credits, Instant, JobEndState};
 pub use groups::TaskGroup;
 pub use outlook::{ArrayOutlook, RunningTask};
 
-use crate::command::{ArraySpec, Submission};
+use crate::command::{ArraySpec, Submission, SubmissionOptions};
 use crate::followers::TaskPace;
 use crate::jobs::ActiveTask;
 use crate::promise::LatePromises;
@@ -109,6 +109,7 @@ impl ActiveArray {
         let mut submission = submission.clone();
         // The tasks are in the queue now.
         submission.options.array = None;
+        let early = std::mem::take(&mut submission.options.early);
         submission.options.submitted.get_or_insert(now);
         Self {
             submission,
@@ -121,7 +122,10 @@ impl ActiveArray {
             n_followers: 0,
             n_awaiting_turn: 0,
             pace: TaskPace::default(),
-            counts: TaskCounts::default(),
+            counts: TaskCounts {
+                cancelled: early.cancelled.len() as u32,
+                ..TaskCounts::default()
+            },
             changed: true,
             late_promises: LatePromises::default(),
         }
@@ -284,10 +288,24 @@ impl TaskCounts {
     pub(crate) fn never_started(submission: &Submission, rejected: bool) -> Option<Self> {
         submission.options.array.as_ref()?;
         let tasks = submission.n_tasks() as u32;
+        let cancelled = submission.options.early.cancelled.len() as u32;
         Some(Self {
             rejected: if rejected { tasks } else { 0 },
-            cancelled: if rejected { 0 } else { tasks },
+            cancelled: cancelled + if rejected { 0 } else { tasks },
             ..Self::default()
         })
+    }
+
+    /// Returns the counts of an array that waits for the decision about it.
+    pub(crate) fn deferred(submission: &Submission) -> Self {
+        let SubmissionOptions { held, early, .. } = &submission.options;
+        let tasks = submission.n_tasks();
+        let n_held = if *held { tasks } else { early.held.len() };
+        Self {
+            queued: tasks - n_held,
+            held: n_held,
+            cancelled: early.cancelled.len() as u32,
+            ..Self::default()
+        }
     }
 }

@@ -228,6 +228,12 @@ impl Submission {
         self.estimate.or(self.options.time_limit)
     }
 
+    /// Returns whether a task may still run, as far as its array was not decided about; 0 is the whole job.
+    pub fn has_task(&self, task: u32) -> bool {
+        let array = self.options.array.as_ref();
+        task == 0 || array.is_some_and(|array| array.tasks.contains(task))
+    }
+
     /// Returns the number of its tasks.
     pub fn n_tasks(&self) -> u64 {
         let array = self.options.array.as_ref();
@@ -296,6 +302,17 @@ pub struct SubmissionOptions {
     pub resources: NamedResources,
     /// Which failed ends of a task are followed by another try; None if none is.
     pub retries: Option<RetryRule>,
+    /// The tasks of an array that its user cancelled or held before the decision about it.
+    pub early: EarlyTasks,
+}
+
+/// Tasks of an array that their user cancelled or held one by one before the decision about the array.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EarlyTasks {
+    /// The cancelled ones, which are no tasks of the array any more.
+    pub cancelled: TaskRanges,
+    /// The held ones. Empty if the array is held as a whole.
+    pub held: TaskRanges,
 }
 
 impl SubmissionOptions {

@@ -144,7 +144,7 @@ impl Core {
         }
     }
 
-    fn release_if_ready(&mut self, job: u64) {
+    pub(crate) fn release_if_ready(&mut self, job: u64) {
         let waiting = self.jobs.deferred.get(&job);
         if waiting.is_some_and(|waiting| waiting.options.is_ready()) {
             self.released.push(job);
@@ -164,6 +164,8 @@ impl Core {
                     .insert(place, RowChange::Decided { job, answer });
                 if rejected {
                     self.notify_dependents(job, false, step);
+                } else {
+                    self.hold_early(job, &waiting.options.early, step);
                 }
             }
         }
@@ -183,27 +185,6 @@ impl Core {
         let ending = JobEndState::Cancelled;
         step.changes.push(RowChange::JobEnded { job, ending });
         self.notify_dependents(job, false, step);
-        Ok(())
-    }
-
-    /// Holds or releases a waiting job.
-    pub(crate) fn hold_deferred(
-        &mut self,
-        job: u64,
-        hold: bool,
-        step: &mut StepOutput,
-    ) -> Result<(), CommandError> {
-        let waiting = self.jobs.deferred.get_mut(&job);
-        let plan = &mut waiting.ok_or(CommandError::UnknownJob)?.options;
-        if plan.held == hold {
-            return Err(CommandError::Gate(match hold {
-                true => tollgate_gate::InputError::NotQueued,
-                false => tollgate_gate::InputError::NotHeld,
-            }));
-        }
-        plan.held = hold;
-        step.changes.push(RowChange::Deferred { job, held: hold });
-        self.release_if_ready(job);
         Ok(())
     }
 

@@ -44,13 +44,20 @@ impl Core {
         if self.jobs.arrays.contains_key(&job) {
             return self.cancel_tasks(job, tasks, step);
         }
-        if tasks.is_some() {
-            return Err(CommandError::UnknownJob);
+        match (self.jobs.deferred.contains_key(&job), tasks) {
+            (true, Some(tasks)) => self.cancel_deferred_tasks(job, tasks, step),
+            (true, None) => self.cancel_deferred(job, step),
+            (false, Some(_)) => Err(self.no_array(job)),
+            (false, None) => self.cancel_task(job.into(), step),
         }
-        if self.jobs.deferred.contains_key(&job) {
-            return self.cancel_deferred(job, step);
+    }
+
+    /// Returns why a command for tasks of a job that is no unfinished array changes nothing.
+    fn no_array(&self, job: u64) -> CommandError {
+        match self.jobs.user_of(job) {
+            Some(_) => CommandError::NoArray,
+            None => CommandError::UnknownJob,
         }
-        self.cancel_task(job.into(), step)
     }
 
     pub(crate) fn cancel_task(
@@ -87,13 +94,12 @@ impl Core {
         if self.jobs.arrays.contains_key(&job) {
             return self.hold_tasks(job, tasks, hold, step);
         }
-        if tasks.is_some() {
-            return Err(CommandError::UnknownJob);
+        match (self.jobs.deferred.contains_key(&job), tasks) {
+            (true, Some(tasks)) => return self.hold_deferred_tasks(job, tasks, hold, step),
+            (true, None) => return self.hold_deferred(job, hold, step),
+            (false, Some(_)) => return Err(self.no_array(job)),
+            (false, None) => self.hold_task(job.into(), hold, step)?,
         }
-        if self.jobs.deferred.contains_key(&job) {
-            return self.hold_deferred(job, hold, step);
-        }
-        self.hold_task(job.into(), hold, step)?;
         step.changes.push(match hold {
             true => RowChange::Held { job },
             false => RowChange::Queued { job },

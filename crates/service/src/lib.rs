@@ -10,6 +10,7 @@
 //! | `clock` | the clock of the service, which the host's clock cannot set back |
 //! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent, later and held jobs, and of quotes |
+//! | `early_tasks` | tasks of arrays that are cancelled, held or released before the decision about their array |
 //! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
 //! | `alter` | changes to jobs that wait |
 //! | `grant` | exceptions from the shares of users |
@@ -43,6 +44,7 @@ mod command;
 mod counter_offer;
 mod cut_short;
 mod dependency;
+mod early_tasks;
 mod effects;
 mod followers;
 mod grant;
@@ -79,8 +81,8 @@ use tollgate_policy::PassTrigger;
 pub use array::{ActiveArray, ArrayOutlook, RunningTask, TaskCounts, TaskGroup};
 pub use clock::{ClockReading, ServiceClock};
 pub use command::{
-    ArraySpec, DependencyCondition, JobChange, JobDependency, ServiceCommand, Submission,
-    SubmissionOptions,
+    ArraySpec, DependencyCondition, EarlyTasks, JobChange, JobDependency, ServiceCommand,
+    Submission, SubmissionOptions,
 };
 use job_classes::JobClasses;
 pub use jobs::ActiveTask;

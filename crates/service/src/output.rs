@@ -73,6 +73,9 @@ pub enum CommandError {
     /// The job is not a reserved quote.
     #[error("no such reserved quote, or the quote has expired")]
     NoQuote,
+    /// Tasks are named of a job that is no array.
+    #[error("the job is no array: it has no tasks")]
+    NoArray,
     /// An array cannot be changed.
     #[error("the tasks of an array cannot be changed: cancel those that wait, and submit others")]
     ArrayUnalterable,

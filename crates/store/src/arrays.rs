@@ -61,7 +61,7 @@ pub(crate) fn tally(
     };
     run(
         to,
-        "UPDATE job SET state = CASE WHEN finish IS NULL THEN ?2 ELSE state END, attempts = ?3, price = nullif(?4, 0),
+        "UPDATE job SET state = CASE WHEN finish IS NULL AND state <> 'dependent' THEN ?2 ELSE state END, attempts = ?3, price = nullif(?4, 0),
              start = coalesce(start, CASE WHEN ?3 > 0 THEN ?5 END) WHERE id = ?1",
         params![job, state, tally.attempts, tally.price.as_micros(), at],
     )

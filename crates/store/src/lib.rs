@@ -105,7 +105,7 @@ pub use replay::RestoreProgress;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 25;
+pub const FORMAT: u32 = 26;
 
 /// Maximum size of a page of the store, in bytes.
 const PAGE: u64 = 64 << 10;

@@ -140,6 +140,7 @@ impl From<RequestError> for ApiError {
             RequestError::Ignored(
                 CommandError::Gate(_)
                 | CommandError::NoTask
+                | CommandError::NoArray
                 | CommandError::ArrayUnalterable
                 | CommandError::RunningUnalterable
                 | CommandError::NotWaitlisted,

@@ -197,6 +197,9 @@ impl<E: Engine> Controller<E> {
             risk: None,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
+            if !waiting.has_task(task.task) {
+                return None;
+            }
             let earlier = waiting.options.dependencies.iter();
             story.dependencies = earlier.map(|earlier| earlier.job).collect();
             story.begin = waiting.options.begin;

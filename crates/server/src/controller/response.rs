@@ -184,8 +184,8 @@ impl<E: Engine> Controller<E> {
     /// Returns whether a job, or one of its tasks, has finished or, with `decided`, is at least
     /// admitted or rejected.
     fn wait_is_over(&self, job: u64, task: Option<u32>, decided: bool) -> bool {
-        if self.core.deferred_job(job).is_some() {
-            return false;
+        if let Some(waiting) = self.core.deferred_job(job) {
+            return !waiting.has_task(task.unwrap_or(0));
         }
         let tasks = self.core.tasks_of(job);
         let tasks = tasks.filter(|(key, _)| task.is_none_or(|task| key.task == task));

@@ -49,6 +49,7 @@ mod retries;
 mod scripts;
 mod shadow;
 mod takeover;
+mod task_commands;
 mod terminal;
 mod time_limits;
 mod unpromised;

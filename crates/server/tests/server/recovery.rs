@@ -106,6 +106,7 @@ fn plan(
         host: None,
         resources: Default::default(),
         retries: retries.then(|| "2".parse().unwrap()),
+        early: Default::default(),
     }
 }
 

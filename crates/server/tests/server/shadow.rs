@@ -73,6 +73,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         host: None,
         resources: Default::default(),
         retries: None,
+        early: Default::default(),
     }
 }
 

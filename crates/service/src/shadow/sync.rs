@@ -198,6 +198,12 @@ impl ShadowPolicy {
 
     /// Records tasks of an array that will never run, because they were rejected or cancelled.
     fn on_tasks_dropped(&mut self, job: u64, core: &Core, tasks: &TaskRanges, kept_out: bool) {
+        if let (Some(waiting), Some(left)) =
+            (self.waiting.get_mut(&job), core.jobs.deferred.get(&job))
+        {
+            waiting.clone_from(left);
+            return;
+        }
         if !kept_out {
             for task in self.tasks_of_job(job) {
                 if tasks.contains(task.task) {

@@ -16,8 +16,8 @@ use tollgate_model::{
     Credits, CreditsPerSecond, Instant, LimitWarning, Otherwise, Span, WarningSignal,
 };
 use tollgate_service::{
-    ArraySpec, DependencyCondition, JobDependency, NamedResources, RetryRule, Submission,
-    SubmissionOptions,
+    ArraySpec, DependencyCondition, EarlyTasks, JobDependency, NamedResources, RetryRule,
+    Submission, SubmissionOptions,
 };
 use tollgate_store::{JobProgram, RepeatOptions};
 
@@ -107,6 +107,7 @@ fn submission_options(
         retries: retries(request)?,
         otherwise: otherwise(request, terms),
         drop_late: request.drop_late,
+        early: EarlyTasks::default(),
     })
 }
 

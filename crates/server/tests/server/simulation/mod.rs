@@ -529,6 +529,7 @@ impl ServiceSimulation {
                 _ => NamedResources::new(),
             },
             retries: (random.one_in(6)).then(|| "2:failed,timed_out".parse().unwrap()),
+            early: Default::default(),
         }
     }
 
