@@ -34,4 +34,4 @@ case "$engine" in
 esac
 "${enter[@]}" env "TOLLGATE_CONFORMANCE_ENGINE=$engine" ${queue:+"TOLLGATE_CONFORMANCE_QUEUE=$queue"} \
   "TOLLGATE_CONFORMANCE_FOLDER=$run/work/attempts" "TOLLGATE_CONFORMANCE_ATTEMPT=$run/attempt" \
-  "$run/test" --ignored real
+  TOLLGATE_REQUIRE=batch-system "$run/test" real

@@ -36,6 +36,8 @@ pub enum Need {
     Faketime,
     /// The database of time zones.
     Zones,
+    /// A batch system that runs.
+    BatchSystem,
 }
 
 /// Returns the directory that `TOLLGATE_TRACES` names; None, after [`lacks`], without one.
