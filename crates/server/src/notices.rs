@@ -9,6 +9,7 @@ mod limiter;
 mod sender;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::JobState;
-use tollgate_model::{BookEntry, ExceededLimit, Instant, Probability, TaskId};
+use tollgate_model::{BookEntry, ExceededLimit, Instant, Probability};
+use tollgate_service::PromiseAtRisk;
 use tollgate_store::{JobFilter, JobRow};
 
 use crate::api::{ApiState, query_store};
@@ -29,6 +31,8 @@ pub use sender::NoticeSettings;
 const MAX_EVENTS: usize = 256;
 /// Interval at which jobs are looked at whose promise may be at risk.
 const RISK_INTERVAL: Duration = Duration::from_secs(5);
+/// Maximum number of promises that are looked at in this time.
+const MAX_LOOKS: usize = 4;
 /// Maximum number of unfinished jobs that are looked at when the service starts.
 const MAX_JOBS: u32 = 10_000;
 
@@ -41,7 +45,7 @@ pub enum NoticeKind {
     Late,
     /// It is lost.
     Lost,
-    /// The probability of meeting its deadline has fallen below this.
+    /// The chance of its promise has fallen below this. An array is one promise.
     AtRisk(Probability),
 }
 
@@ -100,6 +104,7 @@ pub(crate) async fn run(service: ApiState, settings: NoticeSettings, from: Event
         seen: from,
         told_late: BTreeSet::new(),
         at_risk: BTreeMap::new(),
+        looked_at: 0,
         dropped: 0,
     };
     watcher.follow().await;
@@ -117,6 +122,8 @@ struct NoticeWatcher {
     told_late: BTreeSet<u64>,
     /// The unfinished jobs whose users want to know of a risk that they do not know of yet.
     at_risk: BTreeMap<u64, Probability>,
+    /// The job whose promise was looked at last.
+    looked_at: u64,
     /// The number of notices for which the queue had no room.
     dropped: u64,
 }
@@ -226,32 +233,35 @@ impl NoticeWatcher {
             NoticeKind::AtRisk(least) => Some(least),
             NoticeKind::End | NoticeKind::Late | NoticeKind::Lost => None,
         });
-        if let (Some(least), Some(_), None) = (least, row.due, &row.array) {
+        if let (Some(least), Some(_)) = (least, row.due) {
             self.at_risk.insert(row.id, least);
         }
     }
 
+    /// Asks for the chances of a few of the watched promises, in turn: each answer plays futures.
     async fn look_at_risks(&mut self) {
+        let after = (Bound::Excluded(self.looked_at), Bound::Unbounded);
+        let in_turn = self
+            .at_risk
+            .range(after)
+            .chain(self.at_risk.range(..=self.looked_at));
         let watched: Vec<(u64, Probability)> =
-            self.at_risk.iter().map(|(&job, &p)| (job, p)).collect();
-        for (job, least) in watched {
+            in_turn.take(MAX_LOOKS).map(|(&job, &p)| (job, p)).collect();
+        for (job, level) in watched {
+            self.looked_at = job;
             let (reply, answer) = tokio::sync::oneshot::channel();
-            let task = TaskId { job, task: 0 };
-            self.service
-                .controller_handle
-                .send(ControllerRequest::Explain { task, reply });
-            let Ok(Ok(Some(outlook))) = answer.await else {
-                continue;
-            };
-            let probability = outlook.prediction.and_then(|known| known.probability);
-            let Some(probability) = probability.filter(|&known| known < least) else {
+            let question = ControllerRequest::PromiseRisk { job, level, reply };
+            self.service.controller_handle.send(question);
+            let Ok(Ok(Some((risk, now)))) = answer.await else {
                 continue;
             };
             self.at_risk.remove(&job);
             if let Ok(Some(row)) = self.row(job).await {
+                let PromiseAtRisk { probability, cause } = risk;
                 let title = title(&row);
-                let text = format!("{title} meets its deadline with probability {probability}");
-                self.send("at-risk", &row, outlook.now, text).await;
+                let text =
+                    format!("{title} meets its deadline with probability {probability}: {cause}");
+                self.send("at-risk", &row, now, text).await;
             }
         }
     }

@@ -15,7 +15,10 @@ use crate::output::{PromiseAtRisk, PromiseRisk, RowChange, StepOutput};
 use crate::runtime_forecast::ForecastBasis;
 
 /// The probability below which a promise is at risk.
-pub(crate) const RISK_LEVEL: f64 = 0.8;
+pub(crate) const RISK_LEVEL: Probability = match Probability::new(0.8) {
+    Some(level) => level,
+    None => unreachable!(),
+};
 
 /// The number of batches from which on a belief is taken for proven.
 const PROVEN_BATCHES: u32 = 3;
@@ -103,7 +106,7 @@ impl Core {
 
     /// Looks at the promise of a job, and reports it if it is at risk and was not reported.
     pub(crate) fn look_at_promise(&mut self, job: u64, step: &mut StepOutput) {
-        let found = self.risk_of(job);
+        let found = self.risk_below(job, RISK_LEVEL);
         let risks = &mut self.jobs.risks;
         let Some(risk) = found else {
             risks.at_risk.remove(&job);
@@ -121,8 +124,9 @@ impl Core {
         self.jobs.watched_tasks().chain(groups)
     }
 
-    /// Returns the risk of the open promise of a job, if it is at risk.
-    fn risk_of(&self, job: u64) -> Option<PromiseAtRisk> {
+    /// Returns the chance of the open promise of a job by what is known now, with the cause, if it is below this level.
+    /// None without an open promise.
+    pub fn risk_below(&self, job: u64, level: Probability) -> Option<PromiseAtRisk> {
         let open = self.watched().filter(|task| task.job == job);
         let open: Vec<TaskId> = open.filter(|&task| self.is_promise_open(task)).collect();
         let first = *open.first()?;
@@ -133,7 +137,7 @@ impl Core {
         let chance = chance?.probability?;
         let closing = open.iter().filter_map(|&task| {
             let live = self.jobs.get(task)?;
-            self.risk_by_closing(task, live)
+            self.risk_by_closing(task, live, level)
         });
         if let Some(closing) = closing.reduce(lower) {
             return Some(PromiseAtRisk {
@@ -144,7 +148,7 @@ impl Core {
         let longer = self.chance_of_unproven(&open);
         let longer = longer.filter(|longer| longer.as_f64() < chance.as_f64());
         let probability = longer.unwrap_or(chance);
-        (probability.as_f64() < RISK_LEVEL).then(|| PromiseAtRisk {
+        (probability.as_f64() < level.as_f64()).then(|| PromiseAtRisk {
             probability,
             cause: match longer {
                 Some(_) => PromiseRisk::OwnRun,

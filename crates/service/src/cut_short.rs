@@ -39,19 +39,24 @@ impl Core {
     pub fn closes_before_end(&self, task: impl Into<TaskId>) -> Option<Instant> {
         let task = task.into();
         let live = self.jobs.get(task)?;
-        self.risk_by_closing(task, live)?;
+        self.risk_by_closing(task, live, RISK_LEVEL)?;
         self.closing_of(live)
     }
 
     /// Returns the running tasks whose promise is at risk because their host closes.
     fn cut_short(&self) -> impl Iterator<Item = TaskId> {
         let tasks = self.jobs.iter();
-        tasks.filter_map(|(task, live)| self.risk_by_closing(task, live).map(|_| task))
+        tasks.filter_map(|(task, live)| self.risk_by_closing(task, live, RISK_LEVEL).map(|_| task))
     }
 
-    /// Returns the probability of keeping a promise, if it is at risk because the host of the task closes. Waits in the
-    /// queue after a loss are not part of it.
-    pub(crate) fn risk_by_closing(&self, task: TaskId, live: &ActiveTask) -> Option<Probability> {
+    /// Returns the probability of keeping a promise, if it is below this level because the host of the task closes. Waits in
+    /// the queue after a loss are not part of it.
+    pub(crate) fn risk_by_closing(
+        &self,
+        task: TaskId,
+        live: &ActiveTask,
+        level: Probability,
+    ) -> Option<Probability> {
         let is_open = live.is_running() && live.entry.is_none() && !live.is_unpromised();
         let due = live.spec.due().filter(|&due| is_open && due > self.now)?;
         let closes = self.closing_of(live)?;
@@ -69,7 +74,7 @@ impl Core {
             false => 0.0,
         };
         let kept = by(closes.min(due)) + (1.0 - by(closes)) * again;
-        Probability::new(kept.min(1.0)).filter(|_| kept < RISK_LEVEL)
+        Probability::new(kept.min(1.0)).filter(|_| kept < level.as_f64())
     }
 
     /// Returns whether a task goes back to the queue if it is evicted.

@@ -180,8 +180,8 @@ pub(crate) struct JobArgs {
 
     /// Be told of these, as in end,late,lost,at-risk:0.8
     ///
-    /// at-risk: the probability of meeting the deadline has fallen below this. Only where the service has
-    /// a command for notices.
+    /// at-risk: the chance of the promise has fallen below this. Only where the service has a command for
+    /// notices.
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(super) notify: Vec<String>,
 

@@ -133,7 +133,7 @@ pub struct JobRequest {
     #[schemars(regex(pattern = RETRIES))]
     pub retries: Option<String>,
     /// What the user is told of, if the service has a command for notices: `end`, `late`, `lost`, and
-    /// `at-risk:0.8` once the probability of meeting the deadline falls below that (not of an array).
+    /// `at-risk:0.8` once the chance of the promise falls below that; an array is one promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_NOTICES), inner(regex(pattern = NOTICE)))]
     pub notify: Vec<String>,

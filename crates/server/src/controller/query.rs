@@ -46,6 +46,10 @@ impl<E: Engine> Controller<E> {
                 let outlook = self.core.array_outlook(now, job);
                 let _ = reply.send(Ok(outlook));
             }
+            ControllerRequest::PromiseRisk { job, level, reply } => {
+                let risk = self.core.risk_below(job, level);
+                let _ = reply.send(Ok(risk.map(|risk| (risk, self.core.now()))));
+            }
             ControllerRequest::Wait {
                 job,
                 task,

@@ -123,6 +123,7 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
         | ControllerRequest::ExplainArray { .. }
+        | ControllerRequest::PromiseRisk { .. }
         | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Wait { .. }
         | ControllerRequest::Prune { .. } => RequestOwner::User(None),
@@ -146,6 +147,7 @@ fn is_query(ask: &ControllerRequest) -> bool {
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
             | ControllerRequest::ExplainArray { .. }
+            | ControllerRequest::PromiseRisk { .. }
             | ControllerRequest::ReadOutput { .. }
     )
 }
@@ -167,7 +169,8 @@ fn request_weight(ask: &ControllerRequest) -> u64 {
         | ControllerRequest::Alter { .. }
         | ControllerRequest::Quote { .. }
         | ControllerRequest::Explain { .. }
-        | ControllerRequest::ExplainArray { .. } => LOOK_AHEAD_WEIGHT,
+        | ControllerRequest::ExplainArray { .. }
+        | ControllerRequest::PromiseRisk { .. } => LOOK_AHEAD_WEIGHT,
         ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
         ControllerRequest::Command { .. }
         | ControllerRequest::Drain { .. }

@@ -6,7 +6,8 @@ use tokio::sync::oneshot;
 use tollgate_engine::EngineCapacity;
 use tollgate_engine::output::OutputPosition;
 use tollgate_model::{
-    AttemptId, Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, Span, TaskId,
+    AttemptId, Instant, MaintenanceCalendar, MaintenanceWindow, NodeRange, Probability, Span,
+    TaskId,
 };
 use tollgate_service::{
     ArrayOutlook, CommandError, EngineWait, FailedLaunches, JobChange, JobPrediction,
@@ -155,6 +156,15 @@ pub enum ControllerRequest {
         /// Receives the outlook; None if the array has finished, is not decided yet or does not exist.
         reply: Responder<Option<ArrayOutlook>>,
     },
+    /// Asks for the risk of a promise, if its chance is below a level.
+    PromiseRisk {
+        /// The number of the job.
+        job: u64,
+        /// The level.
+        level: Probability,
+        /// Receives the chance and the instant of it; None if it is not below the level, or there is no open promise.
+        reply: Responder<Option<(PromiseAtRisk, Instant)>>,
+    },
     /// Waits until a job has finished or, with `decided`, is admitted or rejected.
     Wait {
         /// The number of the job.
@@ -227,6 +237,7 @@ impl ControllerRequest {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::ExplainArray { .. }
+            | Self::PromiseRisk { .. }
             | Self::Wait { .. }
             | Self::Prune { .. }
             | Self::Worker { .. }
@@ -263,6 +274,7 @@ impl ControllerRequest {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::ExplainArray { .. }
+            | Self::PromiseRisk { .. }
             | Self::Wait { .. }
             | Self::Prune { .. }
             | Self::Worker { .. }

@@ -241,6 +241,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
             | ControllerRequest::ExplainArray { .. }
+            | ControllerRequest::PromiseRisk { .. }
             | ControllerRequest::Wait { .. }
             | ControllerRequest::Prune { .. }
             | ControllerRequest::Worker { .. }

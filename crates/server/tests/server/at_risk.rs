@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::{Market, Span};
+use tollgate_model::{Market, Probability, Span};
 use tollgate_service::{ArraySpec, PromiseRisk, ServiceCommand, Submission, SubmissionOptions};
 
 use crate::common::core_driver::CoreDriver;
@@ -101,6 +101,9 @@ fn running_job_promised_from_its_request_is_at_risk_once_others_have_run_longer(
     let risk = |driver: &CoreDriver| driver.core.promise_at_risk(3).map(|risk| risk.cause);
     let open = driver.core.n_open_promises(None);
     assert_eq!((risk(&driver), open), (None, 3));
+    // A user may want to know sooner.
+    let asked = driver.core.risk_below(3, Probability::new(0.9).unwrap());
+    assert!(asked.is_some_and(|risk| risk.probability.as_f64() > 0.8));
     driver.wait(12);
     let own_run = PromiseRisk::OwnRun;
     let by_cause = BTreeMap::from([(own_run, 1)]);

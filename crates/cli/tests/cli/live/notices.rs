@@ -69,6 +69,36 @@ fn user_is_told_of_the_end_and_of_a_late_job() {
 }
 
 #[test]
+fn user_is_told_of_an_array_at_risk_as_of_one_promise() {
+    let site = site();
+    let array = [
+        "submit",
+        "-q",
+        "--array",
+        "1-2",
+        "-e",
+        "1s",
+        "-d",
+        "+10m",
+        "--notify",
+        "at-risk:1",
+    ];
+    let line = ["--", "sleep", "600"];
+    site.tollgate(&[&array[..], &line].concat()).answer();
+    site.until("the risk is told", || !told(&site).is_empty());
+    let [(kind, text)] = &told(&site)[..] else {
+        panic!("told more than once");
+    };
+    assert_eq!(kind, "at-risk");
+    assert!(
+        text.starts_with("job 1 (sleep) meets its deadline with probability 0."),
+        "{text}"
+    );
+    assert!(text.ends_with("than was planned"), "{text}");
+    site.tollgate(&["cancel", "1"]).answer();
+}
+
+#[test]
 fn notices_beyond_the_limit_and_failures_of_the_command_are_told() {
     let site = site();
     let many = "for i in 1 2 3 4 5 6; do tollgate submit -q --notify end true; done";

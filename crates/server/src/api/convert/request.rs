@@ -421,12 +421,8 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     let kinds = request.notify.iter().map(|word| word.parse::<NoticeKind>());
     let kinds: Result<Vec<NoticeKind>, _> = kinds.collect();
     let kinds = kinds.map_err(|expected| ApiError::field("notify", &expected.to_string()))?;
-    let has_risk = kinds
-        .iter()
-        .any(|kind| matches!(kind, NoticeKind::AtRisk(_)));
-    if kinds.len() > MAX_NOTICES || (has_risk && request.array.is_some()) {
-        let expected = "at most 8 kinds, and no at-risk of an array";
-        return Err(ApiError::field("notify", expected));
+    if kinds.len() > MAX_NOTICES {
+        return Err(ApiError::field("notify", "at most 8 kinds"));
     }
     if let Some(Err(error)) = request.memory_bytes.map(check_job_memory) {
         return Err(ApiError::refused_field("memory_bytes", &error.to_string()));
