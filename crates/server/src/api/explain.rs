@@ -192,7 +192,7 @@ pub(super) fn explanation_sentences(
             }
         }
         (JobState::Reserved, _) => words.push(format!(
-            "a reserved quote: `tollgate submit --quote {}` claims it",
+            "a reserved quote: `tollgate submit --quote {} -- ..` claims it",
             job.id
         )),
         (JobState::Dependent, story) => words.push(dependency_sentence(story)),
@@ -300,7 +300,7 @@ fn limit_sentence(job: &JobDetails, limit: ExceededLimit) -> String {
 /// Returns who or what holds a job.
 fn hold_sentence(job: &JobDetails, story: Option<&TaskOutlook>) -> String {
     let Some(failed) = story.and_then(|story| story.failed_launches) else {
-        return "held by its user".to_owned();
+        return user_hold_sentence(story);
     };
     let (count, status) = (failed.count, job.status.as_deref().unwrap_or("not started"));
     match failed.retry_at {
@@ -383,23 +383,34 @@ fn limit_name(limit: ExceededLimit) -> &'static str {
 }
 
 fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
-    let after = story.map_or(&[][..], |story| &story.dependencies);
-    let jobs: Vec<String> = after.iter().map(u64::to_string).collect();
+    match awaited(story) {
+        None => "dependent: the policy decides now".to_owned(),
+        Some(awaited) => format!("dependent: waits {awaited}; the policy decides then"),
+    }
+}
+
+/// Returns what a job that its user holds waits for.
+fn user_hold_sentence(story: Option<&TaskOutlook>) -> String {
+    match awaited(story) {
+        None => "held by its user".to_owned(),
+        Some(awaited) => format!("held by its user; once released, it waits {awaited}"),
+    }
+}
+
+/// Returns the jobs and the instant for which the decision about a job waits, after the word "waits".
+fn awaited(story: Option<&TaskOutlook>) -> Option<String> {
+    let story = story?;
+    let jobs: Vec<String> = story.dependencies.iter().map(u64::to_string).collect();
     let ends = match jobs.as_slice() {
         [] => None,
         [job] => Some(format!("for the end of job {job}")),
         jobs => Some(format!("for the end of jobs {}", jobs.join(", "))),
     };
-    let begin = story.and_then(|story| story.begin);
-    let begin = begin.map(|begin| format!("until {}", format_iso(begin)));
+    let begin = story
+        .begin
+        .map(|begin| format!("until {}", format_iso(begin)));
     let waits: Vec<String> = ends.into_iter().chain(begin).collect();
-    match waits.as_slice() {
-        [] => "dependent: the policy decides now".to_owned(),
-        waits => format!(
-            "dependent: waits {}; the policy decides then",
-            waits.join(" and ")
-        ),
-    }
+    (!waits.is_empty()).then(|| waits.join(" and "))
 }
 
 /// Returns the job whose end cancelled a job that depends on it.
@@ -428,7 +439,7 @@ fn array_sentences(
 ) -> Vec<String> {
     let mut words = match job.state {
         JobState::Dependent => vec![dependency_sentence(story)],
-        JobState::Held => vec!["held by its user".to_owned()],
+        JobState::Held => vec![user_hold_sentence(story)],
         JobState::Rejected => vec![rejection_sentence(job)],
         JobState::Cancelled => dependency_failure(job, predecessor).into_iter().collect(),
         JobState::Queued

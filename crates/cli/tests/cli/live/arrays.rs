@@ -219,6 +219,11 @@ fn later_job_says_when_it_begins_wherever_it_is_shown() {
     let explained = site.tollgate(&["explain", "1"]).answer();
     let waits = "dependent: waits until 2030-01-02T03:04:00Z; the policy decides then";
     assert!(explained.contains(waits), "{explained}");
+    site.tollgate(&["hold", "1"]).answer();
+    let held = site.tollgate(&["explain", "1"]).answer();
+    let waits = "held by its user; once released, it waits until 2030-01-02T03:04:00Z";
+    assert!(held.contains(waits), "{held}");
+    site.tollgate(&["release", "1"]).answer();
     let listed = site.tollgate(&["jobs", "--format", "json"]).json();
     assert_eq!(
         listed["jobs"][0]["begin_at"], "2030-01-02T03:04:00Z",
