@@ -88,7 +88,7 @@ fn promise_that_is_safe_is_never_at_risk() {
 }
 
 /// Two batches of a program end long after what was asked for, while another job of it runs whose promise was made from its
-/// request alone. What is decided by is what was believed at its start, and says nothing of them.
+/// request alone. The belief at its start, by which the policy decides, knows nothing of them.
 #[test]
 fn running_job_promised_from_its_request_is_at_risk_once_others_have_run_longer() {
     let mut driver = driver();
@@ -123,4 +123,37 @@ fn running_job_promised_from_its_request_is_at_risk_once_others_have_run_longer(
         .iter()
         .map(|text| text.matches("AtRisk { job: 3,").count());
     assert_eq!(reports.sum::<usize>(), 1);
+}
+
+/// A look at a promise of a short queue costs little, so all promises are looked at together.
+#[test]
+fn promise_among_many_is_at_risk_as_soon_as_the_next_look() {
+    const N_JOBS: u64 = 40;
+    let mut driver = driver();
+    for number in 1..=N_JOBS {
+        driver.submit(number, job("sim.sh", 1, 60, 2_400), 600);
+    }
+    assert_eq!(driver.core.n_open_promises(None) as u64, N_JOBS);
+    let level = Probability::new(0.8).unwrap();
+    let (mut low, mut reported) = (BTreeMap::new(), BTreeMap::new());
+    for _ in 0..2_400 / 30 {
+        driver.wait(30);
+        driver.step(&[ServiceCommand::Tick]);
+        for number in 1..=N_JOBS {
+            if driver.core.risk_below(number, level).is_some() {
+                low.entry(number).or_insert(driver.now);
+            }
+            if driver.core.promise_at_risk(number).is_some() {
+                reported.entry(number).or_insert(driver.now);
+            }
+        }
+    }
+    assert!(low.len() > 20, "{low:?}");
+    for (number, since) in low {
+        let reported = reported.get(&number).map(|at| at.since(since));
+        assert!(
+            reported.is_some_and(|late| late <= Span::from_secs(90)),
+            "{number}: {reported:?}"
+        );
+    }
 }
