@@ -59,12 +59,15 @@ impl Cluster {
             let estimate_s = 3600 + i64::from(scattered(n, 7200));
             assert!(cluster.promise(spec(1, estimate_s, 100_000, n % 20)));
         }
-        let (mut alarms, mut effects) = (PolicyAlarms::default(), Vec::new());
-        let mut cx =
-            PolicyContext::new(&mut cluster.state, &mut alarms, &mut effects, Instant::ZERO);
-        cluster.policy.pass(&mut cx);
+        cluster.pass();
         assert_eq!(cluster.state.n_idle(), 0);
         cluster
+    }
+
+    fn pass(&mut self) {
+        let (mut alarms, mut effects) = (PolicyAlarms::default(), Vec::new());
+        let mut cx = PolicyContext::new(&mut self.state, &mut alarms, &mut effects, Instant::ZERO);
+        self.policy.pass(&mut cx);
     }
 
     /// Submits a job; returns whether it is promised.
@@ -112,6 +115,38 @@ impl Cluster {
         }
         self
     }
+}
+
+/// Measures a pass on a machine of 1,000 processors with 10 idle ones, and 1,000 jobs that wait for 16 to 64: each second
+/// one has a promise, the others no deadline. Nothing can start.
+fn pass(criterion: &mut Criterion) {
+    let mut cluster = Cluster::full(990);
+    cluster.state.add_nodes(10);
+    let mut promised = 0;
+    for n in 0.. {
+        let procs = 16 << scattered(n, 3);
+        let estimate_s = 600 + i64::from(scattered(n + 1, 18_000));
+        let deadline_s = 200_000 + i64::from(scattered(n + 2, 4_000_000));
+        let job = spec(procs, estimate_s, deadline_s, n % 20);
+        if !cluster.promise(job) {
+            continue;
+        }
+        let free = cluster.state.insert(JobSpec {
+            sla: Sla::default(),
+            ..job
+        });
+        let view = View::new(&cluster.state, Instant::ZERO);
+        cluster.policy.queued(view, free);
+        promised += 1;
+        if promised == 500 {
+            break;
+        }
+    }
+    cluster.pass();
+    assert_eq!(cluster.state.n_idle(), 10);
+    criterion.bench_function("plan/1,000 waiting on 1,000/pass", |bencher| {
+        bencher.iter(|| cluster.pass());
+    });
 }
 
 fn plan(criterion: &mut Criterion) {
@@ -218,5 +253,5 @@ fn resident_mb() -> f64 {
         / 1024.0
 }
 
-criterion_group!(benches, spread, memory, plan);
+criterion_group!(benches, spread, memory, pass, plan);
 criterion_main!(benches);
