@@ -20,9 +20,12 @@ impl Core {
         step: &mut StepOutput,
     ) -> Result<CommandResult, CommandError> {
         if self.jobs.arrays.contains_key(&job) {
-            return Err(CommandError::ArrayUnalterable);
+            return self.alter_array(job, change, step);
         }
         if let Some(waiting) = self.jobs.deferred.get(&job) {
+            if change.max_at_once.is_some() && waiting.options.array.is_none() {
+                return Err(CommandError::NoArray);
+            }
             let submitted = waiting.options.submitted.unwrap_or(self.now);
             let changed = change.apply(waiting, self.now.since(submitted));
             return self.alter_deferred(job, changed, step);
@@ -32,6 +35,9 @@ impl Core {
         let waits = !live.has_nodes() && live.reserved_until.is_none() && live.attempt == 0;
         let submission = live.submission.as_deref().filter(|_| waits);
         let submission = submission.ok_or(CommandError::RunningUnalterable)?;
+        if change.max_at_once.is_some() {
+            return Err(CommandError::NoArray);
+        }
         let mut changed = change.apply(submission, self.now.since(live.submitted));
         changed.options.submitted = Some(live.submitted);
         let (slot, held) = (live.slot, live.held);
@@ -110,5 +116,10 @@ fn altered(job: u64, changed: &Submission, spec: &JobSpec) -> RowChange {
         name: changed.name.clone(),
         estimate: spec.estimate,
         due: spec.due(),
+        max_at_once: changed
+            .options
+            .array
+            .as_ref()
+            .and_then(|array| array.max_at_once),
     }
 }

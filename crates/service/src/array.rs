@@ -10,10 +10,12 @@
 //! | `admission` | tasks that are submitted to the gate, with the array or as earlier ones start |
 //! | `groups` | tasks that wait in one slot of the gate |
 //! | `outlook` | when the last task of an array ends |
+//! | `alter` | changes to all tasks that wait |
 //! | `changes` | ends of tasks and of arrays, and tasks that are cancelled, held or released |
 //! | `turns` | tasks in the gate that wait until fewer tasks of their array run |
 
 mod admission;
+mod alter;
 mod changes;
 mod groups;
 mod outlook;
@@ -129,6 +131,15 @@ impl ActiveArray {
             changed: true,
             late_promises: LatePromises::default(),
         }
+    }
+
+    /// Takes on the changed submission of its tasks that are not materialised.
+    pub(crate) fn take_on(&mut self, submission: &Submission, plan: &ArraySpec) {
+        self.submission = submission.clone();
+        self.submission.options.array = None;
+        self.withdrawn_due = None;
+        self.max_at_once = plan.max_at_once;
+        self.changed = true;
     }
 
     /// Returns the number of tasks that are not materialised.

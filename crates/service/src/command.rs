@@ -250,6 +250,8 @@ pub struct JobChange {
     pub estimate: Option<Span>,
     /// The span from now to the deadline, which is positive, or the job's having none.
     pub deadline: Option<Option<Span>>,
+    /// Maximum number of tasks of an array that may run at once, which is positive, or its having no limit.
+    pub max_at_once: Option<Option<u32>>,
 }
 
 impl JobChange {
@@ -260,6 +262,9 @@ impl JobChange {
             changed.name.clone_from(name);
         }
         changed.estimate = self.estimate.or(changed.estimate);
+        if let (Some(limit), Some(array)) = (self.max_at_once, &mut changed.options.array) {
+            array.max_at_once = limit;
+        }
         match self.deadline {
             None => changed,
             Some(None) => changed.without_deadline(),

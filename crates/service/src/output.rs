@@ -73,12 +73,14 @@ pub enum CommandError {
     /// The job is not a reserved quote.
     #[error("no such reserved quote, or the quote has expired")]
     NoQuote,
-    /// Tasks are named of a job that is no array.
+    /// Tasks are named of a job that is no array, or a limit of how many run.
     #[error("the job is no array: it has no tasks")]
     NoArray,
-    /// An array cannot be changed.
-    #[error("the tasks of an array cannot be changed: cancel those that wait, and submit others")]
-    ArrayUnalterable,
+    /// A limit of running tasks was asked for tasks that have a promise without one.
+    #[error(
+        "its tasks are promised together, which a limit of running tasks does not allow: `--deadline none` gives their promises up"
+    )]
+    LimitOfPromised,
     /// The job runs or has run, or is a reserved quote.
     #[error("only a job that waits and has never run can be changed")]
     RunningUnalterable,

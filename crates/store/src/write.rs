@@ -241,11 +241,19 @@ fn write(
             name,
             estimate,
             due,
-        } => run(
-            to,
-            "UPDATE job SET name = ?2, estimate = ?3, due = ?4 WHERE id = ?1",
-            params![job, name, estimate.as_micros(), due.map(Instant::as_micros)],
-        ),
+            max_at_once,
+        } => {
+            run(
+                to,
+                "UPDATE job SET name = ?2, estimate = ?3, due = ?4 WHERE id = ?1",
+                params![job, name, estimate.as_micros(), due.map(Instant::as_micros)],
+            )?;
+            run(
+                to,
+                "UPDATE array SET most = ?2 WHERE job = ?1",
+                params![job, max_at_once],
+            )
+        }
         RowChange::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
         RowChange::DependencyFailed { job, by } => run(
             to,

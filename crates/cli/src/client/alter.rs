@@ -31,11 +31,26 @@ pub(crate) struct AlterArgs {
     /// Name of the job
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Most tasks of an array that run at once, or `none`
+    #[arg(long, value_name = "N", value_parser = parse_limit)]
+    throttle: Option<TaskLimit>,
     #[command(flatten)]
     address: ServiceAddressArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
+}
+
+/// The most tasks of an array that run at once; None without a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TaskLimit(Option<u32>);
+
+fn parse_limit(words: &str) -> Result<TaskLimit, String> {
+    match (words, words.parse()) {
+        ("none", _) => Ok(TaskLimit(None)),
+        (_, Ok(limit @ 1..)) => Ok(TaskLimit(Some(limit))),
+        (_, _) => Err(String::from("expected a number from 1 on, or `none`")),
+    }
 }
 
 impl AlterArgs {
@@ -56,6 +71,8 @@ pub(crate) fn alter(args: &AlterArgs) -> Result<(), CliFailure> {
     let mut request = AlterRequest {
         name: args.name.clone(),
         estimate_s: args.estimate.map(|span| span.secs),
+        max_running: args.throttle.and_then(|limit| limit.0),
+        no_max_running: args.throttle == Some(TaskLimit(None)),
         ..AlterRequest::default()
     };
     match args.deadline.as_deref() {

@@ -245,6 +245,13 @@ pub struct AlterRequest {
     /// Whether the job has no deadline any more.
     #[serde(default)]
     pub no_deadline: bool,
+    /// Maximum number of tasks of an array that may run at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_running: Option<u32>,
+    /// Whether any number of tasks may run at once.
+    #[serde(default)]
+    pub no_max_running: bool,
 }
 
 /// A failed job to submit again. All of its options are those of the job, but for the deadline.

@@ -29,7 +29,7 @@ pub(super) async fn alter(
     if tasks.is_some() {
         return Err(ApiError::field(
             "id",
-            "a job: tasks of an array cannot be changed",
+            "a job: the tasks of an array are changed together",
         ));
     }
     let due = convert::due(request.deadline_at.as_deref(), request.deadline_s)?;
@@ -47,10 +47,11 @@ pub(super) async fn alter(
             true => Some(None),
             false => deadline.map(Some),
         },
+        max_at_once: limit(&request)?,
     };
     if change == JobChange::default() && due.is_none() {
         return Err(ApiError::field(
-            "name, estimate_s, deadline_s",
+            "name, estimate_s, deadline_s, max_running",
             "at least one of them",
         ));
     }
@@ -75,6 +76,19 @@ pub(super) async fn alter(
             Err(ApiError::job_is_over())
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Returns the changed limit of running tasks, if it is to change.
+fn limit(request: &AlterRequest) -> Result<Option<Option<u32>>, ApiError> {
+    match (request.no_max_running, request.max_running) {
+        (true, Some(_)) => Err(ApiError::field(
+            "no_max_running",
+            "false, with another limit",
+        )),
+        (true, None) => Ok(Some(None)),
+        (false, Some(0)) => Err(ApiError::field("max_running", "at least 1")),
+        (false, limit) => Ok(limit.map(Some)),
     }
 }
 

@@ -141,7 +141,7 @@ impl From<RequestError> for ApiError {
                 CommandError::Gate(_)
                 | CommandError::NoTask
                 | CommandError::NoArray
-                | CommandError::ArrayUnalterable
+                | CommandError::LimitOfPromised
                 | CommandError::RunningUnalterable
                 | CommandError::NotWaitlisted,
             )

@@ -120,7 +120,7 @@ fn room_of_an_altered_job_goes_to_others_at_once() {
 }
 
 #[test]
-fn only_single_jobs_that_wait_can_be_changed() {
+fn jobs_and_tasks_that_wait_can_be_changed() {
     let mut site = site([60, 100, 200]);
     let failed = alter(&mut site, 1, deadline(500)).unwrap_err();
     assert_eq!(
@@ -140,11 +140,23 @@ fn only_single_jobs_that_wait_can_be_changed() {
         ..wide(900)
     };
     let array = site.submit_job(array, &["sleep", "1"]).unwrap().job;
-    let failed = alter(&mut site, array, deadline(500)).unwrap_err();
-    assert_eq!(
-        failed,
-        RequestError::Ignored(CommandError::ArrayUnalterable)
-    );
+    let (altered, _) = alter(&mut site, array, deadline(5_000)).unwrap();
+    assert!(altered);
+    let change = JobChange {
+        deadline: Some(None),
+        max_at_once: Some(Some(2)),
+        ..JobChange::default()
+    };
+    assert!(alter(&mut site, array, change).unwrap().0);
+    let row = site.row(array);
+    let limit = row.array.expect("an array").max_at_once;
+    assert_eq!((row.due, limit), (None, Some(2)));
+    let limit = JobChange {
+        max_at_once: Some(Some(2)),
+        ..JobChange::default()
+    };
+    let failed = alter(&mut site, 3, limit).unwrap_err();
+    assert_eq!(failed, RequestError::Ignored(CommandError::NoArray));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use tollgate_model::{Market, Span, TaskId};
 use tollgate_service::{
-    ArraySpec, Core, ServiceCommand, Submission, SubmissionOptions, TaskRanges,
+    ArraySpec, CommandError, CommandResult, Core, JobChange, ServiceCommand, Submission,
+    SubmissionOptions, TaskRanges,
 };
 
 use crate::common::core_driver::CoreDriver;
@@ -34,6 +35,10 @@ fn array(deadline_s: i64) -> Submission {
     }
 }
 
+fn alter(change: JobChange) -> ServiceCommand {
+    ServiceCommand::Alter { job: 1, change }
+}
+
 fn group_of(driver: &CoreDriver, task: u32) -> Option<String> {
     let group = driver.core.array(1)?.group_of(task)?;
     Some(group.tasks.to_string())
@@ -45,6 +50,10 @@ enum TaskAction {
     Hold,
     Release,
     Cancel,
+    /// Gives all that wait another deadline, counted from now.
+    Due(i64),
+    /// Limits how many run.
+    Limit(u32),
 }
 
 impl TaskAction {
@@ -54,6 +63,14 @@ impl TaskAction {
             Self::Hold => ServiceCommand::Hold { job, tasks },
             Self::Release => ServiceCommand::Release { job, tasks },
             Self::Cancel => ServiceCommand::Cancel { job, tasks },
+            Self::Due(left_s) => alter(JobChange {
+                deadline: Some((left_s > 0).then_some(Span::from_secs(left_s))),
+                ..JobChange::default()
+            }),
+            Self::Limit(limit) => alter(JobChange {
+                max_at_once: Some((limit > 0).then_some(limit)),
+                ..JobChange::default()
+            }),
         }
     }
 }
@@ -145,17 +162,73 @@ fn policy_that_knows_no_groups_takes_over_each_task() {
     assert_eq!(driver.ends.len(), N_TASKS as usize + 3);
 }
 
+/// Returns what becomes of a change of an array.
+fn altered(driver: &mut CoreDriver, action: TaskAction) -> CommandResult {
+    let step = driver.step(&[action.command(TaskRanges::default())]);
+    step.results.into_iter().next().expect("one result")
+}
+
+#[test]
+fn tasks_that_wait_are_promised_for_another_deadline_together() {
+    let mut driver = driver(3_000);
+    let due = |driver: &CoreDriver, task| {
+        let task = TaskId { job: 1, task };
+        driver.core.job(task).expect("it waits").spec.due()
+    };
+    let first = due(&driver, 24);
+    driver.step(&[TaskAction::Hold.command("10-12".parse().unwrap())]);
+    let done = altered(&mut driver, TaskAction::Due(9_000));
+    assert!(matches!(done, CommandResult::Altered { .. }), "{done:?}");
+    let later = Some(driver.now + Span::from_secs(9_000));
+    assert_eq!((due(&driver, 24), due(&driver, 11)), (later, later));
+    assert_eq!(due(&driver, 1), first, "it runs");
+    assert_eq!(driver.core.n_open_promises(None), N_TASKS as usize);
+    assert_eq!(group_of(&driver, 11).as_deref(), Some("10-12"));
+    assert_eq!(driver.core.array(1).unwrap().counts().held, 3);
+    // They run for at least half an hour.
+    let before = driver.core.array(1).unwrap().counts();
+    let done = altered(&mut driver, TaskAction::Due(120));
+    assert!(matches!(done, CommandResult::Unaltered { .. }), "{done:?}");
+    assert_eq!(due(&driver, 24), later);
+    assert_eq!(driver.core.array(1).unwrap().counts(), before);
+    driver.step(&[TaskAction::Release.command("10-12".parse().unwrap())]);
+    driver.wait(9 * RUN_S);
+    assert_eq!(driver.ends.len(), N_TASKS as usize);
+}
+
+#[test]
+fn limit_of_running_tasks_is_set_and_lifted_while_they_wait() {
+    let mut driver = driver(3_000);
+    let done = altered(&mut driver, TaskAction::Limit(1));
+    let refused = CommandResult::Ignored(CommandError::LimitOfPromised);
+    assert_eq!(done, refused);
+    altered(&mut driver, TaskAction::Due(0));
+    assert_eq!(driver.core.n_open_promises(None), 3, "those that run");
+    altered(&mut driver, TaskAction::Limit(1));
+    driver.wait(RUN_S + 1);
+    let running = |driver: &CoreDriver| driver.core.array(1).unwrap().counts().running;
+    assert_eq!(running(&driver), 1);
+    driver.wait(RUN_S);
+    assert_eq!((running(&driver), driver.ends.len()), (1, 4));
+    altered(&mut driver, TaskAction::Limit(0));
+    assert_eq!(running(&driver), 3);
+    driver.wait(8 * RUN_S);
+    assert_eq!(driver.ends.len(), N_TASKS as usize);
+}
+
 fn action() -> impl Strategy<Value = (TaskAction, u32, u32, i64)> {
     let action = prop_oneof![
         2 => Just(TaskAction::Hold),
         2 => Just(TaskAction::Release),
         1 => Just(TaskAction::Cancel),
+        1 => prop::sample::select(vec![0i64, 100, 900, 8_000]).prop_map(TaskAction::Due),
+        1 => (0u32..5).prop_map(TaskAction::Limit),
     ];
     (action, 1..=N_TASKS, 0u32..10, 0i64..100)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     /// The driver checks the invariants of the service at each step.
     #[test]

@@ -30,6 +30,19 @@ impl Core {
     ) -> Vec<TaskGroupOutcome> {
         let array = ActiveArray::new(submission, plan, self.now);
         self.jobs.arrays.insert(job, array);
+        self.admit_tasks(job, submission, plan, first, step)
+    }
+
+    /// Submits tasks of a registered array to the gate, the first of which has the outcome `first`. Returns the outcomes
+    /// of all that are not materialised.
+    pub(super) fn admit_tasks(
+        &mut self,
+        job: u64,
+        submission: &Submission,
+        plan: &ArraySpec,
+        first: &SubmitOutcome,
+        step: &mut StepOutput,
+    ) -> Vec<TaskGroupOutcome> {
         if self.decides_together(submission) {
             for group in &first.groups {
                 self.admit_group(job, group, first.spec, step);

@@ -34,7 +34,7 @@ pub struct ArrayOutlook {
 
 impl ActiveArray {
     /// Returns the deadline of the tasks that are not in the gate, also if they run as if they had none.
-    fn due(&self) -> Option<Instant> {
+    pub(super) fn due(&self) -> Option<Instant> {
         let own = self.submission.options.submitted;
         let own = own.zip(self.submission.deadline);
         self.withdrawn_due

@@ -96,6 +96,8 @@ pub enum RowChange {
         estimate: Span,
         /// Its deadline.
         due: Option<Instant>,
+        /// Maximum number of its tasks that may run at once, if it is an array with a limit.
+        max_at_once: Option<u32>,
     },
     /// A waiting job was held or released by its user.
     Deferred {

@@ -139,7 +139,11 @@ impl ShadowPolicy {
             RowChange::Altered { job, .. } => {
                 match (self.waiting.get_mut(job), core.jobs.deferred.get(job)) {
                     (Some(waiting), Some(changed)) => waiting.clone_from(changed),
-                    (_, _) => self.withdraw((*job).into()),
+                    (_, _) => {
+                        for task in self.tasks_of_job(*job) {
+                            self.withdraw(task);
+                        }
+                    }
                 }
             }
             RowChange::Deferred { .. }
