@@ -91,7 +91,7 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
         (_, "--each-line") => "lines.txt",
         (_, "--from-json") => "jobs.json",
         (_, "--prefer") => "cheapest",
-        (_, "--procs") => "2",
+        (_, "--procs" | "--throttle") => "2",
         (_, "--mem") => "2G",
         (_, "--on" | "--name" | "--account" | "--queue" | "--reason") => "other",
         (_, "--gres") => "gpu:1",
