@@ -64,10 +64,11 @@ impl Core {
         std::mem::swap(&mut self.gate, &mut trial);
         let answer = self.evaluate(self.now, &changed);
         std::mem::swap(&mut self.gate, &mut trial);
-        let is_kept = match &answer.admission {
-            AdmissionState::Rejected(_) => false,
-            _ if changed.deadline.is_none() || waiting.n_promised == 0 => true,
-            _ => n_promised(&answer, &plan) >= waiting.n_promised,
+        let is_rejected = matches!(answer.admission, AdmissionState::Rejected(_));
+        let may_wait = changed.deadline.is_none() || waiting.n_promised == 0;
+        let is_kept = match may_wait {
+            true => !is_rejected,
+            false => n_promised(&answer, &plan) >= waiting.n_promised,
         };
         if !is_kept {
             return Ok(CommandResult::Unaltered { answer });
