@@ -1,12 +1,13 @@
 //! What became of tasks and of their promises: each is entered in the books once.
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::JobEnding;
+use tollgate_gate::{JobEnding, quotable};
 use tollgate_model::outcome::DELAY_TOLERANCE;
 use tollgate_model::{
     AttemptEnding, BookEntry, BreakCause, Instant, JobEndState, LimitOwner, LimitOwners,
     Probability, Span, TaskId,
 };
+use tollgate_policy::JobPhase;
 
 use crate::Core;
 use crate::jobs::ActiveTask;
@@ -186,7 +187,10 @@ impl Core {
         if !self.jobs.get(task).is_some_and(has_deadline) {
             return;
         }
-        let computed = || self.predict(self.now, task)?.probability;
+        let computed = || match self.chance_of_start(task) {
+            None => self.predict(self.now, task)?.probability,
+            chance => chance,
+        };
         let Some(mut probability) = known.or_else(computed) else {
             return;
         };
@@ -200,6 +204,20 @@ impl Core {
             probability,
             n_batches,
         });
+    }
+
+    /// Returns the probability that a task ends by its deadline if it starts now and has its processors for itself: that
+    /// of its run time alone, without a look at what else may happen.
+    fn chance_of_start(&self, task: TaskId) -> Option<Probability> {
+        let live = self.jobs.get(task)?;
+        let view = self.gate.view(self.now);
+        let starts = view.job(live.slot).phase == JobPhase::Running;
+        let is_alone = self.rules.policy.uses_beliefs();
+        let left = live.spec.due()?.since(self.now);
+        (starts && is_alone).then(|| {
+            let run = self.work_distribution(live, self.now);
+            quotable(run.probability_within(left))
+        })
     }
 
     /// Records in the books a waiting task that is dropped because it could hardly meet its deadline any more.
