@@ -168,6 +168,8 @@ def main():
     try:
         names = of_many_users(service, args) if args.users else under_kills(service, args)
         books = service.ask("status")["objectives"]
+        ticks = (pathlib.Path("/proc", str(service.process.pid), "stat").read_text().rsplit(")", 1)[1].split())[11:13]
+        print(f"{sum(map(int, ticks)) / os.sysconf('SC_CLK_TCK'):.1f} s of processor time of the service since its last start")
     finally:
         service.end()
     print(", ".join(f"{books[name]} {name}" for name in ("submitted", "kept", "broken", "void", "unpromised")))
