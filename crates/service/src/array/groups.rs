@@ -133,16 +133,12 @@ impl JobTable {
         } = group;
         left.remove(tasks);
         let n_left = left.len();
-        let first = left.first();
         if let Some(array) = self.arrays.get_mut(&job).filter(|_| common.held) {
             array.counts.held += n_left;
         }
         self.insert_group(job, left, slot, common.clone());
         if is_watched {
-            match (n_left, first) {
-                (1, Some(task)) => self.watch_deadline(TaskId { job, task }),
-                (_, _) => self.watch_group_deadline(slot),
-            }
+            self.watch_slot(slot);
         }
         Some((job, common))
     }
@@ -158,7 +154,7 @@ impl JobTable {
         if let Some((job, common)) = self.take_from_group(group, &one) {
             self.insert_group(job, one, slot, common);
             if is_watched {
-                self.watch_deadline(TaskId { job, task });
+                self.watch_slot(slot);
             }
         }
     }
@@ -167,6 +163,14 @@ impl JobTable {
         let last = self.group(slot);
         let last = last.and_then(|(_, group)| group.common.last_instant());
         last.is_some_and(|last| self.group_deadlines.contains(&(last, slot)))
+    }
+
+    /// Watches the deadline of the single task or the group in a slot.
+    fn watch_slot(&mut self, slot: JobId) {
+        match self.slots.get(&slot).copied() {
+            Some(task) => self.watch_deadline(task),
+            None => self.watch_group_deadline(slot),
+        }
     }
 
     /// Watches the deadline of an admitted group, if it is promised and was not broken before.
@@ -411,10 +415,7 @@ impl Core {
         }
         self.jobs.insert_group(job, tasks.clone(), parted, common);
         if is_watched {
-            match (tasks.len(), tasks.first()) {
-                (1, Some(task)) => self.jobs.watch_deadline(TaskId { job, task }),
-                (_, _) => self.jobs.watch_group_deadline(parted),
-            }
+            self.jobs.watch_slot(parted);
         }
         Some(parted)
     }

@@ -388,6 +388,29 @@ fn failed_tasks_are_named_by_how_they_ended() {
 }
 
 #[test]
+fn array_that_hardly_ends_in_time_gets_another_deadline() {
+    let site = ClientTestSite::start("");
+    let words = [
+        "-a", "1-40", "-e", "10m", "-d", "+20m", "--", "sleep", "600",
+    ];
+    let id = submit(&site, &words);
+    let explained = || site.tollgate(&["explain", &id]).answer();
+    let helps = "  helps     a deadline of ";
+    assert!(explained().contains(helps), "{}", explained());
+    let altered = site.tollgate(&["alter", &id, "--deadline", "+5d"]).answer();
+    assert!(altered.contains(": accepted"), "{altered}");
+    assert!(!explained().contains(helps), "{}", explained());
+    let limited = site.tollgate(&["alter", &id, "--throttle", "1"]);
+    assert!(limited.stderr.contains("`--deadline none`"), "{limited:?}");
+    let words = ["alter", &id, "--deadline", "none", "--throttle", "1"];
+    site.tollgate(&words).answer();
+    let listed = site.tollgate(&["jobs", &id, "--format", "json"]).json();
+    assert_eq!(listed["array"]["array"]["max_running"], 1, "{listed}");
+    site.tollgate(&["cancel", &id]).answer();
+    site.tollgate(&["wait", &id]);
+}
+
+#[test]
 fn end_of_the_last_task_of_a_running_array_is_told() {
     let site = ClientTestSite::start("");
     let line = "exec sleep 600";
