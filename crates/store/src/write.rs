@@ -470,12 +470,16 @@ fn insert_job(
 /// Updates a job whose decision was deferred.
 fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> rusqlite::Result<()> {
     let verdict = DecisionColumns::of(answer, at);
-    // A promise that was broken before its job was changed keeps the probability at which it is in the books.
+    // A promise that was broken before its job was changed keeps the probability at which it is in the books. Of an array,
+    // whose tasks may be in the books, one that is promised no more keeps its own.
     run(
         to,
         "UPDATE job SET state = ?2, decided = ?3, price = ?4, reasons = ?5,
-             probability = iif(promise IS NULL, ?6, probability), estimate = ?7, source = ?8,
-             finish = ?9, forecast = ?10, batches = iif(promise IS NULL, ?11, batches)
+             probability = CASE WHEN promise IS NOT NULL THEN probability
+                 WHEN id IN (SELECT job FROM array) THEN coalesce(?6, probability) ELSE ?6 END,
+             estimate = ?7, source = ?8, finish = ?9, forecast = ?10,
+             batches = CASE WHEN promise IS NOT NULL THEN batches
+                 WHEN id IN (SELECT job FROM array) THEN coalesce(?11, batches) ELSE ?11 END
          WHERE id = ?1",
         params![
             job,

@@ -151,8 +151,10 @@ impl Core {
         let groups = groups.map(|group| (group.tasks.clone(), &group.common));
         let single = self.jobs.tasks_of(job);
         let single = single.map(|(task, live)| (TaskRanges::new(task.task, task.task), live));
-        let waits =
-            |live: &ActiveTask| !live.has_nodes() && live.attempt == 0 && live.entry.is_none();
+        let waits = |live: &ActiveTask| {
+            let is_ordered = live.has_nodes() || live.follows.is_some() || live.attempt > 0;
+            !is_ordered && live.entry.is_none()
+        };
         for (tasks, live) in groups.chain(single).filter(|(_, live)| waits(live)) {
             let view = self.gate.view(self.now);
             let slot = view.job(live.slot);
