@@ -187,11 +187,7 @@ impl FreeProfile {
         let window = self.calendar.next(at);
         let mut until = window.map_or(Instant::MAX, |window| last_end(window.from));
         let mut beside = Vec::new();
-        for (index, host) in self.hosts.iter().enumerate() {
-            let accepts = !group.one_host || group.accepts_host(host.name);
-            if !accepts || at + group.reserved > host.closes {
-                continue;
-            }
+        for (index, host) in self.hosts_for(group, at) {
             until = until.min(last_end(host.closes));
             let (mut from, mut n_before) = (at, 0);
             while from < first_end {
@@ -225,7 +221,6 @@ impl FreeProfile {
     /// Returns the places of up to `most` jobs of a group from `at` until `end`, of which the first has one.
     fn beside(&self, group: &JobGroup, at: Instant, end: Instant, most: u32) -> Vec<AlikePlaces> {
         let by_licences = units_for(&self.licences, &group.licences, at, end);
-        let stays = |host: &HostProfile| at + group.reserved <= host.closes;
         let mut left = most.min(by_licences);
         let mut all = Vec::new();
         let mut take = |parts: Vec<(usize, u32)>, count: u32| {
@@ -238,10 +233,7 @@ impl FreeProfile {
         };
         // What a job still misses that has begun to take processors of several hosts.
         let (mut parts, mut missing) = (Vec::new(), group.procs);
-        for (index, host) in self.hosts.iter().enumerate() {
-            if !stays(host) || (group.one_host && !group.accepts_host(host.name)) {
-                continue;
-            }
+        for (index, host) in self.hosts_for(group, at) {
             let mut idle = host.procs.fewest(at, end);
             if group.one_host {
                 let by_devices = units_for(&host.devices, &group.devices, at, end);
@@ -276,6 +268,20 @@ impl FreeProfile {
             }
         }
         all
+    }
+
+    /// Returns the hosts, by their places in the order, that take jobs of a group which start at an instant.
+    fn hosts_for(
+        &self,
+        group: &JobGroup,
+        at: Instant,
+    ) -> impl Iterator<Item = (usize, &HostProfile)> {
+        let takes = move |host: &HostProfile| {
+            let accepts = !group.one_host || group.accepts_host(host.name);
+            accepts && at + group.reserved <= host.closes
+        };
+        let hosts = self.hosts.iter().enumerate();
+        hosts.filter(move |(_, host)| takes(host))
     }
 
     /// Returns the time around an instant during which nothing changes for jobs of a group that run for `length`: the

@@ -226,18 +226,8 @@ proptest! {
     fn hosts_that_stay_are_one_pool_to_jobs_without_needs(
         hosts in prop::collection::vec(1u32..5, 1..5),
         jobs in prop::collection::vec((1u32..6, 1i64..20, 0i64..20, 1u32..5), 0..30),
-        windows in prop::collection::vec((0i64..60, 1i64..30), 0..3),
+        windows in windows(),
     ) {
-        let mut from = 0;
-        let windows: Vec<(i64, i64)> = windows
-            .into_iter()
-            .map(|(gap, length)| {
-                from += gap + 1;
-                let window = (from, from + length);
-                from += length;
-                window
-            })
-            .collect();
         let all: Vec<Host> = hosts.iter().map(|&procs| (procs, 0, None)).collect();
         let state = cluster(&all, 0, &windows);
         let groups: Vec<JobGroup> = jobs
