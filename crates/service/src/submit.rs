@@ -5,7 +5,7 @@ use tollgate_model::{Instant, JobSpec, Sla, TaskId};
 
 use crate::Core;
 use crate::admission::AdmissionCandidate;
-use crate::array::TaskCounts;
+use crate::array::{ActiveArray, TaskCounts};
 use crate::command::Submission;
 use crate::jobs::ActiveTask;
 use crate::output::{
@@ -77,7 +77,9 @@ impl Core {
             return answer;
         }
         if let Some(plan) = &submission.options.array {
-            answer.groups = self.admit_array(job, submission, plan, &answer, step);
+            let array = ActiveArray::new(submission, plan, self.now);
+            self.jobs.arrays.insert(job, array);
+            answer.groups = self.admit_tasks(job, submission, plan, &answer, step);
         } else if let AdmissionState::Unpromised(reasons) = &answer.admission
             && !self.runs_with_deadline(reasons)
         {

@@ -3,7 +3,6 @@
 use tollgate_gate::{GateInput, InputAck, JobPrediction};
 use tollgate_model::{Credits, JobId, JobSpec, Otherwise, Probability, Reason, TaskId};
 
-use super::ActiveArray;
 use crate::Core;
 use crate::admission::AdmissionCandidate;
 use crate::command::{ArraySpec, Submission};
@@ -18,24 +17,9 @@ use crate::task_ranges::TaskRanges;
 const PREDICTION_INTERVAL: u32 = 8;
 
 impl Core {
-    /// Registers an array whose first task has the outcome `first`, and submits tasks to the gate.
-    /// Returns the outcomes of all tasks.
-    pub(crate) fn admit_array(
-        &mut self,
-        job: u64,
-        submission: &Submission,
-        plan: &ArraySpec,
-        first: &SubmitOutcome,
-        step: &mut StepOutput,
-    ) -> Vec<TaskGroupOutcome> {
-        let array = ActiveArray::new(submission, plan, self.now);
-        self.jobs.arrays.insert(job, array);
-        self.admit_tasks(job, submission, plan, first, step)
-    }
-
     /// Submits tasks of a registered array to the gate, the first of which has the outcome `first`. Returns the outcomes
     /// of all that are not materialised.
-    pub(super) fn admit_tasks(
+    pub(crate) fn admit_tasks(
         &mut self,
         job: u64,
         submission: &Submission,
