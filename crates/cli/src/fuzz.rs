@@ -3,7 +3,7 @@
 
 use crate::client::frontends;
 use crate::client::{cluster, script};
-use crate::replay;
+use crate::{policy_registry, replay};
 
 /// Parses `data` as a script for `qsub` in either style, and as a script for `tollgate submit`.
 /// Each attempt gives options or an error message. Returns false if every attempt gives an error
@@ -21,5 +21,5 @@ pub fn clusters(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else {
         return false;
     };
-    cluster::is_clusters_file(text) | replay::is_cluster_file(text)
+    cluster::is_clusters_file(text) | replay::is_cluster_file(text, &policy_registry())
 }

@@ -171,7 +171,7 @@ fn find(table: &[(&[&str], &'static str)], typed: &str) -> Option<&'static str> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::whole_command;
+    use crate::commands::whole_command;
 
     #[test]
     fn foreign_words_are_no_words_of_tollgate() {

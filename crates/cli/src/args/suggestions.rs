@@ -2,15 +2,19 @@
 
 use std::ffi::OsString;
 
+use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
 use super::foreign_words::{pointer_for_command, pointer_for_option};
-use super::whole_command;
 
 /// Removes the parser's suggestions that differ from the typed word by more than a typo, also from
-/// the usage.
-pub(super) fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+/// the usage. `program` is the whole command line.
+pub(crate) fn with_similar_names(
+    mut error: clap::Error,
+    words: &[OsString],
+    mut program: Command,
+) -> clap::Error {
     for (typed, tip) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
         (
@@ -39,7 +43,7 @@ pub(super) fn with_similar_names(mut error: clap::Error, words: &[OsString]) -> 
         if !similar.is_empty() {
             error.insert(tip, ContextValue::Strings(similar));
         }
-        let usage = ContextValue::StyledStr(usage(words));
+        let usage = ContextValue::StyledStr(usage(words, &mut program));
         error.insert(ContextKind::Usage, usage);
     }
     with_pointer(error, words)
@@ -70,9 +74,8 @@ fn with_pointer(mut error: clap::Error, words: &[OsString]) -> clap::Error {
 }
 
 /// Returns the usage of the command at the start of the arguments.
-fn usage(words: &[OsString]) -> StyledStr {
-    let mut program = whole_command();
-    let mut named = &mut program;
+fn usage(words: &[OsString], program: &mut Command) -> StyledStr {
+    let mut named = program;
     for word in words.iter().skip(1) {
         if named.find_subcommand(word).is_none() {
             break;

@@ -111,7 +111,7 @@ _tollgate_known_policies() {{ compadd -- ${{(f)\"$({POLICIES})\"}} }}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::whole_command;
+    use crate::commands::whole_command;
 
     #[test]
     fn commands_that_take_a_job_complete_its_number() {

@@ -43,7 +43,7 @@ use std::path::Path;
 use super::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 
-pub(crate) use help::options;
+pub(crate) use help::{is_help_requested, options};
 
 /// The words as they are typed: they are not those of other commands.
 #[derive(Debug, clap::Args)]
@@ -102,9 +102,6 @@ impl FrontendTool {
 
 /// Runs a tool.
 pub(crate) fn run(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure> {
-    if help::is_requested(words) {
-        return help::print(tool);
-    }
     let address = ServiceAddressArgs::default();
     match tool {
         FrontendTool::Qsub => qsub::run(words, &address),

@@ -5,14 +5,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory, Subcommand, ValueEnum};
+use clap::{Command, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::completions;
 use super::endpoint::DataDirArgs;
 use super::frontends::FrontendTool;
 use super::schemas;
-use crate::args::{Cli, whole_command};
 use crate::exit::CliFailure;
 
 /// The options of `tollgate generate`.
@@ -68,16 +67,18 @@ enum GenerateCommand {
     },
 }
 
-/// `tollgate generate`.
-pub(crate) fn run(args: &GenerateArgs) -> Result<(), CliFailure> {
+/// `tollgate generate`. `describe` returns the description of the command line.
+pub(crate) fn run(args: &GenerateArgs, describe: fn() -> Command) -> Result<(), CliFailure> {
     match &args.command {
-        GenerateCommand::Man { out } => write_man_pages(out)
+        GenerateCommand::Man { out } => write_man_pages(describe(), out)
             .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
         GenerateCommand::Schemas { out } => schemas::write(out)
             .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
         GenerateCommand::Frontends { out, style } => write_frontends(out, *style),
         GenerateCommand::Completions { shell } => {
-            let text = completions::script(*shell, &mut whole_command());
+            let mut program = describe();
+            program.build();
+            let text = completions::script(*shell, &mut program);
             Ok(io::stdout().lock().write_all(text.as_bytes())?)
         }
         GenerateCommand::Systemd { place } => {
@@ -91,10 +92,10 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<(), CliFailure> {
     }
 }
 
-fn write_man_pages(out: &Path) -> io::Result<()> {
+fn write_man_pages(program: Command, out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
     // Help has no page of its own.
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let mut command = program.disable_help_subcommand(true);
     command.build();
     clap_mangen::generate_to(with_every_option(command), out)
 }

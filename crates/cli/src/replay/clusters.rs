@@ -120,8 +120,8 @@ struct RoutingKeys<'a> {
 }
 
 /// Returns whether a text is a legal file of a cluster.
-pub(crate) fn is_cluster_file(text: &str) -> bool {
-    ReplayCluster::parse(text, "cluster", &crate::policy_registry()).is_ok()
+pub(crate) fn is_cluster_file(text: &str, registry: &PolicyRegistry) -> bool {
+    ReplayCluster::parse(text, "cluster", registry).is_ok()
 }
 
 /// `tollgate replay --clusters`.

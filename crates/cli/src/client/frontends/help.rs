@@ -3,11 +3,7 @@
 //! The command-line parser does not know the options of these tools. [`options`] describes the
 //! options for `--help` and for the man pages.
 
-use std::io::{self, Write};
-
 use super::FrontendTool;
-use crate::args;
-use crate::exit::CliFailure;
 
 /// The options of `qsub`, grouped by their effect.
 const QSUB: &str = "\
@@ -86,21 +82,11 @@ pub(crate) fn options(tool: FrontendTool) -> String {
 
 /// Returns whether the arguments ask for help. Help counts only before any operand, and `-h` is not
 /// help because it holds a job.
-pub(super) fn is_requested(words: &[String]) -> bool {
+pub(crate) fn is_help_requested(words: &[String]) -> bool {
     let options = words.iter().take_while(|word| word.starts_with('-'));
     options
         .into_iter()
         .any(|word| word == "--help" || word == "-help")
-}
-
-/// Prints the help of a tool.
-pub(super) fn print(tool: FrontendTool) -> Result<(), CliFailure> {
-    let mut program = args::whole_command();
-    let command = program
-        .find_subcommand_mut(tool.name())
-        .expect("the tools are commands");
-    let help = command.render_long_help();
-    Ok(write!(io::stdout().lock(), "{help}")?)
 }
 
 #[cfg(test)]

@@ -1,0 +1,265 @@
+//! The commands: the only module that knows them all.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `internal` | processes that the program starts of itself |
+//! | `rewrites` | command lines that mean another one |
+
+mod internal;
+mod rewrites;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
+use tollgate_client::types::JobAction;
+use tollgate_policy::PolicyRegistry;
+
+use self::rewrites::{with_campus_command, without_help_of_help};
+use crate::args::{Deferred, with_similar_names};
+use crate::client::detach::DETACHED_ARG;
+use crate::client::frontends::{self, FrontendTool};
+use crate::exit::{self, CliFailure};
+use crate::{campus, client, forecast, policies, replay, study, trace};
+
+/// Decide which jobs a shared cluster promises to finish in time.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: CliCommand,
+}
+
+/// The commands, as `tollgate help` describes them.
+#[derive(Debug, Subcommand)]
+enum CliCommand {
+    /// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
+    Replay(Deferred<replay::ReplayArgs>),
+    /// Simulate tasks on desktops with users: energy, evictions, tasks that never end.
+    Campus(Deferred<campus::CampusArgs>),
+    /// List the policies with their papers, markets and parameters.
+    Policies(Deferred<policies::PoliciesArgs>),
+    /// Forecast run times from records of finished jobs, with probabilities.
+    ///
+    /// Without options the answer lists every class of jobs, how it behaves, and the forecast for its next
+    /// job.
+    Forecast(Deferred<forecast::ForecastArgs>),
+    /// Run a published experiment, or one of your own, from one file.
+    Study(Deferred<study::StudyArgs>),
+    /// Run the service: admit jobs, promise deadlines, and run them.
+    Serve(Deferred<client::serve::ServeArgs>),
+    /// Run a service of its own with six sample jobs.
+    Demo(Deferred<client::demo::DemoArgs>),
+    /// Submit a job.
+    ///
+    /// The answer is `accepted` with a promise, `waitlisted`, `unpromised`, `queued`, `deferred`, or
+    /// `rejected` with the reasons (exit code 3, also if only some tasks of an array are).
+    Submit(Deferred<client::submit::SubmitArgs>),
+    /// Show the answer that `submit` would give; change nothing.
+    Quote(Deferred<client::submit::QuoteArgs>),
+    /// Show the service's policy, nodes, jobs and results so far.
+    Status(Deferred<client::list::StatusArgs>),
+    /// List unfinished jobs, latest first, or the tasks of an array.
+    Jobs(Deferred<client::jobs::JobsArgs>),
+    /// Explain why a job waits, and when it should start and end.
+    ///
+    /// `tollgate explain site NAME` explains why pilots are submitted at a site, or are not.
+    Explain(Deferred<client::list::ExplainArgs>),
+    /// Wait until a job is over, and exit with its status.
+    ///
+    /// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
+    /// rejected, cancelled or lost. Of several jobs, the greatest.
+    Wait(Deferred<client::wait::WaitArgs>),
+    /// Change a job that waits.
+    ///
+    /// The changed job is asked for as a new one. If the answer is worse, the job stays as it was, and the
+    /// exit code is 3. Jobs that run and arrays cannot be changed.
+    Alter(Deferred<client::alter::AlterArgs>),
+    /// Cancel jobs: remove them from the queue, or kill them.
+    Cancel(Deferred<client::act::JobActionArgs>),
+    /// Hold queued jobs.
+    Hold(Deferred<client::act::JobActionArgs>),
+    /// Release held jobs.
+    Release(Deferred<client::act::JobActionArgs>),
+    /// Print the output of a job.
+    Logs(Deferred<client::logs::LogsArgs>),
+    /// List the nodes, what is enforced there, and what can escape.
+    Nodes(Deferred<client::figures::ServiceQueryArgs>),
+    /// Start no other job on the nodes of a host.
+    Drain(Deferred<client::drain::DrainArgs>),
+    /// Let jobs start again on nodes that were drained.
+    Resume(Deferred<client::drain::DrainArgs>),
+    /// Let a waiting job go beyond its user's share, as an operator.
+    ///
+    /// Under `plan` with a share, a job waits once the promises to its user take all of it. The exception and
+    /// its reason are kept with the job, and `explain` shows them.
+    Grant(Deferred<client::grant::GrantArgs>),
+    /// Compare promised probabilities with how many promises were kept.
+    Calibration(Deferred<client::figures::ServiceQueryArgs>),
+    /// Show charges, penalties and earnings, by user and day.
+    Ledger(Deferred<client::list::LedgerArgs>),
+    /// Show jobs, core hours, waits, promises and charges as sums.
+    ///
+    /// A user sees the sums of the own jobs, root and the service's own user those of all. Days are in UTC.
+    /// Sums stay when old jobs are removed.
+    Usage(Deferred<client::usage::UsageArgs>),
+    /// Write jobs, promises or the ledger to a file.
+    Export(Deferred<client::export::ExportArgs>),
+    /// Remove records of jobs that ended long ago.
+    ///
+    /// The ledger, usage, calibration and objectives stay, and so do jobs that unfinished jobs depend on.
+    /// Only root and the service's own user may do this. The setting `retention.jobs` does the same
+    /// regularly.
+    Prune(Deferred<client::prune::PruneArgs>),
+    /// Teach a running service from records of earlier jobs.
+    ///
+    /// The service then knows what jobs of these users and names need before the first of them is
+    /// submitted. Only jobs that ended with success teach it. The same records again change nothing. Only
+    /// root and the service's own user may do this.
+    Learn(Deferred<client::learn::LearnArgs>),
+    /// Back up the data of a service, running or not.
+    Backup(Deferred<client::backup::BackupArgs>),
+    /// Restore a backup to a data directory without a store.
+    Restore(Deferred<client::backup::RestoreArgs>),
+    /// Verify all data of a stopped service; change nothing.
+    Check(Deferred<client::backup::StoreCheckArgs>),
+    /// Create, list and revoke tokens for access over the network.
+    Token(Deferred<client::token::TokenArgs>),
+    /// Offer this host's cores to a service on another host.
+    Worker(Deferred<client::worker::WorkerArgs>),
+    /// Run pilots in the queues of batch systems.
+    ///
+    /// A site is an account at a batch system. A pilot is a job there that joins this service as a worker.
+    Site(Deferred<client::site::SiteArgs>),
+    /// Run the agent of a site, which moves pilots, until interrupted.
+    ///
+    /// `tollgate session start --move` runs one for each site. A site with an agent on its own host is
+    /// added with `site add --agent`.
+    Agent(Deferred<client::site::agent::AgentArgs>),
+    /// Know services with gates of their own by name.
+    ///
+    /// `tollgate submit --to NAME,NAME` asks several of them and takes the best; every command takes
+    /// `--cluster NAME`.
+    Cluster(Deferred<client::cluster::ClusterArgs>),
+    /// Work in a log-in session on a cluster of pilots.
+    ///
+    /// The cluster is a service of your own with pilots at your sites. The session outlives the terminal.
+    Session(Deferred<client::session::SessionArgs>),
+    /// Run a command on the hosts of the calling job.
+    Spread(Deferred<client::spread::SpreadArgs>),
+    /// Submit a job as with qsub of PBS or Grid Engine.
+    #[command(override_usage = "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]", after_help = frontends::options(FrontendTool::Qsub))]
+    Qsub(Deferred<client::frontends::FrontendArgs>),
+    /// Show jobs as with qstat of PBS or Grid Engine.
+    #[command(override_usage = "qstat [OPTIONS] [ID]...", after_help = frontends::options(FrontendTool::Qstat))]
+    Qstat(Deferred<client::frontends::FrontendArgs>),
+    /// Cancel jobs as with qdel of PBS or Grid Engine.
+    #[command(override_usage = "qdel [OPTIONS] ID...", after_help = frontends::options(FrontendTool::Qdel))]
+    Qdel(Deferred<client::frontends::FrontendArgs>),
+    /// Inspect, check, convert and anonymise records of jobs, or generate some.
+    Trace(Deferred<trace::TraceArgs>),
+    /// Write man pages, shell completions, schemas, a systemd unit, front ends.
+    Generate(Deferred<client::generate::GenerateArgs>),
+}
+
+/// Runs the program with the arguments of the process, its name among them.
+pub(crate) fn main(words: Vec<OsString>, registry: &PolicyRegistry) -> ExitCode {
+    let tool = words.first().map(OsString::as_os_str);
+    if let Some(tool) = tool.and_then(FrontendTool::from_program_name) {
+        let words = words.iter().skip(1);
+        let words: Vec<String> = words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        return exit::finish(run_frontend(tool, &words));
+    }
+    if let Some(code) = internal::run(&words) {
+        return code;
+    }
+    let mut words = words;
+    if words.get(1).is_some_and(|word| word == DETACHED_ARG) {
+        client::detach::leave_session();
+        words.remove(1);
+    }
+    exit::finish(run(parse(words).command, registry))
+}
+
+/// Parses a command line that starts with the program's name. Prints help or an error and exits if
+/// there is no command to run.
+fn parse(words: Vec<OsString>) -> Cli {
+    let words = with_campus_command(without_help_of_help(words, whole_command));
+    let matches = Cli::command().try_get_matches_from(&words);
+    let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    parsed.unwrap_or_else(|error| with_similar_names(error, &words, whole_command()).exit())
+}
+
+/// Returns the command line as users see it, with the options of all commands: for help, completions
+/// and manual pages.
+pub(crate) fn whole_command() -> ClapCommand {
+    let mut command = Cli::command();
+    command.build();
+    command
+}
+
+fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure> {
+    match command {
+        CliCommand::Replay(args) => replay::run(&args, registry),
+        CliCommand::Campus(args) => campus::run(&args),
+        CliCommand::Policies(args) => policies::run(&args, registry),
+        CliCommand::Forecast(args) => forecast::run(&args),
+        CliCommand::Study(args) => study::run(&args, registry),
+        CliCommand::Serve(args) => client::serve::run(&args, registry),
+        CliCommand::Submit(args) => client::submit::submit(&args),
+        CliCommand::Quote(args) => client::submit::quote(&args),
+        CliCommand::Status(args) => client::list::status(&args),
+        CliCommand::Jobs(args) => client::jobs::jobs(&args),
+        CliCommand::Explain(args) => client::list::explain(&args),
+        CliCommand::Wait(args) => client::wait::wait(&args),
+        CliCommand::Grant(args) => client::grant::run(&args),
+        CliCommand::Drain(args) => client::drain::drain(&args),
+        CliCommand::Resume(args) => client::drain::resume(&args),
+        CliCommand::Alter(args) => client::alter::alter(&args),
+        CliCommand::Cancel(args) => client::act::post_action(&args, JobAction::Cancel),
+        CliCommand::Hold(args) => client::act::post_action(&args, JobAction::Hold),
+        CliCommand::Release(args) => client::act::post_action(&args, JobAction::Release),
+        CliCommand::Logs(args) => client::logs::logs(&args),
+        CliCommand::Ledger(args) => client::list::ledger(&args),
+        CliCommand::Usage(args) => client::usage::run(&args),
+        CliCommand::Export(args) => client::export::run(&args),
+        CliCommand::Prune(args) => client::prune::run(&args),
+        CliCommand::Nodes(args) => client::figures::nodes(&args),
+        CliCommand::Calibration(args) => client::figures::calibration(&args),
+        CliCommand::Worker(args) => client::worker::run(&args),
+        CliCommand::Site(args) => client::site::run(&args),
+        CliCommand::Agent(args) => client::site::agent::run(&args),
+        CliCommand::Cluster(args) => client::cluster::run(&args),
+        CliCommand::Session(args) => client::session::run(&args),
+        CliCommand::Spread(args) => client::spread::run(&args),
+        CliCommand::Learn(args) => client::learn::run(&args),
+        CliCommand::Backup(args) => client::backup::back_up(&args, registry),
+        CliCommand::Restore(args) => client::backup::restore(&args, registry),
+        CliCommand::Check(args) => client::backup::check(&args, registry),
+        CliCommand::Token(args) => client::token::run(&args),
+        CliCommand::Demo(args) => client::demo::run(&args),
+        CliCommand::Generate(args) => client::generate::run(&args, Cli::command),
+        CliCommand::Qsub(args) => run_frontend(FrontendTool::Qsub, &args.words),
+        CliCommand::Qstat(args) => run_frontend(FrontendTool::Qstat, &args.words),
+        CliCommand::Qdel(args) => run_frontend(FrontendTool::Qdel, &args.words),
+        CliCommand::Trace(args) => trace::run(&args),
+    }
+}
+
+/// Runs a front end, or prints its help.
+fn run_frontend(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure> {
+    if !frontends::is_help_requested(words) {
+        return frontends::run(tool, words);
+    }
+    let mut program = whole_command();
+    let command = program
+        .find_subcommand_mut(tool.name())
+        .expect("the tools are commands");
+    let help = command.render_long_help();
+    Ok(write!(io::stdout().lock(), "{help}")?)
+}
