@@ -20,7 +20,7 @@ use tollgate_sim::campus::select::BuiltinSelectPolicy;
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, CampusPolicies, run_campus};
 
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 use crate::parallel::{n_processors, run_in_order};
 
 pub(crate) use args::CampusArgs;

@@ -15,8 +15,9 @@
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`cluster`] | `tollgate cluster`, and jobs that go to one of several clusters |
 //! | [`batch`] | `tollgate submit --each-line` and `--from-json` |
+//! | [`job_numbers`] | numbers of jobs and of tasks |
 //! | [`jobs`] | `tollgate jobs` |
-//! | [`list`] | `tollgate status`, `explain`, `ledger` |
+//! | [`status`], [`explain`], [`ledger`] | `tollgate status`, `explain`, `ledger` |
 //! | [`outcome`] | what was promised for a job, against what happened |
 //! | [`usage`] | `tollgate usage` |
 //! | [`export`] | `tollgate export` |
@@ -41,9 +42,6 @@
 //! | [`alter`] | `tollgate alter` |
 //! | [`wait`], [`logs`] | `tollgate wait`, `logs` |
 //! | [`error`] | the errors of clients and of the service |
-//! | [`parse`] | parsing of spans, instants, amounts and numbers of jobs |
-//! | [`mod@format`] | formatting of instants and spans |
-//! | [`time_zone`] | the user's time zone |
 
 pub(crate) mod act;
 pub(crate) mod alter;
@@ -59,22 +57,22 @@ pub(crate) mod drain;
 mod endpoint;
 mod error;
 pub(crate) mod execution_node;
+pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod figures;
-mod format;
 pub(crate) mod frontends;
 pub(crate) mod generate;
 pub(crate) mod grant;
 mod job;
 mod job_notes;
+pub(crate) mod job_numbers;
 pub(crate) mod jobs;
 pub(crate) mod learn;
-pub(crate) mod list;
+pub(crate) mod ledger;
 mod log;
 pub(crate) mod logs;
 mod network_address;
 mod outcome;
-mod parse;
 mod pilot;
 pub(crate) mod prune;
 mod reconnect;
@@ -87,12 +85,11 @@ mod signal;
 pub(crate) mod site;
 pub(crate) mod spread;
 mod startable;
+pub(crate) mod status;
 pub(crate) mod submit;
-mod time_zone;
 pub(crate) mod token;
 pub(crate) mod usage;
 pub(crate) mod wait;
 pub(crate) mod worker;
 
-pub(crate) use parse::parse_span;
 pub(crate) use site::random_key;

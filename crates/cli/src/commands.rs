@@ -61,13 +61,13 @@ enum CliCommand {
     /// Show the answer that `submit` would give; change nothing.
     Quote(Deferred<client::submit::QuoteArgs>),
     /// Show the service's policy, nodes, jobs and results so far.
-    Status(Deferred<client::list::StatusArgs>),
+    Status(Deferred<client::status::StatusArgs>),
     /// List unfinished jobs, latest first, or the tasks of an array.
     Jobs(Deferred<client::jobs::JobsArgs>),
     /// Explain why a job waits, and when it should start and end.
     ///
     /// `tollgate explain site NAME` explains why pilots are submitted at a site, or are not.
-    Explain(Deferred<client::list::ExplainArgs>),
+    Explain(Deferred<client::explain::ExplainArgs>),
     /// Wait until a job is over, and exit with its status.
     ///
     /// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
@@ -100,7 +100,7 @@ enum CliCommand {
     /// Compare promised probabilities with how many promises were kept.
     Calibration(Deferred<client::figures::ServiceQueryArgs>),
     /// Show charges, penalties and earnings, by user and day.
-    Ledger(Deferred<client::list::LedgerArgs>),
+    Ledger(Deferred<client::ledger::LedgerArgs>),
     /// Show jobs, core hours, waits, promises and charges as sums.
     ///
     /// A user sees the sums of the own jobs, root and the service's own user those of all. Days are in UTC.
@@ -213,9 +213,9 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Serve(args) => client::serve::run(&args, registry),
         CliCommand::Submit(args) => client::submit::submit(&args),
         CliCommand::Quote(args) => client::submit::quote(&args),
-        CliCommand::Status(args) => client::list::status(&args),
+        CliCommand::Status(args) => client::status::run(&args),
         CliCommand::Jobs(args) => client::jobs::jobs(&args),
-        CliCommand::Explain(args) => client::list::explain(&args),
+        CliCommand::Explain(args) => client::explain::run(&args),
         CliCommand::Wait(args) => client::wait::wait(&args),
         CliCommand::Grant(args) => client::grant::run(&args),
         CliCommand::Drain(args) => client::drain::drain(&args),
@@ -225,7 +225,7 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Hold(args) => client::act::post_action(&args, JobAction::Hold),
         CliCommand::Release(args) => client::act::post_action(&args, JobAction::Release),
         CliCommand::Logs(args) => client::logs::logs(&args),
-        CliCommand::Ledger(args) => client::list::ledger(&args),
+        CliCommand::Ledger(args) => client::ledger::run(&args),
         CliCommand::Usage(args) => client::usage::run(&args),
         CliCommand::Export(args) => client::export::run(&args),
         CliCommand::Prune(args) => client::prune::run(&args),

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 pub(crate) use common_errors::{CsvUnsupported, ParquetUnsupported, input_exit};
 
-use crate::messages;
+use crate::output::messages;
 
 /// The exit code after a lost connection: EX_TEMPFAIL of `sysexits.h`.
 const SERVICE_LOST: u8 = 75;

@@ -27,7 +27,7 @@ mod state;
 pub(crate) use args::ForecastArgs;
 
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 pub(crate) fn run(args: &ForecastArgs) -> Result<(), CliFailure> {
     if let Some(args::ForecastCommand::Evaluate(args)) = &args.command {

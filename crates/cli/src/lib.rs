@@ -4,10 +4,9 @@
 //! |---|---|
 //! | `commands` | the commands: the only module that knows them all |
 //! | `args` | what the options of commands share |
-//! | `atomic_output` | standard output, or a file that appears only when complete |
-//! | `calendar` | dates |
 //! | `campus` | `tollgate campus` |
-//! | `csv_output` | rows of CSV with the keys of JSON as columns |
+//! | `output` | what commands print: tables, JSON, CSV, messages and files |
+//! | `parse` | the values of options: spans, instants, amounts |
 //! | `exit` | the exit codes and the errors of commands |
 //! | `policies` | `tollgate policies` |
 //! | `record_filter` | the flags that select a part of a record |
@@ -17,33 +16,24 @@
 //! | `trace` | `tollgate trace` |
 //! | `forecast` | `tollgate forecast` |
 //! | `parallel` | work in parallel, results in order |
-//! | `progress` | how far long work is: a line on a terminal, notes elsewhere |
-//! | `text_table` | tables for people |
-//! | `messages` | messages on standard error |
 //! | `missing_requests` | notes on jobs whose record has no request |
-//!
-//! Data goes to standard output, and messages go to standard error.
 
 mod args;
-mod atomic_output;
-mod calendar;
 mod campus;
 mod client;
 mod commands;
-mod csv_output;
 mod exit;
 mod forecast;
 #[doc(hidden)]
 pub mod fuzz;
-mod messages;
 mod missing_requests;
+mod output;
 mod parallel;
+mod parse;
 mod policies;
-mod progress;
 mod record_filter;
 mod replay;
 mod study;
-mod text_table;
 mod trace;
 
 use std::env;

@@ -2,7 +2,7 @@
 
 use tollgate_workload::MissingRequests;
 
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// Notes which estimates stand in for requests that a record does not have, and which of them leak run
 /// times.

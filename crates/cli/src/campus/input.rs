@@ -10,7 +10,7 @@ use tollgate_trace::{ColumnSelection, ReadOptions, logins, open};
 use super::args::CampusArgs;
 use super::error::CampusError;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// Returns the requested campus. The parser demands records and log-ins together.
 pub(super) fn environment(

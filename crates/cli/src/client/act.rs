@@ -7,10 +7,10 @@ use tollgate_client::{ApiClient, ClientError};
 use super::cluster::{ClusterJob, common_cluster};
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
-use super::parse::{self, JobNumbers};
+use super::job_numbers::{JobNumbers, parse_cluster_job_numbers};
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
-use crate::progress::{CountProgress, while_waiting};
+use crate::output::messages::{Verbosity, pluralise};
+use crate::output::progress::{CountProgress, while_waiting};
 
 /// Jobs that are asked for in one request.
 const PAGE: usize = 10_000;
@@ -24,7 +24,7 @@ pub(crate) struct JobActionArgs {
     ///
     /// Of a range, those that are not over. 7_1-5,9 means tasks of an array, north:7 a job of the cluster
     /// `north`.
-    #[arg(value_name = "ID", value_parser = parse::parse_cluster_job_numbers, required_unless_present = "all")]
+    #[arg(value_name = "ID", value_parser = parse_cluster_job_numbers, required_unless_present = "all")]
     ids: Vec<ClusterJob<JobNumbers>>,
     /// All of your jobs that are not over
     #[arg(long, conflicts_with = "ids")]

@@ -8,19 +8,21 @@ use tollgate_client::types::{AlterRequest, AlterResponse};
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
-use super::format;
-use super::parse::{self, TypedSpan};
+use super::job_numbers::parse_cluster_job_id;
 use super::submit::{number_of, render_answer};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::Verbosity;
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::parse;
+use crate::parse::TypedSpan;
 
 /// The options of `tollgate alter`.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct AlterArgs {
     /// Number of the job
-    #[arg(value_parser = parse::parse_cluster_job_id)]
+    #[arg(value_parser = parse_cluster_job_id)]
     id: ClusterJob,
     /// Latest finish, as for `submit`, or `none`
     #[arg(long, short, value_name = "TIME")]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::Zoned;
 use tollgate_client::types::JobDetails;
 
-use super::format;
+use crate::output::format;
 
 /// The chance below which a promise is at risk, as the service says it.
 const AT_RISK: f64 = 0.8;

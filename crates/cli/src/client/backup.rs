@@ -15,8 +15,8 @@ use tollgate_store::{
 use super::endpoint::DataDirArgs;
 use super::serve::default_config;
 use crate::exit::{CliError, CliFailure, ExitKind};
-use crate::messages::{Verbosity, pluralise};
-use crate::progress::while_waiting;
+use crate::output::messages::{Verbosity, pluralise};
+use crate::output::progress::while_waiting;
 
 /// The options of `tollgate backup`.
 #[derive(Debug, clap::Args)]

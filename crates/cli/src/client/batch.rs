@@ -11,10 +11,10 @@ use tollgate_client::types::{
 };
 
 use super::error::ClientCommandError;
-use super::format;
 use super::submit::{SubmitCommonArgs, is_rejected, note_unenforced_limit, render_decision};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::output::format;
 
 /// Maximum bytes of the jobs in a request, unless one alone has more.
 const MAX_BATCH_BYTES: usize = 512 << 10;

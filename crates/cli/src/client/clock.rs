@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use tollgate_client::types::SubmitResponse;
 
-use super::format;
+use crate::output::format;
 
 /// The maximum difference of two clocks without a note.
 const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(1);

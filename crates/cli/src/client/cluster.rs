@@ -33,8 +33,8 @@ pub(super) use quote::quote;
 pub(super) use submit::submit;
 
 use crate::client::cluster::ask::ASK_SECONDS;
-use crate::client::parse;
 use crate::exit::CliFailure;
+use crate::parse;
 
 /// The options of `tollgate cluster`.
 #[derive(Debug, clap::Args)]

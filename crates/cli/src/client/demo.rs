@@ -17,7 +17,8 @@ use tollgate_store::{DataDir, data_dir};
 
 use super::serve::{local_engine_config, run_in};
 use crate::exit::CliFailure;
-use crate::messages::{self, Verbosity};
+use crate::output::messages;
+use crate::output::messages::Verbosity;
 
 /// The options of `tollgate demo`.
 #[derive(Debug, clap::Args)]
@@ -175,7 +176,7 @@ fn describe_answer(answer: &SubmitResponse) -> String {
         .and_then(|expected| expected.probability);
     match (answer.decision, sure, answer.reasons.first()) {
         (JobDecision::Accepted, Some(sure), _) => {
-            let sure = super::format::format_probability(sure);
+            let sure = crate::output::format::format_probability(sure);
             format!("{id}accepted, its deadline is kept with probability {sure}")
         }
         (JobDecision::Accepted, None, _) => format!("{id}accepted, without a promise"),

@@ -18,7 +18,7 @@ use tollgate_host::guarded;
 use tollgate_store::data_dir;
 
 use crate::exit::{CliError, CliFailure, ExitKind};
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 /// The hidden argument with which the program runs in a session of its own.
 pub(crate) const DETACHED_ARG: &str = "__detached";

@@ -6,7 +6,7 @@ use tollgate_client::types::{DrainRequest, NodeList};
 
 use super::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
-use crate::messages::pluralise;
+use crate::output::messages::pluralise;
 
 /// The nodes to drain, or to resume.
 #[derive(Debug, clap::Args)]

@@ -14,9 +14,9 @@ use tollgate_store::data_dir;
 use super::cluster::ClustersFile;
 use super::error::ClientCommandError;
 use super::network_address::NetworkAddress;
-use super::parse;
 use super::reconnect::{self, ClientPurpose};
 use crate::exit::CliFailure;
+use crate::parse;
 
 /// The heading under which `--help` lists the options that find a service.
 pub(crate) const CONNECTION_HEADING: &str = "Connection";

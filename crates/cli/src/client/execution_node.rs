@@ -10,11 +10,11 @@ use clap::Parser;
 use tollgate_inside::{ExecutionNode, InsideError, NodeOptions, guard};
 use tollgate_sites::EXECUTION_NODE_ARG;
 
-use super::parse;
 use super::pilot::resolve_end;
 use crate::args::{parse_count, parse_integer};
 use crate::exit::{CliError, CliFailure, ExitKind};
-use crate::messages::{Verbosity, print_error};
+use crate::output::messages::{Verbosity, print_error};
+use crate::parse;
 
 /// The argument with which the second process of the pilot is started.
 const SECOND_ARG: &str = "--second";

@@ -13,8 +13,8 @@ use tollgate_client::records::{JobPage, LedgerPage};
 
 use super::endpoint::ServiceAddressArgs;
 use super::usage::DayArgs;
-use crate::atomic_output::AtomicOutput;
 use crate::exit::{CliFailure, ParquetUnsupported};
+use crate::output::atomic::AtomicOutput;
 
 /// The options of `tollgate export`.
 #[derive(Debug, clap::Args)]

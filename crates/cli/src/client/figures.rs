@@ -12,10 +12,10 @@ use tollgate_client::types::{
 };
 
 use super::endpoint::ServiceAddressArgs;
-use super::format;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::text_table::{new_table, write_table};
+use crate::output::format;
+use crate::output::table::{new_table, write_table};
 use comfy_table::Table;
 
 /// The service to ask, and the format of its answer.

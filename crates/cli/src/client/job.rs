@@ -9,12 +9,13 @@ use tollgate_client::types::{JobOtherwise, JobRequest, JobSignal};
 use tollgate_engine::service_location::{DATA_VARIABLE, FINGERPRINT_VARIABLE, URL_VARIABLE};
 use tollgate_service::RetryRule;
 
-use super::parse::{self, TypedSpan};
 use super::script::JobScript;
 use super::signal::parse_signal;
 use super::startable;
 use crate::args::parse_count;
 use crate::exit::CliFailure;
+use crate::parse;
+use crate::parse::TypedSpan;
 
 /// The environment variables that a job gets by default.
 const DEFAULT_ENV: &[&str] = &[

@@ -7,7 +7,8 @@ use std::path::Path;
 use jiff::Zoned;
 
 use super::job::JobArgs;
-use super::parse::{self, TypedSpan};
+use crate::parse;
+use crate::parse::TypedSpan;
 
 /// Returns notes about a job on the command line: values with two meanings, options behind the program, and
 /// directories that are missing.

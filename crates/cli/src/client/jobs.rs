@@ -13,19 +13,21 @@ use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::{JobDetails, JobList, JobState};
 
 use self::columns::{JobColumn, SortOrder};
+use super::array_outlook;
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
-use super::{array_outlook, format, parse};
+use super::job_numbers::parse_cluster_job_id;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
-use crate::text_table::{fit_to_terminal, new_table, write_table};
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::output::table::{fit_to_terminal, new_table, write_table};
 
 /// The options of `tollgate jobs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
     /// Job, or tasks of an array, to list, as in 7_1-5,9
-    #[arg(value_parser = parse::parse_cluster_job_id, conflicts_with_all = ["all", "state"])]
+    #[arg(value_parser = parse_cluster_job_id, conflicts_with_all = ["all", "state"])]
     array: Option<ClusterJob>,
     #[command(flatten)]
     address: ServiceAddressArgs,

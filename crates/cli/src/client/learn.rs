@@ -16,11 +16,11 @@ use tollgate_trace::{
 
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
-use super::format;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::{Verbosity, pluralise};
-use crate::progress::CountProgress;
+use crate::output::format;
+use crate::output::messages::{Verbosity, pluralise};
+use crate::output::progress::CountProgress;
 
 /// Maximum number of records in a request.
 const MAX_BATCH: usize = 1_000;

@@ -13,10 +13,11 @@ use tollgate_client::types::{JobDetails, JobList, JobOutput, OutputSource};
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
+use super::job_numbers::parse_cluster_job_id;
 use super::reconnect::ClientPurpose;
-use super::{format, parse};
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
+use crate::output::format;
+use crate::output::messages::Verbosity;
 
 /// The maximum number of files that are shown at once.
 const MAX_LOGS: u32 = 10_000;
@@ -34,7 +35,7 @@ const READINGS_PER_QUERY: u32 = 5;
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogsArgs {
     /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9
-    #[arg(value_parser = parse::parse_cluster_job_id)]
+    #[arg(value_parser = parse_cluster_job_id)]
     id: ClusterJob,
     /// Print new output as it is written, until the job is over
     #[arg(long, short)]

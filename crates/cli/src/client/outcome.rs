@@ -7,8 +7,8 @@ use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{JobDetails, JobState};
 use tollgate_model::Instant;
 
-use super::format;
 use super::site::pilot_end;
+use crate::output::format;
 
 /// Writes the promise, the forecast and the estimate of a job that has ended, each against what
 /// happened, and what the job used. Writes the host of a job that runs.

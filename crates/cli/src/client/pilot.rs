@@ -16,8 +16,8 @@ use tollgate_server::workers::daemon::DepartureConfig;
 
 pub(super) use until::resolve as resolve_end;
 
-use super::parse;
 use crate::exit::CliFailure;
+use crate::parse;
 
 /// The heading of these options in the help.
 const HEADING: &str = "Pilots";

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use tollgate_client::records::{PruneRequest, PruneResult};
 
 use super::endpoint::ServiceAddressArgs;
-use super::{format, parse};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::pluralise;
+use crate::output::format;
+use crate::output::messages::pluralise;
+use crate::parse;
 
 /// The options of `tollgate prune`.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_client::{ClientError, ReconnectPolicy};
 
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 /// The default time for which a command that does not wait for a job tries again.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::error::ClientCommandError;
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 /// A command that reads options in scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use tollgate_client::types::JobSignal;
 use tollgate_model::WarningSignal;
 
-use super::parse::parse_span;
+use crate::parse::parse_span;
 
 /// The time before the limit if none is typed, as in Slurm.
 const DEFAULT_BEFORE_S: f64 = 60.0;

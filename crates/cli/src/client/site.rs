@@ -54,7 +54,7 @@ pub(super) use status::{SiteListing, SiteReport, note_joined};
 use super::endpoint::ServiceAddressArgs;
 use super::serve::current_program;
 use crate::exit::{CliError, CliFailure, ExitKind};
-use crate::messages;
+use crate::output::messages;
 use crate::parallel::run_in_order;
 
 /// The number of sites whose engines are asked at the same time.

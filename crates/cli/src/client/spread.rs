@@ -10,7 +10,7 @@ use super::error::ClientCommandError;
 use super::serve::current_program;
 use crate::args::parse_count;
 use crate::exit::{CliError, CliFailure, ExitKind};
-use crate::messages;
+use crate::output::messages;
 
 /// The options of `tollgate spread`.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::error::ClientCommandError;
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 /// Checks whether a program could start here, in the working directory `dir` with the search path
 /// `path`. A program that is missing may be there when the job starts, or on the host that runs it: that

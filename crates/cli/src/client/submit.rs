@@ -13,16 +13,17 @@ use tollgate_client::types::{
 use tollgate_policies::cluster_choice::QuotePreference;
 use tollgate_policy::ParameterEnum;
 
-use super::batch::{self, BatchArgs};
-use super::clock;
-use super::cluster::{self, TargetArgs};
+use super::batch::BatchArgs;
+use super::cluster::TargetArgs;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
 use super::job::JobArgs;
-use super::{format, job_notes, parse};
+use super::{batch, clock, cluster, job_notes};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::Verbosity;
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::parse;
 
 /// The options of `tollgate submit`.
 #[derive(Debug, clap::Args)]

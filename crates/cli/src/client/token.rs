@@ -7,11 +7,12 @@ use tollgate_client::types::AccessRole;
 use tollgate_client::types::{NewToken, TokenInfo, TokenList, TokenRequest};
 
 use super::endpoint::ServiceAddressArgs;
-use super::{format, parse};
 use crate::args::{OutputFormat, parse_count};
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::Verbosity;
-use crate::text_table::{new_table, write_table};
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::output::table::{new_table, write_table};
+use crate::parse;
 
 /// The options of `tollgate token`.
 #[derive(Debug, clap::Args)]

@@ -7,11 +7,10 @@ use std::io::Write;
 use tollgate_client::records::{UsageEntry, UsageReport};
 
 use super::endpoint::ServiceAddressArgs;
-use super::format;
 use crate::args::OutputFormat;
-use crate::csv_output;
 use crate::exit::CliFailure;
-use crate::text_table::{new_table, write_table};
+use crate::output::table::{new_table, write_table};
+use crate::output::{csv_rows, format};
 
 /// The options of `tollgate usage`.
 #[derive(Debug, clap::Args)]
@@ -87,7 +86,7 @@ pub(crate) fn run(args: &UsageArgs) -> Result<(), CliFailure> {
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &report)?,
-        OutputFormat::Csv => csv_output::write(&mut out, &report.usage)?,
+        OutputFormat::Csv => csv_rows::write(&mut out, &report.usage)?,
         OutputFormat::Table => render(&mut out, &args.by, &report.usage)?,
     }
     Ok(())

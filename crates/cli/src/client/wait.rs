@@ -5,14 +5,16 @@ use std::io::{self, Write};
 use tollgate_client::ApiClient;
 use tollgate_client::types::{JobDetails, JobEvent};
 
+use super::array_outlook;
 use super::cluster::ClusterJob;
 use super::endpoint::ServiceAddressArgs;
 use super::error::ClientCommandError;
+use super::job_numbers::parse_cluster_job_id;
 use super::logs::is_over;
 use super::reconnect::ClientPurpose;
-use super::{array_outlook, format, parse};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::output::format;
 
 /// The options of `tollgate wait`.
 #[derive(Debug, clap::Args)]
@@ -20,7 +22,7 @@ pub(crate) struct WaitArgs {
     /// Numbers of jobs, or of a task, as in 7_3
     ///
     /// north:7 is a job of the cluster `north`.
-    #[arg(value_name = "ID", value_parser = parse::parse_cluster_job_id, required = true)]
+    #[arg(value_name = "ID", value_parser = parse_cluster_job_id, required = true)]
     ids: Vec<ClusterJob>,
     /// Wait only until the job is admitted or rejected
     #[arg(long)]

@@ -18,11 +18,11 @@ use tollgate_store::DataDir;
 use super::endpoint::{CONNECTION_HEADING, CredentialArgs};
 use super::error::ClientCommandError;
 use super::log::LogArgs;
-use super::parse;
 use super::pilot::PilotArgs;
 use super::serve::{RUNNER_ARG, current_program, drop_root};
 use crate::args::parse_count;
 use crate::exit::CliFailure;
+use crate::parse;
 
 /// The prefix of an address of a socket.
 const UNIX_SCHEME: &str = "unix:";

@@ -13,9 +13,9 @@ use super::args::ForecastArgs;
 use super::parse::{ConfidenceLevel, format_bytes, format_percent, format_span};
 use super::state::ForecastState;
 use crate::args::OutputFormat;
-use crate::calendar::format_iso;
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
+use crate::output::calendar::format_iso;
+use crate::output::messages::Verbosity;
 
 /// A class in the output. JSON objects become `key=value;key=value` in CSV.
 #[derive(Serialize)]
@@ -82,7 +82,7 @@ pub(super) fn run(
             serde_json::to_writer_pretty(&mut out, &answer).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        OutputFormat::Csv => crate::csv_output::write(&mut out, &rows)?,
+        OutputFormat::Csv => crate::output::csv_rows::write(&mut out, &rows)?,
     }
     out.flush()?;
     let hopeless = rows.iter().filter(|row| !row.predictable).count();

@@ -23,8 +23,8 @@ use super::name_ids::ForecastNames;
 use super::records::{self, ForecastJobs};
 use super::verbosity;
 use crate::args::OutputFormat;
-use crate::calendar::month;
 use crate::exit::CliFailure;
+use crate::output::calendar::month;
 
 /// The evaluations of both settings over the same records.
 pub(super) struct EvaluationPair {

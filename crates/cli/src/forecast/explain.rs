@@ -15,7 +15,7 @@ use super::parse::{ClassKey, ConfidenceLevel, format_percent, format_span};
 use super::state::ForecastState;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::messages::pluralise;
+use crate::output::messages::pluralise;
 
 /// The output.
 #[derive(Serialize)]
@@ -87,7 +87,7 @@ pub(super) fn run(
             serde_json::to_writer_pretty(&mut out, &explained).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        OutputFormat::Csv => crate::csv_output::write(&mut out, &[explained])?,
+        OutputFormat::Csv => crate::output::csv_rows::write(&mut out, &[explained])?,
     }
     Ok(out.flush()?)
 }

@@ -9,8 +9,8 @@ use super::parse::ClassKey;
 use super::records::{self, ForecastJobs, JobUsageRecord};
 use super::state::{ForecastState, ForecastStateError, cpu_job, memory_job};
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
-use crate::progress::{CountProgress, ProgressIterator};
+use crate::output::messages::{Verbosity, pluralise};
+use crate::output::progress::{CountProgress, ProgressIterator};
 
 /// Returns the state after the records, starting from the stored state if there is one.
 pub(super) fn load_and_learn(

@@ -14,7 +14,7 @@ use super::error::ForecastError;
 use super::name_ids::{ForecastNames, NameIds};
 use super::parse::ClassKey;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// A job that ran, with its use of other resources.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use tollgate_risk::{ProbabilityBin, PromiseVerdict};
 use tollgate_sim::{PromiseStatement, ReplayResult};
 use tollgate_workload::Workload;
 
-use crate::text_table::new_table;
+use crate::output::table::new_table;
 
 /// The calibration of the promises of a policy.
 pub(super) struct PromiseCalibration {

@@ -27,8 +27,8 @@ use super::run::PolicyAnswer;
 use super::table;
 use crate::args::OutputFormat;
 use crate::client::submit::parse_preference;
-use crate::csv_output;
 use crate::exit::CliFailure;
+use crate::output::csv_rows;
 use crate::parallel::{n_processors, run_in_order};
 use settings::ReplayCluster;
 
@@ -297,7 +297,7 @@ fn write_answers(
 ) -> Result<(), CliFailure> {
     let results = || answers.iter().map(RoutingKeys::new).collect::<Vec<_>>();
     match plan.format {
-        OutputFormat::Csv => csv_output::write(out, &results())?,
+        OutputFormat::Csv => csv_rows::write(out, &results())?,
         OutputFormat::Json => {
             let report = ClustersReportKeys {
                 workload: WorkloadKeys::new(plan, input),

@@ -9,7 +9,7 @@ use tollgate_sim::ReplayResult;
 use super::error::ReplayError;
 use super::input::ReplayInput;
 use crate::exit::CliFailure;
-use crate::messages::pluralise;
+use crate::output::messages::pluralise;
 
 /// Pixels per unit of a picture.
 const PNG_SCALE: f32 = 2.0;

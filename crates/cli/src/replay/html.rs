@@ -11,7 +11,7 @@ use super::input::ReplayInput;
 use super::plan::ReplayPlan;
 use super::run::PolicyAnswer;
 use crate::exit::CliFailure;
-use crate::messages::pluralise;
+use crate::output::messages::pluralise;
 
 /// Writes the page of a replay.
 pub(super) fn write(

@@ -19,8 +19,8 @@ use super::args::NodeCountArg;
 use super::error::ReplayError;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
-use crate::messages::pluralise;
 use crate::missing_requests;
+use crate::output::messages::pluralise;
 
 /// The jobs of all runs, and the machine that they run on.
 pub(super) struct ReplayInput {

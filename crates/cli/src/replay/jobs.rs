@@ -10,8 +10,8 @@ use tollgate_sim::ReplayResult;
 use tollgate_workload::Workload;
 
 use super::input::ReplayInput;
-use crate::atomic_output::AtomicOutput;
 use crate::exit::CliFailure;
+use crate::output::atomic::AtomicOutput;
 
 const COLUMNS: [&str; 24] = [
     "policy",

@@ -16,7 +16,7 @@ use super::groups::ReplayGrouping;
 use super::learning::LearnedRecords;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, ParquetUnsupported};
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 use crate::parallel::n_processors;
 
 /// The checked request. Everything is known to be possible before any file is opened.

@@ -11,7 +11,7 @@ use super::plan::ReplayPlan;
 use super::run::PolicyAnswer;
 use super::table;
 use crate::args::OutputFormat;
-use crate::csv_output;
+use crate::output::csv_rows;
 
 /// Writes the results in the format of the plan.
 pub(super) fn write_answers(
@@ -43,10 +43,10 @@ fn csv_by_group(out: &mut impl Write, answers: &[PolicyAnswer]) -> io::Result<()
         let groups = GroupKeys::of(answer);
         [GroupKeys::of_all(answer)].into_iter().chain(groups)
     });
-    csv_output::write(out, &rows.collect::<Vec<_>>())
+    csv_rows::write(out, &rows.collect::<Vec<_>>())
 }
 
 fn csv(out: &mut impl Write, answers: &[PolicyAnswer]) -> io::Result<()> {
     let rows: Vec<PolicyKeys<'_>> = answers.iter().map(PolicyKeys::new).collect();
-    csv_output::write(out, &rows)
+    csv_rows::write(out, &rows)
 }

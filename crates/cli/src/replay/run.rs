@@ -13,8 +13,8 @@ use super::input::{ReplayInput, ReplayMachine};
 use super::jobs::JobsCsvFile;
 use super::plan::ReplayPlan;
 use crate::exit::CliFailure;
+use crate::output::progress::{CountProgress, ProgressIterator};
 use crate::parallel::run_in_order;
-use crate::progress::{CountProgress, ProgressIterator};
 
 /// The results of a policy.
 pub(super) struct PolicyAnswer {

@@ -16,8 +16,8 @@ use tollgate_workload::DeadlineCounts;
 
 use self::unit::{MoneyUnit, TimeUnit};
 use super::run::{MeanDeviation, PolicyAnswer};
-use crate::messages::pluralise;
-use crate::text_table::new_table;
+use crate::output::messages::pluralise;
+use crate::output::table::new_table;
 
 /// The width of the table, which fits common terminals. The terminal is not queried, so that the
 /// same results are the same bytes for any output.

@@ -15,7 +15,7 @@ use tollgate_trace::open::MAX_DECOMPRESSED_VARIABLE;
 use super::args::{ExperimentArgs, StudyRunArgs};
 use super::print_text;
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 /// The chunks of a study, for an engine.
 struct StudyChunks {

@@ -8,7 +8,7 @@ use tollgate_report::{ReportPage, write};
 use tollgate_risk::Weights;
 
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// Write the report of a finished study, and its pictures.
 ///

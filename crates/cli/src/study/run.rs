@@ -11,8 +11,8 @@ use super::args::{StudyChunkArgs, StudyRunArgs};
 use super::error::{BrokenClaims, NoBatchSystem};
 use super::{batch, print, report};
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
 use crate::missing_requests;
+use crate::output::messages::{Verbosity, pluralise};
 
 pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let voice = if args.quiet {

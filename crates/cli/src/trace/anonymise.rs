@@ -11,7 +11,7 @@ use super::input::{ClockOrigin, each_batch, print_findings};
 use super::output;
 use crate::args::parse_integer;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// The minimum size of a key file in bytes.
 const MIN_KEY_BYTES: usize = 16;

@@ -14,7 +14,7 @@ use super::error::TraceError;
 use super::input::each_batch;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// List every fault in records by line; fail if there is any
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use super::input::{ClockOrigin, each_batch, print_findings};
 use super::output;
 use crate::args::parse_count;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 use crate::record_filter::RecordFilterArgs;
 
 /// Write the jobs of records in another format

@@ -6,7 +6,7 @@ use std::io;
 use tollgate_trace::record_filter::DatelessRecord;
 
 use crate::exit::{CliError, ExitKind};
-use crate::messages::pluralise;
+use crate::output::messages::pluralise;
 
 /// An error of a trace command.
 #[derive(Debug, thiserror::Error)]

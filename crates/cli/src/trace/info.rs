@@ -29,7 +29,7 @@ use self::zone::DisplayZone;
 use super::input::each_batch;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// Summarise records: jobs, users, sizes, run times, estimates, load
 #[derive(Debug, clap::Args)]

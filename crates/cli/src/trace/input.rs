@@ -8,7 +8,7 @@ use tollgate_trace::{ColumnSelection, ReadOptions, Trace};
 
 use super::error::TraceError;
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 /// The options that read every column.
 const OPTIONS: ReadOptions = ReadOptions {

@@ -10,9 +10,9 @@ use tollgate_model::Instant;
 use tollgate_trace::{Trace, job_table, swf};
 
 use super::error::TraceError;
-use crate::atomic_output::AtomicOutput;
 use crate::exit::{CliFailure, ParquetUnsupported};
-use crate::messages::Verbosity;
+use crate::output::atomic::AtomicOutput;
+use crate::output::messages::Verbosity;
 
 /// Where to, and how.
 #[derive(Debug, clap::Args)]

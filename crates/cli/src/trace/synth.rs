@@ -9,7 +9,7 @@ use super::error::TraceError;
 use super::output;
 use crate::args::{parse_count, parse_integer};
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// The maximum number of jobs, which limits memory.
 const MAX_JOBS: usize = 10_000_000;

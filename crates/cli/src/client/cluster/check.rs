@@ -8,9 +8,9 @@ use tollgate_client::types::ServiceStatus;
 use super::ask::{ASK_SECONDS, ClusterAnswer, ask_all};
 use super::file::{ANY_CLUSTER, ClustersFile};
 use crate::client::error::ClientCommandError;
-use crate::client::parse;
 use crate::exit::CliFailure;
-use crate::text_table::{new_table, write_table};
+use crate::output::table::{new_table, write_table};
+use crate::parse;
 
 /// Ask clusters for their policy, nodes and jobs.
 ///

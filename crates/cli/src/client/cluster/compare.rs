@@ -15,13 +15,13 @@ use tollgate_policy::ParameterEnum;
 
 use super::ask::ClusterAnswer;
 use super::file::ClusterSettings;
-use crate::client::format;
 use crate::exit::CliFailure;
-use crate::text_table::{new_table, write_table};
+use crate::output::format;
+use crate::output::table::{new_table, write_table};
 
 /// The quotes of several clusters for a job: the output of `tollgate quote --to`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(in crate::client) struct ClusterComparison {
+pub(crate) struct ClusterComparison {
     /// The clusters, in the order in which they were named.
     pub(super) clusters: Vec<ClusterRow>,
 }
@@ -49,7 +49,7 @@ pub(super) struct ClusterRow {
 
 /// A job that was submitted to one of several clusters: the output of `tollgate submit --to`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(in crate::client) struct ClusterSubmission {
+pub(crate) struct ClusterSubmission {
     /// The cluster that has the job; none if no cluster takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,

@@ -9,10 +9,10 @@ use tollgate_sites::SitesFile;
 use super::file::{ClusterError, ClusterSettings, ClustersFile, is_name};
 use crate::args::OutputFormat;
 use crate::client::endpoint::DirectAddressArgs;
-use crate::client::format;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::Verbosity;
-use crate::text_table::{new_table, write_table};
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::output::table::{new_table, write_table};
 
 /// Add a service to ~/.config/tollgate/clusters.toml under a name.
 ///
@@ -42,7 +42,7 @@ pub(super) struct ClusterRemoveArgs {
 
 /// The clusters of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(in crate::client) struct ClusterListing {
+pub(crate) struct ClusterListing {
     /// The clusters, in the order of the file.
     clusters: Vec<ClusterEntry>,
 }

@@ -10,9 +10,9 @@ use tollgate_client::Fingerprint;
 use tollgate_client::endpoint::ConnectOptions;
 use tollgate_sites::user_dir;
 
-use crate::atomic_output::AtomicOutput;
 use crate::client::endpoint::ServiceEndpoint;
 use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::output::atomic::AtomicOutput;
 
 /// The file, below the user's directory for settings.
 const CLUSTERS_FILE: &str = "tollgate/clusters.toml";
@@ -24,7 +24,7 @@ const MAX_NAME: usize = 32;
 /// A cluster: a service with a gate of its own, under a name of the user's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::client) struct ClusterSettings {
+pub(crate) struct ClusterSettings {
     /// Name: a small letter, then small letters, digits and `-`, at most 32.
     pub(super) name: String,
     /// Data directory of a service on this host.
@@ -50,14 +50,14 @@ pub(in crate::client) struct ClusterSettings {
 /// The clusters of a user, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::client) struct ClustersFile {
+pub(crate) struct ClustersFile {
     #[serde(default, rename = "cluster", skip_serializing_if = "Vec::is_empty")]
     pub(super) clusters: Vec<ClusterSettings>,
 }
 
 /// An error of the user's clusters.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::client) enum ClusterError {
+pub(crate) enum ClusterError {
     /// The file has no such cluster.
     #[error("no such cluster: {0}")]
     Unknown(String),
@@ -149,7 +149,7 @@ impl ClusterSettings {
 
     /// Returns where its service is. The environment of the process names no part of it: a token for one
     /// service is not shown to another.
-    pub(in crate::client) fn endpoint(&self) -> ServiceEndpoint {
+    pub(crate) fn endpoint(&self) -> ServiceEndpoint {
         match self.options() {
             Ok(Some(options)) => ServiceEndpoint::Remote(options),
             // The fingerprint was checked when the file was read.
@@ -171,7 +171,7 @@ fn absolute(path: PathBuf) -> PathBuf {
 }
 
 /// Returns whether a word can be the name of a cluster.
-pub(in crate::client) fn is_name(word: &str) -> bool {
+pub(crate) fn is_name(word: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let starts_well = word.starts_with(|letter: char| letter.is_ascii_lowercase());
     starts_well && word.bytes().all(is_plain) && word.len() <= MAX_NAME && word != ANY_CLUSTER
@@ -184,7 +184,7 @@ impl ClustersFile {
     }
 
     /// Reads the user's file. Without a file there are no clusters.
-    pub(in crate::client) fn open() -> Result<Self, CliFailure> {
+    pub(crate) fn open() -> Result<Self, CliFailure> {
         let path = Self::path()?;
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -224,7 +224,7 @@ impl ClustersFile {
     }
 
     /// Returns the cluster with a name.
-    pub(in crate::client) fn cluster(&self, name: &str) -> Result<&ClusterSettings, ClusterError> {
+    pub(crate) fn cluster(&self, name: &str) -> Result<&ClusterSettings, ClusterError> {
         let cluster = self.clusters.iter().find(|cluster| cluster.name == name);
         cluster.ok_or_else(|| ClusterError::Unknown(name.to_owned()))
     }

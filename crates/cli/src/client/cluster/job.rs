@@ -9,16 +9,16 @@ use crate::exit::CliFailure;
 
 /// A job as it is typed, and the cluster that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::client) struct ClusterJob<T = String> {
+pub(crate) struct ClusterJob<T = String> {
     /// The cluster; None for the service that the connection options name.
-    pub(in crate::client) cluster: Option<String>,
+    pub(crate) cluster: Option<String>,
     /// The job, or what is known of it in its cluster.
-    pub(in crate::client) job: T,
+    pub(crate) job: T,
 }
 
 impl<T> ClusterJob<T> {
     /// Returns the address of the service that has the job.
-    pub(in crate::client) fn address(
+    pub(crate) fn address(
         &self,
         address: &ServiceAddressArgs,
     ) -> Result<ServiceAddressArgs, CliFailure> {
@@ -26,7 +26,7 @@ impl<T> ClusterJob<T> {
     }
 
     /// Returns what stands before the number of the job: `north:`, or nothing.
-    pub(in crate::client) fn prefix(&self) -> String {
+    pub(crate) fn prefix(&self) -> String {
         let cluster = self.cluster.as_ref();
         cluster.map_or_else(String::new, |name| format!("{name}:"))
     }
@@ -39,7 +39,7 @@ impl fmt::Display for ClusterJob {
 }
 
 /// Parses a job in a cluster with the parser of a job: `17`, `north:17`.
-pub(in crate::client) fn parse_cluster_job<T>(
+pub(crate) fn parse_cluster_job<T>(
     word: &str,
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<ClusterJob<T>, String> {
@@ -52,9 +52,7 @@ pub(in crate::client) fn parse_cluster_job<T>(
 }
 
 /// Returns the cluster of several jobs. One command reaches one service.
-pub(in crate::client) fn common_cluster<T>(
-    jobs: &[ClusterJob<T>],
-) -> Result<Option<&str>, CliFailure> {
+pub(crate) fn common_cluster<T>(jobs: &[ClusterJob<T>]) -> Result<Option<&str>, CliFailure> {
     let Some(first) = jobs.first() else {
         return Ok(None);
     };
@@ -67,7 +65,7 @@ pub(in crate::client) fn common_cluster<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::parse::parse_job_id;
+    use crate::client::job_numbers::parse_job_id;
 
     #[test]
     fn job_is_named_with_its_cluster() {

@@ -12,12 +12,12 @@ use super::file::{ClusterSettings, ClustersFile};
 use super::submit::release;
 use crate::args::OutputFormat;
 use crate::client::error::ClientCommandError;
-use crate::client::format;
 use crate::client::submit::QUOTES;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::output::format;
 
 /// `tollgate quote --to`.
-pub(in crate::client) fn quote(
+pub(crate) fn quote(
     to: &TargetArgs,
     request: &JobRequest,
     wanted: OutputFormat,

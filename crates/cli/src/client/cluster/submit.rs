@@ -23,11 +23,11 @@ use super::file::{ClusterSettings, ClustersFile};
 use super::quote::{ask_quotes, check_startable, nowhere, question};
 use crate::args::OutputFormat;
 use crate::client::error::ClientCommandError;
-use crate::client::format;
 use crate::client::site::random_hex;
 use crate::client::submit::{JOBS, SubmitCommonArgs, render_answer};
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::Verbosity;
+use crate::output::format;
+use crate::output::messages::Verbosity;
 
 /// The time that a reservation outlasts the wait for quotes: for the claim, and for a second one after a
 /// refusal. The room of a reserved quote has to be free for that much longer, so it is short.
@@ -41,7 +41,7 @@ const RELEASE_TIME: Duration = Duration::from_secs(2);
 const KEY_BYTES: usize = 16;
 
 /// `tollgate submit --to`.
-pub(in crate::client) fn submit(
+pub(crate) fn submit(
     to: &TargetArgs,
     preference: QuotePreference,
     request: &JobRequest,

@@ -13,8 +13,8 @@ use tollgate_trace::{
 };
 
 use super::{ExportFormat, ExportTargetArgs};
-use crate::atomic_output::AtomicOutput;
 use crate::exit::CliFailure;
+use crate::output::atomic::AtomicOutput;
 
 /// The columns of the table that other records do not have.
 const COLUMNS: [&str; 14] = [

@@ -7,9 +7,9 @@ use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::JobDetails;
 
 use super::{ExportFormat, ExportTargetArgs, RecordPage};
-use crate::atomic_output::AtomicOutput;
-use crate::client::format;
 use crate::exit::CliFailure;
+use crate::output::atomic::AtomicOutput;
+use crate::output::format;
 
 /// The type of a column, where the format has types.
 #[derive(Clone, Copy, Debug)]

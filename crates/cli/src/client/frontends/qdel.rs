@@ -9,7 +9,7 @@ use super::error::FrontendError;
 use super::{FrontendDialect, job_id};
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 /// Cancels each job. An unknown job does not stop the others from being cancelled.
 pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {

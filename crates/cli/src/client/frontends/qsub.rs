@@ -15,13 +15,14 @@ use super::{FrontendDialect, directives, job_id};
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::error::ClientCommandError;
 use crate::client::job::JobArgs;
-use crate::client::parse::TypedSpan;
 use crate::client::reconnect::ClientPurpose;
-use crate::client::script_text::{self, ScriptReader};
+use crate::client::script_text::ScriptReader;
 use crate::client::submit::post_request;
-use crate::client::{format, script};
+use crate::client::{script, script_text};
 use crate::exit::CliFailure;
-use crate::messages::{self, Verbosity};
+use crate::output::messages::Verbosity;
+use crate::output::{format, messages};
+use crate::parse::TypedSpan;
 
 /// Options that exist only in Grid Engine.
 const GRID_ENGINE_OPTIONS: &[&str] = &[

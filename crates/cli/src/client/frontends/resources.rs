@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::error::FrontendError;
 use super::options::ParsedOption;
-use crate::client::parse;
+use crate::parse;
 
 /// The resources requested so far.
 #[derive(Clone, Debug, Default, PartialEq)]

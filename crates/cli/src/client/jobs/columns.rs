@@ -9,8 +9,8 @@ use jiff::Zoned;
 use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{JobDetails, JobState};
 
-use crate::client::format;
 use crate::exit::CliFailure;
+use crate::output::format;
 
 /// A column of the list of jobs.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tollgate_model::Instant;
 
 use super::schedulers::{self, JobEndError};
-use crate::client::parse;
 use crate::exit::CliFailure;
+use crate::parse;
 
 /// The word for the end that the scheduler of the job knows.
 const AUTO: &str = "auto";
@@ -20,7 +20,7 @@ const AUTO: &str = "auto";
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the end that `words` give.
-pub(in crate::client) fn resolve(words: &str) -> Result<Instant, CliFailure> {
+pub(crate) fn resolve(words: &str) -> Result<Instant, CliFailure> {
     let now = Zoned::now();
     let until = match words.trim() {
         AUTO => end_of_job(&now).map_err(|error| error.to_string()),

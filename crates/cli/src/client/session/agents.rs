@@ -13,10 +13,10 @@ use super::folder::SessionFolder;
 use super::moving::SessionAgency;
 use crate::args::OutputFormat;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::format;
 use crate::client::site::{SiteReport, for_sites, note_joined, program};
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::print_error;
+use crate::output::format;
+use crate::output::messages::print_error;
 
 /// How long another command at a site is waited for.
 const LOOK_PATIENCE: Duration = Duration::from_secs(1);

@@ -8,9 +8,9 @@ use tollgate_agents::{AgentError, AgentStatus, MemberSite};
 use tollgate_client::timestamp::format_iso;
 
 use super::moving::SessionAgency;
-use crate::client::format;
 use crate::exit::CliFailure;
-use crate::text_table::{new_table, write_table};
+use crate::output::format;
+use crate::output::table::{new_table, write_table};
 
 /// The agents of a session whose pilots move.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -14,7 +14,7 @@ use super::start::ensure_running;
 use crate::client::endpoint::{CONNECTION_HEADING, CredentialArgs};
 use crate::client::error::ClientCommandError;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// Attach this terminal to a session.
 ///

@@ -12,7 +12,7 @@ use super::exit::end_process;
 use super::folder::SessionFolder;
 use super::moving::SessionAgency;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// Write off a site of a session whose pilots move.
 ///

@@ -17,10 +17,10 @@ use super::folder::SessionFolder;
 use super::moving::SessionAgency;
 use super::start::{holder_process, runner_process, service_process};
 use crate::client::act;
-use crate::client::format;
 use crate::client::site::{for_sites, program};
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::format;
+use crate::output::messages::{Verbosity, pluralise};
 
 /// How long pilots may take to end. Batch systems give them half a minute after SIGTERM.
 const PILOT_LIMIT: Duration = Duration::from_secs(60);
@@ -56,7 +56,7 @@ pub(super) struct UnfinishedJobs {
 }
 
 /// The pilots that a site still has.
-pub(in crate::client) enum PilotsLeft {
+pub(crate) enum PilotsLeft {
     /// The engine has none.
     None,
     /// The engine has these, or did not answer.
@@ -239,7 +239,7 @@ fn stop_keeping(folder: &SessionFolder) -> Result<KeepLock, CliFailure> {
 }
 
 /// Cancels the pilots of a site, and waits until its engine has none.
-pub(in crate::client) fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
+pub(crate) fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
     let deadline = WallInstant::now() + PILOT_LIMIT;
     let nowhere = ServiceAddress {
         connect: String::new(),

@@ -10,9 +10,9 @@ use tollgate_sites::SiteJournal;
 use super::folder::SessionFolder;
 use super::start::{holder_process, service_process};
 use crate::args::OutputFormat;
-use crate::client::format;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::text_table::{new_table, write_table};
+use crate::output::format;
+use crate::output::table::{new_table, write_table};
 
 /// List the sessions, with the pilots as they were last seen.
 #[derive(Debug, clap::Args)]

@@ -10,7 +10,7 @@ use tollgate_inside::SchedulerKind;
 use super::exit::{UnfinishedJobs, end_session};
 use super::folder::SessionFolder;
 use crate::exit::CliFailure;
-use crate::messages;
+use crate::output::messages;
 
 /// The hidden argument with which the program is this process.
 pub(crate) const LOGIN_ARG: &str = "__session-login";

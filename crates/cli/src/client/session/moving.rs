@@ -27,7 +27,7 @@ use super::folder::SessionFolder;
 use crate::client::detach::{DETACHED_ARG, DetachedCommand};
 use crate::client::network_address::NetworkAddress;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// The agents of a session.
 pub(super) struct SessionAgency {

@@ -17,11 +17,13 @@ use crate::args::parse_count;
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::error::ClientCommandError;
 use crate::client::job::JobArgs;
-use crate::client::parse::TypedSpan;
 use crate::client::serve::current_program;
-use crate::client::{format, parse, submit};
+use crate::client::submit;
 use crate::exit::{CliError, CliFailure, ExitKind};
-use crate::messages::Verbosity;
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::parse;
+use crate::parse::TypedSpan;
 
 /// Time between two looks whether the job has connected, or a signal has arrived.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

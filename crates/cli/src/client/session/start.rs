@@ -33,9 +33,9 @@ use crate::client::detach::{DetachedCommand, leave_session};
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::client::serve::current_program;
 use crate::client::site::{program, random_key, reach};
-use crate::client::{format, parse};
 use crate::exit::CliFailure;
-use crate::messages;
+use crate::output::{format, messages};
+use crate::parse;
 
 /// The hidden argument with which the program holds the terminal of a session.
 pub(crate) const HOLDER_ARG: &str = "__session";

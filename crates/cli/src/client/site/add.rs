@@ -8,10 +8,12 @@ use tollgate_sites::{SiteJournal, SiteSettings, SitesFile, state_dir};
 
 use super::status::{SiteEntry, SiteListing};
 use crate::args::{OutputFormat, parse_count, parse_integer};
-use crate::client::{cluster, format, parse};
+use crate::client::cluster;
 use crate::exit::{CliError, CliFailure, CsvUnsupported, ExitKind};
-use crate::messages::Verbosity;
-use crate::text_table::{new_table, write_table};
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::output::table::{new_table, write_table};
+use crate::parse;
 
 /// The number of random bytes in the key of a site.
 const KEY_BYTES: usize = 4;
@@ -209,7 +211,7 @@ pub(crate) fn random_key() -> Result<String, CliFailure> {
 }
 
 /// Returns random bytes as hexadecimal digits.
-pub(in crate::client) fn random_hex<const BYTES: usize>() -> Result<String, CliFailure> {
+pub(crate) fn random_hex<const BYTES: usize>() -> Result<String, CliFailure> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         CliFailure::read_failed("the system's random source", io::Error::other(error))

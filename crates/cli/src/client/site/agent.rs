@@ -15,9 +15,9 @@ use super::ServiceTokens;
 use super::keep::SchedulerTickets;
 use super::service_work::ServiceWork;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::format;
 use crate::client::session::{PilotsLeft, end_pilots};
 use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::output::format;
 
 /// The options of `tollgate agent`.
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,8 @@ use tollgate_sites::{PilotBody, ProbeOutcome, ServiceAddress, SiteProbe};
 
 use super::reach::reach;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::parse;
 use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::parse;
 
 /// The hidden argument with which the program, on a node, says whether it reaches the service.
 pub(crate) const NODE_PROBE_ARG: &str = "__node-probe";

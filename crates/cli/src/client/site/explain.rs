@@ -13,9 +13,9 @@ use super::service_work::ServiceWork;
 use super::status::SiteReport;
 use crate::args::OutputFormat;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::format;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::pluralise;
+use crate::output::format;
+use crate::output::messages::pluralise;
 
 /// The number of lines of the log.
 const LOG_LINES: usize = 5;

@@ -18,9 +18,10 @@ use super::service_work::ServiceWork;
 use super::{ServiceTokens, for_sites};
 use crate::client::detach::DetachedCommand;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::{format, parse};
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise, print_error};
+use crate::output::format;
+use crate::output::messages::{Verbosity, pluralise, print_error};
+use crate::parse;
 
 /// The log file of a detached command, in the directory of all sites.
 const LOG_FILE: &str = "keep.log";

@@ -6,7 +6,7 @@ use tollgate_sites::{PilotPhase, SiteJournal, state_dir};
 
 /// Returns how the pilot ended whose worker has this name, in the words of its engine. None if it is no pilot of
 /// a site of this user, runs on, or ended without a reason.
-pub(in crate::client) fn pilot_end(worker: &str) -> Option<String> {
+pub(crate) fn pilot_end(worker: &str) -> Option<String> {
     end_in(&state_dir().ok()?, worker)
 }
 

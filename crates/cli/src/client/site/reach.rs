@@ -15,7 +15,7 @@ const UNAUTHORIZED: u16 = 401;
 ///
 /// # Errors
 /// A sentence that says what a pilot would see.
-pub(in crate::client) fn reach(service: &ServiceAddress) -> Result<(), String> {
+pub(crate) fn reach(service: &ServiceAddress) -> Result<(), String> {
     if let Some(socket) = service.connect.strip_prefix("unix:") {
         let status = || ApiClient::connect(socket.as_ref())?.get::<ServiceStatus>("/v1/status");
         return judge(status().map(drop));

@@ -9,8 +9,8 @@ use tollgate_model::Instant;
 use tollgate_sites::{SiteJournal, SiteSettings, SiteState, SitesFile, state_dir};
 
 use crate::args::OutputFormat;
-use crate::client::format;
 use crate::exit::{CliFailure, CsvUnsupported};
+use crate::output::format;
 
 /// The seconds of an hour.
 const HOUR_S: f64 = 3600.0;

@@ -8,7 +8,7 @@ use super::ServiceTokens;
 use crate::args::parse_integer;
 use crate::client::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// Submit or cancel pilots until N wait or run.
 ///

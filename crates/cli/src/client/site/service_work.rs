@@ -14,8 +14,8 @@ use tollgate_sites::{PendingWork, SiteControl, SiteSettings, SiteSupply, TaskGro
 
 use super::explain::MisfitJob;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::format;
-use crate::messages::pluralise;
+use crate::output::format;
+use crate::output::messages::pluralise;
 
 /// The difference below which two ends of a pilot are the same: engines count in seconds.
 const SAME_END: Span = Span::from_secs(1);

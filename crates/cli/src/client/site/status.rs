@@ -16,10 +16,10 @@ use tollgate_sites::{
 use super::service_work::ServiceWork;
 use crate::args::OutputFormat;
 use crate::client::endpoint::ServiceAddressArgs;
-use crate::client::format;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::messages::Verbosity;
-use crate::text_table::{new_table, write_table};
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::output::table::{new_table, write_table};
 
 /// How long another command at the site is waited for.
 const STATUS_PATIENCE: Duration = Duration::from_secs(1);
@@ -177,14 +177,14 @@ impl PilotView {
 
 impl SiteReport {
     /// Returns the report on a site as it was last seen, with the last `log_lines` lines of its log.
-    pub(in crate::client) fn new(site: &SiteControl, now: Instant, log_lines: usize) -> Self {
+    pub(crate) fn new(site: &SiteControl, now: Instant, log_lines: usize) -> Self {
         let log = site.log_tail(log_lines);
         Self::of_parts(site.settings(), site.state(), log, now)
     }
 
     /// Returns the report on a site as it was last seen, without its lock: another command may hold it while
     /// an engine does not answer.
-    pub(in crate::client) fn last_seen(
+    pub(crate) fn last_seen(
         settings: &SiteSettings,
         state_dir: &Path,
         now: Instant,
@@ -287,7 +287,7 @@ fn look(args: &SiteStatusArgs) -> Result<(SiteReport, Result<(), SiteError>), Cl
 
 /// Asks the service which pilots have joined it, and tells it which ends have moved. Without an answer nothing is
 /// noted.
-pub(in crate::client) fn note_joined(
+pub(crate) fn note_joined(
     site: &mut SiteControl,
     address: &ServiceAddressArgs,
 ) -> Result<(), SiteError> {
@@ -311,11 +311,7 @@ pub(super) fn describe(counts: PilotCounts) -> String {
 
 impl SiteReport {
     /// Writes the report as text.
-    pub(in crate::client) fn write_table(
-        &self,
-        out: &mut impl Write,
-        now: &jiff::Zoned,
-    ) -> io::Result<()> {
+    pub(crate) fn write_table(&self, out: &mut impl Write, now: &jiff::Zoned) -> io::Result<()> {
         let site = &self.site;
         let waited = match self.mean_wait_s {
             Some(mean) => format!("; started after {} on average", format::format_span(mean)),

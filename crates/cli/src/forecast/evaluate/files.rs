@@ -77,7 +77,7 @@ fn course_step(step: &SeriesPoint) -> ForecastChartJob {
 
 fn table(file: &Path, rows: &[Value]) -> Result<(), CliFailure> {
     let created = File::create(file).map_err(|error| write_error(file, error))?;
-    crate::csv_output::write(&mut BufWriter::new(created), rows)
+    crate::output::csv_rows::write(&mut BufWriter::new(created), rows)
         .map_err(|error| write_error(file, error))
 }
 

@@ -10,8 +10,8 @@ use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
 use super::{EvaluationPair, PERIOD_DAYS};
 use crate::args::OutputFormat;
-use crate::calendar::month_name;
 use crate::exit::CliFailure;
+use crate::output::calendar::month_name;
 
 /// The maximum distance between a level and the coverage of a class at this level.
 pub(super) const TOLERANCE: f64 = 0.04;
@@ -29,7 +29,7 @@ pub(super) fn write_answer(
             serde_json::to_writer_pretty(&mut out, &object(evaluated)).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        OutputFormat::Csv => crate::csv_output::write(&mut out, &methods(evaluated))?,
+        OutputFormat::Csv => crate::output::csv_rows::write(&mut out, &methods(evaluated))?,
     }
     Ok(out.flush()?)
 }

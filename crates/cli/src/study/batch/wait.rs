@@ -13,7 +13,7 @@ use tollgate_study::{OutputDir, Study};
 use super::StudyChunks;
 use crate::client::random_key;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 use crate::study::error::UnfinishedChunks;
 
 /// The file with the name of the array that was submitted last.

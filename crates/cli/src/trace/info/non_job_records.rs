@@ -14,7 +14,7 @@ use tollgate_trace::rrd::{self, RrdDatabase};
 
 use super::format;
 use crate::exit::CliFailure;
-use crate::messages::{Verbosity, pluralise};
+use crate::output::messages::{Verbosity, pluralise};
 
 /// The contents of such a record.
 #[derive(Serialize, JsonSchema)]

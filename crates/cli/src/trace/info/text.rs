@@ -8,7 +8,7 @@ use tollgate_trace::statistics::{NameCounts, TraceStatistics};
 use tollgate_trace::summary::QuantileSummary;
 
 use super::{TraceSurvey, format, plot};
-use crate::messages::pluralise;
+use crate::output::messages::pluralise;
 
 /// The width of the label before each line, in columns.
 const LABEL_WIDTH: usize = 16;

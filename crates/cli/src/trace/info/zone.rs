@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use tollgate_model::{Instant, Span};
 use tollgate_trace::Trace;
 
-use crate::messages::Verbosity;
+use crate::output::messages::Verbosity;
 
 /// The time from the Monday before the Unix epoch to the epoch, which was a Thursday.
 const THURSDAY_S: i64 = 3 * 86_400;

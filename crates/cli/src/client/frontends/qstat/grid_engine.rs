@@ -7,7 +7,7 @@ use tollgate_client::types::{JobDetails, JobState};
 
 use super::{QstatOptions, escape_xml, truncate, user_name};
 use crate::client::frontends::job_id::SERVER_NAME;
-use crate::client::time_zone;
+use crate::parse::time_zone;
 
 /// Returns the state: running, waiting or held. Grid Engine lists no other jobs.
 fn state(job: &JobDetails) -> &'static str {

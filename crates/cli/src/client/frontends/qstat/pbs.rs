@@ -9,7 +9,7 @@ use tollgate_model::ExceededLimit;
 use super::{QstatOptions, escape_xml, truncate, user_name, write_all};
 use crate::client::frontends::FrontendDialect;
 use crate::client::frontends::job_id::{self, SERVER_NAME};
-use crate::client::time_zone;
+use crate::parse::time_zone;
 
 /// Returns the letter of a state: queued, running, held or completed.
 fn letter(job: &JobDetails) -> char {

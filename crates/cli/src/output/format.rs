@@ -7,11 +7,11 @@ use serde::Serialize;
 use tollgate_client::types::{JobDetails, JobForecast};
 use tollgate_model::Probability;
 
-use super::time_zone;
+use crate::parse::time_zone;
 
 /// Formats an instant of the protocol in the user's zone: the time of day if the instant is within
 /// a day of `now`, and otherwise with the date.
-pub(super) fn format_local_time(at: &str, now: &Zoned) -> String {
+pub(crate) fn format_local_time(at: &str, now: &Zoned) -> String {
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.to_owned();
     };
@@ -23,7 +23,7 @@ pub(super) fn format_local_time(at: &str, now: &Zoned) -> String {
 }
 
 /// Formats the expected start of a job that waits: an interval, because what comes later may start before the job.
-pub(super) fn format_waiting_start(expected: &JobForecast, now: &Zoned) -> String {
+pub(crate) fn format_waiting_start(expected: &JobForecast, now: &Zoned) -> String {
     let start = format_local_time(&expected.expected_start_at, now);
     match &expected.latest_start_at {
         Some(latest) if *latest != expected.expected_start_at => {
@@ -39,7 +39,7 @@ pub(super) fn format_waiting_start(expected: &JobForecast, now: &Zoned) -> Strin
 /// Formats an instant of the protocol in the user's zone for a narrow table, without the zone: the time
 /// of day if the instant is within a day of `now`, and otherwise the date, in another year without the
 /// time.
-pub(super) fn format_short_time(at: &str, now: &Zoned) -> String {
+pub(crate) fn format_short_time(at: &str, now: &Zoned) -> String {
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.to_owned();
     };
@@ -53,12 +53,12 @@ pub(super) fn format_short_time(at: &str, now: &Zoned) -> String {
 }
 
 /// Returns the present time in the user's zone.
-pub(super) fn now() -> Zoned {
+pub(crate) fn now() -> Zoned {
     Timestamp::now().to_zoned(time_zone::local())
 }
 
 /// Formats seconds as `45s`, `20m`, `1h30m` or `2d5h`, with at most two units.
-pub(super) fn format_span(secs: f64) -> String {
+pub(crate) fn format_span(secs: f64) -> String {
     let whole = secs.round() as i64;
     let parts = [
         (whole / 86_400, "d"),
@@ -80,13 +80,13 @@ pub(super) fn format_span(secs: f64) -> String {
 }
 
 /// Formats bytes as `16.0 MiB`.
-pub(super) fn mebibytes(bytes: u64) -> String {
+pub(crate) fn mebibytes(bytes: u64) -> String {
     const MEBIBYTE: f64 = 1024.0 * 1024.0;
     format!("{:.1} MiB", bytes as f64 / MEBIBYTE)
 }
 
 /// Formats a probability as [`Probability`] does: `0.01` to `0.99`.
-pub(super) fn format_probability(probability: f64) -> String {
+pub(crate) fn format_probability(probability: f64) -> String {
     Probability::new(probability).map_or_else(String::new, |known| known.to_string())
 }
 
@@ -95,7 +95,7 @@ const NOT_STARTED: &str = "not started";
 
 /// Returns the state of a job as users read it: a job whose program never ran is not called finished, and a job that
 /// is held because the site could not start it says so.
-pub(super) fn state_word(job: &JobDetails) -> &'static str {
+pub(crate) fn state_word(job: &JobDetails) -> &'static str {
     let status = job.status.as_deref().unwrap_or_default();
     match (status.starts_with(NOT_STARTED), job.state.key()) {
         (true, "held") => "held (not started)",
@@ -107,7 +107,7 @@ pub(super) fn state_word(job: &JobDetails) -> &'static str {
 }
 
 /// Formats the name of a job or of a task: `7`, `7_3`.
-pub(super) fn format_job_id(job: &JobDetails) -> String {
+pub(crate) fn format_job_id(job: &JobDetails) -> String {
     match job.task {
         Some(task) => format!("{}_{task}", job.id),
         None => job.id.to_string(),
@@ -115,7 +115,7 @@ pub(super) fn format_job_id(job: &JobDetails) -> String {
 }
 
 /// Writes an answer as JSON.
-pub(super) fn write_json(out: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
+pub(crate) fn write_json(out: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, answer).map_err(io::Error::from)?;
     writeln!(out)
 }

@@ -90,7 +90,7 @@ fn parse_civil(text: &str, now: &Zoned) -> Option<Timestamp> {
 }
 
 /// Parses an instant by this host's clock.
-pub(in crate::client) fn parse_moment(words: &str, now: &Zoned) -> Result<Timestamp, String> {
+pub(crate) fn parse_moment(words: &str, now: &Zoned) -> Result<Timestamp, String> {
     match parse_words(words, now)? {
         Moment::Relative { secs, .. } => {
             let later = SignedDuration::from_secs_f64(secs);
@@ -103,7 +103,7 @@ pub(in crate::client) fn parse_moment(words: &str, now: &Zoned) -> Result<Timest
 
 /// Parses a deadline into the fields of a request: a span, or an instant. A relative deadline counts by the
 /// service's clock, whatever this host's clock shows.
-pub(in crate::client) fn parse_deadline(
+pub(crate) fn parse_deadline(
     words: &str,
     now: &Zoned,
 ) -> Result<(Option<f64>, Option<String>), CliFailure> {
@@ -116,7 +116,7 @@ pub(in crate::client) fn parse_deadline(
 
 /// Parses the time at which a job begins into the fields of a request, as a deadline. A day without a time means
 /// its start.
-pub(in crate::client) fn parse_begin(
+pub(crate) fn parse_begin(
     words: &str,
     now: &Zoned,
 ) -> Result<(Option<f64>, Option<String>), CliFailure> {
@@ -137,7 +137,7 @@ fn day_before(end: Timestamp, now: &Zoned) -> Option<Zoned> {
 }
 
 /// Returns a note about the time at which a job begins, as about a deadline.
-pub(in crate::client) fn note_of_begin(words: &str, now: &Zoned) -> Option<String> {
+pub(crate) fn note_of_begin(words: &str, now: &Zoned) -> Option<String> {
     match parse_words(words, now).ok()? {
         Moment::EndOfDay(end) => {
             let day = day_before(end, now)?.strftime("%A, %Y-%m-%d");
@@ -153,7 +153,7 @@ pub(in crate::client) fn note_of_begin(words: &str, now: &Zoned) -> Option<Strin
 
 /// Returns a note about a deadline that may mean something else to its user: a day without a time, or a
 /// number without a unit.
-pub(in crate::client) fn note_of_deadline(words: &str, now: &Zoned) -> Option<String> {
+pub(crate) fn note_of_deadline(words: &str, now: &Zoned) -> Option<String> {
     match parse_words(words, now).ok()? {
         Moment::EndOfDay(end) => {
             let day = day_before(end, now)?.strftime("%A, %Y-%m-%d");

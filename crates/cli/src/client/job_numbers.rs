@@ -1,18 +1,9 @@
 //! Parses the numbers of jobs and of tasks.
 
 use crate::client::cluster::{ClusterJob, parse_cluster_job};
-use crate::client::list::SITE_WORD;
-
-/// Parses what is to be explained: a job or tasks of an array, or the word for a site.
-pub(in crate::client) fn parse_explained(words: &str) -> Result<ClusterJob, String> {
-    parse_cluster_job(words, |job| match job {
-        SITE_WORD => Ok(job.to_owned()),
-        job => parse_job_id(job),
-    })
-}
 
 /// Parses a job or tasks of an array: `7`, `7_3`, `7_1-5,9`. The service checks that they exist.
-pub(in crate::client) fn parse_job_id(words: &str) -> Result<String, String> {
+pub(crate) fn parse_job_id(words: &str) -> Result<String, String> {
     let (id, tasks) = words.split_once('_').unwrap_or((words, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let ranges = tasks.split([',', '-', ':']).all(digits);
@@ -25,20 +16,18 @@ pub(in crate::client) fn parse_job_id(words: &str) -> Result<String, String> {
 }
 
 /// Parses a job or tasks of an array, with the cluster that has them if it is named: `7`, `north:7_3`.
-pub(in crate::client) fn parse_cluster_job_id(words: &str) -> Result<ClusterJob, String> {
+pub(crate) fn parse_cluster_job_id(words: &str) -> Result<ClusterJob, String> {
     parse_cluster_job(words, parse_job_id)
 }
 
 /// Parses jobs as [`parse_job_numbers`] does, with the cluster that has them if it is named.
-pub(in crate::client) fn parse_cluster_job_numbers(
-    words: &str,
-) -> Result<ClusterJob<JobNumbers>, String> {
+pub(crate) fn parse_cluster_job_numbers(words: &str) -> Result<ClusterJob<JobNumbers>, String> {
     parse_cluster_job(words, parse_job_numbers)
 }
 
 /// The numbers of jobs, as a user names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::client) enum JobNumbers {
+pub(crate) enum JobNumbers {
     /// A job, or tasks of an array: `7`, `7_3`, `7_1-5,9`.
     One(String),
     /// The jobs between two numbers, with both.
@@ -46,7 +35,7 @@ pub(in crate::client) enum JobNumbers {
 }
 
 /// Parses a job, tasks of an array, or a range of jobs: `7`, `7_1-5,9`, `10-20`.
-pub(in crate::client) fn parse_job_numbers(words: &str) -> Result<JobNumbers, String> {
+pub(crate) fn parse_job_numbers(words: &str) -> Result<JobNumbers, String> {
     let range = words.split_once('-').filter(|_| !words.contains('_'));
     let Some((first, last)) = range else {
         return parse_job_id(words).map(JobNumbers::One);

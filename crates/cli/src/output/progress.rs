@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::messages::Verbosity;
+use super::messages::Verbosity;
 
 /// The time for which nothing is shown on a terminal.
 const QUIET: Duration = Duration::from_secs(1);

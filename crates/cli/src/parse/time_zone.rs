@@ -12,7 +12,7 @@ const SYSTEM_ZONE: &str = "/etc/localtime";
 ///
 /// `TimeZone::system` reads all directories of the database of zones to find one of them, which takes
 /// longer than the rest of a command.
-pub(super) fn local() -> TimeZone {
+pub(crate) fn local() -> TimeZone {
     match std::env::var_os("TZ") {
         None => linked_zone(Path::new(SYSTEM_ZONE)).unwrap_or_else(TimeZone::system),
         Some(_) => TimeZone::system(),

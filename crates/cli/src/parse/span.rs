@@ -37,16 +37,16 @@ pub(crate) fn parse_span(words: &str) -> Result<f64, String> {
 
 /// A span on the command line, with whether its unit was typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::client) struct TypedSpan {
+pub(crate) struct TypedSpan {
     /// The span, in seconds.
-    pub(in crate::client) secs: f64,
+    pub(crate) secs: f64,
     /// Whether the user typed a number without a unit.
     unitless: bool,
 }
 
 impl TypedSpan {
     /// Returns a span that needs no note.
-    pub(in crate::client) const fn from_secs(secs: f64) -> Self {
+    pub(crate) const fn from_secs(secs: f64) -> Self {
         Self {
             secs,
             unitless: false,
@@ -54,14 +54,14 @@ impl TypedSpan {
     }
 
     /// Returns a note that says the unit of a number without one, which was typed for `option`.
-    pub(in crate::client) fn note(self, option: &str) -> Option<String> {
+    pub(crate) fn note(self, option: &str) -> Option<String> {
         let Self { secs, unitless } = self;
         unitless.then(|| format!("--{option} {secs}: {secs} seconds; units are s, m, h and d"))
     }
 }
 
 /// Parses a span as [`parse_span`] does, and remembers whether its unit was typed.
-pub(in crate::client) fn parse_typed_span(words: &str) -> Result<TypedSpan, String> {
+pub(crate) fn parse_typed_span(words: &str) -> Result<TypedSpan, String> {
     Ok(TypedSpan {
         secs: parse_span(words)?,
         unitless: is_unitless(words),
