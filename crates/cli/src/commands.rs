@@ -20,10 +20,11 @@ use tollgate_policy::PolicyRegistry;
 
 use self::rewrites::{with_campus_command, without_help_of_help};
 use crate::args::{Deferred, with_similar_names};
-use crate::client::detach::DETACHED_ARG;
-use crate::client::frontends::{self, FrontendTool};
 use crate::exit::{self, CliFailure};
-use crate::{campus, client, forecast, policies, replay, study, trace};
+use crate::jobs::frontends::{self, FrontendTool};
+use crate::operate::detach::DETACHED_ARG;
+use crate::simulate::{campus, forecast, policies, replay, study, trace};
+use crate::{jobs, operate, reach};
 
 /// Decide which jobs a shared cluster promises to finish in time.
 #[derive(Debug, Parser)]
@@ -50,119 +51,119 @@ enum CliCommand {
     /// Run a published experiment, or one of your own, from one file.
     Study(Deferred<study::StudyArgs>),
     /// Run the service: admit jobs, promise deadlines, and run them.
-    Serve(Deferred<client::serve::ServeArgs>),
+    Serve(Deferred<operate::serve::ServeArgs>),
     /// Run a service of its own with six sample jobs.
-    Demo(Deferred<client::demo::DemoArgs>),
+    Demo(Deferred<operate::demo::DemoArgs>),
     /// Submit a job.
     ///
     /// The answer is `accepted` with a promise, `waitlisted`, `unpromised`, `queued`, `deferred`, or
     /// `rejected` with the reasons (exit code 3, also if only some tasks of an array are).
-    Submit(Deferred<client::submit::SubmitArgs>),
+    Submit(Deferred<jobs::submit::SubmitArgs>),
     /// Show the answer that `submit` would give; change nothing.
-    Quote(Deferred<client::submit::QuoteArgs>),
+    Quote(Deferred<jobs::submit::QuoteArgs>),
     /// Show the service's policy, nodes, jobs and results so far.
-    Status(Deferred<client::status::StatusArgs>),
+    Status(Deferred<operate::status::StatusArgs>),
     /// List unfinished jobs, latest first, or the tasks of an array.
-    Jobs(Deferred<client::jobs::JobsArgs>),
+    Jobs(Deferred<jobs::list::JobsArgs>),
     /// Explain why a job waits, and when it should start and end.
     ///
     /// `tollgate explain site NAME` explains why pilots are submitted at a site, or are not.
-    Explain(Deferred<client::explain::ExplainArgs>),
+    Explain(Deferred<jobs::explain::ExplainArgs>),
     /// Wait until a job is over, and exit with its status.
     ///
     /// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
     /// rejected, cancelled or lost. Of several jobs, the greatest.
-    Wait(Deferred<client::wait::WaitArgs>),
+    Wait(Deferred<jobs::wait::WaitArgs>),
     /// Change a job that waits.
     ///
     /// The changed job is asked for as a new one. If the answer is worse, the job stays as it was, and the
     /// exit code is 3. Jobs that run and arrays cannot be changed.
-    Alter(Deferred<client::alter::AlterArgs>),
+    Alter(Deferred<jobs::alter::AlterArgs>),
     /// Cancel jobs: remove them from the queue, or kill them.
-    Cancel(Deferred<client::act::JobActionArgs>),
+    Cancel(Deferred<jobs::act::JobActionArgs>),
     /// Hold queued jobs.
-    Hold(Deferred<client::act::JobActionArgs>),
+    Hold(Deferred<jobs::act::JobActionArgs>),
     /// Release held jobs.
-    Release(Deferred<client::act::JobActionArgs>),
+    Release(Deferred<jobs::act::JobActionArgs>),
     /// Print the output of a job.
-    Logs(Deferred<client::logs::LogsArgs>),
+    Logs(Deferred<jobs::logs::LogsArgs>),
     /// List the nodes, what is enforced there, and what can escape.
-    Nodes(Deferred<client::figures::ServiceQueryArgs>),
+    Nodes(Deferred<operate::figures::ServiceQueryArgs>),
     /// Start no other job on the nodes of a host.
-    Drain(Deferred<client::drain::DrainArgs>),
+    Drain(Deferred<operate::drain::DrainArgs>),
     /// Let jobs start again on nodes that were drained.
-    Resume(Deferred<client::drain::DrainArgs>),
+    Resume(Deferred<operate::drain::DrainArgs>),
     /// Let a waiting job go beyond its user's share, as an operator.
     ///
     /// Under `plan` with a share, a job waits once the promises to its user take all of it. The exception and
     /// its reason are kept with the job, and `explain` shows them.
-    Grant(Deferred<client::grant::GrantArgs>),
+    Grant(Deferred<operate::grant::GrantArgs>),
     /// Compare promised probabilities with how many promises were kept.
-    Calibration(Deferred<client::figures::ServiceQueryArgs>),
+    Calibration(Deferred<operate::figures::ServiceQueryArgs>),
     /// Show charges, penalties and earnings, by user and day.
-    Ledger(Deferred<client::ledger::LedgerArgs>),
+    Ledger(Deferred<operate::ledger::LedgerArgs>),
     /// Show jobs, core hours, waits, promises and charges as sums.
     ///
     /// A user sees the sums of the own jobs, root and the service's own user those of all. Days are in UTC.
     /// Sums stay when old jobs are removed.
-    Usage(Deferred<client::usage::UsageArgs>),
+    Usage(Deferred<operate::usage::UsageArgs>),
     /// Write jobs, promises or the ledger to a file.
-    Export(Deferred<client::export::ExportArgs>),
+    Export(Deferred<operate::export::ExportArgs>),
     /// Remove records of jobs that ended long ago.
     ///
     /// The ledger, usage, calibration and objectives stay, and so do jobs that unfinished jobs depend on.
     /// Only root and the service's own user may do this. The setting `retention.jobs` does the same
     /// regularly.
-    Prune(Deferred<client::prune::PruneArgs>),
+    Prune(Deferred<operate::prune::PruneArgs>),
     /// Teach a running service from records of earlier jobs.
     ///
     /// The service then knows what jobs of these users and names need before the first of them is
     /// submitted. Only jobs that ended with success teach it. The same records again change nothing. Only
     /// root and the service's own user may do this.
-    Learn(Deferred<client::learn::LearnArgs>),
+    Learn(Deferred<operate::learn::LearnArgs>),
     /// Back up the data of a service, running or not.
-    Backup(Deferred<client::backup::BackupArgs>),
+    Backup(Deferred<operate::backup::BackupArgs>),
     /// Restore a backup to a data directory without a store.
-    Restore(Deferred<client::backup::RestoreArgs>),
+    Restore(Deferred<operate::backup::RestoreArgs>),
     /// Verify all data of a stopped service; change nothing.
-    Check(Deferred<client::backup::StoreCheckArgs>),
+    Check(Deferred<operate::backup::StoreCheckArgs>),
     /// Create, list and revoke tokens for access over the network.
-    Token(Deferred<client::token::TokenArgs>),
+    Token(Deferred<operate::token::TokenArgs>),
     /// Offer this host's cores to a service on another host.
-    Worker(Deferred<client::worker::WorkerArgs>),
+    Worker(Deferred<operate::worker::WorkerArgs>),
     /// Run pilots in the queues of batch systems.
     ///
     /// A site is an account at a batch system. A pilot is a job there that joins this service as a worker.
-    Site(Deferred<client::site::SiteArgs>),
+    Site(Deferred<reach::site::SiteArgs>),
     /// Run the agent of a site, which moves pilots, until interrupted.
     ///
     /// `tollgate session start --move` runs one for each site. A site with an agent on its own host is
     /// added with `site add --agent`.
-    Agent(Deferred<client::site::agent::AgentArgs>),
+    Agent(Deferred<reach::site::agent::AgentArgs>),
     /// Know services with gates of their own by name.
     ///
     /// `tollgate submit --to NAME,NAME` asks several of them and takes the best; every command takes
     /// `--cluster NAME`.
-    Cluster(Deferred<client::cluster::ClusterArgs>),
+    Cluster(Deferred<reach::cluster::ClusterArgs>),
     /// Work in a log-in session on a cluster of pilots.
     ///
     /// The cluster is a service of your own with pilots at your sites. The session outlives the terminal.
-    Session(Deferred<client::session::SessionArgs>),
+    Session(Deferred<reach::session::SessionArgs>),
     /// Run a command on the hosts of the calling job.
-    Spread(Deferred<client::spread::SpreadArgs>),
+    Spread(Deferred<jobs::spread::SpreadArgs>),
     /// Submit a job as with qsub of PBS or Grid Engine.
     #[command(override_usage = "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]", after_help = frontends::options(FrontendTool::Qsub))]
-    Qsub(Deferred<client::frontends::FrontendArgs>),
+    Qsub(Deferred<frontends::FrontendArgs>),
     /// Show jobs as with qstat of PBS or Grid Engine.
     #[command(override_usage = "qstat [OPTIONS] [ID]...", after_help = frontends::options(FrontendTool::Qstat))]
-    Qstat(Deferred<client::frontends::FrontendArgs>),
+    Qstat(Deferred<frontends::FrontendArgs>),
     /// Cancel jobs as with qdel of PBS or Grid Engine.
     #[command(override_usage = "qdel [OPTIONS] ID...", after_help = frontends::options(FrontendTool::Qdel))]
-    Qdel(Deferred<client::frontends::FrontendArgs>),
+    Qdel(Deferred<frontends::FrontendArgs>),
     /// Inspect, check, convert and anonymise records of jobs, or generate some.
     Trace(Deferred<trace::TraceArgs>),
     /// Write man pages, shell completions, schemas, a systemd unit, front ends.
-    Generate(Deferred<client::generate::GenerateArgs>),
+    Generate(Deferred<operate::generate::GenerateArgs>),
 }
 
 /// Runs the program with the arguments of the process, its name among them.
@@ -180,7 +181,7 @@ pub(crate) fn main(words: Vec<OsString>, registry: &PolicyRegistry) -> ExitCode 
     }
     let mut words = words;
     if words.get(1).is_some_and(|word| word == DETACHED_ARG) {
-        client::detach::leave_session();
+        operate::detach::leave_session();
         words.remove(1);
     }
     exit::finish(run(parse(words).command, registry))
@@ -210,40 +211,40 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Policies(args) => policies::run(&args, registry),
         CliCommand::Forecast(args) => forecast::run(&args),
         CliCommand::Study(args) => study::run(&args, registry),
-        CliCommand::Serve(args) => client::serve::run(&args, registry),
-        CliCommand::Submit(args) => client::submit::submit(&args),
-        CliCommand::Quote(args) => client::submit::quote(&args),
-        CliCommand::Status(args) => client::status::run(&args),
-        CliCommand::Jobs(args) => client::jobs::jobs(&args),
-        CliCommand::Explain(args) => client::explain::run(&args),
-        CliCommand::Wait(args) => client::wait::wait(&args),
-        CliCommand::Grant(args) => client::grant::run(&args),
-        CliCommand::Drain(args) => client::drain::drain(&args),
-        CliCommand::Resume(args) => client::drain::resume(&args),
-        CliCommand::Alter(args) => client::alter::alter(&args),
-        CliCommand::Cancel(args) => client::act::post_action(&args, JobAction::Cancel),
-        CliCommand::Hold(args) => client::act::post_action(&args, JobAction::Hold),
-        CliCommand::Release(args) => client::act::post_action(&args, JobAction::Release),
-        CliCommand::Logs(args) => client::logs::logs(&args),
-        CliCommand::Ledger(args) => client::ledger::run(&args),
-        CliCommand::Usage(args) => client::usage::run(&args),
-        CliCommand::Export(args) => client::export::run(&args),
-        CliCommand::Prune(args) => client::prune::run(&args),
-        CliCommand::Nodes(args) => client::figures::nodes(&args),
-        CliCommand::Calibration(args) => client::figures::calibration(&args),
-        CliCommand::Worker(args) => client::worker::run(&args),
-        CliCommand::Site(args) => client::site::run(&args),
-        CliCommand::Agent(args) => client::site::agent::run(&args),
-        CliCommand::Cluster(args) => client::cluster::run(&args),
-        CliCommand::Session(args) => client::session::run(&args),
-        CliCommand::Spread(args) => client::spread::run(&args),
-        CliCommand::Learn(args) => client::learn::run(&args),
-        CliCommand::Backup(args) => client::backup::back_up(&args, registry),
-        CliCommand::Restore(args) => client::backup::restore(&args, registry),
-        CliCommand::Check(args) => client::backup::check(&args, registry),
-        CliCommand::Token(args) => client::token::run(&args),
-        CliCommand::Demo(args) => client::demo::run(&args),
-        CliCommand::Generate(args) => client::generate::run(&args, Cli::command),
+        CliCommand::Serve(args) => operate::serve::run(&args, registry),
+        CliCommand::Submit(args) => jobs::submit::submit(&args),
+        CliCommand::Quote(args) => jobs::submit::quote(&args),
+        CliCommand::Status(args) => operate::status::run(&args),
+        CliCommand::Jobs(args) => jobs::list::jobs(&args),
+        CliCommand::Explain(args) => jobs::explain::run(&args),
+        CliCommand::Wait(args) => jobs::wait::wait(&args),
+        CliCommand::Grant(args) => operate::grant::run(&args),
+        CliCommand::Drain(args) => operate::drain::drain(&args),
+        CliCommand::Resume(args) => operate::drain::resume(&args),
+        CliCommand::Alter(args) => jobs::alter::alter(&args),
+        CliCommand::Cancel(args) => jobs::act::post_action(&args, JobAction::Cancel),
+        CliCommand::Hold(args) => jobs::act::post_action(&args, JobAction::Hold),
+        CliCommand::Release(args) => jobs::act::post_action(&args, JobAction::Release),
+        CliCommand::Logs(args) => jobs::logs::logs(&args),
+        CliCommand::Ledger(args) => operate::ledger::run(&args),
+        CliCommand::Usage(args) => operate::usage::run(&args),
+        CliCommand::Export(args) => operate::export::run(&args),
+        CliCommand::Prune(args) => operate::prune::run(&args),
+        CliCommand::Nodes(args) => operate::figures::nodes(&args),
+        CliCommand::Calibration(args) => operate::figures::calibration(&args),
+        CliCommand::Worker(args) => operate::worker::run(&args),
+        CliCommand::Site(args) => reach::site::run(&args),
+        CliCommand::Agent(args) => reach::site::agent::run(&args),
+        CliCommand::Cluster(args) => reach::cluster::run(&args),
+        CliCommand::Session(args) => reach::session::run(&args),
+        CliCommand::Spread(args) => jobs::spread::run(&args),
+        CliCommand::Learn(args) => operate::learn::run(&args),
+        CliCommand::Backup(args) => operate::backup::back_up(&args, registry),
+        CliCommand::Restore(args) => operate::backup::restore(&args, registry),
+        CliCommand::Check(args) => operate::backup::check(&args, registry),
+        CliCommand::Token(args) => operate::token::run(&args),
+        CliCommand::Demo(args) => operate::demo::run(&args),
+        CliCommand::Generate(args) => operate::generate::run(&args, Cli::command),
         CliCommand::Qsub(args) => run_frontend(FrontendTool::Qsub, &args.words),
         CliCommand::Qstat(args) => run_frontend(FrontendTool::Qstat, &args.words),
         CliCommand::Qdel(args) => run_frontend(FrontendTool::Qdel, &args.words),

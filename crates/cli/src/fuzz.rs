@@ -1,9 +1,10 @@
 //! Entry points of the fuzz targets. The module is hidden, and public only for the targets and for
 //! the tests that drive them without a fuzzer.
 
-use crate::client::frontends;
-use crate::client::{cluster, script};
-use crate::{policy_registry, replay};
+use crate::jobs::{frontends, script};
+use crate::policy_registry;
+use crate::reach::cluster;
+use crate::simulate::replay;
 
 /// Parses `data` as a script for `qsub` in either style, and as a script for `tollgate submit`.
 /// Each attempt gives options or an error message. Returns false if every attempt gives an error

@@ -4,37 +4,29 @@
 //! |---|---|
 //! | `commands` | the commands: the only module that knows them all |
 //! | `args` | what the options of commands share |
-//! | `campus` | `tollgate campus` |
+//! | `jobs` | commands about jobs |
+//! | `operate` | commands of operators |
+//! | `reach` | commands about other hosts: sites, sessions, clusters, pilots |
+//! | `simulate` | commands without a service: `replay`, `study`, `forecast`, `trace`, .. |
+//! | `connection` | the connection to a service |
 //! | `output` | what commands print: tables, JSON, CSV, messages and files |
 //! | `parse` | the values of options: spans, instants, amounts |
 //! | `exit` | the exit codes and the errors of commands |
-//! | `policies` | `tollgate policies` |
-//! | `record_filter` | the flags that select a part of a record |
-//! | `replay` | `tollgate replay` |
-//! | `study` | `tollgate study` |
-//! | `client` | `tollgate serve` and its clients: `submit`, `status`, .. |
-//! | `trace` | `tollgate trace` |
-//! | `forecast` | `tollgate forecast` |
 //! | `parallel` | work in parallel, results in order |
-//! | `missing_requests` | notes on jobs whose record has no request |
 
 mod args;
-mod campus;
-mod client;
 mod commands;
+mod connection;
 mod exit;
-mod forecast;
 #[doc(hidden)]
 pub mod fuzz;
-mod missing_requests;
+mod jobs;
+mod operate;
 mod output;
 mod parallel;
 mod parse;
-mod policies;
-mod record_filter;
-mod replay;
-mod study;
-mod trace;
+mod reach;
+mod simulate;
 
 use std::env;
 use std::process::ExitCode;

@@ -1,0 +1,13 @@
+//! The connection to a service.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`endpoint`] | the address of the service: flags, environment, defaults |
+//! | [`error`] | the errors of clients and of the service |
+//! | [`network_address`] | the address of a service for workers elsewhere |
+//! | [`reconnect`] | what commands do after they lost their connection |
+
+pub(crate) mod endpoint;
+pub(crate) mod error;
+pub(crate) mod network_address;
+pub(crate) mod reconnect;

@@ -1,0 +1,296 @@
+//! The job that options of PBS and Grid Engine describe.
+
+use super::FrontendDialect;
+use super::begin_date::BeginDate;
+use super::error::FrontendError;
+use super::job_id;
+use super::options::ParsedOption;
+use super::resources::ResourceOptions;
+use super::variables;
+
+/// The requested job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct JobOptions {
+    pub(super) name: Option<String>,
+    pub(super) output: Option<String>,
+    pub(super) stderr_path: Option<String>,
+    pub(super) account: Option<String>,
+    pub(super) queue: Option<String>,
+    pub(super) join_stderr: bool,
+    pub(super) dir: Option<String>,
+    /// Whether the job starts in the directory where `qsub` was called.
+    pub(super) in_current_dir: bool,
+    pub(super) shell: Option<String>,
+    /// The variables, as `NAME=VALUE`.
+    pub(super) env: Vec<String>,
+    pub(super) all_env: bool,
+    pub(super) array: Option<String>,
+    pub(super) max_concurrent: Option<String>,
+    /// The dependencies, as `ID` or `any:ID`.
+    pub(super) after: Vec<String>,
+    /// The earliest start.
+    pub(super) begin: Option<BeginDate>,
+    pub(super) held: bool,
+    pub(super) requeue: bool,
+    pub(super) terse: bool,
+    pub(super) wait: bool,
+    /// Whether the job runs a program instead of a script.
+    pub(super) program: bool,
+    pub(super) arguments: Option<String>,
+    pub(super) resources: ResourceOptions,
+    /// Known options without effect here, as they were written.
+    pub(super) ignored: Vec<String>,
+}
+
+/// Returns the queue of a destination such as `batch`, `batch@server` or `@server`.
+fn queue_name(destination: &str) -> Option<String> {
+    let queue = destination.split('@').next().unwrap_or_default();
+    (!queue.is_empty()).then(|| queue.to_owned())
+}
+
+impl JobOptions {
+    /// Adds options. A later option overrides an earlier option of the same kind.
+    ///
+    /// # Errors
+    /// The first option that is invalid or cannot be honoured.
+    pub(super) fn add(
+        &mut self,
+        options: &[ParsedOption],
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        options
+            .iter()
+            .try_for_each(|given| self.add_one(given, style))
+    }
+
+    /// Adds options of the command line, which override those of the script that were added before.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub(super) fn add_overriding(
+        &mut self,
+        options: &[ParsedOption],
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        let script = std::mem::take(&mut self.resources);
+        self.add(options, style)?;
+        let command_line = std::mem::take(&mut self.resources);
+        self.resources = command_line.over(script);
+        Ok(())
+    }
+
+    fn add_one(
+        &mut self,
+        given: &ParsedOption,
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        let value = || Some(given.value.clone());
+        match given.name.as_str() {
+            "N" => self.name = value(),
+            "A" => self.account = value(),
+            "q" => self.queue = queue_name(&given.value),
+            "o" => self.output = Some(path(&given.value)),
+            "e" => self.stderr_path = Some(path(&given.value)),
+            "j" => self.join_stderr = matches!(given.value.as_str(), "oe" | "eo" | "y" | "yes"),
+            "d" | "wd" => self.dir = value(),
+            "cwd" => self.in_current_dir = true,
+            "S" => self.shell = Some(path(&given.value)),
+            "v" => self.env.extend(variables::parse(given)?),
+            "V" => self.all_env = true,
+            "t" | "J" => self.array = value(),
+            "tc" => self.max_concurrent = value(),
+            "hold_jid" => self.add_dependency(given, "any:", given.value.split(','), style)?,
+            "h" => self.held = true,
+            "r" => self.requeue = parse_yes_no(given)?,
+            "terse" => self.terse = true,
+            "sync" => self.wait = parse_yes_no(given)?,
+            "b" => self.program = parse_yes_no(given)?,
+            "F" => self.arguments = value(),
+            "l" => self.resources.add(given)?,
+            "pe" => self.parallel(given)?,
+            "W" => self.attributes(given, style)?,
+            "a" => {
+                let expected =
+                    || format!("expected [[[[CC]YY]MM]DD]hhmm[.SS], got `{}`", given.value);
+                let begin = BeginDate::parse(&given.value);
+                self.begin = Some(begin.ok_or_else(|| given.invalid_value(expected()))?);
+            }
+            "dl" => return Err(given.unsupported("jobs have no time from which they are urgent")),
+            "I" | "X" => return Err(given.unsupported("jobs have no terminal")),
+            "D" => return Err(given.unsupported("the root of a job cannot be changed")),
+            "hold_jid_ad" => {
+                return Err(given.unsupported("tasks cannot wait for those of another array"));
+            }
+            "u" => return Err(given.unsupported("jobs run as the user who submits them")),
+            "i" => return Err(given.unsupported("jobs have no input")),
+            // These options ask for behaviour that always holds.
+            "m" if given.value == "n" => {}
+            "c" if given.value == "n" => {}
+            "p" | "js" if given.value == "0" => {}
+            "now" | "R" if given.value.starts_with('n') => {}
+            "w" if matches!(given.value.as_str(), "e" | "w" | "n") => {}
+            "shell" | "hard" | "z" | "verbose" => {}
+            "now" => return Err(given.unsupported("jobs that cannot start at once are queued")),
+            "w" => return Err(given.unsupported("a job cannot be checked without being submitted")),
+            "clear" => return Err(given.unsupported("earlier options stay in effect")),
+            "C" => {
+                return Err(given.unsupported("the prefix of options in scripts cannot be changed"));
+            }
+            _ => self.ignored.push(
+                format!("{} {}", given.option(), given.value)
+                    .trim_end()
+                    .to_owned(),
+            ),
+        }
+        Ok(())
+    }
+
+    /// Parses slots such as `smp 4` or `smp 4-8`. The minimum of a range is used.
+    fn parallel(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
+        let slots = given.value.rsplit(' ').next().unwrap_or_default();
+        let least = slots.split('-').next().unwrap_or_default();
+        let procs = least.parse().ok().filter(|&procs| procs > 0);
+        let wrong = || given.invalid_value(format!("expected a number of slots, got `{slots}`"));
+        self.resources.procs = Some(procs.ok_or_else(wrong)?);
+        Ok(())
+    }
+
+    /// Parses attributes such as `depend=afterok:7:8,block=true`.
+    fn attributes(
+        &mut self,
+        given: &ParsedOption,
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        let mut is_ignored = false;
+        for attribute in given.value.split(',') {
+            // A list of groups goes on behind its commas.
+            if is_ignored && !attribute.contains('=') {
+                continue;
+            }
+            is_ignored = false;
+            let (name, value) = attribute.split_once('=').unwrap_or((attribute, "true"));
+            let depends = name == "depend" || name.starts_with("after");
+            match (name, value) {
+                ("block", "true") => self.wait = true,
+                ("block", "false") => {}
+                ("group_list" | "umask" | "sandbox" | "x", _) => {
+                    is_ignored = true;
+                    self.ignored.push(format!("-W {name}={value}"));
+                }
+                // The second part of `depend=afterok:7,afterany:8` has no `depend=`.
+                _ if depends => {
+                    let words = if name == "depend" { value } else { name };
+                    let (kind, jobs) = words.split_once(':').unwrap_or((words, ""));
+                    let prefix = match kind {
+                        "afterok" => "",
+                        "afterany" => "any:",
+                        _ => {
+                            return Err(
+                                given.invalid_value(format!("jobs cannot wait with `{kind}`"))
+                            );
+                        }
+                    };
+                    self.add_dependency(given, prefix, jobs.split(':'), style)?;
+                }
+                _ => return Err(given.invalid_value(format!("unknown attribute `{name}`"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_dependency<'a>(
+        &mut self,
+        given: &ParsedOption,
+        prefix: &str,
+        jobs: impl Iterator<Item = &'a str>,
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
+        for word in jobs {
+            let job = job_id::parse(word, style).filter(|job| !job.contains('_'));
+            let job = job.ok_or_else(|| {
+                given.invalid_value(format!("expected the number of a job, got `{word}`"))
+            })?;
+            self.after.push(format!("{prefix}{job}"));
+        }
+        Ok(())
+    }
+}
+
+fn parse_yes_no(given: &ParsedOption) -> Result<bool, FrontendError> {
+    match given.value.as_str() {
+        "y" | "yes" => Ok(true),
+        "n" | "no" => Ok(false),
+        other => Err(given.invalid_value(format!("expected y or n, got `{other}`"))),
+    }
+}
+
+/// Returns the path in `host:path` (PBS) or `:path` (Grid Engine).
+fn path(value: &str) -> String {
+    match value.split_once(':') {
+        Some((host, path)) if !host.contains('/') => path.to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::frontends::options;
+
+    fn wishes(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let (given, _) = options::parse("qsub", &words).map_err(|error| error.to_string())?;
+        let mut wishes = JobOptions::default();
+        wishes
+            .add(&given, style)
+            .map_err(|error| error.to_string())?;
+        Ok(wishes)
+    }
+
+    #[test]
+    fn dependencies_are_parsed_in_both_dialects() {
+        let after = |words, style| wishes(words, style).unwrap().after;
+        assert_eq!(
+            after(
+                "-W depend=afterok:7.tollgate:8,afterany:9",
+                FrontendDialect::Pbs
+            ),
+            ["7", "8", "any:9"]
+        );
+        assert_eq!(
+            after("-hold_jid 7,8", FrontendDialect::GridEngine),
+            ["any:7", "any:8"]
+        );
+        for words in [
+            "-W depend=afternotok:7",
+            "-hold_jid name",
+            "-W depend=afterok:7[3]",
+        ] {
+            assert!(wishes(words, FrontendDialect::Pbs).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn attributes_of_sites_are_ignored_with_a_note() {
+        let words = "-W group_list=physics@a,chem@b,umask=0022,block=true";
+        let kept = wishes(words, FrontendDialect::Pbs).unwrap();
+        assert_eq!(kept.ignored, ["-W group_list=physics@a", "-W umask=0022"]);
+        assert!(kept.wait);
+        let refused = wishes("-W stagein=a", FrontendDialect::Pbs).unwrap_err();
+        assert_eq!(refused, "qsub: -W: unknown attribute `stagein`");
+    }
+
+    #[test]
+    fn harmless_options_are_ignored_with_a_note_others_are_rejected() {
+        let kept = wishes(
+            "-q long -m n -M me@here -j oe -notify",
+            FrontendDialect::Pbs,
+        )
+        .unwrap();
+        assert_eq!(kept.ignored, ["-M me@here", "-notify"]);
+        assert!(kept.join_stderr);
+        let refused = wishes("-a noon", FrontendDialect::Pbs).unwrap_err();
+        let expected = "qsub: -a: expected [[[[CC]YY]MM]DD]hhmm[.SS], got `noon`";
+        assert_eq!(refused, expected);
+    }
+}

@@ -1,0 +1,405 @@
+//! The flags that describe a job.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use jiff::Zoned;
+use tollgate_client::types::{JobOtherwise, JobRequest, JobSignal};
+use tollgate_engine::service_location::{DATA_VARIABLE, FINGERPRINT_VARIABLE, URL_VARIABLE};
+use tollgate_service::RetryRule;
+
+use super::script::JobScript;
+use super::signal::parse_signal;
+use super::startable;
+use crate::args::parse_count;
+use crate::exit::CliFailure;
+use crate::parse;
+use crate::parse::TypedSpan;
+
+/// The environment variables that a job gets by default.
+const DEFAULT_ENV: &[&str] = &[
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ",
+];
+
+/// The variables that say where the service is. Another host may see it elsewhere, so that `all` leaves them
+/// out: each job gets those of its host.
+const LOCATION: [&str; 3] = [DATA_VARIABLE, URL_VARIABLE, FINGERPRINT_VARIABLE];
+
+/// The default output file of a job.
+const DEFAULT_OUTPUT: &str = "tollgate-%j.out";
+/// The default output files of an array: one file per task, in a directory of the array.
+const DEFAULT_ARRAY_OUTPUT: &str = "tollgate-%j/%a.out";
+
+/// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
+pub(crate) struct JobArgs {
+    /// Number of processors [default: 1]
+    #[arg(long, short = 'n', value_name = "N", value_parser = parse_count::<u32>)]
+    pub(crate) procs: Option<u32>,
+
+    /// Maximum memory, as in 2G or 500M
+    #[arg(long, value_name = "SIZE", value_parser = parse::parse_job_memory)]
+    pub(crate) mem: Option<u64>,
+
+    /// Keep all processors on one host
+    #[arg(long)]
+    pub(crate) one_host: bool,
+
+    /// Run on this host alone, as `tollgate nodes` names it
+    ///
+    /// The job waits for the host if it is away. All its processors are on it.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) on: Option<String>,
+
+    /// Devices and licences to take, as in gpu:1,matlab
+    ///
+    /// A job that takes devices runs on one host. Only what the service offers, as `tollgate nodes`
+    /// shows.
+    #[arg(long, value_name = "LIST", value_parser = parse::parse_resource_list)]
+    pub(crate) gres: Option<BTreeMap<String, u8>>,
+
+    /// Expected run time, as in 90s, 1h30m, 1-12:00:00 [default: a forecast]
+    #[arg(long, short = 'e', value_name = "SPAN", value_parser = parse::parse_typed_span)]
+    pub(crate) estimate: Option<TypedSpan>,
+
+    /// End the job after this time, as in 2h [default: no limit]
+    ///
+    /// Counts from its start. Without --estimate it is the estimate too. Policies that share cores
+    /// between jobs do not enforce it.
+    #[arg(long, short, value_name = "SPAN", value_parser = parse::parse_typed_span)]
+    pub(crate) time_limit: Option<TypedSpan>,
+
+    /// Signal before the time limit, as in USR1@60s
+    ///
+    /// It goes to the process group of each task, once, so that it can save its state. Needs --time-limit. HUP, INT,
+    /// QUIT, USR1, USR2, TERM or XCPU; without a time a minute before the limit.
+    #[arg(long, value_name = "SIGNAL@SPAN", value_parser = parse_signal)]
+    pub(crate) signal: Option<JobSignal>,
+
+    /// Latest finish, as in +2h, 17:00 or `fri 9am`
+    ///
+    /// Other forms: `in 2 hours`, 1-12:00:00 (from now), `tomorrow 9am`, `next friday 5 pm`, noon,
+    /// 31.12.2026, 12/31-17:00, 2026-12-01T09:00, and the last with an offset or a Z. A day without a time
+    /// means its end.
+    #[arg(long, short, value_name = "TIME")]
+    pub(crate) deadline: Option<String>,
+
+    /// Earliest start, as in +2h, 20:00 or `fri 6pm`
+    ///
+    /// The forms are those of --deadline; a day without a time means its start. The policy decides about the
+    /// job then, and promises nothing before.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) begin: Option<String>,
+
+    /// Maximum cost, in credits
+    #[arg(long, short, value_name = "CREDITS")]
+    pub(crate) budget: Option<f64>,
+
+    /// Cost of lateness to the provider, as in 0.1/s or 360/h
+    #[arg(long, value_name = "RATE", value_parser = parse::parse_rate)]
+    pub(crate) penalty: Option<f64>,
+
+    /// Minimum probability of meeting the deadline; reject the job below
+    #[arg(long, value_name = "P")]
+    pub(crate) confidence: Option<f64>,
+
+    /// Accept a promise with a probability below the usual level
+    ///
+    /// Such a promise costs less. The service has a minimum.
+    #[arg(long, value_name = "P", conflicts_with = "confidence")]
+    pub(crate) at_least: Option<f64>,
+
+    /// What to do if the deadline cannot be promised [default: run]
+    ///
+    /// run: it runs without a promise, where no promise suffers, and gets one if others make room. wait:
+    /// it waits for a promise, and is rejected once no room could help. reject: it is rejected at once.
+    /// With `--confidence` or `--at-least` the default is reject; a service can have another one.
+    #[arg(long, value_name = "wait|run|reject", value_parser = parse_otherwise)]
+    pub(crate) otherwise: Option<JobOtherwise>,
+
+    /// Cancel the job if it cannot start in time without a promise
+    ///
+    /// It is cancelled once it would end in time with a probability below 0.05 if it started then.
+    #[arg(long)]
+    pub(crate) drop_late: bool,
+
+    /// Promise as many tasks of an array as possible if not all
+    ///
+    /// The rest waits, runs without a promise, or is rejected, as `--otherwise` says.
+    #[arg(long)]
+    pub(crate) partial: bool,
+
+    /// Name of the job [default: the program]
+    ///
+    /// Jobs of one user with the same name are forecast alike.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Account of the job, a label
+    ///
+    /// Jobs of one name are told apart by account and queue where that improves the forecast.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+
+    /// Queue of the job, a label: all jobs wait in one queue
+    #[arg(long, value_name = "NAME")]
+    pub(crate) queue: Option<String>,
+
+    /// Pass an environment variable to the job, or `all`
+    ///
+    /// PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL and TZ are always passed.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+
+    /// Working directory [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Output file; `none` discards the output [default: tollgate-%j.out, tollgate-%j/%a.out]
+    ///
+    /// %j stands for the number of the job, %a for the number of the task of an array, %x for the name of the
+    /// job, %u for the user, %N for the host, %r for the number of restarts, %% for a percent sign.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<String>,
+
+    /// Append to the output file; a restarted job always does
+    #[arg(long)]
+    pub(crate) append: bool,
+
+    /// Run the job again from its start if it is lost
+    #[arg(long)]
+    pub(crate) requeue: bool,
+
+    /// Try failed tasks again, as in 3 or 3:75,timed_out
+    ///
+    /// At most three more tries each, after any failure, or after exit code 75 or the time limit. Ends by a
+    /// limit are tried again only if timed_out, out_of_memory or output_limit names them; `failed` stands for
+    /// every exit code. Only the last try decides about the promise and the exit code.
+    #[arg(long, value_name = "N[:CODES]", value_parser = str::parse::<RetryRule>)]
+    pub(crate) retries: Option<RetryRule>,
+
+    /// Be told of these, as in end,late,lost,at-risk:0.8
+    ///
+    /// at-risk: the chance of the promise has fallen below this. Only where the service has a command for
+    /// notices.
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) notify: Vec<String>,
+
+    /// Submit many tasks under one number, as in 1-1000 or 1-1000%4
+    ///
+    /// Other forms: 1,3,7-9 and 0-99:3. %4 runs at most four tasks at a time. Each task finds its own
+    /// number in TOLLGATE_TASK.
+    #[arg(long, short, value_name = "TASKS")]
+    pub(crate) array: Option<String>,
+
+    /// Start after these jobs have ended with exit code 0
+    ///
+    /// any:ID waits for the end of the job, whatever its exit code. The jobs must be of the same user.
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(crate) after: Vec<String>,
+
+    /// Program and its arguments
+    ///
+    /// A script named with its path, as in ./job.sh, is copied, and its #TOLLGATE lines are read as
+    /// options.
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl JobArgs {
+    /// Builds the request. Options on the command line override options in the script.
+    pub(crate) fn request(&self, now: &Zoned) -> Result<JobRequest, CliFailure> {
+        let Some(script) = JobScript::from_command(&self.command)? else {
+            let request = self.clone().build(None, now)?;
+            if let Some(program) = request.command.first()
+                && request.after.is_empty()
+                && self.begin.is_none()
+            {
+                let path = request.env.get("PATH").map_or("", String::as_str);
+                startable::check(program, Path::new(&request.dir), path)?;
+            }
+            return Ok(request);
+        };
+        let job = self.clone().override_defaults(script.directives()?);
+        job.build(Some(script.text), now)
+    }
+
+    /// Fills missing options from `below`.
+    pub(crate) fn override_defaults(mut self, below: Self) -> Self {
+        let mut env = below.env;
+        env.append(&mut self.env);
+        Self {
+            procs: self.procs.or(below.procs),
+            mem: self.mem.or(below.mem),
+            one_host: self.one_host || below.one_host,
+            on: self.on.or(below.on),
+            gres: self.gres.or(below.gres),
+            estimate: self.estimate.or(below.estimate),
+            time_limit: self.time_limit.or(below.time_limit),
+            signal: self.signal.or(below.signal),
+            deadline: self.deadline.or(below.deadline),
+            begin: self.begin.or(below.begin),
+            budget: self.budget.or(below.budget),
+            penalty: self.penalty.or(below.penalty),
+            confidence: self.confidence.or(below.confidence),
+            at_least: self.at_least.or(below.at_least),
+            otherwise: self.otherwise.or(below.otherwise),
+            drop_late: self.drop_late || below.drop_late,
+            partial: self.partial || below.partial,
+            name: self.name.or(below.name),
+            account: self.account.or(below.account),
+            queue: self.queue.or(below.queue),
+            env,
+            dir: self.dir.or(below.dir),
+            output: self.output.or(below.output),
+            append: self.append || below.append,
+            requeue: self.requeue || below.requeue,
+            retries: self.retries.or(below.retries),
+            notify: match self.notify.is_empty() {
+                true => below.notify,
+                false => self.notify,
+            },
+            array: self.array.or(below.array),
+            after: match self.after.is_empty() {
+                true => below.after,
+                false => self.after,
+            },
+            command: self.command,
+        }
+    }
+
+    /// Builds the request with the script that the job runs.
+    pub(crate) fn build(
+        self,
+        script: Option<String>,
+        now: &Zoned,
+    ) -> Result<JobRequest, CliFailure> {
+        if self.partial && self.array.is_none() {
+            let message = "only an array can be promised in part: add --array";
+            return Err(CliFailure::invalid_flag("partial", message));
+        }
+        if let Some(signal) = &self.signal {
+            let limit = self.time_limit.map(|span| span.secs);
+            if limit.is_none_or(|limit| signal.before_s >= limit) {
+                let message =
+                    "comes before a time limit: add --time-limit, longer than the time before it";
+                return Err(CliFailure::invalid_flag("signal", message));
+            }
+        }
+        let usual = match self.array {
+            Some(_) => DEFAULT_ARRAY_OUTPUT,
+            None => DEFAULT_OUTPUT,
+        };
+        let output = self.output.as_deref().unwrap_or(usual);
+        let (deadline_s, deadline_at) = match self.deadline.as_deref() {
+            Some(words) => parse::parse_deadline(words, now)?,
+            None => (None, None),
+        };
+        let (begin_s, begin_at) = match self.begin.as_deref() {
+            Some(words) => parse::parse_begin(words, now)?,
+            None => (None, None),
+        };
+        Ok(JobRequest {
+            command: self.command.clone(),
+            script,
+            name: self.name.clone(),
+            account: self.account.clone(),
+            queue: self.queue.clone(),
+            procs: self.procs.unwrap_or(1),
+            memory_bytes: self.mem,
+            one_host: self.one_host,
+            host: self.on.clone(),
+            resources: self.gres.clone().unwrap_or_default(),
+            estimate_s: self.estimate.map(|span| span.secs),
+            time_limit_s: self.time_limit.map(|span| span.secs),
+            signal: self.signal.clone(),
+            deadline_s,
+            deadline_at,
+            begin_s,
+            begin_at,
+            budget: self.budget,
+            penalty_per_s: self.penalty.unwrap_or(0.0),
+            confidence: self.confidence,
+            at_least: self.at_least,
+            requeue: self.requeue,
+            retries: self.retries.as_ref().map(ToString::to_string),
+            notify: self.notify.clone(),
+            hold_s: None,
+            levels: false,
+            array: self.array.clone(),
+            after: self.after.clone(),
+            held: false,
+            env: self.environment()?,
+            dir: self.working_dir()?,
+            output: (output != "none").then(|| output.to_owned()),
+            append: self.append,
+            otherwise: self.otherwise,
+            drop_late: self.drop_late,
+            partial: self.partial,
+            umask: umask(),
+        })
+    }
+
+    fn environment(&self) -> Result<BTreeMap<String, String>, CliFailure> {
+        let mut given: BTreeMap<String, String> = DEFAULT_ENV
+            .iter()
+            .filter_map(|&name| Some((name.to_owned(), env::var(name).ok()?)))
+            .collect();
+        for word in &self.env {
+            match word.split_once('=') {
+                Some((name, value)) => {
+                    given.insert(name.to_owned(), value.to_owned());
+                }
+                None if word == "all" => {
+                    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+                        Some((name.into_string().ok()?, value.into_string().ok()?))
+                    };
+                    let all = env::vars_os().filter_map(text);
+                    given.extend(all.filter(|(name, _)| !LOCATION.contains(&name.as_str())));
+                }
+                None => {
+                    let value = env::var(word).map_err(|_| {
+                        CliFailure::invalid_flag(
+                            "env",
+                            format!("there is no variable `{word}` to give on"),
+                        )
+                    })?;
+                    given.insert(word.clone(), value);
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    fn working_dir(&self) -> Result<String, CliFailure> {
+        let here = || {
+            env::current_dir().map_err(|error| CliFailure::invalid_flag("dir", error.to_string()))
+        };
+        let dir = match &self.dir {
+            Some(dir) if dir.is_absolute() => dir.clone(),
+            Some(dir) => here()?.join(dir),
+            None => here()?,
+        };
+        dir.into_os_string().into_string().map_err(|dir| {
+            let dir = dir.to_string_lossy();
+            CliFailure::invalid_flag("dir", format!("expected a name in UTF-8, got `{dir}`"))
+        })
+    }
+}
+
+fn parse_otherwise(word: &str) -> Result<JobOtherwise, String> {
+    match word {
+        "wait" => Ok(JobOtherwise::Wait),
+        "run" => Ok(JobOtherwise::Run),
+        "reject" => Ok(JobOtherwise::Reject),
+        _ => Err("expected wait, run or reject".to_owned()),
+    }
+}
+
+/// Returns the user's umask. The system reports the value only when a new value is set.
+fn umask() -> u32 {
+    let mask = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(mask);
+    mask.bits()
+}

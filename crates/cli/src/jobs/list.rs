@@ -1,0 +1,158 @@
+//! `tollgate jobs`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`columns`] | what is listed of a job |
+
+mod columns;
+
+use std::io;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tollgate_client::limits::MAX_JOBS;
+use tollgate_client::types::{JobDetails, JobList, JobState};
+
+use self::columns::{JobColumn, SortOrder};
+use super::array_outlook;
+use super::cluster_job::ClusterJob;
+use super::job_numbers::parse_cluster_job_id;
+use crate::args::OutputFormat;
+use crate::connection::endpoint::ServiceAddressArgs;
+use crate::exit::CliFailure;
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::output::table::{fit_to_terminal, new_table, write_table};
+
+/// The options of `tollgate jobs`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct JobsArgs {
+    /// Job, or tasks of an array, to list, as in 7_1-5,9
+    #[arg(value_parser = parse_cluster_job_id, conflicts_with_all = ["all", "state"])]
+    array: Option<ClusterJob>,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+    /// Include finished jobs
+    #[arg(long, short)]
+    all: bool,
+    /// List only jobs in this state
+    #[arg(long, value_name = "STATE", value_parser = job_states())]
+    state: Option<JobState>,
+    /// List only jobs or tasks that failed
+    ///
+    /// They exited with another code than 0, were ended by a limit, or are lost. An array counts if a task of
+    /// it failed.
+    #[arg(long)]
+    failed: bool,
+    /// Show at most N jobs
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_JOBS)))]
+    limit: u32,
+    /// Columns of the table, or of CSV
+    #[arg(long, value_name = "COLUMN,..", value_delimiter = ',', value_parser = JobColumn::parser(),
+          conflicts_with = "quiet")]
+    columns: Vec<&'static JobColumn>,
+    /// Sort the listed jobs by this column; `-COLUMN` descending
+    #[arg(long, value_name = "[-]COLUMN", allow_hyphen_values = true, value_parser = SortOrder::parse)]
+    sort: Option<SortOrder>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table, conflicts_with = "quiet")]
+    format: OutputFormat,
+    /// Print only the numbers
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Parses the key of a job's state; the error and `--help` list all of them.
+fn job_states() -> impl TypedValueParser<Value = JobState> {
+    let keys = PossibleValuesParser::new(JobState::ALL.map(JobState::key));
+    keys.map(|key| JobState::from_key(&key).unwrap_or(JobState::Unknown))
+}
+
+/// `tollgate jobs`.
+pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
+    if args.format == OutputFormat::Json && !args.columns.is_empty() {
+        let message = "JSON has every field; expected `--format table` or `csv`";
+        return Err(CliFailure::invalid_flag("columns", message));
+    }
+    let mut listed = request(args)?;
+    if let Some(order) = args.sort {
+        order.sort(&mut listed.jobs);
+    }
+    let mut out = io::stdout().lock();
+    match (args.quiet, args.format) {
+        (true, _) => columns::write_numbers(&mut out, &listed.jobs)?,
+        (false, OutputFormat::Json) => format::write_json(&mut out, &listed)?,
+        (false, OutputFormat::Table) => render(&mut out, &listed.jobs, &args.columns)?,
+        (false, OutputFormat::Csv) => columns::write_csv(&mut out, &listed.jobs, &args.columns)?,
+    }
+    if let Some(array) = &listed.array
+        && args.format == OutputFormat::Table
+        && !args.quiet
+        && args
+            .array
+            .as_ref()
+            .is_some_and(|named| named.job == array.id.to_string())
+    {
+        array_outlook::render(&mut out, array, &format::now())?;
+    }
+    if listed.more {
+        let (which, what) = match args.array {
+            Some(_) => ("first", "tasks"),
+            None => ("latest", "jobs"),
+        };
+        let limit = args.limit;
+        Verbosity::Notes.note(format_args!(
+            "these are the {which} {limit} {what}, and there are more: `--limit N` lists up to {MAX_JOBS}"
+        ));
+    }
+    Ok(())
+}
+
+fn request(args: &JobsArgs) -> Result<JobList, CliFailure> {
+    let (mut path, address) = match &args.array {
+        Some(array) => (
+            format!("/v1/jobs/{}/tasks?limit={}", array.job, args.limit),
+            array.address(&args.address)?,
+        ),
+        None => {
+            // Failed jobs are over, so they are of all jobs.
+            let live = !args.all && args.state.is_none() && !args.failed;
+            let path = format!("/v1/jobs?live={live}&limit={}", args.limit);
+            (path, args.address.clone())
+        }
+    };
+    if let Some(state) = args.state {
+        path.push_str(&format!("&state={}", state.key()));
+    }
+    if args.failed {
+        path.push_str("&failed=true");
+    }
+    Ok(address.connect()?.get(&path)?)
+}
+
+fn render(
+    out: &mut impl io::Write,
+    jobs: &[JobDetails],
+    columns: &[&'static JobColumn],
+) -> io::Result<()> {
+    let usual;
+    let columns = if columns.is_empty() {
+        usual = JobColumn::usual(jobs);
+        &usual
+    } else {
+        columns
+    };
+    let now = format::now();
+    let mut table = new_table();
+    table.set_header(columns.iter().map(|column| column.heading(&now)));
+    for job in jobs {
+        table.add_row(columns.iter().map(|column| column.cell(job, &now)));
+    }
+    let flexible = columns.iter().enumerate();
+    let flexible: Vec<usize> = flexible
+        .filter(|(_, column)| column.is_flexible())
+        .map(|(n, _)| n)
+        .collect();
+    fit_to_terminal(&mut table, &flexible);
+    write_table(out, &table)
+}

@@ -1,0 +1,120 @@
+//! The promise to a job beside its end.
+
+use std::io::{self, Write};
+
+use jiff::Zoned;
+use tollgate_client::timestamp::parse_iso;
+use tollgate_client::types::{JobDetails, JobState};
+use tollgate_model::Instant;
+
+use crate::output::format;
+use crate::reach::site::pilot_end;
+
+/// Writes the promise, the forecast and the estimate of a job that has ended, each against what
+/// happened, and what the job used. Writes the host of a job that runs.
+pub(crate) fn render(out: &mut impl Write, job: &JobDetails, now: &Zoned) -> io::Result<()> {
+    if let Some(ended) = ended(job) {
+        for (label, text) in [
+            ("deadline", deadline(job, ended, now)),
+            ("forecast", forecast(job, ended, now)),
+            ("estimate", estimate(job)),
+            ("used", used(job)),
+        ] {
+            if let Some(text) = text {
+                writeln!(out, "  {label:<9} {text}")?;
+            }
+        }
+    }
+    let Some(host) = &job.host else {
+        return Ok(());
+    };
+    writeln!(out, "  {:<9} {host}", "host")?;
+    match pilot_end(host).filter(|_| job.state != JobState::Running) {
+        Some(end) => writeln!(out, "  {:<9} {end}", "pilot"),
+        None => Ok(()),
+    }
+}
+
+/// Returns the end of a job that has run.
+fn ended(job: &JobDetails) -> Option<Instant> {
+    job.started_at.as_ref()?;
+    parse_iso(job.finished_at.as_ref()?).ok()
+}
+
+fn deadline(job: &JobDetails, ended: Instant, now: &Zoned) -> Option<String> {
+    let words = job.deadline_at.as_ref()?;
+    let due = parse_iso(words).ok()?;
+    let promised = job.probability.map(|probability| {
+        let probability = format::format_probability(probability);
+        format!(", promised with probability {probability}")
+    });
+    Some(format!(
+        "{}{}; {}",
+        format::format_local_time(words, now),
+        promised.unwrap_or_default(),
+        compare(ended, due)
+    ))
+}
+
+fn forecast(job: &JobDetails, ended: Instant, now: &Zoned) -> Option<String> {
+    let words = job.forecast_finish_at.as_ref()?;
+    let forecast = parse_iso(words).ok()?;
+    Some(format!(
+        "end at {}; {}",
+        format::format_local_time(words, now),
+        compare(ended, forecast)
+    ))
+}
+
+/// Formats an end against another instant: `ended 20m before`.
+fn compare(ended: Instant, other: Instant) -> String {
+    if ended <= other {
+        let span = format::format_span(other.since(ended).as_secs_f64());
+        return format!("ended {span} before");
+    }
+    let span = format::format_span(ended.since(other).as_secs_f64());
+    format!("ended {span} after")
+}
+
+fn estimate(job: &JobDetails) -> Option<String> {
+    let run_s = job.run_s?;
+    let pct = (job.estimate_s > 0.0).then(|| 100.0 * run_s / job.estimate_s);
+    let pct = pct.map(|pct| format!(", {pct:.0} % of it"));
+    Some(format!(
+        "{} ({}); ran {}{}",
+        format::format_span(job.estimate_s),
+        job.estimate_source,
+        format::format_span(run_s),
+        pct.unwrap_or_default()
+    ))
+}
+
+fn used(job: &JobDetails) -> Option<String> {
+    let cpu = job.cpu_s.map(|cpu_s| {
+        // Of a shorter run, most is the start of the program.
+        let share = job.run_s.filter(|run_s| *run_s >= 1.0 && job.attempts == 1);
+        let share = share.map(|run_s| {
+            let pct = 100.0 * cpu_s / (run_s * f64::from(job.procs));
+            let processors = if job.procs == 1 {
+                "processor"
+            } else {
+                "processors"
+            };
+            format!(" ({pct:.0} % of {} {processors})", job.procs)
+        });
+        let share = share.unwrap_or_default();
+        format!("{} of processor time{share}", format::format_span(cpu_s))
+    });
+    let memory = job.peak_memory_bytes.map(|bytes| {
+        let limit = job
+            .memory_bytes
+            .map(|most| format!(" of {}", format::mebibytes(most)));
+        format!(
+            "at most {}{} of memory",
+            format::mebibytes(bytes),
+            limit.unwrap_or_default()
+        )
+    });
+    let parts: Vec<String> = cpu.into_iter().chain(memory).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}

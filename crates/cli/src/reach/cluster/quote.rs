@@ -1,0 +1,93 @@
+//! `tollgate quote --to`: the quotes of several clusters, side by side.
+
+use std::io;
+use std::time::Duration;
+
+use tollgate_client::types::{JobRequest, SubmitResponse};
+
+use super::TargetArgs;
+use super::ask::{ClusterAnswer, ask_all};
+use super::compare::ClusterComparison;
+use super::file::{ClusterSettings, ClustersFile};
+use super::submit::release;
+use crate::args::OutputFormat;
+use crate::connection::error::ClientCommandError;
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::jobs::submit::QUOTES;
+use crate::output::format;
+
+/// `tollgate quote --to`.
+pub(crate) fn quote(
+    to: &TargetArgs,
+    request: &JobRequest,
+    wanted: OutputFormat,
+) -> Result<(), CliFailure> {
+    check_startable(request)?;
+    let clusters = ClustersFile::open()?.chosen(&to.to)?;
+    let wait = Duration::from_secs_f64(to.quote_wait);
+    let request = question(request, None);
+    let compared = ClusterComparison::of(&clusters, ask_quotes(&clusters, wait, request), wait);
+    let mut out = io::stdout().lock();
+    match wanted {
+        OutputFormat::Json => format::write_json(&mut out, &compared)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => compared.render(&mut out, &format::now())?,
+    }
+    match compared.clusters.iter().any(|row| !row.best_for.is_empty()) {
+        true => Ok(()),
+        false => Err(nowhere(&compared)),
+    }
+}
+
+/// Fails if the job may not start at once, so that no cluster can say when it would.
+pub(super) fn check_startable(request: &JobRequest) -> Result<(), ClientCommandError> {
+    let begins_later = request.begin_s.is_some() || request.begin_at.is_some();
+    match request.after.is_empty() && !request.held && !begins_later {
+        true => Ok(()),
+        false => Err(ClientCommandError::NotReservable),
+    }
+}
+
+/// Asks every cluster for a quote. A quote that is reserved too late is released.
+pub(super) fn ask_quotes(
+    clusters: &[ClusterSettings],
+    wait: Duration,
+    request: JobRequest,
+) -> Vec<ClusterAnswer<SubmitResponse>> {
+    let ask = move |cluster: &ClusterSettings| {
+        let mut client = cluster.endpoint().connect()?;
+        Ok(client.post::<SubmitResponse>(QUOTES, &request)?)
+    };
+    ask_all(clusters, wait, ask, |cluster, late| {
+        if let Some(id) = late.id {
+            release(cluster, id);
+        }
+    })
+}
+
+/// Returns the question for a quote: what decides, and neither environment nor script, which only the
+/// cluster that runs the job has to know.
+pub(super) fn question(request: &JobRequest, hold_s: Option<f64>) -> JobRequest {
+    JobRequest {
+        command: request.command.iter().take(1).cloned().collect(),
+        script: None,
+        env: Default::default(),
+        dir: "/".to_owned(),
+        notify: Vec::new(),
+        hold_s,
+        levels: false,
+        ..request.clone()
+    }
+}
+
+/// Returns the error of a job that no cluster takes, whose reasons are printed.
+pub(super) fn nowhere(compared: &ClusterComparison) -> CliFailure {
+    match compared.is_answered() {
+        true => ClientCommandError::Rejected.into(),
+        false => ClientCommandError::ClustersSilent {
+            n_silent: compared.clusters.len(),
+            n_asked: compared.clusters.len(),
+        }
+        .into(),
+    }
+}

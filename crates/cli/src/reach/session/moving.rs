@@ -1,0 +1,264 @@
+//! The agents of a session whose pilots move between its sites.
+//!
+//! | file below `agents` | contents |
+//! |---|---|
+//! | `members.toml` | the list of sites, as all agents have it |
+//! | `agent.key`, `agent.crt` | the key by which commands of the session ask the agents |
+//! | `NAME` | the directory of a site's agent: its list, its key, its journal, its log |
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Pid;
+use tollgate_agents::{
+    AgentDirectory, AgentMembership, AgentOperator, MEMBERS_FILE, MemberSite, key_files,
+};
+use tollgate_client::certificate::TlsCertificate;
+use tollgate_server::net::own_certificate::read_or_create;
+use tollgate_sites::{SITES_FILE, SiteSettings, SitesFile};
+use tollgate_store::data_dir;
+
+use super::error::SessionError;
+use super::folder::SessionFolder;
+use crate::connection::network_address::NetworkAddress;
+use crate::exit::CliFailure;
+use crate::operate::detach::{DETACHED_ARG, DetachedCommand};
+use crate::output::messages::{Verbosity, pluralise};
+
+/// The agents of a session.
+pub(super) struct SessionAgency {
+    dir: PathBuf,
+}
+
+impl SessionAgency {
+    /// Returns the agents of a session that has them. None for another session.
+    pub(super) fn find(folder: &SessionFolder) -> Option<Self> {
+        let dir = folder.agents_dir();
+        dir.join(MEMBERS_FILE).exists().then_some(Self { dir })
+    }
+
+    /// Creates the keys and the directories of the agents, in place of those of an earlier session.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(super) fn create(
+        folder: &SessionFolder,
+        sites: &SitesFile,
+        policy: &str,
+        period_s: u64,
+    ) -> Result<Self, CliFailure> {
+        let dir = folder.agents_dir();
+        let agency = Self { dir };
+        let operator = new_key(&agency.dir)?;
+        let host = match sites.sites.iter().any(|site| site.agent.is_some()) {
+            true => tollgate_inside::host::own_address(),
+            false => Ipv4Addr::LOCALHOST.into(),
+        };
+        // All ports are held until each site has one.
+        let mut ports = Vec::new();
+        let mut members = Vec::new();
+        for site in &sites.sites {
+            let address = match &site.agent {
+                Some(address) => address.clone(),
+                None => {
+                    let port = TcpListener::bind((host, 0));
+                    let port = port.map_err(|error| file_error(&agency.dir, error))?;
+                    let address = port.local_addr();
+                    ports.push(port);
+                    address
+                        .map_err(|error| file_error(&agency.dir, error))?
+                        .to_string()
+                }
+            };
+            members.push(MemberSite {
+                name: site.name.clone(),
+                address,
+                fingerprint: fingerprint(&new_key(&agency.agent_dir(&site.name))?)?,
+                pilots: site.pilots,
+            });
+        }
+        let members = AgentMembership {
+            session: folder.name().to_owned(),
+            policy: policy.to_owned(),
+            period_s,
+            operator: fingerprint(&operator)?,
+            sites: members,
+            dropped: Vec::new(),
+        };
+        agency.write_members(&members)?;
+        for site in &sites.sites {
+            if site.agent.is_some() {
+                let own = SitesFile {
+                    sites: vec![site.clone()],
+                };
+                own.write(&agency.agent_dir(&site.name).join(SITES_FILE))?;
+            }
+        }
+        Ok(agency)
+    }
+
+    /// Reads the list of sites.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn members(&self) -> Result<AgentMembership, CliFailure> {
+        Ok(AgentMembership::read(&self.dir.join(MEMBERS_FILE))?)
+    }
+
+    /// Reads the operator's key.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn operator(&self) -> Result<AgentOperator, CliFailure> {
+        Ok(AgentOperator::open(&key_files(&self.dir))?)
+    }
+
+    /// Writes the list of sites, for the session and for the agents of this host.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(super) fn write_members(&self, members: &AgentMembership) -> Result<(), CliFailure> {
+        // The session's own list is last: until then, the change can be repeated.
+        for site in &members.sites {
+            members.write(&self.agent_dir(&site.name).join(MEMBERS_FILE))?;
+        }
+        Ok(members.write(&self.dir.join(MEMBERS_FILE))?)
+    }
+
+    /// Returns the directory of a site's agent.
+    pub(super) fn agent_dir(&self, site: &str) -> PathBuf {
+        self.dir.join(site)
+    }
+
+    /// Starts the agents of this host that do not run.
+    ///
+    /// # Errors
+    /// If an agent does not start.
+    pub(super) fn ensure_running(
+        &self,
+        folder: &SessionFolder,
+        inside: Option<&Path>,
+    ) -> Result<(), CliFailure> {
+        let (members, operator) = (self.members()?, self.operator()?);
+        let sites = folder.sites()?.sites;
+        for (_, member) in members.live() {
+            let settings = sites.iter().find(|site| site.name == member.name);
+            if let Some(address) = settings.and_then(|site| site.agent.as_ref()) {
+                if operator.send_members(member, &members).is_err() {
+                    self.say_how_to_start(folder, member, address)?;
+                }
+                continue;
+            }
+            let dir = self.agent_dir(&member.name);
+            if AgentDirectory::holder(&dir).is_some() {
+                continue;
+            }
+            let mut arguments: Vec<OsString> = vec![DETACHED_ARG.into(), "agent".into()];
+            arguments.push(dir.clone().into());
+            if let Some(inside) = inside {
+                arguments.extend(["--inside".into(), inside.into()]);
+            }
+            let agent = DetachedCommand {
+                what: "the agent of a site",
+                arguments,
+                environment: folder.environment(),
+                log: dir.join("log"),
+            };
+            agent.start(&|_| operator.status(member).is_ok())?;
+            Verbosity::Notes.note(format_args!(
+                "site {}: begins with {}",
+                member.name,
+                pluralise(member.pilots as usize, "pilot")
+            ));
+        }
+        Ok(())
+    }
+
+    /// Says how to start the agent on a site's own host, whose directory gets the address of the
+    /// service.
+    fn say_how_to_start(
+        &self,
+        folder: &SessionFolder,
+        member: &MemberSite,
+        address: &str,
+    ) -> Result<(), CliFailure> {
+        let dir = self.agent_dir(&member.name);
+        NetworkAddress::copy(&folder.data(), &dir, tollgate_inside::host::own_address())?;
+        Verbosity::Notes.note(format_args!(
+            "site {}: no agent answers at {address}: copy {} to that host as /DIR, and run\n  \
+             ssh -R /DIR/socket:{} HOST tollgate agent /DIR --data /DIR",
+            member.name,
+            dir.display(),
+            data_dir::socket(&folder.data()).display(),
+        ));
+        Ok(())
+    }
+
+    /// Stops the agents. Those on other hosts end their pilots first. Returns the problems, by site.
+    ///
+    /// # Errors
+    /// If the list or the operator's key cannot be read.
+    pub(super) fn stop(
+        &self,
+        sites: &[SiteSettings],
+        end_process: &dyn Fn(Pid) -> Result<(), CliFailure>,
+    ) -> Result<Vec<String>, CliFailure> {
+        let (members, operator) = (self.members()?, self.operator()?);
+        let mut problems = Vec::new();
+        for (_, member) in members.live() {
+            let settings = sites.iter().find(|site| site.name == member.name);
+            if settings.is_some_and(|site| site.agent.is_some()) {
+                problems.extend(operator.end(member).err().map(|error| error.to_string()));
+                continue;
+            }
+            if let Some(pid) = self.process(&member.name) {
+                // It may be at a command of its engine, which ends with it.
+                end_process(pid)?;
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Returns the process of an agent of this host. None if it does not run.
+    pub(super) fn process(&self, site: &str) -> Option<Pid> {
+        let pid = AgentDirectory::holder(&self.agent_dir(site))?;
+        Pid::from_raw(i32::try_from(pid).ok()?)
+    }
+
+    /// Removes all that is known of the agents.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub(super) fn remove(folder: &SessionFolder) -> Result<(), CliFailure> {
+        let dir = folder.agents_dir();
+        match fs::remove_dir_all(&dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&dir, error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Creates the directory of an agent, or of the operator, with a key.
+fn new_key(dir: &Path) -> Result<TlsCertificate, CliFailure> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| file_error(dir, error))?;
+    let ip = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let made = read_or_create(&key_files(dir), &[], ip);
+    made.map_err(|error| file_error(dir, io::Error::other(error)))
+}
+
+fn fingerprint(key: &TlsCertificate) -> Result<String, CliFailure> {
+    let print = key
+        .fingerprint()
+        .map_err(tollgate_agents::AgentError::from)?;
+    Ok(print.to_string())
+}
+
+fn file_error(path: &Path, error: io::Error) -> CliFailure {
+    let path = path.to_owned();
+    SessionError::File { path, error }.into()
+}

@@ -1,0 +1,231 @@
+//! `tollgate site`: pilots in the queues of batch systems.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`add`] | `tollgate site add`, `list` and `remove` |
+//! | [`scale`] | `tollgate site scale` |
+//! | [`keep`] | `tollgate site keep` |
+//! | [`agent`] | `tollgate agent` |
+//! | [`service_work`] | the work of the service, by which `keep` decides |
+//! | [`explain`] | `tollgate explain site` |
+//! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
+//! | [`pilot_end`] | how a pilot ended, for its jobs |
+//! | [`reach`] | whether pilots reach the service |
+//! | [`report`] | `tollgate site report` |
+//! | [`status`] | `tollgate site status` |
+
+mod add;
+pub(crate) mod agent;
+mod check;
+mod explain;
+mod keep;
+mod pilot_end;
+mod reach;
+mod report;
+mod scale;
+mod service_work;
+mod status;
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use tollgate_client::types::{AccessRole, NewToken, TokenList, TokenRequest};
+use tollgate_client::{ApiClient, ClientError};
+use tollgate_sites::{
+    PilotToken, SiteControl, SiteError, SiteSettings, SitesFile, TokenIssuer, state_dir,
+};
+
+pub(crate) use self::add::random_hex;
+pub(crate) use self::add::random_key;
+pub(crate) use self::check::{NODE_PROBE_ARG, probe_node};
+pub(crate) use self::explain::{SiteExplanation, explain};
+pub(crate) use self::pilot_end::pilot_end;
+pub(crate) use self::reach::reach;
+pub(crate) use self::report::SiteUsageReport;
+pub(crate) use self::status::{SiteListing, SiteReport, note_joined};
+
+use crate::connection::endpoint::ServiceAddressArgs;
+use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::operate::serve::current_program;
+use crate::output::messages;
+use crate::parallel::run_in_order;
+
+/// The number of sites whose engines are asked at the same time.
+const SITES_AT_ONCE: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+/// The HTTP status for a token that is not known.
+const NOT_FOUND: u16 = 404;
+/// The lifetime of a pilot's token in seconds: longer than pilots wait in any queue.
+const TOKEN_LIFETIME_S: f64 = 30.0 * 86_400.0;
+
+/// The options of `tollgate site`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SiteArgs {
+    #[command(subcommand)]
+    command: SiteCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SiteCommand {
+    Add(Box<add::SiteAddArgs>),
+    List(add::SiteListArgs),
+    Remove(add::SiteRemoveArgs),
+    Check(check::SiteCheckArgs),
+    Scale(scale::SiteScaleArgs),
+    Keep(keep::SiteKeepArgs),
+    Status(status::SiteStatusArgs),
+    Report(report::SiteReportArgs),
+}
+
+/// `tollgate site`.
+pub(crate) fn run(args: &SiteArgs) -> Result<(), CliFailure> {
+    match &args.command {
+        SiteCommand::Add(args) => add::add(args),
+        SiteCommand::List(args) => add::list(args),
+        SiteCommand::Remove(args) => add::remove(args),
+        SiteCommand::Check(args) => check::run(args),
+        SiteCommand::Scale(args) => scale::run(args),
+        SiteCommand::Keep(args) => keep::run(args),
+        SiteCommand::Status(args) => status::run(args),
+        SiteCommand::Report(args) => report::run(args),
+    }
+}
+
+/// Runs the queue of the engine `local`: the hidden command that its dialect calls.
+pub(crate) fn local_queue(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let answer = || {
+        let state = state_dir().map_err(io::Error::other)?;
+        let answer = tollgate_sites::local_queue::run(&state, &env::current_exe()?, &words)?;
+        io::stdout().write_all(answer.as_bytes())
+    };
+    match answer() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            messages::print_error(error, None);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Opens a site of the user's file.
+fn open(name: &str) -> Result<SiteControl, CliFailure> {
+    let file = SitesFile::read(&SitesFile::path()?)?;
+    control(file.site(name)?.clone())
+}
+
+fn control(settings: SiteSettings) -> Result<SiteControl, CliFailure> {
+    Ok(SiteControl::open(settings, &state_dir()?, &program()?)?)
+}
+
+/// Runs `work` for each site, for two at a time: a log-in host is no place for many commands at once.
+/// Returns the results in the order of the sites.
+pub(crate) fn for_sites<'a, S: Sync, T: Send>(
+    sites: &'a [S],
+    work: impl Fn(&'a S) -> T + Sync,
+) -> Vec<T> {
+    let mut results = Vec::with_capacity(sites.len());
+    let push = |_, result| {
+        results.push(result);
+        Ok(())
+    };
+    let done: Result<(), Infallible> =
+        run_in_order(sites.len(), SITES_AT_ONCE, |at| Ok(work(&sites[at])), push);
+    match done {
+        Ok(()) => results,
+        Err(never) => match never {},
+    }
+}
+
+/// Returns the path of this program as text.
+pub(crate) fn program() -> Result<String, CliFailure> {
+    Ok(PathBuf::from(current_program()?)
+        .to_string_lossy()
+        .into_owned())
+}
+
+/// The service as a source of tokens for pilots. Connects when the first token is wanted.
+struct ServiceTokens<'a> {
+    address: &'a ServiceAddressArgs,
+    client: Option<ApiClient>,
+}
+
+impl<'a> ServiceTokens<'a> {
+    const fn new(address: &'a ServiceAddressArgs) -> Self {
+        Self {
+            address,
+            client: None,
+        }
+    }
+
+    fn client(&mut self) -> Result<&mut ApiClient, CliFailure> {
+        match &mut self.client {
+            Some(client) => Ok(client),
+            none => Ok(none.insert(self.address.connect()?)),
+        }
+    }
+
+    fn request(&mut self) -> Result<NewToken, CliFailure> {
+        let request = TokenRequest {
+            user: None,
+            kind: AccessRole::Worker,
+            expires_s: Some(TOKEN_LIFETIME_S),
+            uses: Some(1),
+        };
+        Ok(self.client()?.post("/v1/tokens", &request)?)
+    }
+}
+
+impl TokenIssuer for ServiceTokens<'_> {
+    fn issue(&mut self) -> Result<PilotToken, String> {
+        let made = self.request().map_err(|failure| failure.to_string())?;
+        Ok(PilotToken {
+            text: made.token,
+            id: Some(made.about.id),
+        })
+    }
+
+    fn revoke(&mut self, id: &str) -> Result<(), String> {
+        let client = self.client().map_err(|failure| failure.to_string())?;
+        match client.post::<TokenList>(&format!("/v1/tokens/{id}/revoke"), &()) {
+            Ok(_) => Ok(()),
+            Err(ClientError::Refused { status, .. }) if status.as_u16() == NOT_FOUND => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// The site cannot be used.
+impl CliError for SiteError {
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::Settings { .. }
+            | Self::Unknown(_)
+            | Self::NoSites
+            | Self::Exists(_)
+            | Self::Setting { .. }
+            | Self::Argument(_)
+            | Self::NoHome => ExitKind::Usage,
+            Self::Busy(_)
+            | Self::Kept(_)
+            | Self::Occupied { .. }
+            | Self::File { .. }
+            | Self::Command { .. }
+            | Self::Engine { .. }
+            | Self::Token(_)
+            | Self::TokenDirectory(_) => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}

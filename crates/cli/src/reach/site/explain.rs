@@ -1,0 +1,131 @@
+//! `tollgate explain site NAME`: why pilots are submitted at a site, or are not.
+
+use std::io::{self, Write};
+
+use jiff::Zoned;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tollgate_model::Instant;
+use tollgate_sites::{SiteControl, SiteSupply, SitesFile, state_dir};
+
+use super::keep::{decide, describe};
+use super::service_work::ServiceWork;
+use super::status::SiteReport;
+use crate::args::OutputFormat;
+use crate::connection::endpoint::ServiceAddressArgs;
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::output::format;
+use crate::output::messages::pluralise;
+
+/// The number of lines of the log.
+const LOG_LINES: usize = 5;
+/// The maximum number of jobs that are named because no pilot can hold them.
+const MAX_MISFITS: usize = 5;
+
+/// Why pilots are submitted at a site, or are not.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SiteExplanation {
+    /// Number of pilots that `tollgate site keep` would submit now.
+    submit: u32,
+    /// Number of pilots that it would cancel.
+    cancel: usize,
+    /// Why.
+    reason: String,
+    /// Maximum number of pilots that wait or run.
+    at_most: u32,
+    /// Maximum number of pilots that wait; none if there is no maximum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue_at_most: Option<u32>,
+    /// Time in which a pilot can run tasks.
+    usable_s: f64,
+    /// Jobs that wait and that no pilot of this site can hold, the first ones.
+    too_large: Vec<MisfitJob>,
+    /// The site.
+    report: SiteReport,
+}
+
+/// A job that no pilot of a site can hold.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(super) struct MisfitJob {
+    /// Number of the job.
+    pub(super) id: u64,
+    /// Its needs, against the resources of a pilot.
+    pub(super) why: String,
+}
+
+/// `tollgate explain site NAME`. Asks the engine of this site, and decides as `tollgate site keep` would.
+pub(crate) fn explain(
+    name: &str,
+    address: &ServiceAddressArgs,
+    format: OutputFormat,
+) -> Result<(), CliFailure> {
+    let sites = SitesFile::read(&SitesFile::path()?)?;
+    let at = sites.sites.iter().position(|site| site.name == name);
+    sites.site(name)?;
+    let (state, program) = (state_dir()?, super::program()?);
+    let work = ServiceWork::ask(&mut address.connect()?)?;
+    let mut opened = Vec::new();
+    let mut supplies = Vec::new();
+    for (settings, own) in sites.sites.iter().zip(0..) {
+        let mut site = SiteControl::open(settings.clone(), &state, &program)?;
+        if at == Some(own) {
+            site.refresh()?;
+        }
+        let is_base = site
+            .state()
+            .keep
+            .as_ref()
+            .is_some_and(|keep| keep.key == "base");
+        let supply = site.supply(&|name| work.seat(name));
+        let base = if is_base { settings.pilots } else { 0 };
+        supplies.push((settings, SiteSupply { base, ..supply }));
+        opened.push(site);
+    }
+    let demands = decide(&work, &supplies);
+    let chosen = opened.iter().zip(&supplies).zip(&demands);
+    let chosen = chosen.filter(|((site, _), _)| site.settings().name == name);
+    let mut out = io::stdout().lock();
+    let now = format::now();
+    for ((site, (_, supply)), demand) in chosen {
+        let plan = site.follow_plan(demand);
+        let instant = Instant::from_micros(now.timestamp().as_microsecond());
+        let explanation = SiteExplanation {
+            submit: plan.submit,
+            cancel: plan.cancel.len(),
+            reason: demand.reason.to_string(),
+            at_most: supply.at_most,
+            queue_at_most: supply.queue_at_most,
+            usable_s: supply.usable().as_secs_f64(),
+            too_large: work.misfits(supply, MAX_MISFITS),
+            report: SiteReport::new(site, instant, LOG_LINES),
+        };
+        match format {
+            OutputFormat::Json => format::write_json(&mut out, &explanation)?,
+            OutputFormat::Csv => return Err(CsvUnsupported.into()),
+            OutputFormat::Table => explanation.write_table(&mut out, &now)?,
+        }
+    }
+    Ok(())
+}
+
+impl SiteExplanation {
+    fn write_table(&self, out: &mut impl Write, now: &Zoned) -> io::Result<()> {
+        let done = match describe(self.submit as usize, self.cancel) {
+            Some(done) => format!("`tollgate site keep` would have {done}"),
+            None => "`tollgate site keep` would change nothing".to_owned(),
+        };
+        writeln!(out, "{done}: {}", self.reason)?;
+        let queue = match self.queue_at_most {
+            Some(most) => format!("at most {most} of them waiting"),
+            None => "any number of them waiting".to_owned(),
+        };
+        let pilots = pluralise(self.at_most as usize, "pilot");
+        writeln!(out, "  limits    {pilots}, {queue}")?;
+        let usable = format::format_span(self.usable_s);
+        writeln!(out, "  a pilot   has {usable} for tasks")?;
+        for job in &self.too_large {
+            writeln!(out, "  job {}: {}", job.id, job.why)?;
+        }
+        self.report.write_table(out, now)
+    }
+}

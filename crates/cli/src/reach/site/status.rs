@@ -1,0 +1,376 @@
+//! `tollgate site status`, and the rows of `tollgate site list`.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tollgate_client::timestamp::format_iso;
+use tollgate_model::Instant;
+use tollgate_sites::{
+    LogEntry, PilotCounts, PilotPhase, PilotRecord, SiteControl, SiteError, SiteJournal,
+    SiteSettings, SiteState, SitesFile, state_dir,
+};
+
+use super::service_work::ServiceWork;
+use crate::args::OutputFormat;
+use crate::connection::endpoint::ServiceAddressArgs;
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::output::format;
+use crate::output::messages::Verbosity;
+use crate::output::table::{new_table, write_table};
+
+/// How long another command at the site is waited for.
+const STATUS_PATIENCE: Duration = Duration::from_secs(1);
+/// The number of lines of the log in an answer.
+const LOG_LINES: usize = 8;
+
+/// Show the pilots of a site, and what was done last.
+#[derive(Debug, clap::Args)]
+pub(super) struct SiteStatusArgs {
+    /// Name of the site
+    name: String,
+    /// Show the pilots as they were last seen, without asking
+    #[arg(long)]
+    cached: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+}
+
+/// The sites of a user.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SiteListing {
+    /// The sites, in the order of the file.
+    pub(super) sites: Vec<SiteEntry>,
+}
+
+/// A site, with the numbers of its pilots as they were last seen.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SiteEntry {
+    /// Name of the site.
+    pub(super) name: String,
+    /// Engine: `slurm`, `sge`, `htcondor` or `local`.
+    pub(super) engine: String,
+    /// Host on which the engine's commands run; none for this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) via: Option<String>,
+    /// Number of cores of a pilot.
+    pub(super) cores: u32,
+    /// Time limit of a pilot.
+    pub(super) time_s: f64,
+    /// Wanted number of pilots.
+    pub(super) wanted: u32,
+    /// Number of pilots that wait.
+    pub(super) pending: usize,
+    /// Number of pilots that run.
+    pub(super) running: usize,
+    /// Number of pilots that are cancelled and have not ended yet.
+    pub(super) ending: usize,
+}
+
+/// A site with its pilots.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SiteReport {
+    /// The site.
+    #[serde(flatten)]
+    site: SiteEntry,
+    /// Mean time that the pilots waited that started; none if none has started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean_wait_s: Option<f64>,
+    /// Last decision of `tollgate site keep`; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep: Option<KeepView>,
+    /// Pilots that wait or run, and those that ended lately.
+    pilots: Vec<PilotView>,
+    /// The last actions and their reasons, oldest first.
+    log: Vec<LogLine>,
+}
+
+/// A decision of `tollgate site keep`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct KeepView {
+    /// Instant of the decision.
+    at: String,
+    /// The decision, and why.
+    text: String,
+    /// End of the site's pause; none if it is not paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_until: Option<String>,
+}
+
+/// A pilot.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct PilotView {
+    /// Number of the pilot.
+    number: u32,
+    /// Name of its job at the engine.
+    job: String,
+    /// Id of its job; none if the engine has not answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    /// State: `offered`, `waits`, `runs` or `over`.
+    state: String,
+    /// Whether it runs and the service did not have its worker when it was last looked at.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    not_joined: bool,
+    /// Instant at which it was submitted.
+    submitted_at: String,
+    /// Instant of its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<String>,
+    /// Instant of its end, or of the end of its time limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_at: Option<String>,
+    /// Time in the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_s: Option<f64>,
+    /// Why it waits or ended, in the engine's words; empty if there is no reason.
+    reason: String,
+}
+
+/// A line of the log of a site.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct LogLine {
+    /// Instant of the line.
+    at: String,
+    /// The action, and its reason.
+    text: String,
+}
+
+impl SiteEntry {
+    pub(super) fn new(settings: &SiteSettings, state: &SiteState) -> Self {
+        let counts = state.counts();
+        Self {
+            name: settings.name.clone(),
+            engine: settings.engine.to_string(),
+            via: settings.via.clone(),
+            cores: settings.cores,
+            time_s: settings.time().as_secs_f64(),
+            wanted: state.wanted,
+            pending: counts.pending,
+            running: counts.running,
+            ending: counts.ending,
+        }
+    }
+}
+
+impl PilotView {
+    fn new(pilot: &PilotRecord, now: Instant) -> Self {
+        Self {
+            number: pilot.number,
+            job: pilot.job.to_string(),
+            id: pilot.id.map(|id| id.0),
+            state: pilot.phase.name().to_owned(),
+            not_joined: pilot.phase == PilotPhase::Runs && pilot.was_missed && !pilot.has_joined,
+            submitted_at: format_iso(pilot.offered_at),
+            started_at: pilot.started_at.map(format_iso),
+            ends_at: pilot.ends_at.map(format_iso),
+            waited_s: pilot.waited(now).map(|span| span.as_secs_f64()),
+            reason: pilot.reason.clone(),
+        }
+    }
+}
+
+impl SiteReport {
+    /// Returns the report on a site as it was last seen, with the last `log_lines` lines of its log.
+    pub(crate) fn new(site: &SiteControl, now: Instant, log_lines: usize) -> Self {
+        let log = site.log_tail(log_lines);
+        Self::of_parts(site.settings(), site.state(), log, now)
+    }
+
+    /// Returns the report on a site as it was last seen, without its lock: another command may hold it while
+    /// an engine does not answer.
+    pub(crate) fn last_seen(
+        settings: &SiteSettings,
+        state_dir: &Path,
+        now: Instant,
+        log_lines: usize,
+    ) -> Result<Self, SiteError> {
+        let dir = state_dir.join(&settings.name);
+        let (state, log) = (
+            SiteJournal::read(&dir)?,
+            SiteJournal::read_log(&dir, log_lines),
+        );
+        Ok(Self::of_parts(settings, &state, log, now))
+    }
+
+    fn of_parts(
+        settings: &SiteSettings,
+        state: &SiteState,
+        log: Vec<LogEntry>,
+        now: Instant,
+    ) -> Self {
+        let waits: Vec<f64> = state
+            .waits(now)
+            .iter()
+            .map(|span| span.as_secs_f64())
+            .collect();
+        let mean_wait = waits.iter().sum::<f64>() / waits.len() as f64;
+        let decision = state.keep.as_ref().filter(|record| !record.text.is_empty());
+        let line = |entry: LogEntry| LogLine {
+            at: format_iso(entry.at),
+            text: entry.text,
+        };
+        Self {
+            site: SiteEntry::new(settings, state),
+            mean_wait_s: (!waits.is_empty()).then_some(mean_wait),
+            keep: decision.map(|record| KeepView {
+                at: format_iso(record.at),
+                text: record.text.clone(),
+                paused_until: record
+                    .paused_until
+                    .filter(|_| record.is_paused(now))
+                    .map(format_iso),
+            }),
+            pilots: state
+                .pilots
+                .iter()
+                .map(|pilot| PilotView::new(pilot, now))
+                .collect(),
+            log: log.into_iter().map(line).collect(),
+        }
+    }
+}
+
+/// `tollgate site status`.
+pub(super) fn run(args: &SiteStatusArgs) -> Result<(), CliFailure> {
+    let (report, asked) = look(args)?;
+    let now = format::now();
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &report)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => report.write_table(&mut out, &now)?,
+    }
+    Ok(asked?)
+}
+
+/// Asks the engine for the pilots of a site, and the service for their workers. A site at which another command
+/// is at work, or whose engine does not answer, is reported as it was last seen.
+fn look(args: &SiteStatusArgs) -> Result<(SiteReport, Result<(), SiteError>), CliFailure> {
+    let settings = SitesFile::read(&SitesFile::path()?)?
+        .site(&args.name)?
+        .clone();
+    let state = state_dir()?;
+    let now = || Instant::from_micros(format::now().timestamp().as_microsecond());
+    let program = super::program()?;
+    let opened = match args.cached {
+        true => None,
+        false => Some(SiteControl::open_within(
+            settings.clone(),
+            &state,
+            &program,
+            STATUS_PATIENCE,
+        )),
+    };
+    match opened {
+        None => {}
+        Some(Ok(mut site)) => {
+            let asked = site.refresh();
+            if asked.is_ok() {
+                note_joined(&mut site, &args.address)?;
+            }
+            return Ok((SiteReport::new(&site, now(), LOG_LINES), asked));
+        }
+        Some(Err(SiteError::Busy(_))) => Verbosity::Notes.note(
+            "another command asks the engine now: the pilots are shown as they were last seen",
+        ),
+        Some(Err(error)) => return Err(error.into()),
+    }
+    let report = SiteReport::last_seen(&settings, &state, now(), LOG_LINES)?;
+    Ok((report, Ok(())))
+}
+
+/// Asks the service which pilots have joined it, and tells it which ends have moved. Without an answer nothing is
+/// noted.
+pub(crate) fn note_joined(
+    site: &mut SiteControl,
+    address: &ServiceAddressArgs,
+) -> Result<(), SiteError> {
+    let client = address.connect().ok();
+    let work = client.and_then(|mut client| ServiceWork::ask_nodes(&mut client).ok());
+    let Some(work) = work else {
+        return Ok(());
+    };
+    work.tell_moved_ends(site, address);
+    site.note_joined(&|name| work.seat(name))
+}
+
+/// Describes the pilots of a site: `1 pending, 2 running`.
+pub(super) fn describe(counts: PilotCounts) -> String {
+    let mut text = format!("{} pending, {} running", counts.pending, counts.running);
+    if counts.ending > 0 {
+        text.push_str(&format!(", {} ending", counts.ending));
+    }
+    text
+}
+
+impl SiteReport {
+    /// Writes the report as text.
+    pub(crate) fn write_table(&self, out: &mut impl Write, now: &jiff::Zoned) -> io::Result<()> {
+        let site = &self.site;
+        let waited = match self.mean_wait_s {
+            Some(mean) => format!("; started after {} on average", format::format_span(mean)),
+            None => String::new(),
+        };
+        let counts = PilotCounts {
+            pending: site.pending,
+            running: site.running,
+            ending: site.ending,
+        };
+        writeln!(
+            out,
+            "site {}: {} wanted, {}{waited}",
+            site.name,
+            site.wanted,
+            describe(counts)
+        )?;
+        if let Some(keep) = &self.keep {
+            let at = format::format_short_time(&keep.at, now);
+            let until = keep.paused_until.as_ref();
+            let until = until.map(|until| format::format_short_time(until, now));
+            let pause =
+                until.map_or_else(String::new, |until| format!("; no pilots until {until}"));
+            writeln!(out, "keep {at}: {}{pause}", keep.text)?;
+        }
+        let live = || self.pilots.iter().filter(|pilot| pilot.state != "over");
+        if live().next().is_some() {
+            let mut table = new_table();
+            table.set_header([
+                "pilot", "job", "state", "waited", "started", "ends", "reason",
+            ]);
+            let local = |at: &Option<String>| {
+                at.as_ref()
+                    .map_or_else(String::new, |at| format::format_short_time(at, now))
+            };
+            for pilot in live() {
+                table.add_row([
+                    format!("{}.{}", site.name, pilot.number),
+                    pilot.id.map_or_else(String::new, |id| id.to_string()),
+                    match pilot.not_joined {
+                        true => format!("{}, not joined", pilot.state),
+                        false => pilot.state.clone(),
+                    },
+                    pilot.waited_s.map_or_else(String::new, format::format_span),
+                    local(&pilot.started_at),
+                    local(&pilot.ends_at),
+                    pilot.reason.clone(),
+                ]);
+            }
+            write_table(out, &table)?;
+        }
+        for line in &self.log {
+            writeln!(
+                out,
+                "{}  {}",
+                format::format_short_time(&line.at, now),
+                line.text
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! Commands without a service: policies on recorded jobs, forecasts, studies, records.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`replay`] | `tollgate replay` |
+//! | [`campus`] | `tollgate campus` |
+//! | [`policies`] | `tollgate policies` |
+//! | [`study`] | `tollgate study` |
+//! | [`forecast`] | `tollgate forecast` |
+//! | [`trace`] | `tollgate trace` |
+//! | [`record_filter`] | the flags that select a part of a record |
+//! | [`missing_requests`] | notes on jobs whose record has no request |
+
+pub(crate) mod campus;
+pub(crate) mod forecast;
+pub(crate) mod missing_requests;
+pub(crate) mod policies;
+pub(crate) mod record_filter;
+pub(crate) mod replay;
+pub(crate) mod study;
+pub(crate) mod trace;

@@ -1,0 +1,51 @@
+//! `tollgate forecast`: predictions of run times.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`args`] | the flags |
+//! | [`error`] | the errors |
+//! | [`parse`] | parsing and formatting of spans, levels and keys |
+//! | [`records`] | traces, converted to records of jobs for a forecaster |
+//! | [`name_ids`] | the numbers of users, executables, .. |
+//! | [`state`] | the learned state, and its file |
+//! | [`learn`] | learning of a state from records |
+//! | [`classes`] | the answer about every class |
+//! | [`explain`] | the answer about one job |
+//! | [`evaluate`] | `tollgate forecast evaluate` |
+
+mod args;
+mod classes;
+mod error;
+mod evaluate;
+mod explain;
+mod learn;
+mod name_ids;
+mod parse;
+mod records;
+mod state;
+
+pub(crate) use self::args::ForecastArgs;
+
+use crate::exit::CliFailure;
+use crate::output::messages::Verbosity;
+
+pub(crate) fn run(args: &ForecastArgs) -> Result<(), CliFailure> {
+    if let Some(args::ForecastCommand::Evaluate(args)) = &args.command {
+        return evaluate::run(args);
+    }
+    let voice = verbosity(args.quiet);
+    let state = learn::load_and_learn(args, voice)?;
+    if args.explain {
+        explain::run(&state, &args.job, &args.levels, args.format)
+    } else {
+        classes::run(&state, args, voice)
+    }
+}
+
+fn verbosity(quiet: bool) -> Verbosity {
+    if quiet {
+        Verbosity::Errors
+    } else {
+        Verbosity::Notes
+    }
+}

@@ -1,0 +1,351 @@
+//! `tollgate replay --clusters`: jobs that go to one of several clusters, each with a gate of its own.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`settings`] | the clusters: a TOML file each |
+
+mod settings;
+
+use std::io::{BufWriter, Write, stdout};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tollgate_model::{Market, PenaltyLimit, SpeedList};
+use tollgate_policies::cluster_choice::QuotePreference;
+use tollgate_policy::PolicyRegistry;
+use tollgate_risk::Objectives;
+use tollgate_sim::clusters::{ClusterRouting, ClusterSetup, replay_clusters};
+use tollgate_sim::{EstimateSetup, RecordLevel, ReplayConfig};
+
+use self::settings::ReplayCluster;
+use super::args::{NodeCountArg, ReplayArgs};
+use super::error::ReplayError;
+use super::input::{MachineSizeSource, ReplayInput};
+use super::keys::{PolicyKeys, WorkloadKeys};
+use super::plan::ReplayPlan;
+use super::run::PolicyAnswer;
+use super::table;
+use crate::args::OutputFormat;
+use crate::exit::CliFailure;
+use crate::jobs::submit::parse_preference;
+use crate::output::csv_rows;
+use crate::parallel::{n_processors, run_in_order};
+
+/// Options that have no meaning with several clusters: their files say the same, or the output has no
+/// place for it.
+const NOT_WITH_CLUSTERS: [&str; 12] = [
+    "policies",
+    "market",
+    "nodes",
+    "speeds",
+    "seeds",
+    "jobs_out",
+    "gantt",
+    "html",
+    "by",
+    "calibration",
+    "check",
+    "learn_before",
+];
+
+/// The flags of several clusters.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Several clusters (--clusters)")]
+pub(super) struct ClustersArgs {
+    /// Clusters with gates of their own, a TOML file each
+    ///
+    /// A file says `nodes` and `policy`, and may say `name`, `speeds` and `market`. The results compare
+    /// jobs that go to the best quote with each cluster alone and with jobs that are spread.
+    #[arg(
+        long = "clusters", visible_alias = "sites", value_name = "FILE,..", value_delimiter = ',',
+        conflicts_with_all = NOT_WITH_CLUSTERS,
+    )]
+    files: Vec<PathBuf>,
+
+    /// Rules by which the best quote is chosen [default: all three]
+    ///
+    /// `earliest`, `cheapest` or `surest`, as `tollgate submit --to` has them.
+    #[arg(
+        long, value_name = "RULE,..", value_delimiter = ',', value_parser = parse_preference,
+    )]
+    prefer: Vec<QuotePreference>,
+}
+
+impl ClustersArgs {
+    /// Returns whether jobs go to one of several clusters.
+    pub(super) const fn is_given(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// Returns whether rules are named by which the best quote is chosen.
+    pub(super) const fn has_preference(&self) -> bool {
+        !self.prefer.is_empty()
+    }
+}
+
+/// The results of a way to spread the jobs.
+struct RoutingAnswer {
+    routing: String,
+    /// The number of jobs that went to each cluster.
+    jobs: Vec<u64>,
+    answer: PolicyAnswer,
+}
+
+/// The whole output as JSON.
+#[derive(Serialize)]
+struct ClustersReportKeys<'a> {
+    workload: WorkloadKeys<'a>,
+    clusters: Vec<ClusterKeys<'a>>,
+    results: Vec<RoutingKeys<'a>>,
+}
+
+/// A cluster of the replay.
+#[derive(Serialize)]
+struct ClusterKeys<'a> {
+    cluster: &'a str,
+    nodes: u32,
+    capacity: f64,
+    policy: String,
+    market: &'static str,
+}
+
+/// The results of a way to spread the jobs.
+#[derive(Serialize)]
+struct RoutingKeys<'a> {
+    routing: &'a str,
+    jobs_by_cluster: &'a [u64],
+    #[serde(flatten)]
+    results: PolicyKeys<'a>,
+}
+
+/// Returns whether a text is a legal file of a cluster.
+pub(crate) fn is_cluster_file(text: &str, registry: &PolicyRegistry) -> bool {
+    ReplayCluster::parse(text, "cluster", registry).is_ok()
+}
+
+/// `tollgate replay --clusters`.
+pub(super) fn run(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
+    let mut clusters: Vec<ReplayCluster> = Vec::new();
+    for file in &args.clusters.files {
+        let cluster = ReplayCluster::read(file, registry)?;
+        if clusters.iter().any(|other| other.name == cluster.name) {
+            let name = cluster.name;
+            return Err(ReplayError::SameName { name }.into());
+        }
+        clusters.push(cluster);
+    }
+    let mut plan = plan(args, registry, &clusters)?;
+    let mut input = ReplayInput::read(&plan)?;
+    // No job is planned for the slowest of all nodes, as the note about speeds would say.
+    plan.speeds = None;
+    for machine in &mut input.machines {
+        machine.from = MachineSizeSource::Clusters;
+    }
+    input.print_notes(&plan);
+    let routings = routings(&clusters, &args.clusters.prefer);
+    let threads = args.threads.unwrap_or_else(n_processors);
+    let mut answers = Vec::with_capacity(routings.len());
+    run_in_order(
+        routings.len(),
+        threads,
+        |n| run_one(&plan, &input, &clusters, routings[n].1),
+        |n, (jobs, answer)| {
+            answers.push(RoutingAnswer {
+                routing: routings[n].0.clone(),
+                jobs,
+                answer,
+            });
+            Ok::<_, CliFailure>(())
+        },
+    )?;
+    let mut out = BufWriter::new(stdout().lock());
+    write_answers(&mut out, &plan, &input, &clusters, &answers)?;
+    Ok(out.flush()?)
+}
+
+/// Returns the plan of the jobs, which every way to spread them has in common.
+fn plan(
+    args: &ReplayArgs,
+    registry: &PolicyRegistry,
+    clusters: &[ReplayCluster],
+) -> Result<ReplayPlan, CliFailure> {
+    let mut plan = ReplayPlan::new(args, registry)?;
+    // A job has a budget if one of the clusters asks for it.
+    plan.market = clusters
+        .iter()
+        .map(|cluster| cluster.market)
+        .max()
+        .unwrap_or_default();
+    plan.choices = clusters
+        .iter()
+        .map(|cluster| cluster.policy.clone())
+        .collect();
+    let nodes = clusters
+        .iter()
+        .fold(0_u32, |sum, cluster| sum.saturating_add(cluster.nodes));
+    let nodes = NonZeroU32::new(nodes).unwrap_or(NonZeroU32::MIN);
+    plan.nodes = vec![NodeCountArg::Total(nodes)];
+    plan.speeds = all_speeds(clusters);
+    plan.check_flags(args)?;
+    Ok(plan)
+}
+
+/// Returns the speeds of all nodes, cluster by cluster; None if all are those of the record.
+fn all_speeds(clusters: &[ReplayCluster]) -> Option<SpeedList> {
+    if clusters.iter().all(|cluster| cluster.speeds.is_default()) {
+        return None;
+    }
+    let ranges = clusters
+        .iter()
+        .flat_map(|cluster| cluster.speeds.ranges(cluster.nodes));
+    let words = ranges.map(|(range, speed)| format!("{}*{}", range.len, speed.as_f64()));
+    words.collect::<Vec<_>>().join(",").parse().ok()
+}
+
+/// Returns the ways to spread the jobs, with their names.
+fn routings(
+    clusters: &[ReplayCluster],
+    preferences: &[QuotePreference],
+) -> Vec<(String, ClusterRouting)> {
+    let alone = clusters.iter().enumerate();
+    let alone =
+        alone.map(|(at, cluster)| (format!("{} alone", cluster.name), ClusterRouting::Only(at)));
+    let spread = [
+        ("users at home".to_owned(), ClusterRouting::Home),
+        ("jobs at random".to_owned(), ClusterRouting::Random),
+    ];
+    let preferences = match preferences.is_empty() {
+        true => &QuotePreference::ALL,
+        false => preferences,
+    };
+    let best = preferences.iter();
+    let best = best.map(|&by| (format!("{by} quote"), ClusterRouting::Best(by)));
+    alone.chain(spread).chain(best).collect()
+}
+
+/// Runs the jobs in one way. Returns the number of jobs of each cluster, and the results of all.
+fn run_one(
+    plan: &ReplayPlan,
+    input: &ReplayInput,
+    clusters: &[ReplayCluster],
+    routing: ClusterRouting,
+) -> Result<(Vec<u64>, PolicyAnswer), CliFailure> {
+    let setups = clusters.iter().map(|cluster| ClusterSetup {
+        config: ReplayConfig {
+            nodes: cluster.nodes,
+            speeds: cluster.speeds.clone(),
+            market: cluster.market,
+            tasks: plan.tasks,
+            preemption_cost: plan.preemption_cost,
+            overrun: plan.overrun,
+            record_level: RecordLevel::Outcomes,
+            states_promises: false,
+            penalty_limit: PenaltyLimit::of_budgets(plan.jobs.penalty_limit),
+        },
+        policy: cluster.policy.build(cluster.market),
+        estimates: EstimateSetup {
+            origin: plan.estimates,
+            uses_beliefs: cluster.policy.uses_beliefs(),
+            contexts: &input.job_contexts,
+            history: &input.learned.history,
+        },
+    });
+    let used = |at: usize| match routing {
+        ClusterRouting::Only(only) => at == only,
+        ClusterRouting::Home | ClusterRouting::Random | ClusterRouting::Best(_) => true,
+    };
+    let names: Vec<String> = clusters
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| used(*at))
+        .map(|(_, cluster)| cluster.policy.to_string())
+        .collect();
+    let policy = names.join(" + ");
+    let arrivals = input.workload.arrivals();
+    let ran = replay_clusters(arrivals, setups.collect(), routing, plan.jobs.seed);
+    let ran = ran.map_err(|failure| ReplayError::Run {
+        policy: policy.clone(),
+        failure,
+    })?;
+    let mut jobs = vec![0; clusters.len()];
+    for &at in &ran.clusters {
+        jobs[at] += 1;
+    }
+    let at_work = || clusters.iter().enumerate().filter(|(at, _)| used(*at));
+    let nodes = at_work().fold(0_u32, |sum, (_, cluster)| sum.saturating_add(cluster.nodes));
+    let markets = at_work().map(|(_, cluster)| cluster.market);
+    let market = markets.max().unwrap_or(Market::None);
+    let answer = PolicyAnswer {
+        policy,
+        shares_nodes: at_work().any(|(_, cluster)| cluster.policy.shares_nodes()),
+        nodes,
+        objectives: Objectives::of(&ran.outcomes, nodes, market),
+        seeds: None,
+        groups: Vec::new(),
+        calibration: None,
+    };
+    Ok((jobs, answer))
+}
+
+fn write_answers(
+    out: &mut impl Write,
+    plan: &ReplayPlan,
+    input: &ReplayInput,
+    clusters: &[ReplayCluster],
+    answers: &[RoutingAnswer],
+) -> Result<(), CliFailure> {
+    let results = || answers.iter().map(RoutingKeys::new).collect::<Vec<_>>();
+    match plan.format {
+        OutputFormat::Csv => csv_rows::write(out, &results())?,
+        OutputFormat::Json => {
+            let report = ClustersReportKeys {
+                workload: WorkloadKeys::new(plan, input),
+                clusters: clusters.iter().map(ClusterKeys::new).collect(),
+                results: results(),
+            };
+            serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        }
+        OutputFormat::Table => {
+            let rows: Vec<(String, &PolicyAnswer)> = answers
+                .iter()
+                .map(|answer| (answer.routing.clone(), &answer.answer))
+                .collect();
+            out.write_all(table::render_named("jobs go to", &rows).as_bytes())?;
+            writeln!(out)?;
+            let names = answers.iter().map(|answer| answer.routing.chars().count());
+            let width = names.max().unwrap_or_default();
+            for answer in answers {
+                let counts = clusters.iter().zip(&answer.jobs);
+                let counts: Vec<String> = counts
+                    .map(|(cluster, jobs)| format!("{} {jobs}", cluster.name))
+                    .collect();
+                writeln!(out, "{:width$}  {}", answer.routing, counts.join(", "))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<'a> RoutingKeys<'a> {
+    fn new(answer: &'a RoutingAnswer) -> Self {
+        Self {
+            routing: &answer.routing,
+            jobs_by_cluster: &answer.jobs,
+            results: PolicyKeys::new(&answer.answer),
+        }
+    }
+}
+
+impl<'a> ClusterKeys<'a> {
+    fn new(cluster: &'a ReplayCluster) -> Self {
+        Self {
+            cluster: &cluster.name,
+            nodes: cluster.nodes,
+            capacity: cluster.speeds.capacity(cluster.nodes),
+            policy: cluster.policy.to_string(),
+            market: cluster.market.name(),
+        }
+    }
+}
