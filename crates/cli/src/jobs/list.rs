@@ -21,7 +21,7 @@ use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 use crate::output::format;
 use crate::output::messages::Verbosity;
-use crate::output::table::{fit_to_terminal, new_table, write_table};
+use crate::output::table::write_list;
 
 /// The options of `tollgate jobs`.
 #[derive(Debug, clap::Args)]
@@ -137,22 +137,12 @@ fn render(
 ) -> io::Result<()> {
     let usual;
     let columns = if columns.is_empty() {
-        usual = JobColumn::usual(jobs);
+        usual = JobColumn::usual_of(jobs);
         &usual
     } else {
         columns
     };
     let now = format::now();
-    let mut table = new_table();
-    table.set_header(columns.iter().map(|column| column.heading(&now)));
-    for job in jobs {
-        table.add_row(columns.iter().map(|column| column.cell(job, &now)));
-    }
-    let flexible = columns.iter().enumerate();
-    let flexible: Vec<usize> = flexible
-        .filter(|(_, column)| column.is_flexible())
-        .map(|(n, _)| n)
-        .collect();
-    fit_to_terminal(&mut table, &flexible);
-    write_table(out, &table)
+    let columns: Vec<_> = columns.iter().map(|column| column.shown(&now)).collect();
+    write_list(out, &columns, jobs)
 }

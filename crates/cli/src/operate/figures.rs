@@ -7,16 +7,15 @@ use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::types::{
-    CalibrationFigures, CalibrationReport, NodeList, ServiceObjectives, ServiceStatus,
-    ShadowStatus, WorkerStatus,
+    CalibrationFigures, CalibrationReport, NodeList, NodeStatus, ResourceStatus, ServiceObjectives,
+    ServiceStatus, ShadowStatus, WorkerStatus,
 };
 
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
-use crate::output::table::{new_table, write_table};
-use comfy_table::Table;
+use crate::output::table::{Column, write_list};
 
 /// The service to ask, and the format of its answer.
 #[derive(Debug, clap::Args)]
@@ -54,35 +53,39 @@ pub(crate) fn nodes(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
 /// workers.
 fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
     let has_workers = !nodes.workers.is_empty();
-    let header = ["node", "state", "tasks", "worker"];
-    let columns = if has_workers { 4 } else { 3 };
-    let mut cores = table(&header[..columns]);
-    for node in &nodes.nodes {
-        let cells = [
-            node.id.to_string(),
-            node.state.clone(),
-            node.tasks.to_string(),
-            node.worker.clone().unwrap_or_default(),
-        ];
-        cores.add_row(cells.into_iter().take(columns));
+    let mut columns = vec![
+        Column::new("node", |node: &NodeStatus| node.id.to_string()),
+        Column::new("state", |node: &NodeStatus| node.state.clone()),
+        Column::new("tasks", |node: &NodeStatus| node.tasks.to_string()),
+    ];
+    if has_workers {
+        columns.push(Column::optional("worker", |node: &NodeStatus| {
+            node.worker.clone()
+        }));
     }
-    write_table(out, &cores)?;
+    write_list(out, &columns, &nodes.nodes)?;
     if has_workers {
         writeln!(out)?;
-        write_table(out, &worker_table(&nodes.workers))?;
+        write_workers(out, &nodes.workers)?;
     }
     if !nodes.resources.is_empty() {
         writeln!(out)?;
-        let mut resources = table(&["resource", "host", "units", "taken"]);
-        for resource in &nodes.resources {
-            resources.add_row([
-                resource.name.clone(),
-                resource.host.clone().unwrap_or_else(|| "all".to_owned()),
-                resource.total.to_string(),
-                resource.taken.to_string(),
-            ]);
-        }
-        write_table(out, &resources)?;
+        let columns = [
+            Column::new("resource", |resource: &ResourceStatus| {
+                resource.name.clone()
+            }),
+            Column::new("host", |resource: &ResourceStatus| match &resource.host {
+                Some(host) => host.clone(),
+                None => "all".to_owned(),
+            }),
+            Column::new("units", |resource: &ResourceStatus| {
+                resource.total.to_string()
+            }),
+            Column::new("taken", |resource: &ResourceStatus| {
+                resource.taken.to_string()
+            }),
+        ];
+        write_list(out, &columns, &nodes.resources)?;
     }
     writeln!(out)?;
     for words in &nodes.enforced {
@@ -103,34 +106,31 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the table of workers. Sites and ends have columns if a worker has them.
-fn worker_table(workers: &[WorkerStatus]) -> Table {
+/// Writes the workers. Sites and ends have columns if a worker has them.
+fn write_workers(out: &mut impl Write, workers: &[WorkerStatus]) -> io::Result<()> {
     let now = format::now();
-    let has_sites = workers.iter().any(|worker| worker.site.is_some());
-    let has_ends = workers.iter().any(|worker| worker.until.is_some());
-    let wanted = [true, has_sites, true, true, true, has_ends];
-    let keep = |cells: [String; 6]| cells.into_iter().zip(wanted).filter(|(_, wanted)| *wanted);
-    let names = ["worker", "site", "state", "incarnation", "nodes", "until"];
-    let header: Vec<&str> = names
-        .into_iter()
-        .zip(wanted)
-        .filter(|(_, wanted)| *wanted)
-        .map(|(name, _)| name)
-        .collect();
-    let mut rows = table(&header);
-    for worker in workers {
-        let until = worker.until.as_ref();
-        let cells = [
-            worker.name.clone(),
-            worker.site.clone().unwrap_or_default(),
-            worker.state.clone(),
-            worker.incarnation.to_string(),
-            worker.nodes.to_string(),
-            until.map_or_else(String::new, |at| format::format_local_time(at, &now)),
-        ];
-        rows.add_row(keep(cells).map(|(cell, _)| cell));
+    let mut columns = vec![Column::new("worker", |worker: &WorkerStatus| {
+        worker.name.clone()
+    })];
+    if workers.iter().any(|worker| worker.site.is_some()) {
+        columns.push(Column::optional("site", |worker: &WorkerStatus| {
+            worker.site.clone()
+        }));
     }
-    rows
+    columns.extend([
+        Column::new("state", |worker: &WorkerStatus| worker.state.clone()),
+        Column::new("incarnation", |worker: &WorkerStatus| {
+            worker.incarnation.to_string()
+        }),
+        Column::new("nodes", |worker: &WorkerStatus| worker.nodes.to_string()),
+    ]);
+    if workers.iter().any(|worker| worker.until.is_some()) {
+        let now = &now;
+        columns.push(Column::optional("until", move |worker: &WorkerStatus| {
+            Some(format::format_local_time(worker.until.as_ref()?, now))
+        }));
+    }
+    write_list(out, &columns, workers)
 }
 
 /// `tollgate calibration`.
@@ -146,7 +146,7 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
         OutputFormat::Table => {
             let bins = calibration.bins.iter();
             let rows = bins.map(|bin| (format!("{:.1} - {:.1}", bin.from, bin.to), &bin.figures));
-            write_table(&mut out, &calibration_table("probability", rows))?;
+            write_calibration(&mut out, "probability", rows)?;
             let known = calibration.by_batches.iter();
             let rows = known.map(|known| {
                 let batches = match known.batches {
@@ -156,43 +156,38 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
                 (batches, &known.figures)
             });
             writeln!(out)?;
-            write_table(&mut out, &calibration_table("batches known", rows))?;
+            write_calibration(&mut out, "batches known", rows)?;
         }
     }
     Ok(())
 }
 
-/// Returns the table of promises in groups with these names.
-fn calibration_table<'a>(
+/// Writes the promises in groups with these names.
+fn write_calibration<'a>(
+    out: &mut impl Write,
     group: &str,
     rows: impl Iterator<Item = (String, &'a CalibrationFigures)>,
-) -> Table {
-    let mut table = table(&[
-        group,
-        "promises",
-        "promised %",
-        "kept %",
-        "95 % interval",
-        "void",
-    ]);
-    let pct =
-        |part: Option<f64>| part.map_or_else(String::new, |part| format!("{:.1}", 100.0 * part));
-    for (name, figures) in rows {
-        table.add_row([
-            name,
-            figures.promises.to_string(),
-            pct(figures.promised),
-            pct(figures.kept_part),
-            match figures.kept_part_low.is_some() {
-                true => [figures.kept_part_low, figures.kept_part_high]
-                    .map(pct)
-                    .join(" - "),
-                false => String::new(),
-            },
-            figures.void.to_string(),
-        ]);
-    }
-    table
+) -> io::Result<()> {
+    type Row<'a> = (String, &'a CalibrationFigures);
+    let pct = |part: f64| format!("{:.1}", 100.0 * part);
+    let columns = [
+        Column::new(group, |(name, _): &Row<'a>| name.clone()),
+        Column::new("promises", |(_, figures): &Row<'a>| {
+            figures.promises.to_string()
+        }),
+        Column::optional("promised %", |(_, figures): &Row<'a>| {
+            figures.promised.map(pct)
+        }),
+        Column::optional("kept %", |(_, figures): &Row<'a>| {
+            figures.kept_part.map(pct)
+        }),
+        Column::optional("95 % interval", |(_, figures): &Row<'a>| {
+            let (low, high) = (figures.kept_part_low?, figures.kept_part_high?);
+            Some([low, high].map(pct).join(" - "))
+        }),
+        Column::new("void", |(_, figures): &Row<'a>| figures.void.to_string()),
+    ];
+    write_list(out, &columns, &rows.collect::<Vec<_>>())
 }
 
 /// Writes the books. Writes nothing while nothing is open and no job is in the books.
@@ -279,11 +274,11 @@ pub(crate) fn render_shadow(
     )?;
     let (real, paper) = (&shadow.real_objectives, &shadow.paper_objectives);
     if real.submitted > 0 {
-        let mut table = table(&["", policy, &format!("{} on paper", shadow.policy)]);
         let count = |value: u64| value.to_string();
         let pct = |value: Option<f64>| value.map_or_else(String::new, |pct| format!("{pct:.1} %"));
         let wait = |value: Option<f64>| value.map_or_else(String::new, format::format_span);
-        for (name, cell) in [
+        type Row = (&'static str, [String; 2]);
+        let mut rows: Vec<Row> = [
             (
                 "jobs over under both",
                 [real, paper].map(|of| count(of.submitted)),
@@ -307,23 +302,22 @@ pub(crate) fn render_shadow(
                 "profitability",
                 [real, paper].map(|of| pct(of.profitability_pct)),
             ),
-        ] {
-            let [real, paper] = cell;
-            if !(real.is_empty() && paper.is_empty()) {
-                table.add_row([name.to_owned(), real, paper]);
-            }
-        }
-        write_table(out, &table)?;
+        ]
+        .into();
+        rows.retain(|(_, figures)| figures.iter().any(|figure| !figure.is_empty()));
+        let columns = [
+            Column::new("", |(name, _): &Row| (*name).to_owned()),
+            Column::new(policy, |(_, [real, _]): &Row| real.clone()),
+            Column::new(
+                format!("{} on paper", shadow.policy),
+                |(_, [_, paper]): &Row| paper.clone(),
+            ),
+        ];
+        write_list(out, &columns, &rows)?;
     }
     writeln!(
         out,
         "{} jobs ended on paper by forecast alone; {} are not over under both",
         shadow.by_forecast, shadow.undecided
     )
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = new_table();
-    table.set_header(header.iter().copied());
-    table
 }

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use tollgate_client::types::LedgerReport;
+use tollgate_client::types::{AccountEntry, LedgerReport};
 
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 
 /// The options of `tollgate ledger`.
 #[derive(Debug, clap::Args)]
@@ -28,18 +28,20 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<(), CliFailure> {
         OutputFormat::Json => format::write_json(&mut out, &ledger)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
-            let mut table = new_table();
-            table.set_header(["day", "user", "charges", "penalties", "utility"]);
-            for account in &ledger.accounts {
-                table.add_row([
-                    account.day.clone(),
-                    account.user_id.to_string(),
-                    account.charges.to_string(),
-                    account.penalties.to_string(),
-                    account.utility.to_string(),
-                ]);
-            }
-            write_table(&mut out, &table)?;
+            let columns = [
+                Column::new("day", |account: &AccountEntry| account.day.clone()),
+                Column::new("user", |account: &AccountEntry| account.user_id.to_string()),
+                Column::new("charges", |account: &AccountEntry| {
+                    account.charges.to_string()
+                }),
+                Column::new("penalties", |account: &AccountEntry| {
+                    account.penalties.to_string()
+                }),
+                Column::new("utility", |account: &AccountEntry| {
+                    account.utility.to_string()
+                }),
+            ];
+            write_list(&mut out, &columns, &ledger.accounts)?;
         }
     }
     Ok(())

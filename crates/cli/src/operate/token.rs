@@ -11,7 +11,7 @@ use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
 use crate::output::messages::Verbosity;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 use crate::parse;
 
 /// The options of `tollgate token`.
@@ -135,24 +135,18 @@ fn list_tokens(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(),
                 at.as_ref()
                     .map_or_else(String::new, |at| format::format_local_time(at, &now))
             };
-            let mut table = new_table();
-            let has_uses = listed.tokens.iter().any(|token| uses(token).is_some());
-            let header = ["id", "proof", "user", "kind", "made", "expires", "uses"];
-            let columns = if has_uses { 7 } else { 6 };
-            table.set_header(header.into_iter().take(columns));
-            for token in &listed.tokens {
-                let cells = [
-                    token.id.clone(),
-                    token.proof.clone(),
-                    token.user_id.to_string(),
-                    role_name(token.kind).to_owned(),
-                    local(&token.made_at),
-                    local(&token.expires_at),
-                    uses(token).unwrap_or_default(),
-                ];
-                table.add_row(cells.into_iter().take(columns));
+            let mut columns = vec![
+                Column::new("id", |token: &TokenInfo| token.id.clone()),
+                Column::new("proof", |token: &TokenInfo| token.proof.clone()),
+                Column::new("user", |token: &TokenInfo| token.user_id.to_string()),
+                Column::new("kind", |token: &TokenInfo| role_name(token.kind).to_owned()),
+                Column::new("made", |token: &TokenInfo| local(&token.made_at)),
+                Column::new("expires", |token: &TokenInfo| local(&token.expires_at)),
+            ];
+            if listed.tokens.iter().any(|token| uses(token).is_some()) {
+                columns.push(Column::optional("uses", uses));
             }
-            write_table(&mut out, &table)?;
+            write_list(&mut out, &columns, &listed.tokens)?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use tollgate_client::records::{UsageEntry, UsageReport};
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 use crate::output::{csv_rows, format};
 
 /// The options of `tollgate usage`.
@@ -93,47 +93,34 @@ pub(crate) fn run(args: &UsageArgs) -> Result<(), CliFailure> {
 }
 
 fn render(out: &mut impl Write, by: &[UsageKey], usage: &[UsageEntry]) -> io::Result<()> {
-    let mut table = new_table();
     let keys = by.iter().map(|key| match key {
-        UsageKey::User => "login",
-        UsageKey::Account => "account",
-        UsageKey::Day => "day",
+        UsageKey::User => Column::optional("login", |entry: &UsageEntry| entry.login.clone()),
+        UsageKey::Account => {
+            Column::optional("account", |entry: &UsageEntry| entry.account.clone())
+        }
+        UsageKey::Day => Column::optional("day", |entry: &UsageEntry| entry.day.clone()),
     });
+    let hours = |hours: f64| format!("{hours:.2}");
     let sums = [
-        "jobs",
-        "core hours",
-        "used hours",
-        "wait hours",
-        "kept",
-        "broken",
-        "void",
-        "not promised",
-        "in time",
-        "charges",
+        Column::new("jobs", |entry: &UsageEntry| entry.job_count.to_string()),
+        Column::new("core hours", |entry: &UsageEntry| hours(entry.cpu_hours)),
+        Column::new("used hours", |entry: &UsageEntry| {
+            hours(entry.cpu_used_hours)
+        }),
+        Column::new("wait hours", |entry: &UsageEntry| hours(entry.wait_hours)),
+        Column::new("kept", |entry: &UsageEntry| entry.kept.to_string()),
+        Column::new("broken", |entry: &UsageEntry| entry.broken.to_string()),
+        Column::new("void", |entry: &UsageEntry| entry.void.to_string()),
+        Column::new("not promised", |entry: &UsageEntry| {
+            entry.unpromised.to_string()
+        }),
+        Column::new("in time", |entry: &UsageEntry| {
+            entry.unpromised_in_time.to_string()
+        }),
+        Column::new("charges", |entry: &UsageEntry| {
+            format!("{:.2}", entry.charges)
+        }),
     ];
-    table.set_header(keys.chain(sums));
-    for entry in usage {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        let keys = by.iter().map(|key| match key {
-            UsageKey::User => text(&entry.login),
-            UsageKey::Account => text(&entry.account),
-            UsageKey::Day => text(&entry.day),
-        });
-        let hours = |hours: f64| format!("{hours:.2}");
-        let sums = [
-            entry.job_count.to_string(),
-            hours(entry.cpu_hours),
-            hours(entry.cpu_used_hours),
-            hours(entry.wait_hours),
-            entry.kept.to_string(),
-            entry.broken.to_string(),
-            entry.void.to_string(),
-            entry.unpromised.to_string(),
-            entry.unpromised_in_time.to_string(),
-            format!("{:.2}", entry.charges),
-        ];
-        table.add_row(keys.chain(sums));
-    }
-    write_table(out, &table)?;
-    Ok(())
+    let columns: Vec<Column<'_, UsageEntry>> = keys.chain(sums).collect();
+    write_list(out, &columns, usage)
 }

@@ -11,6 +11,7 @@ use tollgate_client::types::{JobDetails, JobState};
 
 use crate::exit::CliFailure;
 use crate::output::format;
+use crate::output::table::Column;
 
 /// A column of the list of jobs.
 #[derive(Debug)]
@@ -22,8 +23,14 @@ pub(super) struct JobColumn {
     value: fn(&JobDetails) -> ColumnValue,
     /// The text in a table, if it is not that of the value.
     cell: Option<fn(&JobDetails) -> String>,
+    /// The colour of the text on a terminal.
+    style: Option<fn(&JobDetails) -> Style>,
     /// Whether the table has the column when no columns are named.
     usual: UsualColumn,
+    /// Whether the heading has the time zone.
+    has_zone: bool,
+    /// Whether texts may be cut where the terminal is narrow.
+    is_flexible: bool,
 }
 
 /// Whether a table has a column when none is named.
@@ -54,134 +61,122 @@ use ColumnValue::{Bytes, Id, Number, Text};
 use UsualColumn::{Always, If, Never};
 
 static COLUMNS: [JobColumn; 23] = [
-    column("id", "id", |job| Id(job.id, job.task), None, Always),
-    column(
-        "user_id",
-        "user id",
-        |job| Number(job.user_id.into()),
-        None,
-        Never,
-    ),
-    column(
-        "user",
-        "user",
-        |job| Text(job.user.clone()),
-        None,
-        If(has_jobs_of_others),
-    ),
-    column("account", "account", |job| text(&job.account), None, Never),
-    column("queue", "queue", |job| text(&job.queue), None, Never),
-    column("name", "name", |job| Text(job.name.clone()), None, Always),
-    column(
-        "state",
-        "state",
-        |job| Text(job.state.key().to_owned()),
-        Some(state_cell),
-        Always,
-    ),
-    column(
-        "procs",
-        "procs",
-        |job| Number(job.procs.into()),
-        None,
-        Always,
-    ),
-    column(
-        "submitted_at",
-        "submitted",
-        |job| ColumnValue::Instant(job.submitted_at.clone()),
-        None,
-        Never,
-    ),
-    column(
-        "deadline_at",
-        "deadline",
-        |job| instant(&job.deadline_at),
-        None,
-        Always,
-    ),
-    column(
-        "begin_at",
-        "begin",
-        |job| instant(&job.begin_at),
-        None,
-        If(have_begins_ahead),
-    ),
-    column(
-        "started_at",
-        "started",
-        |job| instant(&job.started_at),
-        None,
-        Always,
-    ),
-    column(
-        "finished_at",
-        "ended",
-        |job| instant(&job.finished_at),
-        None,
-        Always,
-    ),
-    column(
-        "host",
-        "host",
-        |job| text(&job.host),
-        None,
-        If(is_on_several_hosts),
-    ),
-    column(
-        "attempts",
-        "attempts",
-        |job| Number(job.attempts.into()),
-        None,
-        If(were_tried_again),
-    ),
-    column(
-        "promise",
-        "promise",
-        |job| text(&job.promise),
-        Some(promise_cell),
-        Always,
-    ),
-    column(
-        "probability",
-        "probability",
-        |job| number(job.probability),
-        None,
-        Never,
-    ),
-    column("price", "price", |job| number(job.price), None, Never),
-    column("status", "status", |job| text(&job.status), None, Never),
-    column(
-        "estimate_s",
-        "estimate",
-        |job| ColumnValue::Span(job.estimate_s),
-        None,
-        Never,
-    ),
-    column("run_s", "run time", |job| span(job.run_s), None, Never),
-    column("cpu_s", "cpu time", |job| span(job.cpu_s), None, Never),
-    column(
-        "peak_memory_bytes",
-        "peak memory",
-        |job| job.peak_memory_bytes.map_or(ColumnValue::Missing, Bytes),
-        None,
-        Never,
-    ),
+    JobColumn::new("id", |job: &JobDetails| Id(job.id, job.task)).usual(),
+    JobColumn::new("user_id", |job: &JobDetails| Number(job.user_id.into())).heading("user id"),
+    JobColumn::new("user", |job: &JobDetails| Text(job.user.clone()))
+        .usual_if(has_jobs_of_others)
+        .flexible(),
+    JobColumn::new("account", |job: &JobDetails| text(&job.account)).flexible(),
+    JobColumn::new("queue", |job: &JobDetails| text(&job.queue)).flexible(),
+    JobColumn::new("name", |job: &JobDetails| Text(job.name.clone()))
+        .usual()
+        .flexible(),
+    JobColumn::new("state", |job: &JobDetails| Text(job.state.key().to_owned()))
+        .usual()
+        .shown_as(state_cell)
+        .flexible()
+        .coloured(state_style),
+    JobColumn::new("procs", |job: &JobDetails| Number(job.procs.into())).usual(),
+    JobColumn::new("submitted_at", |job: &JobDetails| {
+        ColumnValue::Instant(job.submitted_at.clone())
+    })
+    .heading("submitted"),
+    JobColumn::new("deadline_at", |job: &JobDetails| instant(&job.deadline_at))
+        .heading("deadline")
+        .usual()
+        .with_zone(),
+    JobColumn::new("begin_at", |job: &JobDetails| instant(&job.begin_at))
+        .heading("begin")
+        .usual_if(have_begins_ahead),
+    JobColumn::new("started_at", |job: &JobDetails| instant(&job.started_at))
+        .heading("started")
+        .usual(),
+    JobColumn::new("finished_at", |job: &JobDetails| instant(&job.finished_at))
+        .heading("ended")
+        .usual(),
+    JobColumn::new("host", |job: &JobDetails| text(&job.host))
+        .usual_if(is_on_several_hosts)
+        .flexible(),
+    JobColumn::new("attempts", |job: &JobDetails| Number(job.attempts.into()))
+        .usual_if(were_tried_again),
+    JobColumn::new("promise", |job: &JobDetails| text(&job.promise))
+        .usual()
+        .shown_as(promise_cell)
+        .flexible(),
+    JobColumn::new("probability", |job: &JobDetails| number(job.probability)),
+    JobColumn::new("price", |job: &JobDetails| number(job.price)),
+    JobColumn::new("status", |job: &JobDetails| text(&job.status)).flexible(),
+    JobColumn::new("estimate_s", |job: &JobDetails| {
+        ColumnValue::Span(job.estimate_s)
+    })
+    .heading("estimate"),
+    JobColumn::new("run_s", |job: &JobDetails| span(job.run_s)).heading("run time"),
+    JobColumn::new("cpu_s", |job: &JobDetails| span(job.cpu_s)).heading("cpu time"),
+    JobColumn::new("peak_memory_bytes", |job: &JobDetails| {
+        job.peak_memory_bytes.map_or(ColumnValue::Missing, Bytes)
+    })
+    .heading("peak memory"),
 ];
 
-const fn column(
-    key: &'static str,
-    heading: &'static str,
-    value: fn(&JobDetails) -> ColumnValue,
-    cell: Option<fn(&JobDetails) -> String>,
-    usual: UsualColumn,
-) -> JobColumn {
-    JobColumn {
-        key,
-        heading,
-        value,
-        cell,
-        usual,
+impl JobColumn {
+    /// Returns a column that a table has only if it is named.
+    const fn new(key: &'static str, value: fn(&JobDetails) -> ColumnValue) -> Self {
+        Self {
+            key,
+            heading: key,
+            value,
+            cell: None,
+            style: None,
+            usual: Never,
+            has_zone: false,
+            is_flexible: false,
+        }
+    }
+
+    const fn heading(self, heading: &'static str) -> Self {
+        Self { heading, ..self }
+    }
+
+    const fn usual(self) -> Self {
+        Self {
+            usual: Always,
+            ..self
+        }
+    }
+
+    const fn usual_if(self, is_needed: fn(&[JobDetails]) -> bool) -> Self {
+        Self {
+            usual: If(is_needed),
+            ..self
+        }
+    }
+
+    const fn shown_as(self, cell: fn(&JobDetails) -> String) -> Self {
+        Self {
+            cell: Some(cell),
+            ..self
+        }
+    }
+
+    const fn coloured(self, style: fn(&JobDetails) -> Style) -> Self {
+        Self {
+            style: Some(style),
+            ..self
+        }
+    }
+
+    const fn with_zone(self) -> Self {
+        Self {
+            has_zone: true,
+            ..self
+        }
+    }
+
+    const fn flexible(self) -> Self {
+        Self {
+            is_flexible: true,
+            ..self
+        }
     }
 }
 
@@ -206,7 +201,7 @@ impl JobColumn {
     }
 
     /// Returns the columns of a table of these jobs.
-    pub(super) fn usual(jobs: &[JobDetails]) -> Vec<&'static Self> {
+    pub(super) fn usual_of(jobs: &[JobDetails]) -> Vec<&'static Self> {
         let columns = COLUMNS.iter().filter(|column| match column.usual {
             Always => true,
             If(is_needed) => is_needed(jobs),
@@ -215,31 +210,26 @@ impl JobColumn {
         columns.collect()
     }
 
-    pub(super) fn heading(&self, now: &Zoned) -> String {
-        match self.key {
-            "deadline_at" => format!("{} {}", self.heading, now.strftime("%Z")),
-            _ => self.heading.to_owned(),
+    /// Returns the column of a table, in colour where the terminal has it.
+    pub(super) fn shown<'a>(&'static self, now: &'a Zoned) -> Column<'a, JobDetails> {
+        let heading = match self.has_zone {
+            true => format!("{} {}", self.heading, now.strftime("%Z")),
+            false => self.heading.to_owned(),
+        };
+        let column = Column::new(heading, move |job: &JobDetails| {
+            let text = match self.cell {
+                Some(cell) => cell(job),
+                None => (self.value)(job).for_people(now),
+            };
+            match self.style {
+                Some(style) => style(job).apply_to(text).to_string(),
+                None => text,
+            }
+        });
+        match self.is_flexible {
+            true => column.flexible(),
+            false => column,
         }
-    }
-
-    /// Returns the text in a table, in colour where the terminal has it.
-    pub(super) fn cell(&self, job: &JobDetails, now: &Zoned) -> String {
-        let value = (self.value)(job);
-        let text = self
-            .cell
-            .map_or_else(|| value.for_people(now), |cell| cell(job));
-        match self.key {
-            "state" => state_style(job).apply_to(text).to_string(),
-            _ => text,
-        }
-    }
-
-    /// Returns whether texts may be cut where the terminal is narrow.
-    pub(super) fn is_flexible(&self) -> bool {
-        [
-            "name", "user", "account", "queue", "state", "host", "promise", "status",
-        ]
-        .contains(&self.key)
     }
 }
 

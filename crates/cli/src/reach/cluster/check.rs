@@ -6,10 +6,10 @@ use std::time::Duration;
 use tollgate_client::types::ServiceStatus;
 
 use super::ask::{ASK_SECONDS, ClusterAnswer, ask_all};
-use super::file::{ANY_CLUSTER, ClustersFile};
+use super::file::{ANY_CLUSTER, ClusterSettings, ClustersFile};
 use crate::connection::error::ClientCommandError;
 use crate::exit::CliFailure;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 use crate::parse;
 
 /// Ask clusters for their policy, nodes and jobs.
@@ -40,40 +40,10 @@ pub(super) fn run(args: &ClusterCheckArgs) -> Result<(), CliFailure> {
         |cluster| Ok(cluster.endpoint().connect()?.get("/v1/status")?),
         |_, _| {},
     );
-    let mut table = new_table();
-    table.set_header([
-        "cluster", "policy", "market", "nodes", "idle", "running", "queued", "answer",
-    ]);
-    let mut n_silent = 0;
-    for (cluster, answer) in clusters.iter().zip(answers) {
-        let mut cells = vec![cluster.name.clone()];
-        match answer {
-            ClusterAnswer::Answered(status, took) => {
-                let numbers = [
-                    status.nodes,
-                    status.idle_nodes,
-                    status.running,
-                    status.queued,
-                ];
-                cells.extend([status.policy, status.market]);
-                cells.extend(numbers.map(|number| number.to_string()));
-                cells.push(format!("in {:.3} s", took.as_secs_f64()));
-            }
-            ClusterAnswer::Failed(failure) => {
-                n_silent += 1;
-                cells.resize(7, String::new());
-                cells.push(failure.to_string());
-            }
-            ClusterAnswer::Silent => {
-                n_silent += 1;
-                cells.resize(7, String::new());
-                cells.push(format!("none within {} s", args.wait));
-            }
-        }
-        table.add_row(cells);
-    }
-    let mut out = io::stdout().lock();
-    write_table(&mut out, &table)?;
+    let rows: Vec<CheckedCluster> = clusters.iter().zip(answers).collect();
+    let is_silent = |row: &&CheckedCluster| !matches!(row.1, ClusterAnswer::Answered(..));
+    let n_silent = rows.iter().filter(is_silent).count();
+    write_list(&mut io::stdout().lock(), &columns(args.wait), &rows)?;
     match n_silent {
         0 => Ok(()),
         _ => Err(ClientCommandError::ClustersSilent {
@@ -82,4 +52,39 @@ pub(super) fn run(args: &ClusterCheckArgs) -> Result<(), CliFailure> {
         }
         .into()),
     }
+}
+
+/// A cluster with its answer.
+type CheckedCluster<'c> = (&'c ClusterSettings, ClusterAnswer<ServiceStatus>);
+
+/// Returns the columns of clusters that had `wait` seconds to answer.
+fn columns<'c>(wait: f64) -> [Column<'static, CheckedCluster<'c>>; 8] {
+    let of = |heading, cell: fn(&ServiceStatus) -> String| {
+        Column::optional(
+            heading,
+            move |(_, answer): &CheckedCluster<'c>| match answer {
+                ClusterAnswer::Answered(status, _) => Some(cell(status)),
+                ClusterAnswer::Failed(_) | ClusterAnswer::Silent => None,
+            },
+        )
+    };
+    [
+        Column::new("cluster", |(cluster, _): &CheckedCluster<'c>| {
+            cluster.name.clone()
+        }),
+        of("policy", |status| status.policy.clone()),
+        of("market", |status| status.market.clone()),
+        of("nodes", |status| status.nodes.to_string()),
+        of("idle", |status| status.idle_nodes.to_string()),
+        of("running", |status| status.running.to_string()),
+        of("queued", |status| status.queued.to_string()),
+        Column::new(
+            "answer",
+            move |(_, answer): &CheckedCluster<'c>| match answer {
+                ClusterAnswer::Answered(_, took) => format!("in {:.3} s", took.as_secs_f64()),
+                ClusterAnswer::Failed(failure) => failure.to_string(),
+                ClusterAnswer::Silent => format!("none within {wait} s"),
+            },
+        ),
+    ]
 }

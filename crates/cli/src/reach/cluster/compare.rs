@@ -17,7 +17,7 @@ use super::ask::ClusterAnswer;
 use super::file::ClusterSettings;
 use crate::exit::CliFailure;
 use crate::output::format;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 
 /// The quotes of several clusters for a job: the output of `tollgate quote --to`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -107,21 +107,7 @@ impl ClusterComparison {
 
     /// Writes the comparison as a table, with the reasons of those that refuse below.
     pub(super) fn render(&self, out: &mut impl Write, now: &Zoned) -> io::Result<()> {
-        let mut table = new_table();
-        table.set_header([
-            "cluster",
-            "answer",
-            "finish",
-            "9 in 10 by",
-            "probability",
-            "price",
-            "answered",
-            "best for",
-        ]);
-        for row in &self.clusters {
-            table.add_row(row.cells(now));
-        }
-        write_table(out, &table)?;
+        write_list(out, &ClusterRow::columns(now), &self.clusters)?;
         for refusal in self.refusals() {
             writeln!(out, "{refusal}")?;
         }
@@ -172,36 +158,40 @@ impl ClusterRow {
             .collect()
     }
 
-    fn cells(&self, now: &Zoned) -> [String; 8] {
-        let Some(answer) = &self.answer else {
-            let mut cells = [const { String::new() }; 8];
-            cells[0].clone_from(&self.cluster);
-            "left out".clone_into(&mut cells[1]);
-            return cells;
+    /// Returns the columns of a comparison. Instants are those of this host's clock, which may differ from that
+    /// of the cluster.
+    fn columns(now: &Zoned) -> [Column<'_, Self>; 8] {
+        let at = |answer: &SubmitResponse, end: &str| {
+            let span = span_between(&answer.now_at, end)?;
+            let span = SignedDuration::from_micros(span.as_micros());
+            let at = now.timestamp().checked_add(span).ok()?;
+            Some(format::format_local_time(&at.to_string(), now))
         };
-        // By the clock of this host, which may differ from that of the cluster.
-        let at = |end: &str| {
-            let span = span_between(&answer.now_at, end);
-            let span = span.map(|span| SignedDuration::from_micros(span.as_micros()));
-            let at = span.and_then(|span| now.timestamp().checked_add(span).ok());
-            at.map_or_else(String::new, |at| {
-                format::format_local_time(&at.to_string(), now)
-            })
-        };
-        let expected = answer.expected.as_ref();
-        let probability = expected.and_then(|expected| expected.probability);
         [
-            self.cluster.clone(),
-            decision_word(answer.decision).to_owned(),
-            expected.map_or_else(String::new, |expected| at(&expected.expected_finish_at)),
-            expected.map_or_else(String::new, |expected| at(&expected.latest_finish_at)),
-            probability.map_or_else(String::new, format::format_probability),
-            answer
-                .price
-                .map_or_else(String::new, |price| price.to_string()),
-            self.answered_in_s
-                .map_or_else(String::new, |took| format!("in {took:.3} s")),
-            self.best_for.join(", "),
+            Column::new("cluster", |row: &Self| row.cluster.clone()),
+            Column::new("answer", |row: &Self| match &row.answer {
+                Some(answer) => decision_word(answer.decision).to_owned(),
+                None => "left out".to_owned(),
+            }),
+            Column::optional("finish", move |row: &Self| {
+                let answer = row.answer.as_ref()?;
+                at(answer, &answer.expected.as_ref()?.expected_finish_at)
+            }),
+            Column::optional("9 in 10 by", move |row: &Self| {
+                let answer = row.answer.as_ref()?;
+                at(answer, &answer.expected.as_ref()?.latest_finish_at)
+            }),
+            Column::optional("probability", |row: &Self| {
+                let expected = row.answer.as_ref()?.expected.as_ref()?;
+                expected.probability.map(format::format_probability)
+            }),
+            Column::optional("price", |row: &Self| {
+                Some(row.answer.as_ref()?.price?.to_string())
+            }),
+            Column::optional("answered", |row: &Self| {
+                Some(format!("in {:.3} s", row.answered_in_s?))
+            }),
+            Column::new("best for", |row: &Self| row.best_for.join(", ")),
         ]
     }
 }

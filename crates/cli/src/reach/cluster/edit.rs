@@ -12,7 +12,7 @@ use crate::connection::endpoint::DirectAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
 use crate::output::messages::Verbosity;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 
 /// Add a service to ~/.config/tollgate/clusters.toml under a name.
 ///
@@ -102,12 +102,11 @@ pub(super) fn list(args: &ClusterListArgs) -> Result<(), CliFailure> {
         OutputFormat::Json => format::write_json(&mut out, &ClusterListing { clusters })?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
-            let mut table = new_table();
-            table.set_header(["cluster", "address"]);
-            for cluster in clusters {
-                table.add_row([cluster.name, cluster.address]);
-            }
-            write_table(&mut out, &table)?;
+            let columns = [
+                Column::new("cluster", |cluster: &ClusterEntry| cluster.name.clone()),
+                Column::new("address", |cluster: &ClusterEntry| cluster.address.clone()).flexible(),
+            ];
+            write_list(&mut out, &columns, &clusters)?;
         }
     }
     Ok(())

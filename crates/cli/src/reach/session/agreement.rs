@@ -10,7 +10,10 @@ use tollgate_client::timestamp::format_iso;
 use super::moving::SessionAgency;
 use crate::exit::CliFailure;
 use crate::output::format;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
+
+/// The cell of a figure of an agent that does not answer.
+const UNKNOWN: &str = "?";
 
 /// The agents of a session whose pilots move.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -120,20 +123,7 @@ impl SiteAgreement {
             self.policy,
             format::format_span(self.period_s)
         )?;
-        let mut table = new_table();
-        table.set_header([
-            "site",
-            "pilots",
-            "runs",
-            "waits",
-            "value",
-            "waited",
-            "last move",
-        ]);
-        for agent in &self.agents {
-            table.add_row(agent.row(now));
-        }
-        write_table(out, &table)?;
+        write_list(out, &AgentView::columns(now), &self.agents)?;
         for agent in &self.agents {
             if let Some(trouble) = &agent.trouble {
                 writeln!(out, "site {}: {trouble}", agent.site)?;
@@ -160,38 +150,50 @@ impl AgentView {
         }
     }
 
-    fn row(&self, now: &jiff::Zoned) -> Vec<String> {
-        let Some(state) = &self.state else {
-            let unknown = std::iter::repeat_n("?".to_owned(), 5);
-            let row = std::iter::once(self.site.clone()).chain(unknown);
-            return row.chain([String::new()]).collect();
+    /// Returns the columns of agents.
+    fn columns(now: &jiff::Zoned) -> [Column<'_, Self>; 7] {
+        let of = |heading, cell: fn(&AgentStateView) -> Option<String>| {
+            Column::new(heading, move |agent: &Self| match &agent.state {
+                Some(state) => cell(state).unwrap_or_default(),
+                None => UNKNOWN.to_owned(),
+            })
         };
-        let or_unknown = |running: u32| running.to_string();
-        let last = state.last_move.as_ref().map_or_else(String::new, |last| {
-            let at = format::format_short_time(&last.at, now);
-            let towards = if last.direction == "gave" {
-                "to"
-            } else {
-                "from"
-            };
-            format!(
-                "{at} {} one {towards} {}: {}",
-                last.direction, last.site, last.why
-            )
-        });
-        vec![
-            self.site.clone(),
-            state.wanted.to_string(),
-            state.running.map_or_else(|| "?".to_owned(), or_unknown),
-            state.pending.to_string(),
-            state
-                .value
-                .map_or_else(|| "none".to_owned(), |value| format!("{value:.2}")),
-            state
-                .mean_wait_s
-                .map_or_else(String::new, format::format_span),
-            last,
+        [
+            Column::new("site", |agent: &Self| agent.site.clone()),
+            of("pilots", |state| Some(state.wanted.to_string())),
+            of("runs", |state| match state.running {
+                Some(running) => Some(running.to_string()),
+                None => Some(UNKNOWN.to_owned()),
+            }),
+            of("waits", |state| Some(state.pending.to_string())),
+            of("value", |state| match state.value {
+                Some(value) => Some(format!("{value:.2}")),
+                None => Some("none".to_owned()),
+            }),
+            of("waited", |state| state.mean_wait_s.map(format::format_span)),
+            Column::optional("last move", |agent: &Self| {
+                Some(agent.state.as_ref()?.last_move.as_ref()?.describe(now))
+            })
+            .flexible(),
         ]
+    }
+}
+
+impl MoveView {
+    /// Describes the move.
+    fn describe(&self, now: &jiff::Zoned) -> String {
+        let at = format::format_short_time(&self.at, now);
+        let towards = match self.direction == "gave" {
+            true => "to",
+            false => "from",
+        };
+        let Self {
+            direction,
+            site,
+            why,
+            ..
+        } = self;
+        format!("{at} {direction} one {towards} {site}: {why}")
     }
 }
 

@@ -12,7 +12,7 @@ use super::start::{holder_process, service_process};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 
 /// List the sessions, with the pilots as they were last seen.
 #[derive(Debug, clap::Args)]
@@ -92,19 +92,22 @@ pub(super) fn run(args: &SessionListArgs) -> Result<(), CliFailure> {
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             let now = format::now();
-            let mut table = new_table();
-            table.set_header(["session", "state", "started", "sites", "pending", "running"]);
-            for session in &sessions {
-                table.add_row([
-                    session.name.clone(),
-                    session.state.clone(),
-                    format::format_short_time(&session.started_at, &now),
-                    session.sites.join(", "),
-                    session.pending.to_string(),
-                    session.running.to_string(),
-                ]);
-            }
-            write_table(&mut out, &table)?;
+            let short = |at: &str| format::format_short_time(at, &now);
+            let columns = [
+                Column::new("session", |session: &SessionEntry| session.name.clone()),
+                Column::new("state", |session: &SessionEntry| session.state.clone()),
+                Column::new("started", |session: &SessionEntry| {
+                    short(&session.started_at)
+                }),
+                Column::new("sites", |session: &SessionEntry| session.sites.join(", ")).flexible(),
+                Column::new("pending", |session: &SessionEntry| {
+                    session.pending.to_string()
+                }),
+                Column::new("running", |session: &SessionEntry| {
+                    session.running.to_string()
+                }),
+            ];
+            write_list(&mut out, &columns, &sessions)?;
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::exit::{CliError, CliFailure, CsvUnsupported, ExitKind};
 use crate::output::format;
 use crate::output::messages::Verbosity;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 use crate::parse;
 use crate::reach::cluster;
 
@@ -233,23 +233,17 @@ pub(super) fn list(args: &SiteListArgs) -> Result<(), CliFailure> {
         OutputFormat::Json => format::write_json(&mut out, &SiteListing { sites })?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
-            let mut table = new_table();
-            table.set_header([
-                "site", "engine", "via", "cores", "time", "wanted", "pending", "running",
-            ]);
-            for site in &sites {
-                table.add_row([
-                    site.name.clone(),
-                    site.engine.clone(),
-                    site.via.clone().unwrap_or_default(),
-                    site.cores.to_string(),
-                    format::format_span(site.time_s),
-                    site.wanted.to_string(),
-                    site.pending.to_string(),
-                    site.running.to_string(),
-                ]);
-            }
-            write_table(&mut out, &table)?;
+            let columns = [
+                Column::new("site", |site: &SiteEntry| site.name.clone()),
+                Column::new("engine", |site: &SiteEntry| site.engine.clone()),
+                Column::optional("via", |site: &SiteEntry| site.via.clone()).flexible(),
+                Column::new("cores", |site: &SiteEntry| site.cores.to_string()),
+                Column::new("time", |site: &SiteEntry| format::format_span(site.time_s)),
+                Column::new("wanted", |site: &SiteEntry| site.wanted.to_string()),
+                Column::new("pending", |site: &SiteEntry| site.pending.to_string()),
+                Column::new("running", |site: &SiteEntry| site.running.to_string()),
+            ];
+            write_list(&mut out, &columns, &sites)?;
         }
     }
     Ok(())

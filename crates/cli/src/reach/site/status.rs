@@ -19,7 +19,7 @@ use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
 use crate::output::messages::Verbosity;
-use crate::output::table::{new_table, write_table};
+use crate::output::table::{Column, write_list};
 
 /// How long another command at the site is waited for.
 const STATUS_PATIENCE: Duration = Duration::from_secs(1);
@@ -172,6 +172,27 @@ impl PilotView {
             waited_s: pilot.waited(now).map(|span| span.as_secs_f64()),
             reason: pilot.reason.clone(),
         }
+    }
+
+    /// Returns the columns of the pilots of a site.
+    fn columns<'a>(site: &'a str, now: &'a jiff::Zoned) -> [Column<'a, Self>; 7] {
+        let local = |at: &Option<String>| Some(format::format_short_time(at.as_ref()?, now));
+        [
+            Column::new("pilot", move |pilot: &Self| {
+                format!("{site}.{}", pilot.number)
+            }),
+            Column::optional("job", |pilot: &Self| Some(pilot.id?.to_string())),
+            Column::new("state", |pilot: &Self| match pilot.not_joined {
+                true => format!("{}, not joined", pilot.state),
+                false => pilot.state.clone(),
+            }),
+            Column::optional("waited", |pilot: &Self| {
+                pilot.waited_s.map(format::format_span)
+            }),
+            Column::optional("started", move |pilot: &Self| local(&pilot.started_at)),
+            Column::optional("ends", move |pilot: &Self| local(&pilot.ends_at)),
+            Column::new("reason", |pilot: &Self| pilot.reason.clone()).flexible(),
+        ]
     }
 }
 
@@ -337,31 +358,11 @@ impl SiteReport {
                 until.map_or_else(String::new, |until| format!("; no pilots until {until}"));
             writeln!(out, "keep {at}: {}{pause}", keep.text)?;
         }
-        let live = || self.pilots.iter().filter(|pilot| pilot.state != "over");
-        if live().next().is_some() {
-            let mut table = new_table();
-            table.set_header([
-                "pilot", "job", "state", "waited", "started", "ends", "reason",
-            ]);
-            let local = |at: &Option<String>| {
-                at.as_ref()
-                    .map_or_else(String::new, |at| format::format_short_time(at, now))
-            };
-            for pilot in live() {
-                table.add_row([
-                    format!("{}.{}", site.name, pilot.number),
-                    pilot.id.map_or_else(String::new, |id| id.to_string()),
-                    match pilot.not_joined {
-                        true => format!("{}, not joined", pilot.state),
-                        false => pilot.state.clone(),
-                    },
-                    pilot.waited_s.map_or_else(String::new, format::format_span),
-                    local(&pilot.started_at),
-                    local(&pilot.ends_at),
-                    pilot.reason.clone(),
-                ]);
-            }
-            write_table(out, &table)?;
+        let live: Vec<&PilotView> = (self.pilots.iter())
+            .filter(|pilot| pilot.state != "over")
+            .collect();
+        if !live.is_empty() {
+            write_list(out, &PilotView::columns(&site.name, now), live)?;
         }
         for line in &self.log {
             writeln!(

@@ -8,6 +8,7 @@ use tollgate_sim::campus::{CampusEnvironment, CampusMetrics};
 
 use super::CampusAnswer;
 use crate::args::OutputFormat;
+use crate::output::table::{Column, FigureLayout, render_figures};
 
 /// The whole output.
 #[derive(Serialize)]
@@ -100,52 +101,29 @@ pub(super) fn print(
     }
 }
 
-const HEADINGS: [&str; 8] = [
-    "retry",
-    "select",
-    "energy kWh",
-    "overhead min",
-    "killed",
-    "unfinished",
-    "evictions",
-    "bad stopped",
-];
-
 /// Renders the table. Its middle columns are about good tasks.
 fn table(policies: &[CampusPairKeys<'_>]) -> String {
-    let row = |keys: &CampusPairKeys<'_>| {
-        let overhead = keys.overhead_s.map(|secs| format!("{:.2}", secs / 60.0));
-        [
-            keys.retry.to_owned(),
-            keys.select.to_owned(),
-            format!("{:.1}", keys.energy_kwh),
-            overhead.unwrap_or_else(|| "-".to_owned()),
-            keys.good_killed.to_string(),
-            keys.good_unfinished.to_string(),
-            format!("{:.2}", keys.good_evictions),
-            format!("{} of {}", keys.bad_killed, keys.bad_tasks),
-        ]
-    };
-    let rows: Vec<[String; 8]> = policies.iter().map(row).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([HEADINGS[column].len()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
-    let line = |cells: &[&str]| {
-        let cells = cells.iter().zip(&widths).enumerate();
-        let cells = cells.map(|(column, (cell, &width))| match column {
-            0 | 1 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        let line: Vec<String> = cells.collect();
-        format!("{}\n", line.join("  ").trim_end())
-    };
-    let mut text = line(&HEADINGS);
-    text.push_str(&"─".repeat(widths.iter().sum::<usize>() + 2 * (HEADINGS.len() - 1)));
-    text.push('\n');
-    for row in &rows {
-        text.push_str(&line(&row.each_ref().map(String::as_str)));
-    }
-    text
+    let columns = [
+        Column::new("retry", |keys: &CampusPairKeys<'_>| keys.retry.to_owned()),
+        Column::new("select", |keys: &CampusPairKeys<'_>| keys.select.to_owned()),
+        Column::figure("energy kWh", |keys: &CampusPairKeys<'_>| {
+            format!("{:.1}", keys.energy_kwh)
+        }),
+        Column::optional_figure("overhead min", |keys: &CampusPairKeys<'_>| {
+            keys.overhead_s.map(|secs| format!("{:.2}", secs / 60.0))
+        }),
+        Column::figure("killed", |keys: &CampusPairKeys<'_>| {
+            keys.good_killed.to_string()
+        }),
+        Column::figure("unfinished", |keys: &CampusPairKeys<'_>| {
+            keys.good_unfinished.to_string()
+        }),
+        Column::figure("evictions", |keys: &CampusPairKeys<'_>| {
+            format!("{:.2}", keys.good_evictions)
+        }),
+        Column::figure("bad stopped", |keys: &CampusPairKeys<'_>| {
+            format!("{} of {}", keys.bad_killed, keys.bad_tasks)
+        }),
+    ];
+    render_figures(&columns, policies, FigureLayout::Ruled { width: None })
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use tollgate_forecast::{ClassBehaviour, ClassId, ClassSummary, Forecast, Forecaster};
 use tollgate_model::Instant;
@@ -16,6 +15,7 @@ use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::calendar::format_iso;
 use crate::output::messages::Verbosity;
+use crate::output::table::{Column, FigureLayout, render_figures};
 
 /// A class in the output. JSON objects become `key=value;key=value` in CSV.
 #[derive(Serialize)]
@@ -190,75 +190,46 @@ pub(super) fn due_and_kept(summary: &ClassSummary, level: ConfidenceLevel) -> Op
 }
 
 fn render_table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let with_cpu = rows.iter().any(|row| row.cpu_point_s.is_some());
-    let with_memory = rows.iter().any(|row| row.memory_point_bytes.is_some());
-    let mut head: Vec<String> = ["class", "jobs", "behaves", "mode since", "next"]
-        .map(Into::into)
-        .to_vec();
-    head.extend(levels.iter().map(|level| format!("at most ({level})")));
-    head.push("led by".to_owned());
-    head.extend(levels.iter().map(|level| format!("kept ({level})")));
-    if with_cpu {
-        head.push(format!(
-            "processor time ({})",
-            levels.last().map_or_else(String::new, ToString::to_string)
-        ));
-    }
-    if with_memory {
-        head.push(format!(
-            "memory ({})",
-            levels.last().map_or_else(String::new, ToString::to_string)
-        ));
-    }
-    table.set_header(head);
-    for row in rows {
-        let secs = |secs: f64| format_span(tollgate_model::Span::from_secs_f64(secs));
-        let mut cells = vec![
-            row.class.clone(),
-            row.jobs.to_string(),
-            row.behaviour.to_owned(),
-            render_since(row),
-            secs(row.point_s),
-        ];
-        cells.extend(
-            levels
-                .iter()
-                .map(|level| secs(row.quantiles_s[&level.to_string()])),
-        );
-        cells.push(row.leader.to_owned());
-        cells.extend(levels.iter().map(|level| {
-            row.kept
-                .get(&level.to_string())
-                .map_or_else(|| "-".to_owned(), |kept| format_percent(*kept))
+    let secs = |secs: f64| format_span(tollgate_model::Span::from_secs_f64(secs));
+    let levels: Vec<String> = levels.iter().map(ToString::to_string).collect();
+    let last = levels.last().map(String::as_str).unwrap_or_default();
+    let bound = |quantiles: &Option<BTreeMap<String, f64>>| {
+        let quantiles = quantiles.as_ref()?;
+        quantiles.get(last).copied()
+    };
+    let mut columns = vec![
+        Column::new("class", |row: &ClassRow| row.class.clone()),
+        Column::figure("jobs", |row: &ClassRow| row.jobs.to_string()),
+        Column::new("behaves", |row: &ClassRow| row.behaviour.to_owned()),
+        Column::new("mode since", render_since),
+        Column::figure("next", |row: &ClassRow| secs(row.point_s)),
+    ];
+    columns.extend(levels.iter().map(|level| {
+        Column::figure(format!("at most ({level})"), |row: &ClassRow| {
+            secs(row.quantiles_s[level])
+        })
+    }));
+    columns.push(Column::new("led by", |row: &ClassRow| {
+        row.leader.to_owned()
+    }));
+    columns.extend(levels.iter().map(|level| {
+        Column::optional_figure(format!("kept ({level})"), |row: &ClassRow| {
+            row.kept.get(level).map(|kept| format_percent(*kept))
+        })
+    }));
+    if rows.iter().any(|row| row.cpu_point_s.is_some()) {
+        let heading = format!("processor time ({last})");
+        columns.push(Column::optional_figure(heading, |row: &ClassRow| {
+            bound(&row.cpu_quantiles_s).map(secs)
         }));
-        let last = levels.last().map(ToString::to_string).unwrap_or_default();
-        let bound =
-            |quantiles: &Option<BTreeMap<String, f64>>| Some(*quantiles.as_ref()?.get(&last)?);
-        if with_cpu {
-            cells.push(bound(&row.cpu_quantiles_s).map_or_else(|| "-".to_owned(), secs));
-        }
-        if with_memory {
-            let memory = bound(&row.memory_quantiles_bytes);
-            cells.push(memory.map_or_else(|| "-".to_owned(), format_bytes));
-        }
-        table.add_row(cells);
     }
-    for (place, column) in table.column_iter_mut().enumerate() {
-        let words = [0, 2, 3, 5 + levels.len()].contains(&place);
-        column.set_padding((0, 2));
-        column.set_cell_alignment(if words {
-            CellAlignment::Left
-        } else {
-            CellAlignment::Right
-        });
+    if rows.iter().any(|row| row.memory_point_bytes.is_some()) {
+        let heading = format!("memory ({last})");
+        columns.push(Column::optional_figure(heading, |row: &ClassRow| {
+            bound(&row.memory_quantiles_bytes).map(format_bytes)
+        }));
     }
-    let lines: Vec<String> = table
-        .lines()
-        .map(|line| line.trim_end().to_owned() + "\n")
-        .collect();
-    lines.concat()
+    render_figures(&columns, rows, FigureLayout::Open)
 }
 
 /// Formats the beginning of the present mode, as a date or as a day counted from the first job.

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use tollgate_model::{BookEntry, Outcome, Probability};
 use tollgate_risk::{ProbabilityBin, PromiseVerdict};
 use tollgate_sim::{PromiseStatement, ReplayResult};
 use tollgate_workload::Workload;
 
-use crate::output::table::new_table;
+use crate::output::table::{Column, FigureLayout, render_figures};
 
 /// The calibration of the promises of a policy.
 pub(super) struct PromiseCalibration {
@@ -99,30 +98,13 @@ impl PromiseCalibration {
         if self.is_empty() {
             return format!("\n{policy} states no probability of a promise\n");
         }
-        let headings = [
-            "of",
-            "probability",
-            "promises",
-            "promised %",
-            "kept %",
-            "95 % interval",
-            "void",
-        ];
-        let mut table = new_table();
-        table.set_header(headings);
-        for (of, bins) in self.parts() {
-            for bin in bins {
-                table.add_row(row(of, bin));
-            }
-        }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 1));
-        }
-        for column in table.column_iter_mut().skip(2) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        let text = table.trim_fmt();
-        format!("\npromises of {policy}, by the probability that was promised\n{text}\n")
+        let rows = self.parts().into_iter().flat_map(|(of, bins)| {
+            let rows = bins.iter().map(move |bin| (of, bin));
+            rows.collect::<Vec<BinRow<'_>>>()
+        });
+        let rows: Vec<BinRow<'_>> = rows.collect();
+        let text = render_figures(&columns(), &rows, FigureLayout::Ruled { width: None });
+        format!("\npromises of {policy}, by the probability that was promised\n{text}")
     }
 }
 
@@ -160,18 +142,29 @@ impl ProbabilityBinKeys {
     }
 }
 
-fn row(of: &str, bin: &ProbabilityBin) -> [String; 7] {
+/// The promises with a probability, of jobs or of arrays.
+type BinRow<'a> = (&'static str, &'a ProbabilityBin);
+
+fn columns<'a>() -> [Column<'static, BinRow<'a>>; 7] {
     let pct = |part: f64| format!("{:.1}", 100.0 * part);
-    let optional = |part: Option<f64>| part.map_or_else(String::new, pct);
-    let interval = bin.kept_interval();
+    let optional = move |part: Option<f64>| part.map_or_else(String::new, pct);
     [
-        of.to_owned(),
-        format!("{} - {}", bin.from, bin.to),
-        bin.promises.to_string(),
-        optional(bin.promised()),
-        optional(bin.kept_part()),
-        interval.map_or_else(String::new, |interval| interval.map(pct).join(" - ")),
-        bin.void.to_string(),
+        Column::new("of", |(of, _): &BinRow<'a>| (*of).to_owned()),
+        Column::new("probability", |(_, bin): &BinRow<'a>| {
+            format!("{} - {}", bin.from, bin.to)
+        }),
+        Column::figure("promises", |(_, bin): &BinRow<'a>| bin.promises.to_string()),
+        Column::figure("promised %", move |(_, bin): &BinRow<'a>| {
+            optional(bin.promised())
+        }),
+        Column::figure("kept %", move |(_, bin): &BinRow<'a>| {
+            optional(bin.kept_part())
+        }),
+        Column::figure("95 % interval", move |(_, bin): &BinRow<'a>| {
+            let interval = bin.kept_interval();
+            interval.map_or_else(String::new, |interval| interval.map(pct).join(" - "))
+        }),
+        Column::figure("void", |(_, bin): &BinRow<'a>| bin.void.to_string()),
     ]
 }
 

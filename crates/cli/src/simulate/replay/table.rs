@@ -9,7 +9,6 @@ mod unit;
 
 use std::collections::BTreeSet;
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 use tollgate_model::Reason;
 use tollgate_risk::Objectives;
 use tollgate_workload::DeadlineCounts;
@@ -17,7 +16,7 @@ use tollgate_workload::DeadlineCounts;
 use self::unit::{MoneyUnit, TimeUnit};
 use super::run::{MeanDeviation, PolicyAnswer};
 use crate::output::messages::pluralise;
-use crate::output::table::new_table;
+use crate::output::table::{Column, FigureLayout, render_figures};
 
 /// The width of the table, which fits common terminals. The terminal is not queried, so that the
 /// same results are the same bytes for any output.
@@ -25,9 +24,6 @@ const WIDTH: u16 = 120;
 
 /// The maximum width of a policy name on one line, which is the space that the other columns leave.
 const NAME_WIDTH: usize = 17;
-
-/// The cell of a measure that does not apply.
-const NONE: &str = "-";
 
 /// Renders the results for jobs with these deadlines as text that ends with a line feed. Groups of jobs
 /// are those by the property `by`.
@@ -83,7 +79,7 @@ pub(super) fn render_named(first: &str, rows: &[(String, &PolicyAnswer)]) -> Str
     let named =
         |(name, answer): &(String, &'_ PolicyAnswer)| (name.clone(), answer.objectives.clone());
     let rows: Vec<(String, Objectives)> = rows.iter().map(named).collect();
-    let of = |rows: &[&'_ (String, Objectives)], columns: &[TableColumn]| {
+    let of = |rows: &[&'_ (String, Objectives)], columns: Vec<MeasureColumn>| {
         let rows = rows.iter().map(|(name, objectives)| TableRow {
             name: name.clone(),
             objectives,
@@ -92,14 +88,14 @@ pub(super) fn render_named(first: &str, rows: &[(String, &PolicyAnswer)]) -> Str
     };
     let all: Vec<&(String, Objectives)> = rows.iter().collect();
     let objectives = || rows.iter().map(|(_, objectives)| objectives);
-    let mut text = of(&all, &measures(objectives()));
+    let mut text = of(&all, measures(objectives()));
     let rejecting: Vec<&(String, Objectives)> = rows
         .iter()
         .filter(|(_, measured)| measured.rejected > 0)
         .collect();
     if !rejecting.is_empty() {
         text.push('\n');
-        text.push_str(&of(&rejecting, &reasons(objectives())));
+        text.push_str(&of(&rejecting, reasons(objectives())));
     }
     text
 }
@@ -107,7 +103,7 @@ pub(super) fn render_named(first: &str, rows: &[(String, &PolicyAnswer)]) -> Str
 /// Renders the results on one machine.
 fn of_one_machine(answers: &[PolicyAnswer]) -> String {
     let rows = answers.iter().map(TableRow::of);
-    let mut text = text_of("policy", rows, &measures(answers.iter().map(measured)));
+    let mut text = text_of("policy", rows, measures(answers.iter().map(measured)));
     let rejecting: Vec<&PolicyAnswer> = answers
         .iter()
         .filter(|answer| answer.objectives.rejected > 0)
@@ -118,7 +114,7 @@ fn of_one_machine(answers: &[PolicyAnswer]) -> String {
         text.push_str(&text_of(
             "policy",
             rejecting,
-            &reasons(answers.iter().map(measured)),
+            reasons(answers.iter().map(measured)),
         ));
     }
     if answers.iter().any(|answer| answer.seeds.is_some()) {
@@ -142,12 +138,15 @@ fn of_one_machine(answers: &[PolicyAnswer]) -> String {
 fn groups_of(answer: &PolicyAnswer, by: &str) -> String {
     let groups = &answer.groups;
     let mut columns = measures(groups.iter().map(|of| &of.objectives));
-    columns.insert(0, TableColumn::new("jobs", |m| m.submitted.to_string()));
+    columns.insert(
+        0,
+        Column::figure("jobs", |m: &Objectives| m.submitted.to_string()),
+    );
     let rows = groups.iter().map(|of| TableRow {
         name: of.group.clone(),
         objectives: &of.objectives,
     });
-    let table = text_of(by, rows, &columns);
+    let table = text_of(by, rows, columns);
     format!("\n{} by {by}\n{table}", answer.policy)
 }
 
@@ -170,68 +169,21 @@ fn measured(answer: &PolicyAnswer) -> &Objectives {
     &answer.objectives
 }
 
-/// A column with a heading of at most three lines and a function for its cells.
-struct TableColumn {
-    heading: String,
-    cell: Box<dyn Fn(&Objectives) -> String>,
-}
-
-impl TableColumn {
-    fn new(heading: impl Into<String>, cell: impl Fn(&Objectives) -> String + 'static) -> Self {
-        Self {
-            heading: heading.into(),
-            cell: Box::new(cell),
-        }
-    }
-
-    fn optional(
-        heading: impl Into<String>,
-        cell: impl Fn(&Objectives) -> Option<String> + 'static,
-    ) -> Self {
-        Self::new(heading, move |measured| {
-            cell(measured).unwrap_or_else(|| NONE.to_owned())
-        })
-    }
-}
+/// A column with a heading of at most three lines.
+type MeasureColumn = Column<'static, Objectives>;
 
 fn text_of<'a>(
     first: &str,
     rows: impl Iterator<Item = TableRow<'a>>,
-    columns: &[TableColumn],
+    columns: Vec<MeasureColumn>,
 ) -> String {
-    let mut table = new_table();
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(WIDTH);
-    table.set_header(headings(first, columns));
-    for row in rows {
-        let cells = columns.iter().map(|column| (column.cell)(row.objectives));
-        table.add_row([row.name].into_iter().chain(cells));
-    }
-    for (n, column) in table.column_iter_mut().enumerate() {
-        // One blank of padding, and one blank in place of a vertical line.
-        column.set_padding((0, 1));
-        if n == 0 {
-            continue;
-        }
-        column.set_cell_alignment(CellAlignment::Right);
-        column.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    table.trim_fmt() + "\n"
-}
-
-/// Returns all headings, with that of the names of the rows first. The headings are padded at the top
-/// to the same number of lines, so that they stand on the line below.
-fn headings(first: &str, columns: &[TableColumn]) -> Vec<String> {
-    let headings = columns.iter().map(|column| column.heading.as_str());
-    let headings: Vec<&str> = [first].into_iter().chain(headings).collect();
-    let lines = |heading: &str| heading.lines().count();
-    let most = headings
-        .iter()
-        .map(|heading| lines(heading))
-        .max()
-        .unwrap_or(1);
-    let padded = |heading: &&str| "\n".repeat(most - lines(heading)) + heading;
-    headings.iter().map(padded).collect()
+    let named = Column::new(first, |row: &TableRow<'a>| row.name.clone());
+    let measured = columns
+        .into_iter()
+        .map(|column| column.within(|row: &TableRow<'a>| row.objectives));
+    let columns: Vec<Column<'_, TableRow<'a>>> = [named].into_iter().chain(measured).collect();
+    let rows: Vec<TableRow<'a>> = rows.collect();
+    render_figures(&columns, &rows, FigureLayout::Ruled { width: Some(WIDTH) })
 }
 
 /// Formats a policy with its parameters, each on its own line if they are long.
@@ -244,17 +196,19 @@ fn name(policy: &str) -> String {
 
 /// Returns the four objectives and then the usual measures of the field. SLA is the number of
 /// fulfilled jobs in % of the submitted jobs, so this number has no column of its own.
-fn measures<'a>(objectives: impl Iterator<Item = &'a Objectives> + Clone) -> Vec<TableColumn> {
+fn measures<'a>(objectives: impl Iterator<Item = &'a Objectives> + Clone) -> Vec<MeasureColumn> {
     let all = || objectives.clone();
     let waits = all().flat_map(|m| [m.wait, m.mean_wait, m.median_wait]);
     let wait = TimeUnit::fitting(waits.flatten());
     let makespan = TimeUnit::fitting(all().filter_map(|m| m.makespan));
     let money = MoneyUnit::fitting(all().filter_map(|m| m.utility));
 
-    let mut columns = vec![TableColumn::new("accepted", |m| m.accepted.to_string())];
+    let mut columns = vec![Column::figure("accepted", |m: &Objectives| {
+        m.accepted.to_string()
+    })];
     columns.extend(main_objectives(wait, money));
     if all().any(|m| m.books.unpromised() > 0) {
-        columns.push(TableColumn::new("in\ntime\n%", |m| {
+        columns.push(Column::figure("in\ntime\n%", |m: &Objectives| {
             decimals(m.in_time_pct, 1)
         }));
     }
@@ -263,53 +217,58 @@ fn measures<'a>(objectives: impl Iterator<Item = &'a Objectives> + Clone) -> Vec
     columns
 }
 
-fn main_objectives(wait: TimeUnit, money: Option<MoneyUnit>) -> impl Iterator<Item = TableColumn> {
+fn main_objectives(
+    wait: TimeUnit,
+    money: Option<MoneyUnit>,
+) -> impl Iterator<Item = MeasureColumn> {
     let always = [
-        TableColumn::optional(format!("wait\n{wait}"), move |m| {
+        Column::optional_figure(format!("wait\n{wait}"), move |m: &Objectives| {
             m.wait.map(|span| wait.write(span))
         }),
-        TableColumn::new("SLA\n%", |m| decimals(m.sla_pct, 1)),
-        TableColumn::new("relia-\nbility\n%", |m| decimals(m.reliability_pct, 1)),
+        Column::figure("SLA\n%", |m: &Objectives| decimals(m.sla_pct, 1)),
+        Column::figure("relia-\nbility\n%", |m: &Objectives| {
+            decimals(m.reliability_pct, 1)
+        }),
     ];
-    let profitability = TableColumn::optional("profit-\nability\n%", |m| {
+    let profitability = Column::optional_figure("profit-\nability\n%", |m: &Objectives| {
         m.profitability_pct.map(|pct| decimals(pct, 1))
     });
     always.into_iter().chain(money.map(|_| profitability))
 }
 
-fn default_measures(wait: TimeUnit, makespan: TimeUnit) -> [TableColumn; 6] {
+fn default_measures(wait: TimeUnit, makespan: TimeUnit) -> [MeasureColumn; 6] {
     [
-        TableColumn::optional(format!("mean\nwait\n{wait}"), move |m| {
+        Column::optional_figure(format!("mean\nwait\n{wait}"), move |m: &Objectives| {
             m.mean_wait.map(|span| wait.write(span))
         }),
-        TableColumn::optional(format!("median\nwait\n{wait}"), move |m| {
+        Column::optional_figure(format!("median\nwait\n{wait}"), move |m: &Objectives| {
             m.median_wait.map(|span| wait.write(span))
         }),
-        TableColumn::optional("bounded\nslow-\ndown", |m| {
+        Column::optional_figure("bounded\nslow-\ndown", |m: &Objectives| {
             m.mean_bounded_slowdown
                 .map(|slowdown| decimals(slowdown, 2))
         }),
-        TableColumn::optional("fulfilled\nslow-\ndown", |m| {
+        Column::optional_figure("fulfilled\nslow-\ndown", |m: &Objectives| {
             m.mean_slowdown_fulfilled
                 .map(|slowdown| decimals(slowdown, 2))
         }),
-        TableColumn::optional("utili-\nsation\n%", |m| {
+        Column::optional_figure("utili-\nsation\n%", |m: &Objectives| {
             m.utilisation.map(|part| decimals(part * 100.0, 1))
         }),
-        TableColumn::optional(format!("make-\nspan\n{makespan}"), move |m| {
+        Column::optional_figure(format!("make-\nspan\n{makespan}"), move |m: &Objectives| {
             m.makespan.map(|span| makespan.write(span))
         }),
     ]
 }
 
-fn utility(unit: MoneyUnit) -> TableColumn {
-    TableColumn::optional(format!("utility\n{unit}"), move |m| {
+fn utility(unit: MoneyUnit) -> MeasureColumn {
+    Column::optional_figure(format!("utility\n{unit}"), move |m: &Objectives| {
         m.utility.map(|utility| unit.write(utility))
     })
 }
 
 /// Returns the number of rejected jobs, and one column per reason that applied to any job.
-fn reasons<'a>(objectives: impl Iterator<Item = &'a Objectives>) -> Vec<TableColumn> {
+fn reasons<'a>(objectives: impl Iterator<Item = &'a Objectives>) -> Vec<MeasureColumn> {
     let applied = objectives.flat_map(|measured| measured.rejected_by_reason.keys().copied());
     let applied: BTreeSet<Reason> = applied.collect();
     let reasons = applied.into_iter().map(|reason| {
@@ -317,11 +276,11 @@ fn reasons<'a>(objectives: impl Iterator<Item = &'a Objectives>) -> Vec<TableCol
             Some((first, rest)) => format!("{first}\n{}", rest.replace('_', " ")),
             None => reason.key().to_owned(),
         };
-        TableColumn::optional(heading, move |m| {
+        Column::optional_figure(heading, move |m: &Objectives| {
             m.rejected_by_reason.get(&reason).map(u64::to_string)
         })
     });
-    let total = TableColumn::new("rejected", |m| m.rejected.to_string());
+    let total = Column::figure("rejected", |m: &Objectives| m.rejected.to_string());
     [total].into_iter().chain(reasons).collect()
 }
 

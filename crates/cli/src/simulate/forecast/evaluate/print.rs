@@ -2,7 +2,6 @@
 
 use std::io::{self, BufWriter, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use tollgate_forecast::evaluate::COMPARED;
 use tollgate_forecast::{ForecastEvaluation, ForecastMethod, ForecastMetrics, MethodScore};
@@ -12,6 +11,7 @@ use super::{EvaluationPair, PERIOD_DAYS};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::calendar::month_name;
+use crate::output::table::{Column, FigureLayout, render_figures};
 
 /// The maximum distance between a level and the coverage of a class at this level.
 pub(super) const TOLERANCE: f64 = 0.04;
@@ -234,18 +234,19 @@ fn render_text(evaluated: &EvaluationPair) -> String {
     text + "\n"
 }
 
+/// A method with its score in all series. None instead of the method is all methods together.
+struct MethodRow<'a> {
+    name: &'static str,
+    outcome: &'a MethodScore,
+    method: Option<ForecastMethod>,
+}
+
 fn render_table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let mut head = ["method", "median error", "mean |ln|", "all beat it in"]
-        .map(String::from)
-        .to_vec();
-    for level in SHOWN_LEVELS {
-        let level = LEVELS[level].as_f64();
-        head.extend([format!("kept ({level})"), format!("bound/run ({level})")]);
-    }
-    table.set_header(head);
-    let mut rows = vec![("all together", &evaluation.aggregate, None)];
+    let mut rows = vec![MethodRow {
+        name: "all together",
+        outcome: &evaluation.aggregate,
+        method: None,
+    }];
     // The methods that an evaluation must compare with come first, and then the other methods.
     let others = evaluated
         .methods
@@ -254,41 +255,43 @@ fn render_table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> 
     let compared = COMPARED
         .iter()
         .filter(|method| evaluated.methods.contains(method));
-    rows.extend(
-        compared
-            .chain(others)
-            .map(|method| (method.key(), evaluation.method(*method), Some(*method))),
-    );
-    for (name, outcome, method) in rows {
-        let number = |value: Option<f64>, decimals: usize, unit: &str| {
-            value.map_or_else(
-                || "-".to_owned(),
-                |value| format!("{value:.decimals$}{unit}"),
-            )
-        };
-        let better = method.and_then(|method| evaluation.classes_better_than(method));
-        let mut cells = vec![
-            name.to_owned(),
-            number(outcome.score.mdape_pct, 1, " %"),
-            number(outcome.score.mean_abs_ln, 3, ""),
-            number(better.map(|part| 100.0 * part), 0, " %"),
-        ];
-        for level in SHOWN_LEVELS {
-            let held = outcome.levels[level];
-            cells.push(number(held.coverage().map(|part| 100.0 * part), 1, " %"));
-            cells.push(number(held.bound_ratio(), 2, ""));
-        }
-        table.add_row(cells);
+    rows.extend(compared.chain(others).map(|method| MethodRow {
+        name: method.key(),
+        outcome: evaluation.method(*method),
+        method: Some(*method),
+    }));
+    let pct = |part: f64, decimals: usize| format!("{:.decimals$} %", 100.0 * part);
+    let mut columns = vec![
+        Column::new("method", |row: &MethodRow<'_>| row.name.to_owned()),
+        Column::optional_figure("median error", |row: &MethodRow<'_>| {
+            let error = row.outcome.score.mdape_pct;
+            error.map(|error| format!("{error:.1} %"))
+        }),
+        Column::optional_figure("mean |ln|", |row: &MethodRow<'_>| {
+            let error = row.outcome.score.mean_abs_ln;
+            error.map(|error| format!("{error:.3}"))
+        }),
+        Column::optional_figure("all beat it in", |row: &MethodRow<'_>| {
+            let better = evaluation.classes_better_than(row.method?);
+            better.map(|part| pct(part, 0))
+        }),
+    ];
+    for level in SHOWN_LEVELS {
+        let shown = LEVELS[level].as_f64();
+        columns.push(Column::optional_figure(
+            format!("kept ({shown})"),
+            move |row: &MethodRow<'_>| {
+                let coverage = row.outcome.levels[level].coverage();
+                coverage.map(|part| pct(part, 1))
+            },
+        ));
+        columns.push(Column::optional_figure(
+            format!("bound/run ({shown})"),
+            move |row: &MethodRow<'_>| {
+                let ratio = row.outcome.levels[level].bound_ratio();
+                ratio.map(|ratio| format!("{ratio:.2}"))
+            },
+        ));
     }
-    for (place, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if place > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let lines: Vec<String> = table
-        .lines()
-        .map(|line| line.trim_end().to_owned() + "\n")
-        .collect();
-    lines.concat()
+    render_figures(&columns, &rows, FigureLayout::Open)
 }
