@@ -148,7 +148,7 @@ agent_process() { cat ".local/state/tollgate-sessions/four/agents/$1/lock" 2>/de
 start_agent() {
   local at=0 site
   for site in $sites; do [ "$site" = "$1" ] && break; at=$((at + 1)); done
-  TOLLGATE_SITES=$home/agent-sites/$1 tollgate agent ".local/state/tollgate-sessions/four/agents/$1" \
+  TOLLGATE_SITES=$home/agent-sites/$1 tollgate site agent ".local/state/tollgate-sessions/four/agents/$1" \
     --listen "127.0.0.1:$((agent_port + 10 + at))" >>"agent-sites/$1.log" 2>&1 &
 }
 

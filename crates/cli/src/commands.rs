@@ -2,9 +2,11 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `groups` | the groups in which help lists them |
 //! | `internal` | processes that the program starts of itself |
 //! | `rewrites` | command lines that mean another one |
 
+mod groups;
 mod internal;
 mod rewrites;
 #[cfg(test)]
@@ -18,6 +20,7 @@ use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subco
 use tollgate_client::types::JobAction;
 use tollgate_policy::PolicyRegistry;
 
+use self::groups::grouped;
 use self::rewrites::{with_campus_command, without_help_of_help};
 use crate::args::{Deferred, with_similar_names};
 use crate::exit::{self, CliFailure};
@@ -135,10 +138,8 @@ enum CliCommand {
     ///
     /// A site is an account at a batch system. A pilot is a job there that joins this service as a worker.
     Site(Deferred<reach::site::SiteArgs>),
-    /// Run the agent of a site, which moves pilots, until interrupted.
-    ///
-    /// `tollgate session start --move` runs one for each site. A site with an agent on its own host is
-    /// added with `site add --agent`.
+    /// Run the agent of a site: `tollgate site agent` under its old name.
+    #[command(hide = true)]
     Agent(Deferred<reach::site::agent::AgentArgs>),
     /// Know services with gates of their own by name.
     ///
@@ -152,13 +153,13 @@ enum CliCommand {
     /// Run a command on the hosts of the calling job.
     Spread(Deferred<jobs::spread::SpreadArgs>),
     /// Submit a job as with qsub of PBS or Grid Engine.
-    #[command(override_usage = "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]", after_help = frontends::options(FrontendTool::Qsub))]
+    #[command(hide = true, override_usage = "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]", after_help = frontends::options(FrontendTool::Qsub))]
     Qsub(Deferred<frontends::FrontendArgs>),
     /// Show jobs as with qstat of PBS or Grid Engine.
-    #[command(override_usage = "qstat [OPTIONS] [ID]...", after_help = frontends::options(FrontendTool::Qstat))]
+    #[command(hide = true, override_usage = "qstat [OPTIONS] [ID]...", after_help = frontends::options(FrontendTool::Qstat))]
     Qstat(Deferred<frontends::FrontendArgs>),
     /// Cancel jobs as with qdel of PBS or Grid Engine.
-    #[command(override_usage = "qdel [OPTIONS] ID...", after_help = frontends::options(FrontendTool::Qdel))]
+    #[command(hide = true, override_usage = "qdel [OPTIONS] ID...", after_help = frontends::options(FrontendTool::Qdel))]
     Qdel(Deferred<frontends::FrontendArgs>),
     /// Inspect, check, convert and anonymise records of jobs, or generate some.
     Trace(Deferred<trace::TraceArgs>),
@@ -191,7 +192,7 @@ pub(crate) fn main(words: Vec<OsString>, registry: &PolicyRegistry) -> ExitCode 
 /// there is no command to run.
 fn parse(words: Vec<OsString>) -> Cli {
     let words = with_campus_command(without_help_of_help(words, whole_command));
-    let matches = Cli::command().try_get_matches_from(&words);
+    let matches = described().try_get_matches_from(&words);
     let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.unwrap_or_else(|error| with_similar_names(error, &words, whole_command()).exit())
 }
@@ -199,9 +200,14 @@ fn parse(words: Vec<OsString>) -> Cli {
 /// Returns the command line as users see it, with the options of all commands: for help, completions
 /// and manual pages.
 pub(crate) fn whole_command() -> ClapCommand {
-    let mut command = Cli::command();
+    let mut command = described();
     command.build();
     command
+}
+
+/// Returns the command line, with the options of the command that is called.
+fn described() -> ClapCommand {
+    grouped(Cli::command())
 }
 
 fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure> {
@@ -244,7 +250,7 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Check(args) => operate::backup::check(&args, registry),
         CliCommand::Token(args) => operate::token::run(&args),
         CliCommand::Demo(args) => operate::demo::run(&args),
-        CliCommand::Generate(args) => operate::generate::run(&args, Cli::command),
+        CliCommand::Generate(args) => operate::generate::run(&args, described),
         CliCommand::Qsub(args) => run_frontend(FrontendTool::Qsub, &args.words),
         CliCommand::Qstat(args) => run_frontend(FrontendTool::Qstat, &args.words),
         CliCommand::Qdel(args) => run_frontend(FrontendTool::Qdel, &args.words),

@@ -100,9 +100,16 @@ fn write_man_pages(program: Command, out: &Path) -> io::Result<()> {
     clap_mangen::generate_to(with_every_option(command), out)
 }
 
-/// Shows the options that `-h` leaves out, because a man page has enough space for them.
+/// Shows the options that `-h` leaves out, because a man page has enough space for them, and the front ends,
+/// which are commands of their own.
 fn with_every_option(command: Command) -> Command {
-    let command = command.mut_args(|arg| arg.hide_short_help(false));
+    let is_tool = FrontendTool::ALL
+        .iter()
+        .any(|tool| tool.name() == command.get_name());
+    let is_hidden = command.is_hide_set() && !is_tool;
+    let command = command
+        .hide(is_hidden)
+        .mut_args(|arg| arg.hide_short_help(false));
     command.mut_subcommands(with_every_option)
 }
 

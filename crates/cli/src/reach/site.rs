@@ -5,7 +5,7 @@
 //! | [`add`] | `tollgate site add`, `list` and `remove` |
 //! | [`scale`] | `tollgate site scale` |
 //! | [`keep`] | `tollgate site keep` |
-//! | [`agent`] | `tollgate agent` |
+//! | [`agent`] | `tollgate site agent` |
 //! | [`service_work`] | the work of the service, by which `keep` decides |
 //! | [`explain`] | `tollgate explain site` |
 //! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
@@ -81,6 +81,7 @@ enum SiteCommand {
     Keep(keep::SiteKeepArgs),
     Status(status::SiteStatusArgs),
     Report(report::SiteReportArgs),
+    Agent(agent::AgentArgs),
 }
 
 /// `tollgate site`.
@@ -94,6 +95,7 @@ pub(crate) fn run(args: &SiteArgs) -> Result<(), CliFailure> {
         SiteCommand::Keep(args) => keep::run(args),
         SiteCommand::Status(args) => status::run(args),
         SiteCommand::Report(args) => report::run(args),
+        SiteCommand::Agent(args) => agent::run(args),
     }
 }
 

@@ -47,6 +47,7 @@ enum StudyCommand {
         name: String,
     },
     Run(Box<args::StudyRunArgs>),
+    #[command(hide = true)]
     Chunk(args::StudyChunkArgs),
     Report(report::StudyReportArgs),
     /// Print the JSON schema of an experiment's file

@@ -157,7 +157,8 @@ impl SessionAgency {
             if AgentDirectory::holder(&dir).is_some() {
                 continue;
             }
-            let mut arguments: Vec<OsString> = vec![DETACHED_ARG.into(), "agent".into()];
+            let mut arguments: Vec<OsString> =
+                vec![DETACHED_ARG.into(), "site".into(), "agent".into()];
             arguments.push(dir.clone().into());
             if let Some(inside) = inside {
                 arguments.extend(["--inside".into(), inside.into()]);
@@ -190,7 +191,7 @@ impl SessionAgency {
         NetworkAddress::copy(&folder.data(), &dir, tollgate_inside::host::own_address())?;
         Verbosity::Notes.note(format_args!(
             "site {}: no agent answers at {address}: copy {} to that host as /DIR, and run\n  \
-             ssh -R /DIR/socket:{} HOST tollgate agent /DIR --data /DIR",
+             ssh -R /DIR/socket:{} HOST tollgate site agent /DIR --data /DIR",
             member.name,
             dir.display(),
             data_dir::socket(&folder.data()).display(),

@@ -1,4 +1,4 @@
-//! `tollgate agent`: the process that agrees with those of other sites on which pilot moves.
+//! `tollgate site agent`: the process that agrees with those of other sites on which pilot moves.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -19,7 +19,10 @@ use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::output::format;
 use crate::reach::session::{PilotsLeft, end_pilots};
 
-/// The options of `tollgate agent`.
+/// Run the agent of a site, which moves pilots, until interrupted.
+///
+/// `tollgate session start --move` runs one for each site. A site with an agent on its own host is
+/// added with `site add --agent`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
     /// Directory of the agent, as `session start` writes it
@@ -43,7 +46,7 @@ struct SiteQueue {
     inside: Option<PathBuf>,
 }
 
-/// `tollgate agent`.
+/// `tollgate site agent`.
 pub(crate) fn run(args: &AgentArgs) -> Result<(), CliFailure> {
     let agent = AgentDirectory::open(&args.dir)?;
     let own = args.dir.join(SITES_FILE);

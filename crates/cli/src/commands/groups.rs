@@ -1,0 +1,93 @@
+//! The groups in which `tollgate --help` lists the commands.
+
+use clap::Command;
+use clap::builder::Styles;
+
+/// The groups, each with its commands in the order of the list.
+const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "Jobs",
+        &[
+            "submit", "quote", "jobs", "explain", "wait", "logs", "alter", "cancel", "hold",
+            "release", "spread",
+        ],
+    ),
+    (
+        "Run a service",
+        &[
+            "serve", "demo", "worker", "status", "nodes", "drain", "resume",
+        ],
+    ),
+    (
+        "Operate a service",
+        &[
+            "calibration",
+            "ledger",
+            "usage",
+            "export",
+            "learn",
+            "grant",
+            "token",
+            "prune",
+            "backup",
+            "restore",
+            "check",
+            "generate",
+        ],
+    ),
+    (
+        "Sites, sessions and clusters",
+        &["site", "session", "cluster"],
+    ),
+    (
+        "Simulate and forecast",
+        &["replay", "campus", "policies", "study", "forecast", "trace"],
+    ),
+];
+
+/// Lists the commands in groups in the program's help. A hidden command is in none.
+pub(super) fn grouped(command: Command) -> Command {
+    let styles = Styles::styled();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let names = GROUPS.iter().flat_map(|(_, names)| *names);
+    let width = names.map(|name| name.len()).max().unwrap_or(0);
+    let mut template = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (heading, names) in GROUPS {
+        template.push_str(&format!("\n{header}{heading}:{header:#}\n"));
+        for name in names {
+            let about = command
+                .find_subcommand(name)
+                .and_then(|found| found.get_about());
+            let about = about.map_or_else(String::new, ToString::to_string);
+            template.push_str(&format!("  {literal}{name:width$}{literal:#}  {about}\n"));
+        }
+    }
+    template.push_str(&format!(
+        "\n{header}Options:{header:#}\n{{options}}\n\n`tollgate help COMMAND` describes a command.\n"
+    ));
+    command.help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::commands::whole_command;
+
+    #[test]
+    fn every_command_that_is_not_hidden_is_in_one_group() {
+        let program = whole_command();
+        let shown = program
+            .get_subcommands()
+            .filter(|found| !found.is_hide_set() && found.get_name() != "help");
+        let shown: BTreeSet<&str> = shown.map(Command::get_name).collect();
+        let grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        assert_eq!(grouped.len(), shown.len());
+        assert_eq!(grouped.into_iter().collect::<BTreeSet<&str>>(), shown);
+    }
+}
