@@ -6,6 +6,7 @@ mod submission;
 
 pub use follow::{WorkerSeat, WorkerSeats};
 
+use std::fmt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -109,6 +110,17 @@ pub struct PilotCounts {
     pub running: usize,
     /// The number that is cancelled and that the engine has not ended yet.
     pub ending: usize,
+}
+
+/// `1 pending, 2 running`, and `, 3 ending` if some end.
+impl fmt::Display for PilotCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} pending, {} running", self.pending, self.running)?;
+        match self.ending {
+            0 => Ok(()),
+            ending => write!(f, ", {ending} ending"),
+        }
+    }
 }
 
 impl PilotCounts {

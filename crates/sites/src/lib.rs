@@ -11,6 +11,8 @@
 //! | [`settings`](SiteSettings) | `sites.toml` |
 //! | [`control`](SiteControl) | what is done at one site |
 //! | [`keep`](KeepRecord) | the last decision about a site that follows the work, and its pauses |
+//! | [`keeper`](SiteKeeper) | rounds in which the pilots of several sites follow the work |
+//! | [`work`](PilotService) | the service that pilots join, as sites need it |
 //! | [`pace`](QueueLooks) | when the queue is looked at |
 //! | [`usage`](SiteUsage) | what the pilots have used |
 //! | [`demand`](wanted_pilots) | from the work that waits to the wanted number |
@@ -32,6 +34,7 @@ mod error;
 pub mod fuzz;
 mod journal;
 mod keep;
+mod keeper;
 pub mod local_queue;
 mod pace;
 mod pilot;
@@ -41,6 +44,7 @@ mod script;
 mod settings;
 mod shell;
 mod usage;
+mod work;
 
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
 pub use control::{
@@ -53,6 +57,7 @@ pub use demand::{
 pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState, replace_file};
 pub use keep::{KeepLock, KeepRecord, LearnedLimit};
+pub use keeper::{KeeperDecision, KeeperMemory, SiteKeeper, decide, describe_changes};
 pub use pace::QueueLooks;
 pub use pilot::{PilotPhase, PilotRecord};
 pub use plan::ScalePlan;
@@ -60,6 +65,7 @@ pub use probe::{NodeSize, ProbeFinding, ProbeOutcome, SiteProbe};
 pub use script::{EXECUTION_NODE_ARG, PilotScript};
 pub use settings::{SITES_FILE, SITES_VARIABLE, SiteSettings, SitesFile, state_dir, user_dir};
 pub use usage::SiteUsage;
+pub use work::{PilotService, PilotWork, for_sites};
 
 pub use shell::{
     CONFIG_VARIABLES, ENGINE_PATH_VARIABLE, EngineConfigVariable, EngineShell, ShellError,

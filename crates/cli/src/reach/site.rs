@@ -6,6 +6,7 @@
 //! | [`scale`] | `tollgate site scale` |
 //! | [`keep`] | `tollgate site keep` |
 //! | [`agent`] | `tollgate site agent` |
+//! | [`pilot_service`] | the service that pilots join, and its tokens |
 //! | [`service_work`] | the work of the service, by which `keep` decides |
 //! | [`explain`] | `tollgate explain site` |
 //! | [`check`] | `tollgate site check`, and the part of it that runs on a node |
@@ -20,6 +21,7 @@ mod check;
 mod explain;
 mod keep;
 mod pilot_end;
+mod pilot_service;
 mod reach;
 mod report;
 mod scale;
@@ -27,20 +29,14 @@ mod service_work;
 mod status;
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use tollgate_client::types::{AccessRole, NewToken, TokenList, TokenRequest};
-use tollgate_client::{ApiClient, ClientError};
-use tollgate_sites::{
-    PilotToken, SiteControl, SiteError, SiteSettings, SitesFile, TokenIssuer, state_dir,
-};
+use tollgate_sites::{SiteControl, SiteError, SiteSettings, SitesFile, state_dir};
 
 pub(crate) use self::add::random_hex;
 pub(crate) use self::add::random_key;
@@ -51,18 +47,9 @@ pub(crate) use self::reach::reach;
 pub(crate) use self::report::SiteUsageReport;
 pub(crate) use self::status::{SiteListing, SiteReport, note_joined};
 
-use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::operate::serve::current_program;
 use crate::output::messages;
-use crate::parallel::run_in_order;
-
-/// The number of sites whose engines are asked at the same time.
-const SITES_AT_ONCE: NonZeroUsize = NonZeroUsize::new(2).unwrap();
-/// The HTTP status for a token that is not known.
-const NOT_FOUND: u16 = 404;
-/// The lifetime of a pilot's token in seconds: longer than pilots wait in any queue.
-const TOKEN_LIFETIME_S: f64 = 30.0 * 86_400.0;
 
 /// The options of `tollgate site`.
 #[derive(Debug, clap::Args)]
@@ -128,81 +115,11 @@ fn control(settings: SiteSettings) -> Result<SiteControl, CliFailure> {
     Ok(SiteControl::open(settings, &state_dir()?, &program()?)?)
 }
 
-/// Runs `work` for each site, for two at a time: a log-in host is no place for many commands at once.
-/// Returns the results in the order of the sites.
-pub(crate) fn for_sites<'a, S: Sync, T: Send>(
-    sites: &'a [S],
-    work: impl Fn(&'a S) -> T + Sync,
-) -> Vec<T> {
-    let mut results = Vec::with_capacity(sites.len());
-    let push = |_, result| {
-        results.push(result);
-        Ok(())
-    };
-    let done: Result<(), Infallible> =
-        run_in_order(sites.len(), SITES_AT_ONCE, |at| Ok(work(&sites[at])), push);
-    match done {
-        Ok(()) => results,
-        Err(never) => match never {},
-    }
-}
-
 /// Returns the path of this program as text.
 pub(crate) fn program() -> Result<String, CliFailure> {
     Ok(PathBuf::from(current_program()?)
         .to_string_lossy()
         .into_owned())
-}
-
-/// The service as a source of tokens for pilots. Connects when the first token is wanted.
-struct ServiceTokens<'a> {
-    address: &'a ServiceAddressArgs,
-    client: Option<ApiClient>,
-}
-
-impl<'a> ServiceTokens<'a> {
-    const fn new(address: &'a ServiceAddressArgs) -> Self {
-        Self {
-            address,
-            client: None,
-        }
-    }
-
-    fn client(&mut self) -> Result<&mut ApiClient, CliFailure> {
-        match &mut self.client {
-            Some(client) => Ok(client),
-            none => Ok(none.insert(self.address.connect()?)),
-        }
-    }
-
-    fn request(&mut self) -> Result<NewToken, CliFailure> {
-        let request = TokenRequest {
-            user: None,
-            kind: AccessRole::Worker,
-            expires_s: Some(TOKEN_LIFETIME_S),
-            uses: Some(1),
-        };
-        Ok(self.client()?.post("/v1/tokens", &request)?)
-    }
-}
-
-impl TokenIssuer for ServiceTokens<'_> {
-    fn issue(&mut self) -> Result<PilotToken, String> {
-        let made = self.request().map_err(|failure| failure.to_string())?;
-        Ok(PilotToken {
-            text: made.token,
-            id: Some(made.about.id),
-        })
-    }
-
-    fn revoke(&mut self, id: &str) -> Result<(), String> {
-        let client = self.client().map_err(|failure| failure.to_string())?;
-        match client.post::<TokenList>(&format!("/v1/tokens/{id}/revoke"), &()) {
-            Ok(_) => Ok(()),
-            Err(ClientError::Refused { status, .. }) if status.as_u16() == NOT_FOUND => Ok(()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
 }
 
 /// The site cannot be used.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::Instant;
-use tollgate_sites::{SiteControl, SiteError};
+use tollgate_sites::{SiteControl, SiteError, for_sites};
 
 use super::agreement::SiteAgreement;
 use super::folder::SessionFolder;
@@ -16,7 +16,7 @@ use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
 use crate::output::messages::print_error;
-use crate::reach::site::{SiteReport, for_sites, note_joined, program};
+use crate::reach::site::{SiteReport, note_joined, program};
 
 /// How long another command at a site is waited for.
 const LOOK_PATIENCE: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use tollgate_inside::host::is_alive;
 use tollgate_model::Instant;
 use tollgate_sites::{
     KeepLock, PilotBody, PilotToken, ServiceAddress, SiteControl, SiteError, SiteSettings,
-    TokenIssuer,
+    TokenIssuer, for_sites,
 };
 
 use super::error::SessionError;
@@ -20,7 +20,7 @@ use crate::exit::CliFailure;
 use crate::jobs::act;
 use crate::output::format;
 use crate::output::messages::{Verbosity, pluralise};
-use crate::reach::site::{for_sites, program};
+use crate::reach::site::program;
 
 /// How long pilots may take to end. Batch systems give them half a minute after SIGTERM.
 const PILOT_LIMIT: Duration = Duration::from_secs(60);

@@ -4,16 +4,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use tollgate_agents::{AgentDirectory, AgentError, PilotKind, PilotQueue, QueueView};
-use tollgate_inside::PersonalScheduler;
 use tollgate_model::Instant;
 use tollgate_sites::{
-    SITES_FILE, ScaleOutcome, ServiceAddress, SiteControl, SiteError, SiteSettings, SitesFile,
-    state_dir,
+    PilotService, PilotWork, SITES_FILE, ScaleOutcome, SiteControl, SiteError, SiteSettings,
+    SitesFile, state_dir,
 };
 
-use super::ServiceTokens;
-use super::keep::SchedulerTickets;
-use super::service_work::ServiceWork;
+use super::pilot_service::JoinedService;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::output::format;
@@ -42,8 +39,7 @@ struct SiteQueue {
     settings: SiteSettings,
     state: PathBuf,
     program: String,
-    address: ServiceAddressArgs,
-    inside: Option<PathBuf>,
+    service: JoinedService,
 }
 
 /// `tollgate site agent`.
@@ -60,8 +56,10 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), CliFailure> {
         settings,
         state: state_dir()?,
         program: super::program()?,
-        address: args.address.clone(),
-        inside: args.inside.clone(),
+        service: JoinedService {
+            address: args.address.clone(),
+            inside: args.inside.clone(),
+        },
     };
     Ok(agent.run(args.listen.as_deref(), kind, Box::new(queue), &say)?)
 }
@@ -78,37 +76,15 @@ impl SiteQueue {
         SiteControl::open(self.settings.clone(), &self.state, &self.program)
     }
 
-    /// Asks the service for its workers. None if it does not answer: nothing is known of pilots that
-    /// have joined it.
-    fn work(&self) -> Option<ServiceWork> {
-        match &self.inside {
-            Some(dir) => {
-                let scheduler = PersonalScheduler::open(dir).ok()?;
-                ServiceWork::inside(&scheduler, std::slice::from_ref(&self.settings)).ok()
-            }
-            None => ServiceWork::ask_nodes(&mut self.address.connect().ok()?).ok(),
-        }
-    }
-
     fn follow(&self, site: &mut SiteControl, wanted: u32) -> Result<ScaleOutcome, CliFailure> {
-        let work = self.work();
+        let work = self.service.workers(&self.settings);
         let seat = |name: &str| work.as_ref().and_then(|work| work.seat(name));
         let seat = work.is_some().then_some(&seat as &dyn Fn(&str) -> _);
-        let outcome = match &self.inside {
-            Some(dir) => {
-                let service = ServiceAddress::execution_daemons();
-                let mut tickets = SchedulerTickets(PersonalScheduler::open(dir)?);
-                site.hold(wanted, seat, &service, &mut tickets)?
-            }
-            None => {
-                let connect = site.settings().connect.clone();
-                let service = self.address.for_workers(connect.as_deref())?;
-                let mut tokens = ServiceTokens::new(&self.address);
-                site.hold(wanted, seat, &service, &mut tokens)?
-            }
-        };
+        let outcome = self.service.with_tokens(site, |site, service, tokens| {
+            site.hold(wanted, seat, service, tokens)
+        })?;
         if let Some(work) = &work {
-            work.tell_moved_ends(site, &self.address);
+            self.service.tell_moved_ends(work, site);
         }
         Ok(outcome)
     }

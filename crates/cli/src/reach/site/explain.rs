@@ -6,10 +6,11 @@ use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::Instant;
-use tollgate_sites::{SiteControl, SiteSupply, SitesFile, state_dir};
+use tollgate_sites::{
+    PilotWork, SiteControl, SiteSupply, SitesFile, decide, describe_changes, state_dir,
+};
 
-use super::keep::{decide, describe};
-use super::service_work::ServiceWork;
+use super::service_work::{MisfitJob, ServiceWork};
 use super::status::SiteReport;
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
@@ -42,15 +43,6 @@ pub(crate) struct SiteExplanation {
     too_large: Vec<MisfitJob>,
     /// The site.
     report: SiteReport,
-}
-
-/// A job that no pilot of a site can hold.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(super) struct MisfitJob {
-    /// Number of the job.
-    pub(super) id: u64,
-    /// Its needs, against the resources of a pilot.
-    pub(super) why: String,
 }
 
 /// `tollgate explain site NAME`. Asks the engine of this site, and decides as `tollgate site keep` would.
@@ -110,7 +102,7 @@ pub(crate) fn explain(
 
 impl SiteExplanation {
     fn write_table(&self, out: &mut impl Write, now: &Zoned) -> io::Result<()> {
-        let done = match describe(self.submit as usize, self.cancel) {
+        let done = match describe_changes(self.submit as usize, self.cancel) {
             Some(done) => format!("`tollgate site keep` would have {done}"),
             None => "`tollgate site keep` would change nothing".to_owned(),
         };

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tollgate_sites::{ScaleOutcome, ScalePlan, SiteControl};
 
-use super::ServiceTokens;
+use super::pilot_service::ServiceTokens;
 use crate::args::parse_integer;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
@@ -84,7 +84,7 @@ fn report(site: &SiteControl, wanted: u32, outcome: &ScaleOutcome) -> Result<(),
         io::stdout(),
         "site {name}: {}; {wanted} wanted, {}",
         done.join(", "),
-        super::status::describe(site.counts())
+        site.counts()
     )?;
     note_limits(site, &outcome.plan);
     Ok(())

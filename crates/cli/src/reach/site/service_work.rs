@@ -2,23 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::timestamp::{format_iso, parse_iso};
-use tollgate_client::types::{
-    EndOfWorker, JobDetails, JobList, JobState, MovedEnds, NodeList, WorkerEnds,
-};
+use tollgate_client::types::{EndOfWorker, JobDetails, JobList, JobState, NodeList};
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::{InsideError, PersonalScheduler};
 use tollgate_model::{Instant, Span};
-use tollgate_sites::{PendingWork, SiteControl, SiteSettings, SiteSupply, TaskGroup, WorkerSeat};
+use tollgate_sites::{PendingWork, PilotWork, SiteSettings, SiteSupply, TaskGroup, WorkerSeat};
 
-use super::explain::MisfitJob;
-use crate::connection::endpoint::ServiceAddressArgs;
 use crate::output::format;
 use crate::output::messages::pluralise;
 
 /// The difference below which two ends of a pilot are the same: engines count in seconds.
 const SAME_END: Span = Span::from_secs(1);
+
+/// A job that no pilot of a site can hold.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(super) struct MisfitJob {
+    /// Number of the job.
+    pub(super) id: u64,
+    /// Its needs, against the resources of a pilot.
+    pub(super) why: String,
+}
 
 /// The unfinished jobs and the nodes of the service at an instant.
 #[derive(Debug)]
@@ -38,7 +45,7 @@ impl ServiceWork {
         Ok(Self::new(jobs.jobs, nodes))
     }
 
-    /// Asks the service for its nodes, for [`Self::seat`].
+    /// Asks the service for its nodes, for [`PilotWork::seat`].
     pub(super) fn ask_nodes(client: &mut ApiClient) -> Result<Self, ClientError> {
         Ok(Self::new(Vec::new(), client.get("/v1/nodes")?))
     }
@@ -112,19 +119,11 @@ impl ServiceWork {
         Ok(work)
     }
 
-    /// Tells the service the ends of pilots that the engine has moved since they registered. A service that does not
-    /// take them is told by the next look.
-    pub(super) fn tell_moved_ends(&self, site: &SiteControl, address: &ServiceAddressArgs) {
-        let ends = self.moved_ends(site.running_ends());
-        if !ends.is_empty()
-            && let Ok(mut client) = address.connect()
-        {
-            let _ = client.post::<MovedEnds>("/v1/worker-ends", &WorkerEnds { ends });
-        }
-    }
-
     /// Returns the ends that are not those of the workers.
-    fn moved_ends(&self, ends: impl Iterator<Item = (String, Instant)>) -> Vec<EndOfWorker> {
+    pub(super) fn moved_ends(
+        &self,
+        ends: impl Iterator<Item = (String, Instant)>,
+    ) -> Vec<EndOfWorker> {
         let workers = self.nodes.workers.iter();
         let known: BTreeMap<&str, Instant> = workers
             .filter(|worker| worker.state == "connected")
@@ -145,14 +144,14 @@ impl ServiceWork {
             })
             .collect()
     }
+}
 
-    /// Returns the worker with a name, if the service knows it.
-    pub(super) fn seat(&self, name: &str) -> Option<WorkerSeat> {
+impl PilotWork for ServiceWork {
+    fn seat(&self, name: &str) -> Option<WorkerSeat> {
         self.seats.get(name).copied()
     }
 
-    /// Returns the work for the pilots of some sites.
-    pub(super) fn pending_work(&self, sites: &BTreeSet<&str>, now: Instant) -> PendingWork {
+    fn pending_work(&self, sites: &BTreeSet<&str>, now: Instant) -> PendingWork {
         let workers = self.nodes.workers.iter();
         let of_sites = workers.filter(|worker| {
             let site = worker.site.as_deref();

@@ -9,10 +9,11 @@ use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
 use tollgate_model::Instant;
 use tollgate_sites::{
-    LogEntry, PilotCounts, PilotPhase, PilotRecord, SiteControl, SiteError, SiteJournal,
+    LogEntry, PilotCounts, PilotPhase, PilotRecord, PilotWork, SiteControl, SiteError, SiteJournal,
     SiteSettings, SiteState, SitesFile, state_dir,
 };
 
+use super::pilot_service::tell_moved_ends;
 use super::service_work::ServiceWork;
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
@@ -317,17 +318,8 @@ pub(crate) fn note_joined(
     let Some(work) = work else {
         return Ok(());
     };
-    work.tell_moved_ends(site, address);
+    tell_moved_ends(&work, site, address);
     site.note_joined(&|name| work.seat(name))
-}
-
-/// Describes the pilots of a site: `1 pending, 2 running`.
-pub(super) fn describe(counts: PilotCounts) -> String {
-    let mut text = format!("{} pending, {} running", counts.pending, counts.running);
-    if counts.ending > 0 {
-        text.push_str(&format!(", {} ending", counts.ending));
-    }
-    text
 }
 
 impl SiteReport {
@@ -346,9 +338,7 @@ impl SiteReport {
         writeln!(
             out,
             "site {}: {} wanted, {}{waited}",
-            site.name,
-            site.wanted,
-            describe(counts)
+            site.name, site.wanted, counts
         )?;
         if let Some(keep) = &self.keep {
             let at = format::format_short_time(&keep.at, now);

@@ -1,0 +1,176 @@
+//! The service that pilots join, and its tokens.
+
+use std::path::PathBuf;
+
+use tollgate_client::types::{
+    AccessRole, MovedEnds, NewToken, TokenList, TokenRequest, WorkerEnds,
+};
+use tollgate_client::{ApiClient, ClientError};
+use tollgate_inside::PersonalScheduler;
+use tollgate_sites::{
+    PilotService, PilotToken, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, SiteError,
+    SiteSettings, TokenIssuer,
+};
+
+use super::service_work::ServiceWork;
+use crate::connection::endpoint::ServiceAddressArgs;
+use crate::exit::CliFailure;
+
+/// The HTTP status for a token that is not known.
+const NOT_FOUND: u16 = 404;
+/// The lifetime of a pilot's token in seconds: longer than pilots wait in any queue.
+const TOKEN_LIFETIME_S: f64 = 30.0 * 86_400.0;
+
+/// The service at an address, or a scheduler inside the pilots.
+#[derive(Clone, Debug)]
+pub(super) struct JoinedService {
+    /// The address of the service.
+    pub(super) address: ServiceAddressArgs,
+    /// The directory of the scheduler, if pilots join one instead of the service.
+    pub(super) inside: Option<PathBuf>,
+}
+
+impl JoinedService {
+    /// Calls `submit` with the address that pilots of a site join, and with their tokens.
+    pub(super) fn with_tokens(
+        &self,
+        site: &mut SiteControl,
+        submit: impl FnOnce(
+            &mut SiteControl,
+            &ServiceAddress,
+            &mut dyn TokenIssuer,
+        ) -> Result<ScaleOutcome, SiteError>,
+    ) -> Result<ScaleOutcome, CliFailure> {
+        match &self.inside {
+            Some(dir) => {
+                let service = ServiceAddress::execution_daemons();
+                let mut tickets = SchedulerTickets(PersonalScheduler::open(dir)?);
+                Ok(submit(site, &service, &mut tickets)?)
+            }
+            None => {
+                let connect = site.settings().connect.clone();
+                let service = self.address.for_workers(connect.as_deref())?;
+                let mut tokens = ServiceTokens::new(&self.address);
+                Ok(submit(site, &service, &mut tokens)?)
+            }
+        }
+    }
+
+    /// Asks for the workers of a site. None if the service does not answer: nothing is known of pilots that have
+    /// joined it.
+    pub(super) fn workers(&self, site: &SiteSettings) -> Option<ServiceWork> {
+        match &self.inside {
+            Some(_) => self.work(std::slice::from_ref(site)).ok(),
+            None => ServiceWork::ask_nodes(&mut self.address.connect().ok()?).ok(),
+        }
+    }
+}
+
+impl PilotService for JoinedService {
+    type Work = ServiceWork;
+    type Error = CliFailure;
+
+    fn work(&self, sites: &[SiteSettings]) -> Result<ServiceWork, CliFailure> {
+        match &self.inside {
+            Some(dir) => Ok(ServiceWork::inside(&PersonalScheduler::open(dir)?, sites)?),
+            None => Ok(ServiceWork::ask(&mut self.address.connect()?)?),
+        }
+    }
+
+    fn tell_moved_ends(&self, work: &ServiceWork, site: &SiteControl) {
+        tell_moved_ends(work, site, &self.address);
+    }
+
+    fn follow(
+        &self,
+        site: &mut SiteControl,
+        demand: &SiteDemand,
+    ) -> Result<ScaleOutcome, CliFailure> {
+        self.with_tokens(site, |site, service, tokens| {
+            site.follow(demand, service, tokens)
+        })
+    }
+}
+
+/// Tells the service at an address the ends of pilots that the engine has moved since they registered. A service
+/// that does not take them is told by the next look.
+pub(super) fn tell_moved_ends(
+    work: &ServiceWork,
+    site: &SiteControl,
+    address: &ServiceAddressArgs,
+) {
+    let ends = work.moved_ends(site.running_ends());
+    if !ends.is_empty()
+        && let Ok(mut client) = address.connect()
+    {
+        let _ = client.post::<MovedEnds>("/v1/worker-ends", &WorkerEnds { ends });
+    }
+}
+
+/// A scheduler inside the pilots as a source of their tickets.
+struct SchedulerTickets(PersonalScheduler);
+
+impl TokenIssuer for SchedulerTickets {
+    fn issue(&mut self) -> Result<PilotToken, String> {
+        let ticket = self.0.ticket().map_err(|error| error.to_string())?;
+        Ok(PilotToken {
+            text: ticket.text(),
+            id: None,
+        })
+    }
+
+    fn revoke(&mut self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The service as a source of tokens for pilots. Connects when the first token is wanted.
+pub(super) struct ServiceTokens<'a> {
+    address: &'a ServiceAddressArgs,
+    client: Option<ApiClient>,
+}
+
+impl<'a> ServiceTokens<'a> {
+    pub(super) const fn new(address: &'a ServiceAddressArgs) -> Self {
+        Self {
+            address,
+            client: None,
+        }
+    }
+
+    fn client(&mut self) -> Result<&mut ApiClient, CliFailure> {
+        match &mut self.client {
+            Some(client) => Ok(client),
+            none => Ok(none.insert(self.address.connect()?)),
+        }
+    }
+
+    fn request(&mut self) -> Result<NewToken, CliFailure> {
+        let request = TokenRequest {
+            user: None,
+            kind: AccessRole::Worker,
+            expires_s: Some(TOKEN_LIFETIME_S),
+            uses: Some(1),
+        };
+        Ok(self.client()?.post("/v1/tokens", &request)?)
+    }
+}
+
+impl TokenIssuer for ServiceTokens<'_> {
+    fn issue(&mut self) -> Result<PilotToken, String> {
+        let made = self.request().map_err(|failure| failure.to_string())?;
+        Ok(PilotToken {
+            text: made.token,
+            id: Some(made.about.id),
+        })
+    }
+
+    fn revoke(&mut self, id: &str) -> Result<(), String> {
+        let client = self.client().map_err(|failure| failure.to_string())?;
+        match client.post::<TokenList>(&format!("/v1/tokens/{id}/revoke"), &()) {
+            Ok(_) => Ok(()),
+            Err(ClientError::Refused { status, .. }) if status.as_u16() == NOT_FOUND => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The keeper of sites: makes the number of pilots follow the work, round after round.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+
+use crate::control::{PilotCounts, ScaleOutcome, SiteControl};
+use crate::demand::{SiteDemand, SiteSupply, wanted_pilots};
+use crate::error::SiteError;
+use crate::journal::now;
+use crate::plan::ScalePlan;
+use crate::settings::SiteSettings;
+use crate::work::{PilotService, PilotWork, for_sites};
+
+/// A keeper of pilots at sites whose pilots join a service `S`.
+#[derive(Debug)]
+pub struct SiteKeeper<'a, S> {
+    /// The service.
+    pub service: &'a S,
+    /// The directory with the state of all sites.
+    pub state_dir: &'a Path,
+    /// The path of this program on this host.
+    pub program: &'a str,
+    /// Whether each site keeps its number of pilots without work, too.
+    pub keeps_base: bool,
+}
+
+/// A decision about a site, and what was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeeperDecision {
+    /// The site.
+    pub site: String,
+    /// The key of the reason.
+    pub key: &'static str,
+    /// The number of pilots that were submitted.
+    pub submitted: usize,
+    /// The number of pilots that were cancelled.
+    pub cancelled: usize,
+    /// The pilots of the site afterwards.
+    pub counts: PilotCounts,
+    /// The reason as text.
+    pub reason: String,
+}
+
+/// What changed at a site from round to round.
+#[derive(Debug, Default)]
+pub struct KeeperMemory {
+    keys: BTreeMap<String, &'static str>,
+}
+
+impl<S: PilotService> SiteKeeper<'_, S> {
+    /// Decides once about all sites, two at a time. Adds the decisions in the order of the sites, and continues at
+    /// the other sites after an error.
+    ///
+    /// # Errors
+    /// The first error: the service does not answer, or a site cannot be used.
+    pub fn round(
+        &self,
+        sites: &[SiteSettings],
+        decisions: &mut Vec<KeeperDecision>,
+    ) -> Result<(), S::Error> {
+        let work = match self.service.work(sites) {
+            Ok(work) => work,
+            Err(failure) => {
+                for site in sites {
+                    let why = format!("nothing decided: {failure}");
+                    self.open(site)?.note_undecided(&why)?;
+                }
+                return Err(failure);
+            }
+        };
+        let looked = for_sites(sites, |settings| self.look(settings, &work));
+        let mut first_error = None;
+        let mut supplies: Vec<(&SiteSettings, SiteSupply)> = Vec::new();
+        for (settings, supply) in sites.iter().zip(looked) {
+            match supply {
+                Ok(supply) => supplies.push((settings, supply)),
+                Err(error) => {
+                    first_error.get_or_insert(S::Error::from(error));
+                }
+            }
+        }
+        let demands = decide(&work, &supplies);
+        let decided: Vec<_> = supplies.iter().zip(demands).collect();
+        let carried_out = for_sites(&decided, |((settings, _), demand)| {
+            let mut site = self.open(settings)?;
+            let outcome = self.service.follow(&mut site, demand)?;
+            let decision = KeeperDecision::new(&site, demand, &outcome);
+            Ok::<_, S::Error>((decision, outcome.stopped))
+        });
+        for done in carried_out {
+            let error = match done {
+                Ok((decision, stopped)) => {
+                    decisions.push(decision);
+                    stopped.map(S::Error::from)
+                }
+                Err(failure) => Some(failure),
+            };
+            first_error = first_error.or(error);
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+
+    /// Returns what a round would do at each site, from the pilots as they were last seen.
+    ///
+    /// # Errors
+    /// If the service does not answer, or a site cannot be used.
+    pub fn preview(
+        &self,
+        sites: &[SiteSettings],
+    ) -> Result<Vec<(ScalePlan, SiteDemand)>, S::Error> {
+        let work = self.service.work(sites)?;
+        let mut supplies = Vec::new();
+        let mut opened = Vec::new();
+        for settings in sites {
+            let site = self.open(settings)?;
+            let supply = site.supply(&|name| work.seat(name));
+            supplies.push((settings, self.with_base(settings, supply)));
+            opened.push(site);
+        }
+        let demands = decide(&work, &supplies).into_iter();
+        let plans = opened.iter().zip(demands);
+        let plans = plans.map(|(site, demand)| (site.follow_plan(&demand), demand));
+        Ok(plans.collect())
+    }
+
+    fn open(&self, site: &SiteSettings) -> Result<SiteControl, SiteError> {
+        SiteControl::open(site.clone(), self.state_dir, self.program)
+    }
+
+    /// Asks the engine of a site, unless the site is paused, and returns what the site has.
+    fn look(&self, settings: &SiteSettings, work: &S::Work) -> Result<SiteSupply, SiteError> {
+        let mut site = self.open(settings)?;
+        let seat = |name: &str| work.seat(name);
+        if !site.is_paused() {
+            site.look(&seat)?;
+            self.service.tell_moved_ends(work, &site);
+        }
+        Ok(self.with_base(settings, site.supply(&seat)))
+    }
+
+    fn with_base(&self, settings: &SiteSettings, supply: SiteSupply) -> SiteSupply {
+        let base = if self.keeps_base { settings.pilots } else { 0 };
+        SiteSupply { base, ..supply }
+    }
+}
+
+/// Returns what is wanted at each site now.
+pub fn decide(work: &impl PilotWork, supplies: &[(&SiteSettings, SiteSupply)]) -> Vec<SiteDemand> {
+    let now = now();
+    let names: BTreeSet<&str> = supplies
+        .iter()
+        .map(|(site, _)| site.name.as_str())
+        .collect();
+    let pending = work.pending_work(&names, now);
+    let supplies: Vec<SiteSupply> = supplies.iter().map(|(_, supply)| supply.clone()).collect();
+    wanted_pilots(&pending, &supplies, now)
+}
+
+impl KeeperDecision {
+    fn new(site: &SiteControl, demand: &SiteDemand, outcome: &ScaleOutcome) -> Self {
+        Self {
+            site: site.settings().name.clone(),
+            key: demand.reason.key(),
+            submitted: outcome.submitted.len(),
+            cancelled: outcome.cancelled.len(),
+            counts: site.counts(),
+            reason: demand.reason.to_string(),
+        }
+    }
+
+    const fn is_deed(&self) -> bool {
+        self.submitted + self.cancelled > 0
+    }
+}
+
+impl KeeperMemory {
+    /// Returns whether something was done, or the reason is another one than in the round before.
+    pub fn is_new(&mut self, decision: &KeeperDecision) -> bool {
+        let before = self.keys.insert(decision.site.clone(), decision.key);
+        decision.is_deed() || before != Some(decision.key)
+    }
+}
+
+/// `site lab: submitted 2 pilots; 2 pending, 0 running: 4 tasks wait`.
+impl fmt::Display for KeeperDecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let done = describe_changes(self.submitted, self.cancelled);
+        let done = done.unwrap_or_else(|| "nothing changed".to_owned());
+        let Self {
+            site,
+            counts,
+            reason,
+            ..
+        } = self;
+        write!(f, "site {site}: {done}; {counts}: {reason}")
+    }
+}
+
+/// Describes submissions and cancellations: `submitted 2 pilots, cancelled 1 pilot`. None without any.
+pub fn describe_changes(submitted: usize, cancelled: usize) -> Option<String> {
+    let changes = [("submitted", submitted), ("cancelled", cancelled)];
+    let changes = changes.into_iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> = changes
+        .map(|(verb, count)| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{verb} {count} pilot{plural}")
+        })
+        .collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
