@@ -5,6 +5,8 @@
 //! | [`api_client`](ApiClient) | requests to a service |
 //! | `connection` | one connection, and the requests that it carries |
 //! | `reconnect` | how long a client tries again after a lost connection |
+//! | [`at_most_once`] | requests that are carried out at most once |
+//! | [`clusters_file`] | the clusters of a user |
 //! | `client_error` | errors of requests |
 //! | `attach` | the connection to the terminal of a session |
 //! | [`types`] | the bodies of requests and responses |
@@ -21,9 +23,11 @@
 //! | [`private_file`] | checks of the permissions of files |
 
 mod api_client;
+pub mod at_most_once;
 mod attach;
 pub mod certificate;
 mod client_error;
+pub mod clusters_file;
 mod connection;
 pub mod endpoint;
 mod fingerprint;

@@ -13,6 +13,7 @@
 //! | [`keep`](KeepRecord) | the last decision about a site that follows the work, and its pauses |
 //! | [`keeper`](SiteKeeper) | rounds in which the pilots of several sites follow the work |
 //! | [`work`](PilotService) | the service that pilots join, as sites need it |
+//! | [`ending`](end_pilots) | the end of a site's pilots |
 //! | [`pace`](QueueLooks) | when the queue is looked at |
 //! | [`usage`](SiteUsage) | what the pilots have used |
 //! | [`demand`](wanted_pilots) | from the work that waits to the wanted number |
@@ -29,6 +30,7 @@
 mod array;
 mod control;
 mod demand;
+mod ending;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
@@ -54,6 +56,7 @@ pub use control::{
 pub use demand::{
     DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,
 };
+pub use ending::{PilotsLeft, end_pilots};
 pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState, replace_file};
 pub use keep::{KeepLock, KeepRecord, LearnedLimit};

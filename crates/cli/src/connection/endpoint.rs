@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use tollgate_client::Fingerprint;
+use tollgate_client::clusters_file::ServiceEndpoint;
 use tollgate_client::endpoint::ConnectOptions;
 use tollgate_client::types::JobRequest;
 use tollgate_client::{ApiClient, ReconnectPolicy, RemoteService, ServiceTarget};
@@ -16,7 +17,6 @@ use super::network_address::NetworkAddress;
 use super::reconnect::{self, ClientPurpose};
 use crate::exit::CliFailure;
 use crate::parse;
-use crate::reach::cluster::file::ClustersFile;
 
 /// The heading under which `--help` lists the options that find a service.
 pub(crate) const CONNECTION_HEADING: &str = "Connection";
@@ -78,14 +78,6 @@ pub(crate) struct DirectAddressArgs {
     credentials: CredentialArgs,
 }
 
-/// Where a service is.
-pub(crate) enum ServiceEndpoint {
-    /// On this host, in a data directory.
-    Local(PathBuf),
-    /// On another host.
-    Remote(ConnectOptions),
-}
-
 /// The credentials that client and service of a TLS connection show each other.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct CredentialArgs {
@@ -130,19 +122,20 @@ fn resolve_data_dir(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
     folder.ok_or(ClientCommandError::NoData.into())
 }
 
-impl ServiceEndpoint {
-    /// Connects to the service. A lost connection is an error.
-    pub(crate) fn connect(&self) -> Result<ApiClient, CliFailure> {
-        self.connect_with(ReconnectPolicy::NEVER)
-    }
+/// Connects to a service. A lost connection is an error.
+pub(crate) fn connect_to(endpoint: &ServiceEndpoint) -> Result<ApiClient, CliFailure> {
+    connect_with(endpoint, ReconnectPolicy::NEVER)
+}
 
-    fn connect_with(&self, reconnect: ReconnectPolicy) -> Result<ApiClient, CliFailure> {
-        let target = match self {
-            Self::Local(data) => ServiceTarget::Socket(data_dir::socket(data)),
-            Self::Remote(options) => ServiceTarget::Remote(RemoteService::new(options)?),
-        };
-        Ok(ApiClient::open(target, reconnect)?)
-    }
+fn connect_with(
+    endpoint: &ServiceEndpoint,
+    reconnect: ReconnectPolicy,
+) -> Result<ApiClient, CliFailure> {
+    let target = match endpoint {
+        ServiceEndpoint::Local(data) => ServiceTarget::Socket(data_dir::socket(data)),
+        ServiceEndpoint::Remote(options) => ServiceTarget::Remote(RemoteService::new(options)?),
+    };
+    Ok(ApiClient::open(target, reconnect)?)
 }
 
 impl ServiceAddressArgs {
@@ -195,7 +188,7 @@ impl ServiceAddressArgs {
         if self.cluster.is_some() || matches!(endpoint, ServiceEndpoint::Local(_)) {
             self.direct.credentials.refuse()?;
         }
-        endpoint.connect_with(self.reconnect_policy(purpose))
+        connect_with(&endpoint, self.reconnect_policy(purpose))
     }
 
     /// Returns what a command does after it lost its connection.
@@ -206,7 +199,7 @@ impl ServiceAddressArgs {
     /// Returns where the service is.
     fn endpoint(&self) -> Result<ServiceEndpoint, CliFailure> {
         match &self.cluster {
-            Some(name) => Ok(ClustersFile::open()?.cluster(name)?.endpoint()),
+            Some(name) => Ok(super::clusters::open()?.cluster(name)?.endpoint()),
             None => self.direct.endpoint(),
         }
     }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use tollgate_client::clusters_file::is_cluster_name;
+
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::error::ClientCommandError;
 use crate::exit::CliFailure;
-use crate::reach::cluster::file::is_name;
 
 /// A job as it is typed, and the cluster that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(crate) fn parse_cluster_job<T>(
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<ClusterJob<T>, String> {
     let (cluster, job) = match word.split_once(':') {
-        Some((name, job)) if is_name(name) => (Some(name.to_owned()), job),
+        Some((name, job)) if is_cluster_name(name) => (Some(name.to_owned()), job),
         Some(_) | None => (None, word),
     };
     let job = parse(job)?;

@@ -2,34 +2,30 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`file`](mod@file) | the user's clusters |
 //! | [`edit`] | `tollgate cluster add`, `list` and `remove` |
 //! | [`check`] | `tollgate cluster check` |
 //! | [`ask`] | one question to several clusters at the same time |
 //! | [`compare`] | the quotes of several clusters, side by side |
 //! | [`quote`] | `tollgate quote --to` |
 //! | [`submit`] | `tollgate submit --to`: reserve at all, claim at one, release the others |
-//! | [`claim`] | the claim of a reserved quote, sent again until its answer is known |
 
 mod ask;
 mod check;
-mod claim;
 mod compare;
 mod edit;
-pub(crate) mod file;
 mod quote;
 mod submit;
 
 use clap::Subcommand;
+use tollgate_client::clusters_file::{ClusterError, ClustersFile};
 
 use self::ask::ASK_SECONDS;
 pub(crate) use self::compare::{ClusterComparison, ClusterSubmission};
 pub(crate) use self::edit::ClusterListing;
-use self::file::ClusterError;
-pub(crate) use self::file::ClustersFile;
 pub(crate) use self::quote::quote;
 pub(crate) use self::submit::submit;
 
+use crate::connection::clusters;
 use crate::exit::CliFailure;
 use crate::parse;
 
@@ -66,7 +62,7 @@ pub(crate) struct TargetArgs {
 
 /// Fails if a cluster has the name, so that no word means a cluster and a site.
 pub(crate) fn check_free(name: &str) -> Result<(), CliFailure> {
-    match ClustersFile::open()?.cluster(name) {
+    match clusters::open()?.cluster(name) {
         Ok(_) => Err(ClusterError::Taken {
             name: name.to_owned(),
             owner: "a cluster",
@@ -81,7 +77,7 @@ pub(crate) fn is_clusters_file(text: &str) -> bool {
     let Ok(file) = ClustersFile::parse(text) else {
         return false;
     };
-    let written = toml::to_string(&file).expect("a legal file");
+    let written = file.to_text().expect("a legal file");
     assert_eq!(ClustersFile::parse(&written), Ok(file));
     true
 }

@@ -36,7 +36,6 @@ mod start;
 use clap::Subcommand;
 
 pub(crate) use self::agents::SessionAgents;
-pub(crate) use self::exit::{PilotsLeft, end_pilots};
 pub(crate) use self::list::SessionList;
 pub(crate) use self::login::{LOGIN_ARG, log_in};
 pub(crate) use self::start::{HOLDER_ARG, hold};

@@ -38,8 +38,6 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use tollgate_sites::{SiteControl, SiteError, SiteSettings, SitesFile, state_dir};
 
-pub(crate) use self::add::random_hex;
-pub(crate) use self::add::random_key;
 pub(crate) use self::check::{NODE_PROBE_ARG, probe_node};
 pub(crate) use self::explain::{SiteExplanation, explain};
 pub(crate) use self::pilot_end::pilot_end;

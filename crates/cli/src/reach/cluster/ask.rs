@@ -4,7 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::file::ClusterSettings;
+use tollgate_client::clusters_file::ClusterSettings;
+
 use crate::exit::CliFailure;
 
 /// The default time for an answer, in seconds: a service answers a quote in milliseconds, and a new TLS

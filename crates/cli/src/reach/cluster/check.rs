@@ -3,10 +3,12 @@
 use std::io;
 use std::time::Duration;
 
+use tollgate_client::clusters_file::{ANY_CLUSTER, ClusterSettings};
 use tollgate_client::types::ServiceStatus;
 
 use super::ask::{ASK_SECONDS, ClusterAnswer, ask_all};
-use super::file::{ANY_CLUSTER, ClusterSettings, ClustersFile};
+use crate::connection::clusters;
+use crate::connection::endpoint::connect_to;
 use crate::connection::error::ClientCommandError;
 use crate::exit::CliFailure;
 use crate::output::table::{Column, write_list};
@@ -32,12 +34,12 @@ pub(super) fn run(args: &ClusterCheckArgs) -> Result<(), CliFailure> {
         true => vec![ANY_CLUSTER.to_owned()],
         false => args.names.clone(),
     };
-    let clusters = ClustersFile::open()?.chosen(&names)?;
+    let clusters = clusters::chosen(&names)?;
     let wait = Duration::from_secs_f64(args.wait);
     let answers: Vec<ClusterAnswer<ServiceStatus>> = ask_all(
         &clusters,
         wait,
-        |cluster| Ok(cluster.endpoint().connect()?.get("/v1/status")?),
+        |cluster| Ok(connect_to(&cluster.endpoint())?.get("/v1/status")?),
         |_, _| {},
     );
     let rows: Vec<CheckedCluster> = clusters.iter().zip(answers).collect();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use schemars::JsonSchema;
 use serde::Serialize;
+use tollgate_client::clusters_file::ClusterSettings;
 use tollgate_client::types::{JobDecision, SubmitResponse};
 use tollgate_model::{Credits, Probability, Span};
 use tollgate_policies::cluster_choice::{
@@ -14,7 +15,6 @@ use tollgate_policies::cluster_choice::{
 use tollgate_policy::ParameterEnum;
 
 use super::ask::ClusterAnswer;
-use super::file::ClusterSettings;
 use crate::exit::CliFailure;
 use crate::output::format;
 use crate::output::table::{Column, write_list};

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use tollgate_client::clusters_file::{ClusterError, ClusterSettings, is_cluster_name};
 use tollgate_sites::SitesFile;
 
-use super::file::{ClusterError, ClusterSettings, ClustersFile, is_name};
 use crate::args::OutputFormat;
+use crate::connection::clusters;
 use crate::connection::endpoint::DirectAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
@@ -59,10 +60,10 @@ struct ClusterEntry {
 /// `tollgate cluster add`.
 pub(super) fn add(args: &ClusterAddArgs) -> Result<(), CliFailure> {
     let name = &args.name;
-    if !is_name(name) {
+    if !is_cluster_name(name) {
         return Err(ClusterError::Name(name.clone()).into());
     }
-    let mut file = ClustersFile::open()?;
+    let mut file = clusters::open()?;
     let taken = |owner| ClusterError::Taken {
         name: name.clone(),
         owner,
@@ -76,7 +77,7 @@ pub(super) fn add(args: &ClusterAddArgs) -> Result<(), CliFailure> {
     let cluster = ClusterSettings::new(name, args.address.endpoint()?);
     let address = cluster.address();
     file.clusters.push(cluster);
-    let path = file.save()?;
+    let path = clusters::save(&file)?;
     writeln!(
         io::stdout(),
         "cluster {name}: {address}, added to {}",
@@ -88,7 +89,7 @@ pub(super) fn add(args: &ClusterAddArgs) -> Result<(), CliFailure> {
 
 /// `tollgate cluster list`.
 pub(super) fn list(args: &ClusterListArgs) -> Result<(), CliFailure> {
-    let file = ClustersFile::open()?;
+    let file = clusters::open()?;
     let clusters: Vec<ClusterEntry> = file
         .clusters
         .iter()
@@ -114,10 +115,10 @@ pub(super) fn list(args: &ClusterListArgs) -> Result<(), CliFailure> {
 
 /// `tollgate cluster remove`.
 pub(super) fn remove(args: &ClusterRemoveArgs) -> Result<(), CliFailure> {
-    let mut file = ClustersFile::open()?;
+    let mut file = clusters::open()?;
     file.cluster(&args.name)?;
     file.clusters.retain(|cluster| cluster.name != args.name);
-    file.save()?;
+    clusters::save(&file)?;
     writeln!(io::stdout(), "cluster {}: removed", args.name)?;
     Ok(())
 }

@@ -3,14 +3,16 @@
 use std::io;
 use std::time::Duration;
 
+use tollgate_client::clusters_file::ClusterSettings;
 use tollgate_client::types::{JobRequest, SubmitResponse};
 
 use super::TargetArgs;
 use super::ask::{ClusterAnswer, ask_all};
 use super::compare::ClusterComparison;
-use super::file::{ClusterSettings, ClustersFile};
 use super::submit::release;
 use crate::args::OutputFormat;
+use crate::connection::clusters;
+use crate::connection::endpoint::connect_to;
 use crate::connection::error::ClientCommandError;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::jobs::submit::QUOTES;
@@ -23,7 +25,7 @@ pub(crate) fn quote(
     wanted: OutputFormat,
 ) -> Result<(), CliFailure> {
     check_startable(request)?;
-    let clusters = ClustersFile::open()?.chosen(&to.to)?;
+    let clusters = clusters::chosen(&to.to)?;
     let wait = Duration::from_secs_f64(to.quote_wait);
     let request = question(request, None);
     let compared = ClusterComparison::of(&clusters, ask_quotes(&clusters, wait, request), wait);
@@ -55,7 +57,7 @@ pub(super) fn ask_quotes(
     request: JobRequest,
 ) -> Vec<ClusterAnswer<SubmitResponse>> {
     let ask = move |cluster: &ClusterSettings| {
-        let mut client = cluster.endpoint().connect()?;
+        let mut client = connect_to(&cluster.endpoint())?;
         Ok(client.post::<SubmitResponse>(QUOTES, &request)?)
     };
     ask_all(clusters, wait, ask, |cluster, late| {

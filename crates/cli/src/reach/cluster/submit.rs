@@ -9,6 +9,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use tollgate_client::ClientError;
+use tollgate_client::at_most_once::{ClaimOutcome, claim_quote, post_once};
+use tollgate_client::clusters_file::ClusterSettings;
 use tollgate_client::types::{
     JobDecision, JobExplanation, JobForecast, JobRef, JobRequest, SubmitResponse,
 };
@@ -17,17 +19,17 @@ use tollgate_policy::ParameterEnum;
 
 use super::TargetArgs;
 use super::ask::ask_all;
-use super::claim::{ClaimOutcome, claim_quote, post_once};
 use super::compare::{ClusterComparison, ClusterSubmission};
-use super::file::{ClusterSettings, ClustersFile};
 use super::quote::{ask_quotes, check_startable, nowhere, question};
 use crate::args::OutputFormat;
+use crate::connection::clusters;
+use crate::connection::endpoint::connect_to;
 use crate::connection::error::ClientCommandError;
+use crate::connection::random_key::random_hex;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::jobs::submit::{JOBS, SubmitCommonArgs, render_answer};
 use crate::output::format;
 use crate::output::messages::Verbosity;
-use crate::reach::site::random_hex;
 
 /// The time that a reservation outlasts the wait for quotes: for the claim, and for a second one after a
 /// refusal. The room of a reserved quote has to be free for that much longer, so it is short.
@@ -48,7 +50,7 @@ pub(crate) fn submit(
     common: &SubmitCommonArgs,
 ) -> Result<(), CliFailure> {
     check_startable(request)?;
-    let clusters = ClustersFile::open()?.chosen(&to.to)?;
+    let clusters = clusters::chosen(&to.to)?;
     let wait = Duration::from_secs_f64(to.quote_wait);
     // A quote reserves room for one task.
     let hold_s = request
@@ -95,8 +97,9 @@ fn place(
         let Some(quoted) = &row.answer else {
             continue;
         };
+        let connect = || connect_to(&cluster.endpoint());
         let outcome = match quoted.id {
-            Some(id) => match claim_quote(cluster, id, request, &key, CLAIM_PATIENCE) {
+            Some(id) => match claim_quote(connect, id, request, &key, CLAIM_PATIENCE) {
                 ClaimOutcome::Done(JobRef { id }) => ClaimOutcome::Done(PlacedJob {
                     at,
                     id,
@@ -133,7 +136,7 @@ fn answer_of_claimed(
     id: u64,
     quoted: &SubmitResponse,
 ) -> SubmitResponse {
-    let explained = cluster.endpoint().connect().and_then(|mut client| {
+    let explained = connect_to(&cluster.endpoint()).and_then(|mut client| {
         client.limit_time(RELEASE_TIME);
         Ok(client.get::<JobExplanation>(&format!("/v1/jobs/{id}/explain"))?)
     });
@@ -160,7 +163,8 @@ fn submit_unreserved(
     request: &JobRequest,
 ) -> ClaimOutcome<PlacedJob> {
     let mut is_sent = false;
-    match post_once::<SubmitResponse>(cluster, JOBS, request, &mut is_sent) {
+    let connect = || connect_to(&cluster.endpoint());
+    match post_once::<SubmitResponse, _>(connect, JOBS, request, &mut is_sent) {
         ClaimOutcome::Done(answer) => match (answer.decision, answer.id) {
             (JobDecision::Rejected, _) | (_, None) => {
                 let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
@@ -203,7 +207,7 @@ fn release_others(
 
 /// Releases a reserved quote. A quote that cannot be released expires.
 pub(super) fn release(cluster: &ClusterSettings, id: u64) {
-    let released = cluster.endpoint().connect().and_then(|mut client| {
+    let released = connect_to(&cluster.endpoint()).and_then(|mut client| {
         client.limit_time(RELEASE_TIME);
         let done: Result<JobRef, ClientError> = client.post(&format!("/v1/jobs/{id}/cancel"), &());
         Ok(done?)

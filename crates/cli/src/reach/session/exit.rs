@@ -8,8 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tollgate_inside::host::is_alive;
 use tollgate_model::Instant;
 use tollgate_sites::{
-    KeepLock, PilotBody, PilotToken, ServiceAddress, SiteControl, SiteError, SiteSettings,
-    TokenIssuer, for_sites,
+    KeepLock, PilotsLeft, SiteControl, SiteError, SiteSettings, end_pilots, for_sites,
 };
 
 use super::error::SessionError;
@@ -22,10 +21,6 @@ use crate::output::format;
 use crate::output::messages::{Verbosity, pluralise};
 use crate::reach::site::program;
 
-/// How long pilots may take to end. Batch systems give them half a minute after SIGTERM.
-const PILOT_LIMIT: Duration = Duration::from_secs(60);
-/// The pause between two looks at an engine.
-const ENGINE_PAUSE: Duration = Duration::from_millis(500);
 /// How long a process of the session may take to end.
 const PROCESS_LIMIT: Duration = Duration::from_secs(20);
 /// The pause between two looks at a process.
@@ -53,27 +48,6 @@ pub(super) struct UnfinishedJobs {
     own: Vec<u64>,
     /// The number of those of the scheduler inside the pilots.
     inside: usize,
-}
-
-/// The pilots that a site still has.
-pub(crate) enum PilotsLeft {
-    /// The engine has none.
-    None,
-    /// The engine has these, or did not answer.
-    Some(String),
-}
-
-/// A source of tokens for a site that gets no new pilots.
-struct NoTokens;
-
-impl TokenIssuer for NoTokens {
-    fn issue(&mut self) -> Result<PilotToken, String> {
-        Err("the session ends".to_owned())
-    }
-
-    fn revoke(&mut self, _: &str) -> Result<(), String> {
-        Err("the session ends".to_owned())
-    }
 }
 
 /// `tollgate session exit`.
@@ -235,32 +209,6 @@ fn stop_keeping(folder: &SessionFolder) -> Result<KeepLock, CliFailure> {
             }
             Err(error) => return Err(error.into()),
         }
-    }
-}
-
-/// Cancels the pilots of a site, and waits until its engine has none.
-pub(crate) fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
-    let deadline = WallInstant::now() + PILOT_LIMIT;
-    let nowhere = ServiceAddress {
-        connect: String::new(),
-        fingerprint: None,
-        needs_token: false,
-        body: PilotBody::Worker,
-    };
-    loop {
-        let outcome = site.reconcile(0, &nowhere, &mut NoTokens)?;
-        if let Some(error) = outcome.stopped {
-            return Err(error);
-        }
-        site.refresh()?;
-        let left = site.counts().total();
-        if left == 0 {
-            return Ok(PilotsLeft::None);
-        }
-        if WallInstant::now() > deadline {
-            return Ok(PilotsLeft::Some(pluralise(left, "pilot")));
-        }
-        thread::sleep(ENGINE_PAUSE);
     }
 }
 

@@ -30,12 +30,13 @@ use super::folder::{InsideRecord, SessionFolder, SessionRecord, own_session};
 use super::login::LOGIN_ARG;
 use super::moving::SessionAgency;
 use crate::connection::endpoint::ServiceAddressArgs;
+use crate::connection::random_key::random_key;
 use crate::exit::CliFailure;
 use crate::operate::detach::{DetachedCommand, leave_session};
 use crate::operate::serve::current_program;
 use crate::output::{format, messages};
 use crate::parse;
-use crate::reach::site::{program, random_key, reach};
+use crate::reach::site::{program, reach};
 
 /// The hidden argument with which the program holds the terminal of a session.
 pub(crate) const HOLDER_ARG: &str = "__session";

@@ -8,15 +8,13 @@ use tollgate_sites::{SiteJournal, SiteSettings, SitesFile, state_dir};
 
 use super::status::{SiteEntry, SiteListing};
 use crate::args::{OutputFormat, parse_count, parse_integer};
+use crate::connection::random_key::random_key;
 use crate::exit::{CliError, CliFailure, CsvUnsupported, ExitKind};
 use crate::output::format;
 use crate::output::messages::Verbosity;
 use crate::output::table::{Column, write_list};
 use crate::parse;
 use crate::reach::cluster;
-
-/// The number of random bytes in the key of a site.
-const KEY_BYTES: usize = 4;
 
 /// Add a site to ~/.config/tollgate/sites.toml.
 ///
@@ -203,20 +201,6 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines.map(str::to_owned)
-}
-
-/// Returns letters that no other site has.
-pub(crate) fn random_key() -> Result<String, CliFailure> {
-    random_hex::<KEY_BYTES>()
-}
-
-/// Returns random bytes as hexadecimal digits.
-pub(crate) fn random_hex<const BYTES: usize>() -> Result<String, CliFailure> {
-    let mut bytes = [0; BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        CliFailure::read_failed("the system's random source", io::Error::other(error))
-    })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// `tollgate site list`.

@@ -6,15 +6,14 @@ use std::path::PathBuf;
 use tollgate_agents::{AgentDirectory, AgentError, PilotKind, PilotQueue, QueueView};
 use tollgate_model::Instant;
 use tollgate_sites::{
-    PilotService, PilotWork, SITES_FILE, ScaleOutcome, SiteControl, SiteError, SiteSettings,
-    SitesFile, state_dir,
+    PilotService, PilotWork, PilotsLeft, SITES_FILE, ScaleOutcome, SiteControl, SiteError,
+    SiteSettings, SitesFile, end_pilots, state_dir,
 };
 
 use super::pilot_service::JoinedService;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::output::format;
-use crate::reach::session::{PilotsLeft, end_pilots};
 
 /// Run the agent of a site, which moves pilots, until interrupted.
 ///

@@ -11,9 +11,9 @@ use tollgate_sites::{ArrayControl, ArrayPhase, EngineShell};
 use tollgate_study::{OutputDir, Study};
 
 use super::StudyChunks;
+use crate::connection::random_key::random_key;
 use crate::exit::CliFailure;
 use crate::output::messages::{Verbosity, pluralise};
-use crate::reach::site::random_key;
 use crate::simulate::study::error::UnfinishedChunks;
 
 /// The file with the name of the array that was submitted last.

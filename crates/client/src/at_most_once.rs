@@ -1,13 +1,14 @@
-//! The claim of a reserved quote, sent again with the same key until its answer is known.
+//! Requests that are carried out at most once: the claim of a reserved quote is sent again with the same key until
+//! its answer is known.
 
+use std::fmt::Display;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
-use tollgate_client::ClientError;
-use tollgate_client::types::{JobRef, JobRequest};
 
-use super::file::ClusterSettings;
+use crate::types::{JobRef, JobRequest};
+use crate::{ApiClient, ClientError};
 
 /// Maximum time of one attempt.
 const ATTEMPT_TIME: Duration = Duration::from_secs(5);
@@ -18,7 +19,7 @@ const DISK_FULL: u16 = 507;
 
 /// The outcome of a request that must be carried out at most once.
 #[derive(Debug)]
-pub(super) enum ClaimOutcome<T> {
+pub enum ClaimOutcome<T> {
     /// It was carried out.
     Done(T),
     /// It was not, and never will be.
@@ -28,9 +29,9 @@ pub(super) enum ClaimOutcome<T> {
 }
 
 /// Claims a reserved quote. A lost answer is asked for again, for `patience`: the service knows the claim by
-/// its key, and confirms one that it has carried out.
-pub(super) fn claim_quote(
-    cluster: &ClusterSettings,
+/// its key, and confirms one that it has carried out. Each attempt has a connection of its own.
+pub fn claim_quote<E: Display>(
+    connect: impl Fn() -> Result<ApiClient, E>,
     id: u64,
     request: &JobRequest,
     key: &str,
@@ -40,7 +41,7 @@ pub(super) fn claim_quote(
     let began = Instant::now();
     let mut is_sent = false;
     loop {
-        let outcome = post_once(cluster, &path, request, &mut is_sent);
+        let outcome = post_once(&connect, &path, request, &mut is_sent);
         let is_unknown = matches!(outcome, ClaimOutcome::Unknown(_));
         if !is_unknown || began.elapsed() >= patience {
             return outcome;
@@ -51,13 +52,13 @@ pub(super) fn claim_quote(
 
 /// Sends a request that must be carried out at most once. Sets `is_sent` once the service may have it;
 /// what fails before that is refused.
-pub(super) fn post_once<T: DeserializeOwned>(
-    cluster: &ClusterSettings,
+pub fn post_once<T: DeserializeOwned, E: Display>(
+    connect: impl Fn() -> Result<ApiClient, E>,
     path: &str,
     request: &JobRequest,
     is_sent: &mut bool,
 ) -> ClaimOutcome<T> {
-    let mut client = match cluster.endpoint().connect() {
+    let mut client = match connect() {
         Ok(client) => client,
         Err(failure) if *is_sent => return ClaimOutcome::Unknown(failure.to_string()),
         Err(failure) => return ClaimOutcome::Refused(failure.to_string()),

@@ -1,38 +1,38 @@
-//! The user's clusters: `~/.config/tollgate/clusters.toml`.
+//! The clusters of a user, as their file `clusters.toml` names them.
 
-use std::borrow::Cow;
-use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_client::Fingerprint;
-use tollgate_client::endpoint::ConnectOptions;
-use tollgate_sites::user_dir;
 
-use crate::connection::endpoint::ServiceEndpoint;
-use crate::exit::{CliError, CliFailure, ExitKind};
-use crate::output::atomic::AtomicOutput;
+use crate::Fingerprint;
+use crate::endpoint::ConnectOptions;
 
-/// The file, below the user's directory for settings.
-const CLUSTERS_FILE: &str = "tollgate/clusters.toml";
 /// The word that means all clusters.
-pub(super) const ANY_CLUSTER: &str = "any";
+pub const ANY_CLUSTER: &str = "any";
 /// The maximum length of a name.
 const MAX_NAME: usize = 32;
+
+/// Where a service is, as a user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServiceEndpoint {
+    /// On this host, in a data directory.
+    Local(PathBuf),
+    /// On another host.
+    Remote(ConnectOptions),
+}
 
 /// A cluster: a service with a gate of its own, under a name of the user's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ClusterSettings {
+pub struct ClusterSettings {
     /// Name: a small letter, then small letters, digits and `-`, at most 32.
-    pub(super) name: String,
+    pub name: String,
     /// Data directory of a service on this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) data: Option<PathBuf>,
+    pub data: Option<PathBuf>,
     /// URL of a service on another host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) url: Option<String>,
+    pub url: Option<String>,
     /// With `url`: key of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
@@ -50,14 +50,15 @@ pub(crate) struct ClusterSettings {
 /// The clusters of a user, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ClustersFile {
+pub struct ClustersFile {
+    /// The clusters.
     #[serde(default, rename = "cluster", skip_serializing_if = "Vec::is_empty")]
-    pub(super) clusters: Vec<ClusterSettings>,
+    pub clusters: Vec<ClusterSettings>,
 }
 
 /// An error of the user's clusters.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ClusterError {
+pub enum ClusterError {
     /// The file has no such cluster.
     #[error("no such cluster: {0}")]
     Unknown(String),
@@ -66,7 +67,12 @@ pub(crate) enum ClusterError {
     NoClusters(PathBuf),
     /// A cluster or a site has the name already.
     #[error("{name}: the name is that of {owner}")]
-    Taken { name: String, owner: &'static str },
+    Taken {
+        /// The name.
+        name: String,
+        /// What has it.
+        owner: &'static str,
+    },
     /// A name that is none.
     #[error(
         "{0}: expected a small letter, then small letters, digits and `-`, at most 32; not `any`"
@@ -74,28 +80,17 @@ pub(crate) enum ClusterError {
     Name(String),
     /// A setting that is not understood.
     #[error("{}: {message}", path.display())]
-    Settings { path: PathBuf, message: String },
-}
-
-impl CliError for ClusterError {
-    fn exit(&self) -> ExitKind {
-        ExitKind::Usage
-    }
-
-    fn hint(&self) -> Option<Cow<'_, str>> {
-        match self {
-            Self::Unknown(_) => Some("`tollgate cluster list` shows the clusters".into()),
-            Self::NoClusters(_) => Some(
-                "add one with `tollgate cluster add NAME --data DIR`, or with `--url URL`".into(),
-            ),
-            Self::Taken { .. } | Self::Name(_) | Self::Settings { .. } => None,
-        }
-    }
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        message: String,
+    },
 }
 
 impl ClusterSettings {
     /// Returns the cluster at an address.
-    pub(super) fn new(name: &str, endpoint: ServiceEndpoint) -> Self {
+    pub fn new(name: &str, endpoint: ServiceEndpoint) -> Self {
         let mut settings = Self {
             name: name.to_owned(),
             data: None,
@@ -120,7 +115,7 @@ impl ClusterSettings {
 
     /// Checks the settings, which name one address.
     fn check(&self) -> Result<(), String> {
-        if !is_name(&self.name) {
+        if !is_cluster_name(&self.name) {
             return Err(ClusterError::Name(self.name.clone()).to_string());
         }
         if self.data.is_some() == self.url.is_some() {
@@ -149,7 +144,7 @@ impl ClusterSettings {
 
     /// Returns where its service is. The environment of the process names no part of it: a token for one
     /// service is not shown to another.
-    pub(crate) fn endpoint(&self) -> ServiceEndpoint {
+    pub fn endpoint(&self) -> ServiceEndpoint {
         match self.options() {
             Ok(Some(options)) => ServiceEndpoint::Remote(options),
             // The fingerprint was checked when the file was read.
@@ -158,7 +153,7 @@ impl ClusterSettings {
     }
 
     /// Describes the address.
-    pub(super) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         match (&self.url, &self.data) {
             (Some(url), _) => url.clone(),
             (None, data) => data.clone().unwrap_or_default().display().to_string(),
@@ -171,31 +166,18 @@ fn absolute(path: PathBuf) -> PathBuf {
 }
 
 /// Returns whether a word can be the name of a cluster.
-pub(crate) fn is_name(word: &str) -> bool {
+pub fn is_cluster_name(word: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let starts_well = word.starts_with(|letter: char| letter.is_ascii_lowercase());
     starts_well && word.bytes().all(is_plain) && word.len() <= MAX_NAME && word != ANY_CLUSTER
 }
 
 impl ClustersFile {
-    /// Returns the path of the user's file.
-    pub(super) fn path() -> Result<PathBuf, CliFailure> {
-        Ok(user_dir("XDG_CONFIG_HOME", ".config")?.join(CLUSTERS_FILE))
-    }
-
-    /// Reads the user's file. Without a file there are no clusters.
-    pub(crate) fn open() -> Result<Self, CliFailure> {
-        let path = Self::path()?;
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(CliFailure::read_failed(path.display().to_string(), error)),
-        };
-        Self::parse(&text).map_err(|message| ClusterError::Settings { path, message }.into())
-    }
-
     /// Reads clusters from the text of a file.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence: the text is no such file, or two clusters have one name.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let file: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for (at, cluster) in file.clusters.iter().enumerate() {
             cluster.check()?;
@@ -209,30 +191,35 @@ impl ClustersFile {
         Ok(file)
     }
 
-    /// Writes the user's file in place of the old one.
-    pub(super) fn save(&self) -> Result<PathBuf, CliFailure> {
-        let path = Self::path()?;
-        let write = || {
-            fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-            let text = toml::to_string(self).map_err(io::Error::other)?;
-            let mut out = AtomicOutput::file(&path)?;
-            out.write_all(text.as_bytes())?;
-            out.finish()
-        };
-        write().map_err(|error| CliFailure::write_failed(path.display().to_string(), error))?;
-        Ok(path)
+    /// Returns the text of the file.
+    ///
+    /// # Errors
+    /// If a path is no text.
+    pub fn to_text(&self) -> Result<String, String> {
+        toml::to_string(self).map_err(|error| error.to_string())
     }
 
     /// Returns the cluster with a name.
-    pub(crate) fn cluster(&self, name: &str) -> Result<&ClusterSettings, ClusterError> {
+    ///
+    /// # Errors
+    /// If there is no such cluster.
+    pub fn cluster(&self, name: &str) -> Result<&ClusterSettings, ClusterError> {
         let cluster = self.clusters.iter().find(|cluster| cluster.name == name);
         cluster.ok_or_else(|| ClusterError::Unknown(name.to_owned()))
     }
 
-    /// Returns the clusters that a list of names means, each once. The word `any` means all.
-    pub(super) fn chosen(&self, names: &[String]) -> Result<Vec<ClusterSettings>, CliFailure> {
+    /// Returns the clusters that a list of names means, each once. The word `any` means all. `path` is that of the
+    /// file.
+    ///
+    /// # Errors
+    /// If there is no cluster of a name, or no cluster at all.
+    pub fn chosen(
+        &self,
+        names: &[String],
+        path: &Path,
+    ) -> Result<Vec<ClusterSettings>, ClusterError> {
         if self.clusters.is_empty() {
-            return Err(ClusterError::NoClusters(Self::path()?).into());
+            return Err(ClusterError::NoClusters(path.to_owned()));
         }
         let mut chosen: Vec<ClusterSettings> = Vec::new();
         for name in names {
@@ -295,7 +282,7 @@ mod tests {
         let file = ClustersFile::parse(text).unwrap();
         let names = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            let chosen = file.chosen(&words).unwrap();
+            let chosen = file.chosen(&words, Path::new("/c")).unwrap();
             chosen
                 .into_iter()
                 .map(|cluster| cluster.name)
@@ -304,6 +291,6 @@ mod tests {
         assert_eq!(names(&["any"]), "ab");
         assert_eq!(names(&["b", "any"]), "ba");
         assert_eq!(names(&["b", "b"]), "b");
-        assert!(file.chosen(&["c".to_owned()]).is_err());
+        assert!(file.chosen(&["c".to_owned()], Path::new("/c")).is_err());
     }
 }
