@@ -2,6 +2,7 @@
 //!
 //! | module | rule |
 //! |---|---|
+//! | [`circles`] | at most 16 files of a crate import each other in a circle |
 //! | [`dependencies`] | a crate uses only crates on its list, all of them above it |
 //! | [`code_map`] | the table of crates in `ARCHITECTURE.md` follows the manifests, and the list allows nothing unused |
 //! | [`purity`] | pure crates read no clock, file, socket, environment or global random source |
@@ -15,6 +16,7 @@
 //! [`layers`] is the list that the first two modules check against.
 
 mod blocks;
+mod circles;
 mod code_map;
 mod dependencies;
 mod layers;

@@ -50,10 +50,16 @@ const GLOBAL_RANDOMNESS: &[&str] = &[
 
 /// Returns the paths in `source` that perform I/O or read global state.
 fn breaches(source: &str) -> Vec<String> {
+    let mut paths = paths_in(source);
+    paths.retain(|path| reaches_outside(path));
+    paths
+}
+
+/// Returns the paths in `source`. A grouped import gives one path per member.
+pub(crate) fn paths_in(source: &str) -> Vec<String> {
     let tokens: TokenStream = source.parse().expect("a source that compiles");
     let mut paths = Vec::new();
     collect_paths("", tokens, &mut paths);
-    paths.retain(|path| reaches_outside(path));
     paths
 }
 

@@ -1,4 +1,4 @@
-//! What the options of commands share.
+//! The parts that the options of commands share.
 //!
 //! | module | contents |
 //! |---|---|

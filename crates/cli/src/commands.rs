@@ -138,7 +138,7 @@ enum CliCommand {
     ///
     /// A site is an account at a batch system. A pilot is a job there that joins this service as a worker.
     Site(Deferred<reach::site::SiteArgs>),
-    /// Run the agent of a site: `tollgate site agent` under its old name.
+    /// The old name of `tollgate site agent`.
     #[command(hide = true)]
     Agent(Deferred<reach::site::agent::AgentArgs>),
     /// Know services with gates of their own by name.

@@ -1,4 +1,4 @@
-//! What commands print: tables, JSON, CSV, messages and files.
+//! The output of commands: tables, JSON, CSV, messages and files.
 //!
 //! | module | contents |
 //! |---|---|

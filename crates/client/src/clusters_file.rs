@@ -70,7 +70,7 @@ pub enum ClusterError {
     Taken {
         /// The name.
         name: String,
-        /// What has it.
+        /// The owner of the name.
         owner: &'static str,
     },
     /// A name that is none.
@@ -176,7 +176,7 @@ impl ClustersFile {
     /// Reads clusters from the text of a file.
     ///
     /// # Errors
-    /// What is wrong, as a sentence: the text is no such file, or two clusters have one name.
+    /// The problem as a sentence: the text is no such file, or two clusters have one name.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for (at, cluster) in file.clusters.iter().enumerate() {

@@ -10,8 +10,9 @@ use tollgate_batch::{
     EngineCommand, EngineDialect, EngineFault, EngineKind,
 };
 
+use crate::error::SiteError;
 use crate::journal::{file_error, replace_file};
-use crate::{EngineShell, ShellError, SiteError};
+use crate::shell::{EngineShell, ShellError};
 
 /// The number of looks in a row that do not find an array before the array counts as gone. An
 /// engine that restarts may answer for a moment with an empty queue.

@@ -17,11 +17,14 @@ use tollgate_batch::{
 };
 use tollgate_model::{Instant, Span};
 
+use crate::error::SiteError;
 use crate::journal::now;
+use crate::journal::{LogEntry, SiteJournal, SiteState};
+use crate::plan::ScalePlan;
+use crate::script::PilotScript;
+use crate::settings::SiteSettings;
+use crate::shell::EngineShell;
 use crate::usage::core_seconds;
-use crate::{
-    EngineShell, LogEntry, PilotScript, ScalePlan, SiteError, SiteJournal, SiteSettings, SiteState,
-};
 
 /// The pauses after which a query is repeated if the engine is out of reach.
 const QUERY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tollgate_batch::{EngineFault, RejectedArgument, RetryAdvice};
 
-use crate::ShellError;
+use crate::shell::ShellError;
 
 /// An error at a site.
 #[derive(Debug, thiserror::Error)]

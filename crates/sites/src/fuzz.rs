@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use crate::{SiteState, SitesFile};
+use crate::journal::SiteState;
+use crate::settings::SitesFile;
 
 /// Parses `data` as `sites.toml`, and checks that a legal file survives writing and reading. Returns
 /// false if the file is not legal.

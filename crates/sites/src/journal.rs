@@ -11,7 +11,11 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
-use crate::{KeepRecord, PilotRecord, QueueLooks, SiteError, SiteUsage};
+use crate::error::SiteError;
+use crate::keep::KeepRecord;
+use crate::pace::QueueLooks;
+use crate::pilot::PilotRecord;
+use crate::usage::SiteUsage;
 
 /// The file with the pilots.
 const STATE_FILE: &str = "pilots.json";
@@ -274,7 +278,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), SiteError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PilotPhase;
+    use crate::pilot::PilotPhase;
 
     fn pilot(number: u32, phase: PilotPhase) -> PilotRecord {
         let job = format!("tg.a.b.{number}").parse().expect("a name");

@@ -10,9 +10,10 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
+use crate::error::SiteError;
 use crate::journal::file_error;
 use crate::journal::has_passed;
-use crate::{PilotRecord, SiteError};
+use crate::pilot::PilotRecord;
 
 /// The first pause of a site that does not work, and the longest; each is twice the one before.
 const FIRST_PAUSE: Span = Span::from_secs(60);
@@ -196,7 +197,7 @@ mod tests {
     use tollgate_batch::BatchJobId;
 
     use super::*;
-    use crate::PilotPhase;
+    use crate::pilot::PilotPhase;
 
     /// Returns a pilot that ended `life` seconds after its start.
     fn ended(number: u32, life: i64) -> PilotRecord {

@@ -42,7 +42,7 @@ pub struct KeeperDecision {
     pub reason: String,
 }
 
-/// What changed at a site from round to round.
+/// The reasons of the last round, by site.
 #[derive(Debug, Default)]
 pub struct KeeperMemory {
     keys: BTreeMap<String, &'static str>,

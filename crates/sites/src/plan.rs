@@ -1,6 +1,6 @@
 //! From the wanted number of pilots to submissions and cancellations.
 
-use crate::{PilotPhase, PilotRecord};
+use crate::pilot::{PilotPhase, PilotRecord};
 
 /// The difference between the pilots that a site has and the wanted number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,9 +10,11 @@ use tollgate_batch::{
 };
 use tollgate_model::{Bytes, Instant, Span};
 
+use crate::control::SiteControl;
+use crate::error::SiteError;
 use crate::journal::now;
 use crate::script::probe_script;
-use crate::{SiteControl, SiteError, SiteSettings};
+use crate::settings::SiteSettings;
 
 /// The shortest and the longest pause between two looks at the probe.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(10)];

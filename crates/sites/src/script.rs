@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use tollgate_batch::{EngineKind, shell};
 
-use crate::{PilotBody, ServiceAddress, SiteSettings};
+use crate::control::{PilotBody, ServiceAddress};
+use crate::settings::SiteSettings;
 
 /// The hidden argument with which the program becomes an execution daemon of another scheduler.
 pub const EXECUTION_NODE_ARG: &str = "__execution-node";

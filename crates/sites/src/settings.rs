@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_batch::{EngineKind, PassedArguments};
 use tollgate_model::{Bytes, Span};
 
-use crate::SiteError;
+use crate::error::SiteError;
 use crate::journal::replace_file;
 
 /// The maximum number of pilots of a site, unless the user sets another.

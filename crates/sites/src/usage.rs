@@ -1,4 +1,4 @@
-//! What the pilots of a site have used: the time of their cores, and how much of it tasks used.
+//! The usage of a site by its pilots: the time of their cores, and how much of it tasks used.
 //!
 //! The time of pilots that ended is what the engine reports. How it was used is sampled at each look at the
 //! service, so that it counts tasks of any kind, and nothing while nobody looks.
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
-use crate::{PilotPhase, PilotRecord, WorkerSeat};
+use crate::control::WorkerSeat;
+use crate::pilot::{PilotPhase, PilotRecord};
 
 /// The longest time that one sample stands for.
 const LONGEST_SAMPLE: Span = Span::from_secs(120);

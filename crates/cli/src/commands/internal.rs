@@ -1,4 +1,4 @@
-//! Processes that the program starts of itself: their first argument is none that a user types.
+//! Processes that the program starts of itself: users never type their first argument.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

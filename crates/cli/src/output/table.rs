@@ -58,7 +58,7 @@ impl<'a, R> Column<'a, R> {
         }
     }
 
-    /// Returns a column of figures with a dash where there is none.
+    /// Returns a column of figures with a dash for a missing figure.
     pub(crate) fn optional_figure(
         heading: impl Into<Cow<'a, str>>,
         cell: impl Fn(&R) -> Option<String> + 'a,

@@ -4,11 +4,12 @@ use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_model::{Instant, Span};
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
+use crate::demand::{RunningPilot, SiteDemand, SiteSupply};
+use crate::error::SiteError;
 use crate::keep::pause_length;
-use crate::{
-    KeepRecord, LearnedLimit, PilotPhase, PilotRecord, RunningPilot, ScalePlan, SiteDemand,
-    SiteError, SiteSupply,
-};
+use crate::keep::{KeepRecord, LearnedLimit};
+use crate::pilot::{PilotPhase, PilotRecord};
+use crate::plan::ScalePlan;
 
 /// The time after its start in which a pilot is expected to join the service. Later it leaves by itself.
 const JOINING: Span = Span::from_secs(60);

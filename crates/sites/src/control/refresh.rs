@@ -4,8 +4,9 @@ use tollgate_batch::{BatchJobId, BatchJobPhase, BatchJobReport, RecordAge};
 use tollgate_model::Span;
 
 use super::SiteControl;
+use crate::error::SiteError;
 use crate::journal::has_passed;
-use crate::{PilotPhase, PilotRecord, SiteError};
+use crate::pilot::{PilotPhase, PilotRecord};
 
 /// The maximum number of ended pilots whose record is asked for at a time.
 const MAX_RECORD_QUERIES: usize = 20;

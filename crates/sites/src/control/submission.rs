@@ -7,8 +7,10 @@ use tollgate_batch::EngineCommand;
 use tollgate_model::Span;
 
 use super::{HOUR, ServiceAddress, SiteControl, TokenIssuer};
+use crate::error::SiteError;
 use crate::journal::{has_passed, replace_file};
-use crate::{PilotPhase, PilotRecord, ShellError, SiteError};
+use crate::pilot::{PilotPhase, PilotRecord};
+use crate::shell::ShellError;
 
 /// The time after which a pilot that is gone has no use for its token: an engine that lost its state
 /// for a moment may report the pilot again.

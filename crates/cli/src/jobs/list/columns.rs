@@ -60,7 +60,7 @@ enum ColumnValue {
 use ColumnValue::{Bytes, Id, Number, Text};
 use UsualColumn::{Always, If, Never};
 
-static COLUMNS: [JobColumn; 23] = [
+static COLUMNS: &[JobColumn] = &[
     JobColumn::new("id", |job: &JobDetails| Id(job.id, job.task)).usual(),
     JobColumn::new("user_id", |job: &JobDetails| Number(job.user_id.into())).heading("user id"),
     JobColumn::new("user", |job: &JobDetails| Text(job.user.clone()))

@@ -178,7 +178,7 @@ pub(crate) struct ReplayArgs {
     pub(super) sla: SlaArgs,
 }
 
-/// What jobs are taken to be and to want, where the record does not say.
+/// The assumptions about jobs where the record does not say.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Jobs and their SLAs")]
 pub(super) struct SlaArgs {

@@ -14,7 +14,7 @@ use tollgate_trace::{Finding, FindingTally, NodeCountSource, TraceStatus};
 use super::TraceSurvey;
 use super::non_job_records::NonJobKeys;
 
-/// What `tollgate trace info --format json` prints.
+/// The output of `tollgate trace info --format json`.
 #[derive(Default, Serialize, JsonSchema)]
 #[schemars(title = "tollgate trace info")]
 pub(super) struct TraceInfoKeys {
