@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs arrays with deadlines on a real service, and checks that each task ran exactly once.
 
-    arrays.py [--users N --arrays N --tasks N | --tasks N --every S] PROGRAM FOLDER
+    arrays.py [--users N --arrays N --tasks N --deadline D | --tasks N --every S] PROGRAM FOLDER
 
 PROGRAM is the built tollgate. FOLDER keeps the service, and the numbers that the tasks write: each appends its own to the
 file of its array.
@@ -115,7 +115,7 @@ def of_many_users(service, args):
     names = [f"array-{at}" for at in range(args.arrays)]
 
     def submit(at):
-        return service.submit(names[at], args.tasks, "+2h", uid=FIRST_UID + at % args.users)
+        return service.submit(names[at], args.tasks, args.deadline, uid=FIRST_UID + at % args.users)
 
     began = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as clients:
@@ -152,6 +152,7 @@ def main():
     arguments.add_argument("--users", type=int, default=0)
     arguments.add_argument("--arrays", type=int, default=1000)
     arguments.add_argument("--tasks", type=int, default=100)
+    arguments.add_argument("--deadline", default="+2h")
     arguments.add_argument("--every", type=float, default=10.0)
     arguments.add_argument("program", type=pathlib.Path)
     arguments.add_argument("folder", type=pathlib.Path)

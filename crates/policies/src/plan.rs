@@ -116,7 +116,7 @@ impl PlanPolicy {
     /// Returns the plan of all promises, to test candidates against it. `by_host` says whether it matters to
     /// them on which hosts they run.
     fn timetable_input(&self, view: View<'_>, by_host: bool) -> promise_test::PlanInput {
-        let (planned, hopeless) = self.waiting.by_deadline(view.now);
+        let (planned, hopeless) = self.waiting.groups_by_deadline(view);
         let planned = planned.iter().map(|job| (job.place, job.group(view)));
         // A job that would go by its place may not come between the hopeless ones.
         let hopeless = hopeless.iter().map(|job| (Instant::MAX, job.group(view)));

@@ -27,27 +27,32 @@ pub(crate) const fn entry_of_end_in_time(ending: AttemptEnding) -> BookEntry {
     }
 }
 
+/// A probability is recent for this part of the time from its instant to the deadline.
+const RECENT: f64 = 0.01;
+
 /// The promises to tasks of an array that were not made at its submission.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LatePromises {
     count: u32,
     /// The sum of the probabilities.
     sum: f64,
-    /// The latest probability, with its instant.
+    /// The probability of a task that waited, as it was computed last, with its instant.
     latest: Option<(Instant, f64)>,
 }
 
 impl LatePromises {
-    fn probability_at(&self, now: Instant) -> Option<Probability> {
-        let latest = self.latest.filter(|&(at, _)| at == now);
+    /// Returns the probability that was computed last if it is recent for promises to be kept by `due`.
+    fn recent(&self, now: Instant, due: Instant) -> Option<Probability> {
+        let is_recent =
+            |at: Instant| now.since(at).as_secs_f64() <= RECENT * due.since(at).as_secs_f64();
+        let latest = self.latest.filter(|&(at, _)| is_recent(at));
         latest.and_then(|(_, probability)| Probability::new(probability))
     }
 
     /// Counts a promise, and returns the mean probability of all.
-    fn add(&mut self, now: Instant, probability: Probability) -> Probability {
+    fn add(&mut self, probability: Probability) -> Probability {
         self.count += 1;
         self.sum += probability.as_f64();
-        self.latest = Some((now, probability.as_f64()));
         let mean = self.sum / f64::from(self.count);
         Probability::new(mean.min(1.0)).unwrap_or(probability)
     }
@@ -177,25 +182,25 @@ impl Core {
         self.judge_overdue_groups(step);
     }
 
-    /// Records the probability of keeping a promise that was not made at the submission. Tasks of an
-    /// array that are promised at the same instant count with the probability of the first of them.
+    /// Records the probability of keeping a promise that was not made at the submission. A task of an array that waits
+    /// counts with the probability of one that was promised shortly before.
     pub(crate) fn record_probability(&mut self, task: TaskId, step: &mut StepOutput) {
         let job = task.job;
-        let known = self.jobs.arrays.get(&job);
-        let known = known.and_then(|array| array.late_promises.probability_at(self.now));
-        let has_deadline = |live: &ActiveTask| live.spec.sla.deadline.is_some();
-        if !self.jobs.get(task).is_some_and(has_deadline) {
+        let due = self.jobs.get(task).and_then(|live| live.spec.due());
+        let Some(due) = due else {
             return;
-        }
-        let computed = || match self.chance_of_start(task) {
-            None => self.predict(self.now, task)?.probability,
-            chance => chance,
         };
+        let array = self.jobs.arrays.get(&job);
+        let recent = || array?.late_promises.recent(self.now, due);
+        let known = self.chance_of_start(task).or_else(recent);
+        let computed = || self.predict(self.now, task)?.probability;
         let Some(mut probability) = known.or_else(computed) else {
             return;
         };
         if let Some(array) = self.jobs.arrays.get_mut(&job) {
-            probability = array.late_promises.add(self.now, probability);
+            let computed = known.is_none().then_some((self.now, probability.as_f64()));
+            array.late_promises.latest = computed.or(array.late_promises.latest);
+            probability = array.late_promises.add(probability);
         }
         let n_batches = self.jobs.get(task);
         let n_batches = n_batches.and_then(|live| live.forecast.basis().n_batches());

@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     submissions: Vec<(Span, Cell<u32>)>,
     /// By how much each job of an array runs longer than the one that started before; five in turn.
     pub(crate) longer: Span,
+    /// Whether the policy knows of the jobs of an array that they are tasks of one batch.
+    pub(crate) arrays_are_batches: bool,
     pub(crate) promised: Vec<JobId>,
     pub(crate) rejected: Vec<(JobId, Reason)>,
     /// (job, nodes, devices) of each start.
@@ -89,6 +91,7 @@ impl Cluster {
             slots: Vec::new(),
             submissions: Vec::new(),
             longer: Span::ZERO,
+            arrays_are_batches: false,
             starts: Vec::new(),
             promised: Vec::new(),
             rejected: Vec::new(),
@@ -168,11 +171,22 @@ impl Cluster {
     }
 
     fn submit_array_with(&mut self, job: Job, count: u32, forecast: Option<Distribution>) -> usize {
+        let spec = self.spec(job);
+        let as_batch = || RuntimeBelief {
+            distribution: forecast.unwrap_or_else(|| Distribution::of_request(spec.estimate)),
+            kinship: Some(Kinship {
+                batch: self.submissions.len() as u64,
+                ..Kinship::default()
+            }),
+        };
         let input = GateInput::SubmittedArray {
-            spec: self.spec(job),
+            spec,
             count,
             on_eviction: OnEviction::Fail,
-            forecast: forecast.map(Into::into),
+            forecast: match self.arrays_are_batches {
+                true => Some(as_batch()),
+                false => forecast.map(Into::into),
+            },
         };
         let before = self.promised.len();
         let Ok(InputAck::Job(id)) = self.simulation.handle(self.now, input) else {

@@ -1,5 +1,6 @@
 //! A pass: waiting jobs are given up, promised, given a place, and started.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use tollgate_model::{Credits, Instant, JobId, Span};
@@ -12,6 +13,7 @@ use super::machine::PlanMachine;
 use super::planned_job::{PlannedJob, Standing};
 use super::promise_test::{Candidate, PromiseTest};
 use super::start_rule::{self, FairJob, RuleJob, StartDecision};
+use super::waiting_jobs::PlanKey;
 use super::{PlanPolicy, belief_of};
 
 /// Maximum number of jobs without a promise that are tested in a pass: each test plays the plan.
@@ -175,26 +177,15 @@ impl PlanPolicy {
                 ..StartDecision::default()
             };
         }
-        let (planned, hopeless) = self.waiting.by_deadline(view.now);
+        let (planned, hopeless) = self.waiting.groups_by_deadline(view);
         let rules = |jobs: &[PlannedJob]| -> Vec<RuleJob> {
             jobs.iter().map(|job| job.rule(view)).collect()
         };
         let by_host = view.has_closing_hosts() || self.waiting.needs_hosts();
         let running = self.running_until(view);
         let rules_of_planned = rules(&planned);
-        let mut places: Vec<(JobId, usize)> = planned
-            .iter()
-            .enumerate()
-            .map(|(at, job)| (job.id, at))
-            .collect();
-        places.sort_unstable();
-        let fair = self.waiting.fair.in_order(view).map(|job| {
-            match places.binary_search_by_key(&job.id, |&(id, _)| id) {
-                Ok(place) => FairJob::Planned(places[place].1),
-                Err(_) if job.is_hopeless(view.now) => FairJob::Hopeless(job.rule(view)),
-                Err(_) => FairJob::Unplanned(job.rule(view)),
-            }
-        });
+        let fair = self.waiting.fair.in_order(view);
+        let fair = fair.filter_map(|job| fair_job(view, &planned, job));
         let mut order = rules_of_planned.clone();
         order.extend(rules(&hopeless));
         let mut dispatch = DeadlineDispatch {
@@ -205,8 +196,17 @@ impl PlanPolicy {
         let mut may_start = |job: &RuleJob, place: &PlannedPlace| dispatch.start(job, place);
         let mut decision = start_rule::decide(&free, &rules_of_planned, fair, &mut may_start);
         decision.starts.extend(dispatch.into_starts(&decision));
+        let keys: BTreeMap<JobId, PlanKey> = planned
+            .iter()
+            .map(|group| (group.id, group.key()))
+            .collect();
         for (id, hosts) in &decision.starts {
-            self.start(cx, *id, hosts.as_deref());
+            // The jobs of a group start in order, so the first one that is left is next.
+            let next = keys
+                .get(id)
+                .and_then(|&key| self.waiting.planned.range(key..).next());
+            let next = next.map_or(*id, |(_, job)| job.id);
+            self.start(cx, next, hosts.as_deref());
         }
         decision
     }
@@ -274,4 +274,17 @@ impl PlanPolicy {
         let all = all.chain(patience).chain(free);
         all.filter(|&at| at > now).min()
     }
+}
+
+/// Returns a waiting job as it stands in the fair order. Of a group of planned jobs, which are neighbours there, too, only the
+/// first one does.
+fn fair_job(view: View<'_>, planned: &[PlannedJob], job: &PlannedJob) -> Option<FairJob> {
+    if job.is_hopeless(view.now) {
+        return Some(FairJob::Hopeless(job.rule(view)));
+    }
+    if !job.standing.is_planned() {
+        return Some(FairJob::Unplanned(job.rule(view)));
+    }
+    let group = planned.binary_search_by_key(&job.key(), PlannedJob::key);
+    group.ok().map(FairJob::Planned)
 }

@@ -233,6 +233,12 @@ impl PlannedJob {
         moved == *other
     }
 
+    /// Returns whether another job is alike and none can stand between both in any order of their user's jobs.
+    pub(super) fn is_followed_by(&self, next: &Self) -> bool {
+        let end = self.sequence.wrapping_add(u64::from(self.count));
+        end == next.sequence && self.is_like(next)
+    }
+
     /// Returns one of the jobs as a group of its own.
     pub(super) fn single(&self, view: View<'_>) -> JobGroup {
         JobGroup {

@@ -67,6 +67,22 @@ impl WaitingJobs {
         (planned, hopeless)
     }
 
+    /// Returns the same with planned tasks of a batch that are alike and neighbours as one group each, which stands for all
+    /// jobs from its key on.
+    pub(super) fn groups_by_deadline(&self, view: View<'_>) -> (Vec<PlannedJob>, Vec<PlannedJob>) {
+        let (mut planned, hopeless) = self.by_deadline(view.now);
+        let batch = |job: &PlannedJob| view.kinship(job.id).map(|kinship| kinship.batch);
+        planned.dedup_by(|next, group| {
+            let takes =
+                batch(group).is_some() && batch(group) == batch(next) && group.is_followed_by(next);
+            if takes {
+                group.count += next.count;
+            }
+            takes
+        });
+        (planned, hopeless)
+    }
+
     /// Returns whether a job may start for which it matters on which hosts it runs.
     pub(super) fn needs_hosts(&self) -> bool {
         self.n_with_needs > 0

@@ -3,7 +3,9 @@
 use tollgate_engine::Engine;
 use tollgate_model::{AttemptReport, Instant};
 use tollgate_policy::JobPhase;
-use tollgate_service::{Core, DependencyCondition, LOCAL_WORKER, ServiceCommand, Submission};
+use tollgate_service::{
+    Core, DependencyCondition, LOCAL_WORKER, ServiceCommand, Submission, UnfinishedCounts,
+};
 use tollgate_store::JobProgram;
 
 use super::commit::{CommandData, CommandPrograms};
@@ -346,8 +348,12 @@ impl<E: Engine> Controller<E> {
     }
 
     fn user_quota(&self, requests: &[ControllerRequest]) -> UserQuota {
-        let arriving = requests.iter().map(ControllerRequest::submits).sum();
-        let together = self.core.unfinished() + arriving;
+        let arriving: UnfinishedCounts = requests.iter().map(ControllerRequest::submits).sum();
+        // The limits matter only to submissions.
+        let together = match arriving == UnfinishedCounts::default() {
+            true => arriving,
+            false => self.core.unfinished() + arriving,
+        };
         UserQuota::new(
             self.max_unfinished,
             self.core.n_job_numbers(),
