@@ -63,6 +63,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         Edge,
     ),
     rule("client", &["model"], Edge),
+    rule("frontends", &["client"], Edge),
     rule("listen", &[], Edge),
     rule("sites", &["model", "batch"], Edge),
     rule(
@@ -127,6 +128,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "service",
             "store",
             "client",
+            "frontends",
             "batch",
             "sites",
             "agents",

@@ -18,13 +18,14 @@ use std::process::ExitCode;
 
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tollgate_client::types::JobAction;
+use tollgate_frontends::{FrontendTool, help};
 use tollgate_policy::PolicyRegistry;
 
 use self::groups::grouped;
 use self::rewrites::{with_campus_command, without_help_of_help};
 use crate::args::{Deferred, with_similar_names};
 use crate::exit::{self, CliFailure};
-use crate::jobs::frontends::{self, FrontendTool};
+use crate::jobs::frontends;
 use crate::operate::detach::DETACHED_ARG;
 use crate::simulate::{campus, forecast, policies, replay, study, trace};
 use crate::{jobs, operate, reach};
@@ -153,13 +154,13 @@ enum CliCommand {
     /// Run a command on the hosts of the calling job.
     Spread(Deferred<jobs::spread::SpreadArgs>),
     /// Submit a job as with qsub of PBS or Grid Engine.
-    #[command(hide = true, override_usage = "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]", after_help = frontends::options(FrontendTool::Qsub))]
+    #[command(hide = true, override_usage = "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]", after_help = help::options(FrontendTool::Qsub))]
     Qsub(Deferred<frontends::FrontendArgs>),
     /// Show jobs as with qstat of PBS or Grid Engine.
-    #[command(hide = true, override_usage = "qstat [OPTIONS] [ID]...", after_help = frontends::options(FrontendTool::Qstat))]
+    #[command(hide = true, override_usage = "qstat [OPTIONS] [ID]...", after_help = help::options(FrontendTool::Qstat))]
     Qstat(Deferred<frontends::FrontendArgs>),
     /// Cancel jobs as with qdel of PBS or Grid Engine.
-    #[command(hide = true, override_usage = "qdel [OPTIONS] ID...", after_help = frontends::options(FrontendTool::Qdel))]
+    #[command(hide = true, override_usage = "qdel [OPTIONS] ID...", after_help = help::options(FrontendTool::Qdel))]
     Qdel(Deferred<frontends::FrontendArgs>),
     /// Inspect, check, convert and anonymise records of jobs, or generate some.
     Trace(Deferred<trace::TraceArgs>),
@@ -260,7 +261,7 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
 
 /// Runs a front end, or prints its help.
 fn run_frontend(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure> {
-    if !frontends::is_help_requested(words) {
+    if !help::is_help_requested(words) {
         return frontends::run(tool, words);
     }
     let mut program = whole_command();

@@ -1,7 +1,7 @@
 //! Entry points of the fuzz targets. The module is hidden, and public only for the targets and for
 //! the tests that drive them without a fuzzer.
 
-use crate::jobs::{frontends, script};
+use crate::jobs::script;
 use crate::policy_registry;
 use crate::reach::cluster;
 use crate::simulate::replay;
@@ -13,7 +13,7 @@ pub fn scripts(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else {
         return false;
     };
-    frontends::check_script(text) | script::parses(text)
+    tollgate_frontends::fuzz::check_script(text) | script::parses(text)
 }
 
 /// Parses `data` as `clusters.toml`, which survives writing and reading if it is legal, and as the file of

@@ -19,6 +19,8 @@
 //! | [`certificate`] | certificates and their private keys, read from files |
 //! | [`fingerprint`](Fingerprint) | identifiers of keys |
 //! | [`token`](SecretToken) | tokens |
+//! | [`typed_amount`] | memory, rates, devices and licences as they are typed |
+//! | [`typed_span`] | spans of time as they are typed |
 //! | `whole_number` | whole numbers in JSON |
 //! | [`private_file`] | checks of the permissions of files |
 
@@ -39,6 +41,8 @@ pub mod resources;
 pub mod timestamp;
 pub mod tls;
 mod token;
+pub mod typed_amount;
+pub mod typed_span;
 pub mod types;
 mod whole_number;
 

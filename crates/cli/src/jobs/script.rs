@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 
 use clap::Parser;
+use tollgate_frontends::words::split_words;
 
 use super::job_args::JobArgs;
 use super::script_text::{self, ScriptReader};
@@ -124,50 +125,6 @@ fn first_line(error: &clap::Error) -> String {
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// Splits a line like a shell, at blanks outside quotes. `#` begins a comment. None if a quote is
-/// not closed.
-pub(crate) fn split_words(line: &str) -> Option<Vec<String>> {
-    split(line, &[])
-}
-
-/// Splits a line like [`split_words`], but keeps a backslash before a comma: a list of values needs it.
-pub(crate) fn split_list_words(line: &str) -> Option<Vec<String>> {
-    split(line, &[','])
-}
-
-/// Splits a line. A backslash before one of `kept` stays.
-fn split(line: &str, kept: &[char]) -> Option<Vec<String>> {
-    let unescape = |word: &mut String, letter: char| {
-        if kept.contains(&letter) {
-            word.push('\\');
-        }
-        word.push(letter);
-    };
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '#' if word.is_none() => break,
-            '\'' | '"' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match letters.next()? {
-                        end if end == letter => break,
-                        '\\' if letter == '"' => unescape(word, letters.next()?),
-                        inside => word.push(inside),
-                    }
-                }
-            }
-            '\\' => unescape(word.get_or_insert_default(), letters.next()?),
-            blank if blank.is_whitespace() => words.extend(word.take()),
-            plain => word.get_or_insert_default().push(plain),
-        }
-    }
-    words.extend(word);
-    Some(words)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,19 +173,5 @@ mod tests {
             let read = script(&format!("#!/bin/sh\n#TOLLGATE {line}\n")).directives();
             assert_eq!(read.unwrap_err().to_string(), expected);
         }
-    }
-
-    #[test]
-    fn words_are_split_as_a_shell_does() {
-        let split = |line| split_words(line).unwrap();
-        assert_eq!(
-            split(r#" a  b\ c "d e" f'g'h # i"#),
-            ["a", "b c", "d e", "fgh"]
-        );
-        assert_eq!(split("''"), [""]);
-        assert_eq!(split_words("\\"), None);
-        assert_eq!(split_words(r#"a\,b "c\,d""#).unwrap(), ["a,b", "c,d"]);
-        let kept = split_list_words(r#"a\,b "c\,d" e\ f"#);
-        assert_eq!(kept.unwrap(), [r"a\,b", r"c\,d", "e f"]);
     }
 }

@@ -10,9 +10,10 @@ use clap_complete::Shell;
 
 use super::completions;
 use super::schemas;
+use tollgate_frontends::FrontendTool;
+
 use crate::connection::endpoint::DataDirArgs;
 use crate::exit::CliFailure;
-use crate::jobs::frontends::FrontendTool;
 
 /// The options of `tollgate generate`.
 #[derive(Debug, clap::Args)]

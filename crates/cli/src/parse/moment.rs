@@ -2,9 +2,9 @@
 
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp, Zoned};
+use tollgate_client::typed_span::{is_unitless, parse_clock, parse_span, parse_units};
 
 use super::day::DayAndTime;
-use super::span::{is_unitless, parse_clock, parse_span, parse_units};
 use crate::exit::CliFailure;
 
 /// The maximum span until an instant, in seconds: a hundred years.

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use tollgate_client::ClientError;
 use tollgate_client::types::JobRef;
 
-use super::error::FrontendError;
-use super::{FrontendDialect, job_id};
+use tollgate_frontends::{FrontendDialect, FrontendError, job_id};
+
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 use crate::output::messages::Verbosity;

@@ -14,9 +14,9 @@ use jiff::Timestamp;
 use tollgate_client::ApiClient;
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::{JobDetails, JobList, JobState};
+use tollgate_frontends::{FrontendDialect, FrontendError, job_id};
 
-use super::error::FrontendError;
-use super::{FrontendDialect, job_id, qdel};
+use super::qdel;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 

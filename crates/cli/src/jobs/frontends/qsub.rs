@@ -6,12 +6,12 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use tollgate_client::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
+use tollgate_frontends::words::split_words;
+use tollgate_frontends::{
+    FrontendDialect, JobOptions, ParsedOption, ScriptPrelude, directives, job_id, options,
+    output_names,
+};
 
-use super::job_options::JobOptions;
-use super::options::{self, ParsedOption};
-use super::output_names;
-use super::prelude::ScriptPrelude;
-use super::{FrontendDialect, directives, job_id};
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::error::ClientCommandError;
 use crate::connection::reconnect::ClientPurpose;
@@ -55,7 +55,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     wishes.add_overriding(&typed, style)?;
     let mut arguments = arguments.to_vec();
     if let Some(more) = &wishes.arguments {
-        let more = script::split_words(more).unwrap_or_else(|| vec![more.clone()]);
+        let more = split_words(more).unwrap_or_else(|| vec![more.clone()]);
         arguments.extend(more);
     }
     let mut request = request(&wishes, &body, &arguments, style)?;
@@ -146,21 +146,6 @@ fn read_stdin() -> Result<Vec<u8>, CliFailure> {
         .read_to_end(&mut text);
     read.map_err(|error| CliFailure::read_failed("standard input", error))?;
     Ok(text)
-}
-
-/// Parses the options in a script in both styles, for the fuzz target. Returns false if they are
-/// invalid in both.
-pub(super) fn check_script(text: &str) -> bool {
-    let styles = [FrontendDialect::Pbs, FrontendDialect::GridEngine];
-    let understood = styles.map(|style| {
-        let read = directives::parse("script", text, style);
-        let added = read.and_then(|given| JobOptions::default().add(&given, style));
-        if let Err(error) = &added {
-            assert!(error.to_string().starts_with("script:"), "{error}");
-        }
-        added.is_ok()
-    });
-    understood.contains(&true)
 }
 
 fn request(

@@ -26,6 +26,7 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_batch::shell::quote;
+use tollgate_frontends::FrontendTool;
 use tollgate_host::replace_private;
 use tollgate_inside::{InsideError, PersonalScheduler, SchedulerKind};
 use tollgate_model::Instant;
@@ -35,7 +36,6 @@ use tollgate_store::data_dir;
 use super::error::SessionError;
 use crate::connection::endpoint::{DATA_VARIABLE, REMOTE_VARIABLES, ServiceAddressArgs};
 use crate::exit::CliFailure;
-use crate::jobs::frontends::FrontendTool;
 
 /// The variable with the name of the session that a process belongs to.
 pub(super) const SESSION_VARIABLE: &str = "TOLLGATE_SESSION";

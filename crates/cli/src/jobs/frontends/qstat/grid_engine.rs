@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use tollgate_client::types::{JobDetails, JobState};
 
 use super::{QstatOptions, escape_xml, truncate, user_name};
-use crate::jobs::frontends::job_id::SERVER_NAME;
 use crate::parse::time_zone;
+use tollgate_frontends::job_id::SERVER_NAME;
 
 /// Returns the state: running, waiting or held. Grid Engine lists no other jobs.
 fn state(job: &JobDetails) -> &'static str {

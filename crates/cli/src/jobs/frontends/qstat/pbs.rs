@@ -7,9 +7,9 @@ use tollgate_client::types::{JobDetails, JobState};
 use tollgate_model::ExceededLimit;
 
 use super::{QstatOptions, escape_xml, truncate, user_name, write_all};
-use crate::jobs::frontends::job_id::SERVER_NAME;
-use crate::jobs::frontends::{FrontendDialect, job_id};
 use crate::parse::time_zone;
+use tollgate_frontends::job_id::SERVER_NAME;
+use tollgate_frontends::{FrontendDialect, job_id};
 
 /// Returns the letter of a state: queued, running, held or completed.
 fn letter(job: &JobDetails) -> char {

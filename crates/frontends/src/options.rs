@@ -1,7 +1,7 @@
 //! Parses options in the notation of PBS and Grid Engine: one dash, a letter or a word, and
 //! possibly values.
 
-use super::error::FrontendError;
+use crate::error::FrontendError;
 
 /// The options of `qsub` without a value.
 const BARE: &[&str] = &[
@@ -59,30 +59,30 @@ const PARALLEL: &str = "pe";
 
 /// Returns the name of every option of `qsub`.
 #[cfg(test)]
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     let valued = BARE.iter().chain(VALUED).copied();
     valued.chain([PARALLEL])
 }
 
 /// An option and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ParsedOption {
+pub struct ParsedOption {
     /// The place of the option: `qsub`, or a file and its line.
-    pub(super) source: String,
+    pub source: String,
     /// The name of the option, without the dash.
-    pub(super) name: String,
+    pub name: String,
     /// The values of the option, joined by blanks.
-    pub(super) value: String,
+    pub value: String,
 }
 
 impl ParsedOption {
     /// Returns the option as it was written.
-    pub(super) fn option(&self) -> String {
+    pub fn option(&self) -> String {
         format!("-{}", self.name)
     }
 
     /// Reports that the value is invalid.
-    pub(super) fn invalid_value(&self, message: impl Into<String>) -> FrontendError {
+    pub fn invalid_value(&self, message: impl Into<String>) -> FrontendError {
         FrontendError::Value {
             place: self.source.clone(),
             option: self.option(),
@@ -91,7 +91,7 @@ impl ParsedOption {
     }
 
     /// Reports that the option cannot be honoured.
-    pub(super) fn unsupported(&self, message: &'static str) -> FrontendError {
+    pub fn unsupported(&self, message: &'static str) -> FrontendError {
         FrontendError::UnsupportedOption {
             place: self.source.clone(),
             option: self.option(),
@@ -105,7 +105,7 @@ impl ParsedOption {
 ///
 /// # Errors
 /// The first option that is unknown or lacks its value.
-pub(super) fn parse<'a>(
+pub fn parse<'a>(
     place: &str,
     words: &'a [String],
 ) -> Result<(Vec<ParsedOption>, &'a [String]), FrontendError> {

@@ -1,7 +1,7 @@
-//! Parses spans of time.
+//! Parses spans of time. An error is a text for the user: what is expected, and what was typed.
 
 /// Seconds of each unit of a span.
-pub(super) const UNITS: &[(&str, f64)] = &[
+pub(crate) const UNITS: &[(&str, f64)] = &[
     ("weeks", 604_800.0),
     ("week", 604_800.0),
     ("w", 604_800.0),
@@ -26,7 +26,7 @@ pub(super) const UNITS: &[(&str, f64)] = &[
 ];
 
 /// Parses a span to seconds: `90`, `20m`, `1h30m`, `2 hours`, `1:30:00`, `1-12:00:00`.
-pub(crate) fn parse_span(words: &str) -> Result<f64, String> {
+pub fn parse_span(words: &str) -> Result<f64, String> {
     let text = words.trim();
     let secs = parse_clock(text).or_else(|| parse_units(text));
     secs.filter(|secs| secs.is_finite() && *secs > 0.0)
@@ -37,16 +37,16 @@ pub(crate) fn parse_span(words: &str) -> Result<f64, String> {
 
 /// A span on the command line, with whether its unit was typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TypedSpan {
+pub struct TypedSpan {
     /// The span, in seconds.
-    pub(crate) secs: f64,
+    pub secs: f64,
     /// Whether the user typed a number without a unit.
     unitless: bool,
 }
 
 impl TypedSpan {
     /// Returns a span that needs no note.
-    pub(crate) const fn from_secs(secs: f64) -> Self {
+    pub const fn from_secs(secs: f64) -> Self {
         Self {
             secs,
             unitless: false,
@@ -54,14 +54,14 @@ impl TypedSpan {
     }
 
     /// Returns a note that says the unit of a number without one, which was typed for `option`.
-    pub(crate) fn note(self, option: &str) -> Option<String> {
+    pub fn note(self, option: &str) -> Option<String> {
         let Self { secs, unitless } = self;
         unitless.then(|| format!("--{option} {secs}: {secs} seconds; units are s, m, h and d"))
     }
 }
 
 /// Parses a span as [`parse_span`] does, and remembers whether its unit was typed.
-pub(crate) fn parse_typed_span(words: &str) -> Result<TypedSpan, String> {
+pub fn parse_typed_span(words: &str) -> Result<TypedSpan, String> {
     Ok(TypedSpan {
         secs: parse_span(words)?,
         unitless: is_unitless(words),
@@ -69,12 +69,12 @@ pub(crate) fn parse_typed_span(words: &str) -> Result<TypedSpan, String> {
 }
 
 /// Returns whether a span is a number without a unit.
-pub(super) fn is_unitless(words: &str) -> bool {
+pub fn is_unitless(words: &str) -> bool {
     words.trim().parse::<f64>().is_ok()
 }
 
 /// Parses `[days-]hours:minutes:seconds` or `minutes:seconds`.
-pub(super) fn parse_clock(text: &str) -> Option<f64> {
+pub fn parse_clock(text: &str) -> Option<f64> {
     let (days, clock) = match text.split_once('-') {
         Some((days, clock)) => (days.parse::<u32>().ok()?, clock),
         None => (0, text),
@@ -90,7 +90,7 @@ pub(super) fn parse_clock(text: &str) -> Option<f64> {
 }
 
 /// Parses numbers with units. A single number without a unit is in seconds.
-pub(super) fn parse_units(text: &str) -> Option<f64> {
+pub fn parse_units(text: &str) -> Option<f64> {
     if let Ok(secs) = text.parse::<f64>() {
         return Some(secs);
     }

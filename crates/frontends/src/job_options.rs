@@ -1,45 +1,62 @@
 //! The job that options of PBS and Grid Engine describe.
 
-use super::FrontendDialect;
-use super::begin_date::BeginDate;
-use super::error::FrontendError;
-use super::job_id;
-use super::options::ParsedOption;
-use super::resources::ResourceOptions;
-use super::variables;
+use crate::begin_date::BeginDate;
+use crate::error::FrontendError;
+use crate::job_id;
+use crate::options::ParsedOption;
+use crate::resources::ResourceOptions;
+use crate::tool::FrontendDialect;
+use crate::variables;
 
 /// The requested job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct JobOptions {
-    pub(super) name: Option<String>,
-    pub(super) output: Option<String>,
-    pub(super) stderr_path: Option<String>,
-    pub(super) account: Option<String>,
-    pub(super) queue: Option<String>,
-    pub(super) join_stderr: bool,
-    pub(super) dir: Option<String>,
+pub struct JobOptions {
+    /// Name of the job.
+    pub name: Option<String>,
+    /// File or directory of its output.
+    pub output: Option<String>,
+    /// File or directory of its errors.
+    pub stderr_path: Option<String>,
+    /// Account to charge.
+    pub account: Option<String>,
+    /// Queue.
+    pub queue: Option<String>,
+    /// Whether errors go where the output does.
+    pub join_stderr: bool,
+    /// Directory in which it starts.
+    pub dir: Option<String>,
     /// Whether the job starts in the directory where `qsub` was called.
-    pub(super) in_current_dir: bool,
-    pub(super) shell: Option<String>,
+    pub in_current_dir: bool,
+    /// Shell of the script.
+    pub shell: Option<String>,
     /// The variables, as `NAME=VALUE`.
-    pub(super) env: Vec<String>,
-    pub(super) all_env: bool,
-    pub(super) array: Option<String>,
-    pub(super) max_concurrent: Option<String>,
+    pub env: Vec<String>,
+    /// Whether the whole environment is passed.
+    pub all_env: bool,
+    /// Tasks of an array, as in `1-10:2`.
+    pub array: Option<String>,
+    /// Maximum number of tasks that run at a time.
+    pub max_concurrent: Option<String>,
     /// The dependencies, as `ID` or `any:ID`.
-    pub(super) after: Vec<String>,
+    pub after: Vec<String>,
     /// The earliest start.
-    pub(super) begin: Option<BeginDate>,
-    pub(super) held: bool,
-    pub(super) requeue: bool,
-    pub(super) terse: bool,
-    pub(super) wait: bool,
+    pub begin: Option<BeginDate>,
+    /// Whether the job is held.
+    pub held: bool,
+    /// Whether the job runs again after it was lost.
+    pub requeue: bool,
+    /// Whether only the number of the job is printed.
+    pub terse: bool,
+    /// Whether `qsub` waits for the end of the job.
+    pub wait: bool,
     /// Whether the job runs a program instead of a script.
-    pub(super) program: bool,
-    pub(super) arguments: Option<String>,
-    pub(super) resources: ResourceOptions,
+    pub program: bool,
+    /// Arguments of the script, in one string.
+    pub arguments: Option<String>,
+    /// Resources.
+    pub resources: ResourceOptions,
     /// Known options without effect here, as they were written.
-    pub(super) ignored: Vec<String>,
+    pub ignored: Vec<String>,
 }
 
 /// Returns the queue of a destination such as `batch`, `batch@server` or `@server`.
@@ -53,7 +70,7 @@ impl JobOptions {
     ///
     /// # Errors
     /// The first option that is invalid or cannot be honoured.
-    pub(super) fn add(
+    pub fn add(
         &mut self,
         options: &[ParsedOption],
         style: FrontendDialect,
@@ -67,7 +84,7 @@ impl JobOptions {
     ///
     /// # Errors
     /// As [`Self::add`].
-    pub(super) fn add_overriding(
+    pub fn add_overriding(
         &mut self,
         options: &[ParsedOption],
         style: FrontendDialect,
@@ -235,7 +252,7 @@ fn path(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::frontends::options;
+    use crate::options;
 
     fn wishes(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();

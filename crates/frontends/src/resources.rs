@@ -3,35 +3,41 @@
 
 use std::collections::BTreeMap;
 
-use super::error::FrontendError;
-use super::options::ParsedOption;
-use crate::parse;
+use tollgate_client::typed_amount::{parse_memory, parse_rate};
+use tollgate_client::typed_span::parse_span;
+
+use crate::error::FrontendError;
+use crate::options::ParsedOption;
 
 /// The resources requested so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct ResourceOptions {
+pub struct ResourceOptions {
     /// The total number of processors.
-    pub(super) procs: Option<u32>,
+    pub procs: Option<u32>,
     /// The total memory in bytes.
-    pub(super) memory: Option<u64>,
+    pub memory: Option<u64>,
     /// The memory per processor in bytes.
-    pub(super) memory_per_proc: Option<u64>,
+    pub memory_per_proc: Option<u64>,
     /// The total number of GPUs.
-    pub(super) gpus: Option<u8>,
+    pub gpus: Option<u8>,
     /// Whether a `select` set processors, memory and devices.
     has_selection: bool,
     /// The name of the host on which the job is to run.
-    pub(super) host: Option<String>,
+    pub host: Option<String>,
     /// The time limit in seconds.
-    pub(super) time_limit: Option<f64>,
+    pub time_limit: Option<f64>,
     /// The run time in seconds after which Grid Engine would warn the job.
     soft_limit: Option<f64>,
-    pub(super) deadline: Option<String>,
-    pub(super) budget: Option<f64>,
-    pub(super) penalty: Option<f64>,
-    pub(super) confidence: Option<f64>,
+    /// Deadline, as it is typed.
+    pub deadline: Option<String>,
+    /// Budget, in credits.
+    pub budget: Option<f64>,
+    /// Penalty, in credits a second.
+    pub penalty: Option<f64>,
+    /// Wanted probability of the promise, 0 to 1.
+    pub confidence: Option<f64>,
     /// Known resources without effect here.
-    pub(super) ignored: Vec<String>,
+    pub ignored: Vec<String>,
 }
 
 impl ResourceOptions {
@@ -39,7 +45,7 @@ impl ResourceOptions {
     ///
     /// # Errors
     /// The first resource that is invalid or not available here.
-    pub(super) fn add(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
+    pub fn add(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
         // A later list can name another host: the command line comes after the script.
         let earlier = self.host.take();
         let items = given.value.split(',').map(str::trim);
@@ -52,7 +58,7 @@ impl ResourceOptions {
 
     /// Returns these resources, and those of `script` where nothing here takes their place: the command
     /// line overrides each resource of the script, whether that is more or less.
-    pub(super) fn over(self, script: Self) -> Self {
+    pub fn over(self, script: Self) -> Self {
         // A selection sets processors, memory and devices together.
         let script = match self.has_selection {
             true => Self {
@@ -88,7 +94,7 @@ impl ResourceOptions {
     }
 
     /// Returns the total memory in bytes for `procs` processors.
-    pub(super) fn memory_for(&self, procs: u32) -> Option<u64> {
+    pub fn memory_for(&self, procs: u32) -> Option<u64> {
         let each = self
             .memory_per_proc
             .map(|each| each.saturating_mul(u64::from(procs)));
@@ -96,13 +102,13 @@ impl ResourceOptions {
     }
 
     /// Returns the devices to take.
-    pub(super) fn devices(&self) -> Option<BTreeMap<String, u8>> {
+    pub fn devices(&self) -> Option<BTreeMap<String, u8>> {
         self.gpus
             .map(|gpus| BTreeMap::from([("gpu".to_owned(), gpus)]))
     }
 
     /// Returns the run time estimate in seconds, if it differs from the time limit.
-    pub(super) fn estimate(&self) -> Option<f64> {
+    pub fn estimate(&self) -> Option<f64> {
         let limit = self.time_limit.unwrap_or(f64::INFINITY);
         self.soft_limit.filter(|&soft| soft < limit)
     }
@@ -137,7 +143,7 @@ impl ResourceOptions {
             "nodes" | "select" => self.add_chunks(given, name, value)?,
             "deadline" => self.deadline = Some(value.to_owned()),
             "budget" => self.budget = Some(amount().ok_or_else(|| expected("credits"))?),
-            "penalty" => self.penalty = Some(parse::parse_rate(value).map_err(wrong)?),
+            "penalty" => self.penalty = Some(parse_rate(value).map_err(wrong)?),
             "confidence" => self.confidence = Some(amount().ok_or_else(|| expected("a number"))?),
             "place" | "cput" | "pcput" | "h_cpu" | "s_cpu" | "nice" => {
                 self.ignored.push(format!("-l {item}"));
@@ -249,9 +255,9 @@ impl ResourceOptions {
 fn span(text: &str) -> Result<f64, String> {
     match text.split_once(':') {
         Some((days, clock)) if clock.matches(':').count() == 2 => {
-            parse::parse_span(&format!("{days}-{clock}"))
+            parse_span(&format!("{days}-{clock}"))
         }
-        _ => parse::parse_span(text),
+        _ => parse_span(text),
     }
 }
 
@@ -259,8 +265,8 @@ fn span(text: &str) -> Result<f64, String> {
 fn memory(text: &str) -> Result<u64, String> {
     let text = text.to_ascii_lowercase();
     match text.strip_suffix('w') {
-        Some(amount) => Ok(parse::parse_memory(amount)?.saturating_mul(8)),
-        None => parse::parse_memory(&text),
+        Some(amount) => Ok(parse_memory(amount)?.saturating_mul(8)),
+        None => parse_memory(&text),
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::env;
 
-use super::error::FrontendError;
-use super::options::ParsedOption;
+use crate::error::FrontendError;
+use crate::options::ParsedOption;
 
 /// Returns the variables in the value of `-v`, each as `NAME=VALUE`. A name alone takes the value of the
 /// caller's environment.
 ///
 /// # Errors
 /// If a name is empty, or a variable has no value in UTF-8 here.
-pub(super) fn parse(given: &ParsedOption) -> Result<Vec<String>, FrontendError> {
+pub(crate) fn parse(given: &ParsedOption) -> Result<Vec<String>, FrontendError> {
     let parse_one = |item: String| match item.split_once('=') {
         Some(("", _)) => {
             let message = format!("expected the name of a variable, got `{item}`");

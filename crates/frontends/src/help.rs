@@ -3,7 +3,7 @@
 //! The command-line parser does not know the options of these tools. [`options`] describes the
 //! options for `--help` and for the man pages.
 
-use super::FrontendTool;
+use crate::tool::FrontendTool;
 
 /// The options of `qsub`, grouped by their effect.
 const QSUB: &str = "\
@@ -71,7 +71,7 @@ const QSUB_ENVIRONMENT: &str = "
   TOLLGATE_DEADLINE, TOLLGATE_BUDGET  Deadline and budget, for scripts that cannot change";
 
 /// Describes the options of a tool.
-pub(crate) fn options(tool: FrontendTool) -> String {
+pub fn options(tool: FrontendTool) -> String {
     let (options, more) = match tool {
         FrontendTool::Qsub => (QSUB, QSUB_ENVIRONMENT),
         FrontendTool::Qstat => (QSTAT, ""),
@@ -82,7 +82,7 @@ pub(crate) fn options(tool: FrontendTool) -> String {
 
 /// Returns whether the arguments ask for help. Help counts only before any operand, and `-h` is not
 /// help because it holds a job.
-pub(crate) fn is_help_requested(words: &[String]) -> bool {
+pub fn is_help_requested(words: &[String]) -> bool {
     let options = words.iter().take_while(|word| word.starts_with('-'));
     options
         .into_iter()
@@ -91,8 +91,8 @@ pub(crate) fn is_help_requested(words: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::names;
     use super::*;
+    use crate::options::names;
 
     #[test]
     fn help_of_qsub_names_every_option() {

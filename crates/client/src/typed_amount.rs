@@ -1,20 +1,21 @@
-//! Parses amounts: memory, rates, devices and licences.
+//! Parses amounts: memory, rates, devices and licences. An error is a text for the user: what is expected, and what
+//! was typed.
 
 use std::collections::BTreeMap;
 
-use tollgate_client::limits::check_job_memory;
-use tollgate_client::resources::parse_resources;
 use tollgate_model::MAX_DEVICES;
 
-use super::span::UNITS;
+use crate::limits::check_job_memory;
+use crate::resources::parse_resources;
+use crate::typed_span::UNITS;
 
 /// Parses devices and licences: `gpu:2`, `gpu:a100:1,matlab`.
-pub(crate) fn parse_resource_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
+pub fn parse_resource_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
     parse_resources(words).map_err(|error| error.to_string())
 }
 
 /// Parses devices of a host: `gpu:2`.
-pub(crate) fn parse_device_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
+pub fn parse_device_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
     let devices = parse_resource_list(words)?;
     match devices.values().all(|count| *count <= MAX_DEVICES) {
         true => Ok(devices),
@@ -25,7 +26,7 @@ pub(crate) fn parse_device_list(words: &str) -> Result<BTreeMap<String, u8>, Str
 }
 
 /// Parses a size in bytes: `2G`, `500M`, `1.5GiB`, `1048576`. Units are powers of 1024.
-pub(crate) fn parse_memory(words: &str) -> Result<u64, String> {
+pub fn parse_memory(words: &str) -> Result<u64, String> {
     let text = words.trim().to_ascii_lowercase();
     let end = text
         .find(|c: char| c.is_ascii_alphabetic())
@@ -49,12 +50,12 @@ pub(crate) fn parse_memory(words: &str) -> Result<u64, String> {
 }
 
 /// Parses the memory of a job, at least a megabyte.
-pub(crate) fn parse_job_memory(words: &str) -> Result<u64, String> {
+pub fn parse_job_memory(words: &str) -> Result<u64, String> {
     check_job_memory(parse_memory(words)?).map_err(|error| error.to_string())
 }
 
 /// Parses credits per second: `0.1/s`, `6/min`, `360/h`, `0.1`.
-pub(crate) fn parse_rate(words: &str) -> Result<f64, String> {
+pub fn parse_rate(words: &str) -> Result<f64, String> {
     let (number, unit) = words.split_once('/').unwrap_or((words, "s"));
     let scale = UNITS.iter().find(|(name, _)| *name == unit.trim());
     let number = number.trim().parse::<f64>().ok();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Returns the name of a file with the values of its variables, as `$HOME` or `${HOME}`. A variable
 /// whose value is not known here stays.
-pub(super) fn expand(wish: &str, job_name: &str) -> String {
+pub fn expand(wish: &str, job_name: &str) -> String {
     let mut path = String::with_capacity(wish.len());
     let mut rest = wish;
     while let Some(at) = rest.find('$') {

@@ -2,14 +2,14 @@
 
 use tollgate_client::types::JobDetails;
 
-use super::FrontendDialect;
+use crate::tool::FrontendDialect;
 
 /// The server name in the job numbers of PBS.
-pub(super) const SERVER_NAME: &str = "tollgate";
+pub const SERVER_NAME: &str = "tollgate";
 
 /// Parses a job number as the service names the job: `7.tollgate` is 7, and `7[3]` or Grid Engine's
 /// `7.3` are the task `7_3`.
-pub(super) fn parse(word: &str, style: FrontendDialect) -> Option<String> {
+pub fn parse(word: &str, style: FrontendDialect) -> Option<String> {
     let number = |text: &str| text.parse::<u64>().ok();
     let (job, rest) = match word.find(['.', '[', '_']) {
         Some(end) => word.split_at(end),
@@ -34,7 +34,7 @@ pub(super) fn parse(word: &str, style: FrontendDialect) -> Option<String> {
 }
 
 /// Formats a job number in the notation of the style.
-pub(super) fn format(job: &JobDetails, style: FrontendDialect) -> String {
+pub fn format(job: &JobDetails, style: FrontendDialect) -> String {
     let id = job.id;
     match (style, &job.array, job.task) {
         (FrontendDialect::Pbs, Some(_), None) => format!("{id}[].{SERVER_NAME}"),

@@ -1,6 +1,6 @@
 //! The script of a job, with variables that are known only at its start.
 
-use super::FrontendDialect;
+use crate::tool::FrontendDialect;
 
 /// The shells that understand the line written before a script.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
@@ -9,16 +9,18 @@ const DEFAULT_SHELL: &str = "/bin/sh";
 
 /// The setup that a job runs before the first line of its script.
 #[derive(Clone, Debug)]
-pub(super) struct ScriptPrelude<'a> {
-    pub(super) dialect: FrontendDialect,
-    pub(super) is_array: bool,
+pub struct ScriptPrelude<'a> {
+    /// Style of the variables.
+    pub dialect: FrontendDialect,
+    /// Whether the job is an array.
+    pub is_array: bool,
     /// The file for errors, with `%j` and `%a`. None if errors go to the output.
-    pub(super) stderr_path: Option<&'a str>,
+    pub stderr_path: Option<&'a str>,
 }
 
 impl ScriptPrelude<'_> {
     /// Returns the setup as one line of shell code.
-    pub(super) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let id = match (self.dialect, self.is_array) {
             (FrontendDialect::Pbs, false) => "export PBS_JOBID=$TOLLGATE_JOB.tollgate",
             (FrontendDialect::Pbs, true) => {
@@ -48,7 +50,7 @@ impl ScriptPrelude<'_> {
 
     /// Returns the script with the line added. None if its interpreter is not one of [`SHELLS`].
     /// The line follows the first line, which may name the interpreter.
-    pub(super) fn prepend_to(&self, text: &str, shell: Option<&str>) -> Option<String> {
+    pub fn prepend_to(&self, text: &str, shell: Option<&str>) -> Option<String> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let (said, body) = match first.strip_prefix("#!") {
             Some(said) => (Some(said.trim()), rest),

@@ -1,15 +1,15 @@
 //! The options in a script: `#PBS` lines up to its first command, or `#$` lines anywhere.
 
-use super::FrontendDialect;
-use super::error::FrontendError;
-use super::options::{self, ParsedOption};
-use crate::jobs::script;
+use crate::error::FrontendError;
+use crate::options::{self, ParsedOption};
+use crate::tool::FrontendDialect;
+use crate::words;
 
 /// Parses the options in the script `text`; `name` names the script in messages.
 ///
 /// # Errors
 /// The first option that is unknown or lacks its value.
-pub(super) fn parse(
+pub fn parse(
     name: &str,
     text: &str,
     style: FrontendDialect,
@@ -59,7 +59,7 @@ fn options_of<'a>(line: &'a str, mark: &str, style: FrontendDialect) -> Option<&
 }
 
 fn parse_line(place: &str, mark: &str, rest: &str) -> Result<Vec<ParsedOption>, FrontendError> {
-    let words = script::split_list_words(rest).ok_or_else(|| FrontendError::Value {
+    let words = words::split_list_words(rest).ok_or_else(|| FrontendError::Value {
         place: place.to_owned(),
         option: mark.to_owned(),
         message: "a quote is not closed".to_owned(),
