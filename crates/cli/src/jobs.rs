@@ -9,6 +9,7 @@
 //! | [`signal`] | the signal before a time limit, as it is typed |
 //! | [`startable`] | programs that cannot be started |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
+//! | [`answer`] | the answer to a submission or a quote, as people read it |
 //! | [`batch`] | `tollgate submit --each-line` and `--from-json` |
 //! | [`clock`] | a note if the clocks of host and service differ |
 //! | [`frontends`] | `qsub`, `qstat`, `qdel` |
@@ -25,6 +26,7 @@
 
 pub(crate) mod act;
 pub(crate) mod alter;
+pub(crate) mod answer;
 pub(crate) mod array_outlook;
 pub(crate) mod batch;
 pub(crate) mod clock;

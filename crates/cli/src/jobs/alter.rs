@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use jiff::Zoned;
 use tollgate_client::types::{AlterRequest, AlterResponse};
 
+use super::answer::{number_of, render_answer};
 use super::cluster_job::ClusterJob;
 use super::job_numbers::parse_cluster_job_id;
-use super::submit::{number_of, render_answer};
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::error::ClientCommandError;

@@ -10,7 +10,8 @@ use tollgate_client::types::{
     BatchResponse, JobBatch, JobDecision, JobRequest, ReasonMessage, SubmitResponse,
 };
 
-use super::submit::{SubmitCommonArgs, is_rejected, note_unenforced_limit, render_decision};
+use super::answer::{is_rejected, render_decision};
+use super::submit::{SubmitCommonArgs, note_unenforced_limit};
 use crate::args::OutputFormat;
 use crate::connection::error::ClientCommandError;
 use crate::exit::{CliFailure, CsvUnsupported};

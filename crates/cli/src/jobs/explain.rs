@@ -6,7 +6,7 @@ use tollgate_client::types::JobExplanation;
 
 use super::cluster_job::{ClusterJob, parse_cluster_job};
 use super::job_numbers::parse_job_id;
-use super::{array_outlook, outcome, submit};
+use super::{answer, array_outlook, outcome};
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::error::ClientCommandError;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), CliFailure> {
                 writeln!(out, "  {words}")?;
             }
             if let Some(quote) = &explained.quote {
-                submit::render_quote_of_rejected(&mut out, quote, &now)?;
+                answer::render_quote_of_rejected(&mut out, quote, &now)?;
             }
             outcome::render(&mut out, &explained.job, &now)?;
             array_outlook::render(&mut out, &explained.job, &now)?;

@@ -2,8 +2,10 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`cells`] | a job in a column |
 //! | [`columns`] | what is listed of a job |
 
+mod cells;
 mod columns;
 
 use std::io;

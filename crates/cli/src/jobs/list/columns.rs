@@ -6,9 +6,11 @@ use std::io::{self, Write};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use console::Style;
 use jiff::Zoned;
-use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::{JobDetails, JobState};
+use tollgate_client::types::JobDetails;
 
+use super::cells::{
+    ColumnValue, instant, number, promise_cell, span, state_cell, state_style, text,
+};
 use crate::exit::CliFailure;
 use crate::output::format;
 use crate::output::table::Column;
@@ -40,21 +42,6 @@ enum UsualColumn {
     /// If the users of the jobs, or their hosts, have to be told apart.
     If(fn(&[JobDetails]) -> bool),
     Never,
-}
-
-/// The cell of a job in a column.
-#[derive(Debug)]
-enum ColumnValue {
-    /// The number of a job, and of its task.
-    Id(u64, Option<u32>),
-    Text(String),
-    Number(f64),
-    /// Seconds.
-    Span(f64),
-    Bytes(u64),
-    /// An instant of the protocol.
-    Instant(String),
-    Missing,
 }
 
 use ColumnValue::{Bytes, Id, Number, Text};
@@ -269,44 +256,6 @@ impl SortOrder {
     }
 }
 
-impl ColumnValue {
-    /// Returns the text in CSV: exact, with instants as in JSON.
-    fn exact(&self) -> String {
-        match self {
-            Self::Id(job, Some(task)) => format!("{job}_{task}"),
-            Self::Id(job, None) => job.to_string(),
-            Self::Text(text) | Self::Instant(text) => text.clone(),
-            Self::Number(number) | Self::Span(number) => number.to_string(),
-            Self::Bytes(bytes) => bytes.to_string(),
-            Self::Missing => String::new(),
-        }
-    }
-
-    fn for_people(&self, now: &Zoned) -> String {
-        match self {
-            Self::Span(secs) => format::format_span(*secs),
-            Self::Bytes(bytes) => format::mebibytes(*bytes),
-            Self::Instant(at) => format::format_short_time(at, now),
-            Self::Id(..) | Self::Text(_) | Self::Number(_) | Self::Missing => self.exact(),
-        }
-    }
-
-    /// Compares two values of a column, which are of one kind.
-    fn compare(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Id(job, task), Self::Id(other, of_other)) => (job, task).cmp(&(other, of_other)),
-            (Self::Number(one) | Self::Span(one), Self::Number(other) | Self::Span(other)) => {
-                one.total_cmp(other)
-            }
-            (Self::Bytes(one), Self::Bytes(other)) => one.cmp(other),
-            (Self::Instant(one), Self::Instant(other)) => {
-                parse_iso(one).ok().cmp(&parse_iso(other).ok())
-            }
-            _ => self.exact().cmp(&other.exact()),
-        }
-    }
-}
-
 /// Writes the numbers of the jobs, one a line.
 pub(super) fn write_numbers(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     jobs.iter()
@@ -337,23 +286,6 @@ pub(super) fn write_csv(
     write().map_err(|error| io::Error::from(error).into())
 }
 
-fn text(text: &Option<String>) -> ColumnValue {
-    text.clone().map_or(ColumnValue::Missing, Text)
-}
-
-fn number(number: Option<f64>) -> ColumnValue {
-    number.map_or(ColumnValue::Missing, Number)
-}
-
-fn span(secs: Option<f64>) -> ColumnValue {
-    secs.map_or(ColumnValue::Missing, ColumnValue::Span)
-}
-
-fn instant(at: &Option<String>) -> ColumnValue {
-    at.clone()
-        .map_or(ColumnValue::Missing, ColumnValue::Instant)
-}
-
 fn has_jobs_of_others(jobs: &[JobDetails]) -> bool {
     let own = rustix::process::geteuid().as_raw();
     jobs.iter().any(|job| job.user_id != own)
@@ -375,110 +307,4 @@ fn is_on_several_hosts(jobs: &[JobDetails]) -> bool {
     let mut hosts = jobs.iter().filter_map(|job| job.host.as_ref());
     let first = hosts.next();
     hosts.any(|host| Some(host) != first)
-}
-
-/// Green for what runs, red for what failed, yellow for what waits for a person.
-fn state_style(job: &JobDetails) -> Style {
-    let style = Style::new();
-    match job.state {
-        JobState::Running => style.green(),
-        JobState::Held => style.yellow(),
-        JobState::TimedOut
-        | JobState::OutOfMemory
-        | JobState::OutputLimit
-        | JobState::Lost
-        | JobState::Rejected => style.red(),
-        JobState::Finished if job.wait_code() != 0 => style.red(),
-        JobState::Cancelled | JobState::Expired => style.dim(),
-        JobState::Dependent
-        | JobState::Queued
-        | JobState::Finished
-        | JobState::Reserved
-        | JobState::Unknown => style,
-    }
-}
-
-/// Formats the state with the end of a job; of an array, with the numbers of its tasks.
-fn state_cell(job: &JobDetails) -> String {
-    if job.array.is_some() {
-        return array_state(job);
-    }
-    match job.short_status() {
-        // A status such as `lost (worker disconnected)` already includes the state.
-        Some(status) if status.starts_with(format::state_word(job)) => status.to_owned(),
-        Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
-        // It has nodes, and waits in the queue of the batch system to which they belong.
-        None if job.state == JobState::Running && job.started_at.is_none() => {
-            "submitted".to_owned()
-        }
-        Some(_) | None => format::state_word(job).to_owned(),
-    }
-}
-
-/// Formats what became of the promise: `kept`, `late`, `broken` or `void`; of a job without one `none, in time`; of
-/// an array `3 kept, 1 void`.
-fn promise_cell(job: &JobDetails) -> String {
-    if let Some(array) = &job.array {
-        let counts = [
-            (array.kept, "kept"),
-            (array.broken, "broken"),
-            (array.void, "void"),
-            (array.unpromised, "not promised"),
-        ];
-        let some = counts.iter().filter(|(count, _)| *count > 0);
-        let some: Vec<String> = some
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        return some.join(", ");
-    }
-    let instant = |at: &Option<String>| at.as_ref().and_then(|at| parse_iso(at).ok());
-    let due = instant(&job.deadline_at);
-    let is_late = due.is_some_and(|due| instant(&job.finished_at).is_none_or(|at| at > due));
-    match job.promise.as_deref() {
-        Some("broken") if is_late => "late".to_owned(),
-        Some("unpromised_in_time") => "none, in time".to_owned(),
-        Some("unpromised_late") => "none, late".to_owned(),
-        Some("unpromised_dropped") => "none, dropped".to_owned(),
-        Some("unpromised_void") => "none".to_owned(),
-        promise => promise.unwrap_or_default().to_owned(),
-    }
-}
-
-/// Formats the state of an array: `running: 640 finished, 16 running, 344 queued of 1000`, or
-/// `finished, exit 0: all 1000` if all tasks are in that state; `finished, exit 3 at worst: all 1000` if some
-/// task exited with 3.
-fn array_state(job: &JobDetails) -> String {
-    let Some(array) = &job.array else {
-        return job.state.to_string();
-    };
-    let counts = [
-        (array.finished, JobState::Finished),
-        (array.timed_out, JobState::TimedOut),
-        (array.out_of_memory, JobState::OutOfMemory),
-        (array.output_limit, JobState::OutputLimit),
-        (array.running, JobState::Running),
-        (array.queued, JobState::Queued),
-        (array.held, JobState::Held),
-        (array.cancelled, JobState::Cancelled),
-        (array.lost, JobState::Lost),
-        (array.rejected, JobState::Rejected),
-    ];
-    let all: u64 = counts.iter().map(|(count, _)| count).sum();
-    let some = counts.iter().filter(|(count, _)| *count > 0);
-    let some: Vec<String> = some
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    // The exit code of an array is the greatest of its tasks'.
-    let status = match job.status.as_deref() {
-        Some("exit 0") => ", exit 0".to_owned(),
-        Some(status) => format!(", {status} at worst"),
-        None => String::new(),
-    };
-    let is_uniform = counts
-        .iter()
-        .any(|(count, state)| *count == all && *state == job.state);
-    if is_uniform {
-        return format!("{}{status}: all {all}", job.state);
-    }
-    format!("{}{status}: {} of {all}", job.state, some.join(", "))
 }

@@ -27,7 +27,8 @@ use crate::connection::endpoint::connect_to;
 use crate::connection::error::ClientCommandError;
 use crate::connection::random_key::random_hex;
 use crate::exit::{CliFailure, CsvUnsupported};
-use crate::jobs::submit::{JOBS, SubmitCommonArgs, render_answer};
+use crate::jobs::answer::render_answer;
+use crate::jobs::submit::{JOBS, SubmitCommonArgs};
 use crate::output::format;
 use crate::output::messages::Verbosity;
 

@@ -18,7 +18,7 @@ use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::error::ClientCommandError;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::jobs::job_args::JobArgs;
-use crate::jobs::submit;
+use crate::jobs::{answer, submit};
 use crate::operate::serve::current_program;
 use crate::output::format;
 use crate::output::messages::Verbosity;
@@ -96,10 +96,10 @@ pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
     let mut client = address.connect()?;
     let answer = submit::post_request(&mut client, "/v1/jobs", &request)?;
     drop(client);
-    if submit::is_rejected(&answer) {
+    if answer::is_rejected(&answer) {
         let mut messages = io::stderr().lock();
-        let number = submit::number_of(&answer);
-        submit::render_answer(&mut messages, &answer, &number, &format::now())?;
+        let number = answer::number_of(&answer);
+        answer::render_answer(&mut messages, &answer, &number, &format::now())?;
         return Err(ClientCommandError::Rejected.into());
     }
     let id = answer.id.unwrap_or_default();
