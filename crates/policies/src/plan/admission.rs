@@ -138,8 +138,10 @@ impl PlanPolicy {
             let job = view.job(id);
             job.spec.user == user && job.spec.sla.deadline.is_some() && job.is_promised()
         };
+        let is_own_waiting =
+            |job: &&PlannedJob| job.user == user && job.standing == Standing::Promised;
         let until = |at: Instant| at.since(view.now);
-        let waiting = self.waiting.planned.values().filter(|job| is_own(job.id));
+        let waiting = self.waiting.planned.values().filter(is_own_waiting);
         let waiting =
             waiting.map(|job| LatestWork::new(job.procs, job.count, job.run, until(job.due)));
         let running = self.running.iter().filter(|&&id| is_own(id)).map(|&id| {

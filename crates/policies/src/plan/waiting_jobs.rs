@@ -70,16 +70,19 @@ impl WaitingJobs {
     /// Returns the same with planned tasks of a batch that are alike and neighbours as one group each, which stands for all
     /// jobs from its key on.
     pub(super) fn groups_by_deadline(&self, view: View<'_>) -> (Vec<PlannedJob>, Vec<PlannedJob>) {
-        let (mut planned, hopeless) = self.by_deadline(view.now);
         let batch = |job: &PlannedJob| view.kinship(job.id).map(|kinship| kinship.batch);
-        planned.dedup_by(|next, group| {
-            let takes =
-                batch(group).is_some() && batch(group) == batch(next) && group.is_followed_by(next);
-            if takes {
-                group.count += next.count;
+        let is_one = |group: &PlannedJob, next: &PlannedJob| {
+            group.is_followed_by(next) && batch(next).is_some() && batch(group) == batch(next)
+        };
+        let (mut planned, mut hopeless): (Vec<PlannedJob>, Vec<PlannedJob>) = Default::default();
+        for job in self.planned.values() {
+            match planned.last_mut() {
+                _ if job.is_hopeless(view.now) => hopeless.push(*job),
+                Some(group) if is_one(group, job) => group.count += job.count,
+                Some(_) | None => planned.push(*job),
             }
-            takes
-        });
+        }
+        hopeless.sort_unstable_by_key(|job| job.sequence);
         (planned, hopeless)
     }
 
