@@ -1,4 +1,4 @@
-//! Scripts with options for `qsub` and `tollgate submit`.
+//! Scripts with options for `tollgate submit`.
 
 #![cfg_attr(fuzzing, no_main)]
 

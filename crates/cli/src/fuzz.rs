@@ -6,14 +6,13 @@ use crate::policy_registry;
 use crate::reach::cluster;
 use crate::simulate::replay;
 
-/// Parses `data` as a script for `qsub` in either style, and as a script for `tollgate submit`.
-/// Each attempt gives options or an error message. Returns false if every attempt gives an error
-/// message.
+/// Parses `data` as a script for `tollgate submit`, which gives options or an error message. Returns false if it
+/// gives an error message.
 pub fn scripts(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else {
         return false;
     };
-    tollgate_frontends::fuzz::check_script(text) | script::parses(text)
+    script::parses(text)
 }
 
 /// Parses `data` as `clusters.toml`, which survives writing and reading if it is legal, and as the file of

@@ -2,9 +2,14 @@
 
 use crate::{FrontendDialect, JobOptions, directives};
 
-/// Parses the options in a script in both styles, for the fuzz target. Returns false if they are
-/// invalid in both.
-pub fn check_script(text: &str) -> bool {
+/// Parses `data` as a script for `qsub` in both styles. Returns false if its options are invalid in both.
+///
+/// # Panics
+/// If an error does not name the script.
+pub fn scripts(data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return false;
+    };
     let styles = [FrontendDialect::Pbs, FrontendDialect::GridEngine];
     let understood = styles.map(|style| {
         let read = directives::parse("script", text, style);

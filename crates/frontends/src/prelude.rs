@@ -48,7 +48,7 @@ impl ScriptPrelude<'_> {
         format!("{id} {procs}{errors}")
     }
 
-    /// Returns the script with the line added. None if its interpreter is not one of [`SHELLS`].
+    /// Returns the script with the line added. None if its interpreter is not a shell that is known here.
     /// The line follows the first line, which may name the interpreter.
     pub fn prepend_to(&self, text: &str, shell: Option<&str>) -> Option<String> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));

@@ -39,7 +39,12 @@ pub const TARGETS: &[MutationTarget] = &[
     MutationTarget {
         name: "scripts",
         run: tollgate_cli::fuzz::scripts,
-        samples: &[PBS_SCRIPT, GRID_ENGINE_SCRIPT, OWN_SCRIPT],
+        samples: &[OWN_SCRIPT],
+    },
+    MutationTarget {
+        name: "qsub_scripts",
+        run: tollgate_frontends::fuzz::scripts,
+        samples: &[PBS_SCRIPT, GRID_ENGINE_SCRIPT],
     },
     MutationTarget {
         name: "answers",
