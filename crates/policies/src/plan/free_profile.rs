@@ -2,6 +2,7 @@
 //!
 //! Where it does not matter on which hosts jobs run, all processors are those of one host.
 
+mod one_host;
 mod place_waves;
 #[cfg(test)]
 mod tests;
@@ -137,6 +138,11 @@ impl FreeProfile {
                 from = open;
             }
         }
+        if group.is_on_one_host() {
+            let hosts = self.hosts.iter();
+            let starts = hosts.filter_map(|host| self.earliest_on(host, group, length));
+            return self.at(group, length, starts.min()?);
+        }
         let later = self.changes().into_iter().filter(|&at| at > from);
         let mut instants = std::iter::once(from).chain(later);
         instants.find_map(|at| {
@@ -165,6 +171,11 @@ impl FreeProfile {
                 }
                 end = open + length;
             }
+        }
+        if group.is_on_one_host() {
+            let hosts = self.hosts.iter();
+            let starts = hosts.filter_map(|host| self.latest_on(host, group, length, end));
+            return self.at(group, length, starts.max()?);
         }
         // What limits a later place: a change, or that a host closes.
         let closes = self.hosts.iter().map(|host| host.closes);

@@ -52,6 +52,11 @@ impl JobGroup {
         self.one_host || !self.devices.is_none() || !self.licences.is_none()
     }
 
+    /// Returns true if all processors of a job are on one host.
+    pub(super) fn is_on_one_host(&self) -> bool {
+        self.one_host || self.procs == 1
+    }
+
     /// Returns true if the jobs may run on a host of this name.
     pub(super) fn accepts_host(&self, name: Option<HostNameIndex>) -> bool {
         self.host.is_none() || self.host == name

@@ -46,6 +46,42 @@ fn single(waves: &PlaceWaves) -> Vec<PlannedPlace> {
     all
 }
 
+/// Returns the instants at which a place can begin or end: those at which something changes, and those that follow from them
+/// for a job which is reserved for so long.
+fn limits(free: &FreeProfile, group: &JobGroup) -> Vec<Instant> {
+    let closes = free.hosts.iter().map(|host| host.closes - group.reserved);
+    let mut all: Vec<Instant> = free.changes().into_iter().chain(closes).collect();
+    for window in free.calendar.windows() {
+        all.extend([window.from - group.reserved, window.until]);
+    }
+    all
+}
+
+/// Returns the first place of a job of a group: the first of all instants at which it fits.
+fn literal_earliest(free: &FreeProfile, group: &JobGroup, length: Span) -> Option<PlannedPlace> {
+    let mut starts = limits(free, group);
+    starts.push(free.now);
+    starts.retain(|&at| at >= free.now);
+    starts.sort_unstable();
+    starts.into_iter().find_map(|at| free.at(group, length, at))
+}
+
+/// Returns the last place of a job of a group that ends by `end`.
+fn literal_latest(
+    free: &FreeProfile,
+    group: &JobGroup,
+    length: Span,
+    end: Instant,
+) -> Option<PlannedPlace> {
+    let limits = limits(free, group);
+    let ends = free.changes().into_iter().map(|change| change - length);
+    let mut starts: Vec<Instant> = ends.chain(limits).chain([end - length]).collect();
+    starts.retain(|&at| free.now <= at && at <= end - length);
+    starts.sort_unstable();
+    let mut starts = starts.into_iter().rev();
+    starts.find_map(|at| free.at(group, length, at))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -60,5 +96,28 @@ proptest! {
         let free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[]);
         let one_by_one = places(free.clone(), &groups, false);
         prop_assert_eq!(places(free, &groups, true), one_by_one);
+    }
+
+    #[test]
+    fn places_are_the_first_and_the_last_of_all_instants(
+        hosts in hosts(),
+        licences in 0u8..4,
+        windows in windows(),
+        groups in prop::collection::vec((any_group(), 1i64..300), 1..8),
+    ) {
+        let state = cluster(&hosts, licences, &windows);
+        let mut free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[]);
+        for (group, latest_end) in groups {
+            let end = at(latest_end);
+            let earliest = free.earliest(&group, group.run);
+            prop_assert_eq!(&earliest, &literal_earliest(&free, &group, group.run));
+            let latest = free.latest(&group, group.run, end);
+            prop_assert_eq!(&latest, &literal_latest(&free, &group, group.run, end));
+            for place in [latest, earliest] {
+                if let Some(place) = place.filter(|place| free.at(&group, group.run, place.at).as_ref() == Some(place)) {
+                    free.book(&group, &place);
+                }
+            }
+        }
     }
 }
