@@ -41,18 +41,16 @@ impl JobPrediction {
     pub fn of_runs(mut runs: Vec<RunInterval>, due: Option<Instant>) -> Option<Self> {
         let in_time = |due: Instant| runs.iter().filter(|run| run.finish <= due).count();
         let probability = due.map(|due| Probability::of_scenarios(in_time(due), runs.len()));
-        let at = |level: f64| ((runs.len() as f64 * level) as usize).min(runs.len() - 1);
-        let (early, middle, late) = (at(0.1), at(0.5), at(0.9));
         runs.sort_unstable_by_key(|run| run.start);
-        let start = runs.get(middle)?.start;
-        let latest_start = runs[late].start;
+        let starts: Vec<Instant> = runs.iter().map(|run| run.start).collect();
         runs.sort_unstable_by_key(|run| run.finish);
-        let latest = runs.get(late)?.finish;
+        let finishes: Vec<Instant> = runs.iter().map(|run| run.finish).collect();
+        let latest = instant_at(&finishes, 0.9)?;
         (latest < Instant::MAX).then_some(Self {
-            start,
-            latest_start,
-            finish: runs[middle].finish,
-            earliest: runs[early].finish,
+            start: instant_at(&starts, 0.5)?,
+            latest_start: instant_at(&starts, 0.9)?,
+            finish: instant_at(&finishes, 0.5)?,
+            earliest: instant_at(&finishes, 0.1)?,
             latest,
             probability,
         })
@@ -92,6 +90,70 @@ impl JobPrediction {
     }
 }
 
+/// Returns the instant up to which equally likely futures end with the probability `level`, from their sorted instants;
+/// None without any. The instant `i` of `n` stands for the level (i + 1/2) / n, at which run times are drawn (Hazen 1914);
+/// between two it is linear.
+fn instant_at(sorted: &[Instant], level: f64) -> Option<Instant> {
+    let last = sorted.len().checked_sub(1)?;
+    let place = level * sorted.len() as f64 - 0.5;
+    let place = place.clamp(0.0, last as f64);
+    let (from, to) = (sorted[place as usize], sorted[place.ceil() as usize]);
+    let part = |of: Span| Span::from_secs_f64(place.fract() * of.as_secs_f64());
+    Some(match to {
+        // Between an instant and never there is nothing.
+        Instant::MAX => to,
+        _ => from + part(to.since(from)),
+    })
+}
+
 fn quantile(run_time: &Distribution, level: f64) -> Span {
     run_time.quantile(Probability::new(level).expect("a level"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns runs that end at these seconds.
+    fn runs(ends_s: impl Iterator<Item = i64>) -> Vec<RunInterval> {
+        let run = |end_s| RunInterval {
+            start: Instant::ZERO,
+            finish: Instant::from_secs(end_s),
+        };
+        ends_s.map(run).collect()
+    }
+
+    #[test]
+    fn interval_of_evenly_spaced_ends_has_eight_tenths_of_them() {
+        // As a run time between 0 and 32 s is drawn in 32 futures: the middle of each second.
+        let ends = runs((0..32).rev()).into_iter().map(|run| RunInterval {
+            finish: run.finish + Span::from_secs_f64(0.5),
+            ..run
+        });
+        let found = JobPrediction::of_runs(ends.collect(), None).unwrap();
+        let ends = [found.earliest, found.finish, found.latest];
+        let ends = ends.map(|end| end.since(Instant::ZERO).as_secs_f64());
+        for (end, level) in ends.into_iter().zip([0.1, 0.5, 0.9]) {
+            assert!((end / 32.0 - level).abs() < 1e-6, "{end} for {level}");
+        }
+    }
+
+    #[test]
+    fn few_runs_bound_the_interval() {
+        let found = JobPrediction::of_runs(runs([5].into_iter()), None).unwrap();
+        assert_eq!((found.earliest, found.latest), (found.finish, found.finish));
+        assert_eq!(JobPrediction::of_runs(Vec::new(), None), None);
+    }
+
+    #[test]
+    fn job_that_hardly_ever_ends_has_no_prediction() {
+        let mut futures = runs(1..=32);
+        for run in futures.iter_mut().take(2) {
+            run.finish = Instant::MAX;
+        }
+        assert!(JobPrediction::of_runs(futures.clone(), None).is_some());
+        futures[2].finish = Instant::MAX;
+        futures[3].finish = Instant::MAX;
+        assert_eq!(JobPrediction::of_runs(futures, None), None);
+    }
 }

@@ -14,7 +14,7 @@
 //! | `planned_job` | a waiting job as the plan sees it |
 //! | `waiting_jobs` | the waiting jobs, in several orders |
 //! | `fair_order` | the order in which they start while no promise suffers |
-//! | `fair_turns` | when jobs without a promise start in a future |
+//! | `fair_turns` | when jobs start in that order in a future |
 //! | `start_rule` | which of them start now |
 //! | `deadline_dispatch` | which promised ones start by deadline, and whether their plan holds if others start |
 //! | `latest_starts` | how late the promised ones can start |
@@ -24,6 +24,7 @@
 //! | `machine` | the choice between the two |
 //! | `promise_test` | the test of a job against the plan |
 //! | `scenarios` | possible ends of a job |
+//! | `scenario_jobs` | the jobs that run in them |
 //! | `draws` | how long the jobs of each scenario run: those of a batch are long together |
 //! | `settings` | parameters |
 //! | `user_share` | how much of the machine the promises to one user may take |
@@ -40,6 +41,7 @@ mod machine;
 mod pass;
 mod planned_job;
 mod promise_test;
+mod scenario_jobs;
 mod scenarios;
 mod settings;
 mod start_rule;

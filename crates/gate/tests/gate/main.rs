@@ -5,6 +5,7 @@
 //! | [`adversarial_driver`] | reports that come late, twice or out of order |
 //! | [`arrays`] | equal jobs that wait in one slot |
 //! | [`best_effort`] | jobs without a promise beside those that have one |
+//! | [`expected_starts`] | when jobs are expected to start, and when they start |
 //! | [`followers`] | jobs that start in the place of another one |
 //! | [`hosts`] | promises where hosts close, have devices, or are wanted alone |
 //! | [`limits`] | the limits of a node |
@@ -15,6 +16,7 @@
 mod adversarial_driver;
 mod arrays;
 mod best_effort;
+mod expected_starts;
 mod followers;
 mod hosts;
 mod limits;

@@ -129,14 +129,23 @@ impl Cluster {
 
     /// Returns the median of the starts of a job, whose run time is known exactly, if it were submitted now.
     pub(crate) fn expected_start(&self, job: Job) -> Instant {
+        let starts = self.possible_starts_of_new(job);
+        starts[starts.len() / 2]
+    }
+
+    /// Returns the starts of a job, whose run time is known exactly, in all futures, sorted, if it were submitted now.
+    pub(crate) fn possible_starts_of_new(&self, job: Job) -> Vec<Instant> {
         let (spec, forecast) = (self.spec(job), surely(job.run_s));
-        let subject = OutlookSubject::New((&spec, Some(&forecast)), 1, None);
+        self.possible_starts(OutlookSubject::New((&spec, Some(&forecast)), 1, None))
+    }
+
+    /// Returns the first starts of some jobs in all futures, sorted.
+    pub(crate) fn possible_starts(&self, subject: OutlookSubject<'_>) -> Vec<Instant> {
         let gate = self.simulation.gate();
-        let mut runs = gate
-            .possible_runs(self.now, subject, None)
-            .expect("futures");
-        runs.sort_unstable_by_key(|run| run.start);
-        runs[runs.len() / 2].start
+        let runs = gate.possible_runs(self.now, subject, None);
+        let mut starts: Vec<Instant> = runs.expect("futures").iter().map(|run| run.start).collect();
+        starts.sort_unstable();
+        starts
     }
 
     fn submit_with(&mut self, job: Job, forecast: Option<Distribution>) -> bool {

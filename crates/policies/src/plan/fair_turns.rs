@@ -1,17 +1,19 @@
-//! The starts of jobs without a promise in a future, as the start rule places them.
+//! The starts of waiting jobs in a future, as the start rule places them.
 //!
-//! The promised jobs have their latest starts. The others are taken in the fair order up to the jobs that are asked about:
+//! The promised jobs have their latest starts. All are taken in the fair order up to the jobs that are asked about:
 //! a promised one moves to its earliest place, one without a promise gets the earliest place for its run time at guard that
 //! leaves all promises alone. Whatever ends earlier than at guard, and what the rule starts out of turn on idle
 //! processors, is not foreseen, so a job may also start earlier.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::View;
 
-use super::free_profile::{FreeProfile, PlannedPlace, RunningUntil};
+use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace, RunningUntil};
 use super::latest_starts::LatestStarts;
 use super::planned_job::PlannedJob;
 use super::start_rule::RuleJob;
@@ -23,12 +25,21 @@ use super::{NEW, PlanPolicy};
 const MAX_JOBS: u64 = 1_000;
 
 /// A turn in the fair order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum FairTurn {
-    /// One of the promised jobs, by its index.
-    Planned(usize),
+    /// A group of promised jobs.
+    Planned(PlannedTurn),
     /// A group of jobs without a promise.
     Unplanned(UnplannedTurn),
+}
+
+/// The turn of a group of promised jobs.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedTurn {
+    /// The place of the group among the promised ones.
+    pub(super) index: usize,
+    /// Those of its jobs that are asked about.
+    pub(super) subjects: Range<u32>,
 }
 
 /// The turn of a group of jobs without a promise, or of some of them.
@@ -58,13 +69,13 @@ impl FairTurn {
 
     fn is_subject(&self) -> bool {
         match self {
-            Self::Planned(_) => false,
+            Self::Planned(turn) => !turn.subjects.is_empty(),
             Self::Unplanned(turn) => turn.is_subject,
         }
     }
 }
 
-/// The turns up to the last of the jobs that are asked about, all of which wait without a promise.
+/// The turns up to the last of the jobs that are asked about.
 #[derive(Clone, Debug)]
 pub(super) struct FairTurns {
     /// In the order of their deadlines.
@@ -73,6 +84,8 @@ pub(super) struct FairTurns {
     n_hopeless: u64,
     turns: Vec<FairTurn>,
     by_host: bool,
+    /// The first deadline of the promised jobs that are asked about; None without any.
+    promised_end: Option<Instant>,
 }
 
 impl FairTurns {
@@ -92,12 +105,37 @@ impl FairTurns {
         let by_host = view.has_closing_hosts()
             || planned.iter().any(PlannedJob::needs_hosts)
             || turns.iter().any(FairTurn::needs_hosts);
+        let promised_ends = turns.iter().filter_map(|turn| match turn {
+            FairTurn::Planned(turn) if turn.subjects.is_empty() => None,
+            FairTurn::Planned(turn) => Some(planned[turn.index].due),
+            FairTurn::Unplanned(_) => None,
+        });
         Some(Self {
             planned: planned.iter().map(|job| job.rule(view)).collect(),
             n_hopeless: n_jobs(hopeless),
+            promised_end: promised_ends.min(),
             turns,
             by_host,
         })
+    }
+
+    /// Returns when the jobs that are asked about run in a future in which they would run `in_turns`, and `by_deadline`
+    /// if all promised jobs started before all others.
+    ///
+    /// Whether a promise is kept is seen by deadline: the rule starts a job out of turn only if by that plan every promise is
+    /// kept all the same, and that others run longer than at guard is seen there alone. When a promised job runs is seen in
+    /// its turn, as long as both agree about that. Without a promise the job starts as soon as either lets it: out of turn,
+    /// too, where processors are idle.
+    pub(super) fn combine(&self, by_deadline: RunInterval, in_turns: RunInterval) -> RunInterval {
+        let agree = |due: Instant| (in_turns.finish <= due) == (by_deadline.finish <= due);
+        match self.promised_end {
+            Some(due) if agree(due) => in_turns,
+            Some(_) => by_deadline,
+            None => RunInterval {
+                start: by_deadline.start.min(in_turns.start),
+                finish: by_deadline.finish.min(in_turns.finish),
+            },
+        }
     }
 
     /// Returns the first start and the last end of the jobs that are asked about; None if one never fits. `running` has
@@ -123,25 +161,31 @@ impl FairTurns {
             start: Instant::MAX,
             finish: view.now,
         };
+        let mut include = |start: Instant, run: Span| {
+            all.start = all.start.min(start);
+            all.finish = all.finish.max(start + run);
+        };
         for turn in &self.turns {
-            let UnplannedTurn {
-                job, is_subject, ..
-            } = match turn {
-                FairTurn::Planned(index) => {
-                    plan.bring_forward(*index, &self.planned[*index], planned_runs[*index]);
-                    continue;
+            match turn {
+                FairTurn::Planned(PlannedTurn { index, subjects }) => {
+                    let runs = planned_runs[*index];
+                    let starts = plan.bring_forward(*index, &self.planned[*index], runs);
+                    for subject in subjects.clone().map(|nth| nth as usize) {
+                        include(*starts.get(subject)?, runs[subject]);
+                    }
                 }
-                FairTurn::Unplanned(turn) => turn,
-            };
-            for &run in take(job.n_jobs()) {
-                let place = plan.profile.earliest(&job.group, job.guard);
-                if let Some(place) = &place {
-                    plan.profile.book(&job.group, &shortened(place, run));
-                }
-                if *is_subject {
-                    let start = place?.at;
-                    all.start = all.start.min(start);
-                    all.finish = all.finish.max(start + run);
+                FairTurn::Unplanned(UnplannedTurn {
+                    job, is_subject, ..
+                }) => {
+                    for &run in take(job.n_jobs()) {
+                        let place = plan.profile.earliest(&job.group, job.guard);
+                        if let Some(place) = &place {
+                            plan.profile.book(&job.group, &shortened(place, run));
+                        }
+                        if *is_subject {
+                            include(place?.at, run);
+                        }
+                    }
                 }
             }
         }
@@ -150,8 +194,8 @@ impl FairTurns {
 }
 
 impl PlanPolicy {
-    /// Returns the turns up to the last job that is asked about and has no promise. `planned` has the promised jobs in the
-    /// order of their deadlines, `new` jobs that are submitted now; of a group that is asked about, only the job with
+    /// Returns the turns up to the last job that is asked about. `planned` has the promised jobs in the order of their
+    /// deadlines, `new` jobs that are submitted now, promised or not; of a group that is asked about, only the job with
     /// `n_before` of it before is meant.
     pub(super) fn fair_turns(
         &self,
@@ -161,26 +205,34 @@ impl PlanPolicy {
         new: Option<PlannedJob>,
         n_before: Option<u32>,
     ) -> Vec<FairTurn> {
-        let mut fair = self.waiting.fair.clone();
+        let mut fair = Cow::Borrowed(&self.waiting.fair);
         if let Some(new) = new {
-            fair.insert(new);
+            fair.to_mut().insert(new);
         }
         let places = planned.iter().enumerate();
         let places: BTreeMap<JobId, usize> = places.map(|(at, job)| (job.id, at)).collect();
         let turns = fair.in_order(view).filter_map(|job| {
+            let is_subject = job.id == NEW || asked.contains(&job.id);
             if job.standing.is_planned() {
-                return places.get(&job.id).copied().map(FairTurn::Planned);
+                let &index = places.get(&job.id)?;
+                let subjects = match (is_subject, n_before) {
+                    (false, _) => 0..0,
+                    (true, None) => 0..job.count,
+                    (true, Some(nth)) => nth.min(job.count - 1)..(nth + 1).min(job.count),
+                };
+                return Some(FairTurn::Planned(PlannedTurn { index, subjects }));
             }
             Some(FairTurn::Unplanned(UnplannedTurn {
                 job: job.rule(view),
                 n_before: 0,
-                is_subject: job.id == NEW || asked.contains(&job.id),
+                is_subject,
             }))
         });
         let mut turns: Vec<FairTurn> = turns.collect();
         let last = turns.iter().rposition(FairTurn::is_subject);
         turns.truncate(last.map_or(0, |last| last + 1));
-        if let (Some(n_before), Some(FairTurn::Unplanned(turn))) = (n_before, turns.last().copied())
+        if let Some(n_before) = n_before
+            && let Some(&FairTurn::Unplanned(turn)) = turns.last()
         {
             turns.pop();
             turns.extend(turn.up_to(n_before).map(FairTurn::Unplanned));
@@ -211,12 +263,15 @@ impl UnplannedTurn {
 
 impl LatestStarts {
     /// Moves those of a group of promised jobs that are not due to their earliest places, where each runs for its time.
-    fn bring_forward(&mut self, index: usize, job: &RuleJob, runs: &[Span]) {
+    /// Returns the starts of the jobs of the group, in order: fewer if some never fit.
+    fn bring_forward(&mut self, index: usize, job: &RuleJob, runs: &[Span]) -> Vec<Instant> {
+        let due = self.places[index].due.iter();
+        let mut starts: Vec<Instant> = due.flat_map(PlaceWaves::starts).collect();
         let n_due = self.n_due[index] as usize;
         for &run in runs.iter().skip(n_due) {
             let places = &mut self.places[index];
             let Some(&first) = places.first_late(Instant::ZERO).first() else {
-                return;
+                return starts;
             };
             let own = places.late_place(first);
             places.remove_late(first);
@@ -225,7 +280,9 @@ impl LatestStarts {
             let place = earliest.filter(|place| place.at < own.at);
             let place = place.map_or(own, |place| shortened(&place, run));
             self.profile.book(&job.group, &place);
+            starts.push(place.at);
         }
+        starts
     }
 }
 

@@ -53,14 +53,6 @@ impl Standing {
         }
     }
 
-    /// Returns whether the job starts without a promise as soon as none suffers.
-    pub(super) const fn takes_turns(self) -> bool {
-        match self {
-            Self::Unpromised | Self::Free => true,
-            Self::Promised | Self::Placed | Self::Waitlisted => false,
-        }
-    }
-
     /// Returns whether the job is one of those that the plan keeps places for.
     pub(super) const fn is_planned(self) -> bool {
         match self {

@@ -1,38 +1,19 @@
 //! Possible runs of a job: the dispatch rule played with run times drawn from what is believed of
 //! each job.
 
-use std::collections::BTreeSet;
-
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Otherwise, Probability};
-use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
+use tollgate_model::{Instant, Probability};
+use tollgate_policy::{OutlookSubject, View};
 
-use super::draws::{DrawnJobs, FutureDraws, JobBlock};
-use super::fair_turns::{FairTurn, FairTurns};
+use super::PlanPolicy;
+use super::draws::{DrawnJobs, FutureDraws};
+use super::fair_turns::FairTurns;
 use super::machine::PlanMachine;
-use super::planned_job::{PlannedJob, Standing};
+use super::scenario_jobs::{ScenarioJob, ScenarioJobs};
 use super::timetable::{self, JobGroup, RunningGroup};
-use super::{NEW, PlanPolicy, RESERVED, belief_of, host_needs};
 
 /// Maximum number of scenarios.
 const MAX_SCENARIOS: u32 = 512;
-
-/// A job of the scenarios, or several equal ones that are dispatched one after another.
-#[derive(Clone, Copy, Debug)]
-struct ScenarioJob {
-    spec: JobSpec,
-    /// Number of such jobs.
-    count: u32,
-    belief: Distribution,
-    kinship: Option<Kinship>,
-    /// The order of submission.
-    sequence: u64,
-    /// The start, if the job runs.
-    start: Option<Instant>,
-    /// The job, if it runs.
-    running: Option<JobId>,
-    is_subject: bool,
-}
 
 impl PlanPolicy {
     /// Returns from when until when some jobs run in each scenario; [`Instant::MAX`] stands for never.
@@ -42,7 +23,11 @@ impl PlanPolicy {
         subject: OutlookSubject<'_>,
         tellable: Option<Probability>,
     ) -> Vec<RunInterval> {
-        let (jobs, turns) = self.scenario_jobs(view, subject);
+        let ScenarioJobs {
+            jobs,
+            n_by_deadline,
+            turns,
+        } = self.scenario_jobs(view, subject);
         let max_at_once = match subject {
             OutlookSubject::Array(array) => array.max_at_once,
             OutlookSubject::New(..) | OutlookSubject::Existing(_) | OutlookSubject::InGroup(..) => {
@@ -55,13 +40,10 @@ impl PlanPolicy {
             jobs.iter().map(|job| draws.of(&job.block())).collect();
         let runs = (0..n_scenarios).map(|scenario| {
             let drawn = |job: usize| drawn[job][scenario].as_slice();
-            let mut run = run_of_subjects(view, &jobs, drawn);
+            let mut run = run_of_subjects(view, &jobs[..n_by_deadline], drawn);
             if let Some(turns) = &turns {
-                // By the plan the rule starts jobs out of turn, too, if processors are idle.
-                if let Some(fair) = run_in_turns(view, turns, &jobs, drawn) {
-                    run.start = run.start.min(fair.start);
-                    run.finish = run.finish.min(fair.finish);
-                }
+                let in_turns = run_in_turns(view, turns, &jobs, drawn);
+                run = in_turns.map_or(run, |in_turns| turns.combine(run, in_turns));
             }
             if let Some(max_at_once) = max_at_once {
                 run.finish = run
@@ -71,210 +53,6 @@ impl PlanPolicy {
             run
         });
         runs.collect()
-    }
-
-    /// Returns the running jobs, then the waiting ones in the order in which they are dispatched, those without a promise
-    /// last. If no waiting subject has a promise, also the turns in which they start beside the promised ones.
-    fn scenario_jobs(
-        &self,
-        view: View<'_>,
-        subject: OutlookSubject<'_>,
-    ) -> (Vec<ScenarioJob>, Option<FairTurns>) {
-        let (asked, new) = match subject {
-            OutlookSubject::Existing(jobs) => (jobs, None),
-            OutlookSubject::InGroup(ref job, _) => (std::slice::from_ref(job), None),
-            OutlookSubject::New(job, count, kinship) => (&[][..], Some((job, count, kinship))),
-            OutlookSubject::Array(array) => (array.tasks, array.later),
-        };
-        let asked: BTreeSet<JobId> = asked.iter().copied().collect();
-        let existing = |id: JobId| {
-            let job = view.job(id);
-            ScenarioJob {
-                spec: job.spec,
-                count: job.count,
-                belief: belief_of(&job.spec, view.forecast(id)),
-                kinship: view.kinship(id),
-                sequence: job.sequence,
-                start: self.running.contains(&id).then_some(job.start).flatten(),
-                running: self.running.contains(&id).then_some(id),
-                is_subject: asked.contains(&id),
-            }
-        };
-        let mut jobs: Vec<ScenarioJob> = self.running.iter().map(|&id| existing(id)).collect();
-        let n_running = jobs.len();
-        let (planned, hopeless) = self.waiting.by_deadline(view.now);
-        let order = planned.iter().chain(&hopeless);
-        jobs.extend(order.map(|job| existing(job.id)));
-        let new = new.map(|((spec, forecast), count, kinship)| ScenarioJob {
-            spec: *spec,
-            count,
-            belief: belief_of(spec, forecast),
-            kinship,
-            sequence: u64::MAX,
-            start: None,
-            running: None,
-            is_subject: true,
-        });
-        let promised_place = new.as_ref().and_then(|new| self.promised_place(view, new));
-        if let (Some(new), Some(place)) = (new, promised_place) {
-            let at = planned.partition_point(|job| job.place <= place);
-            jobs.insert(n_running + at, new);
-            jobs.dedup_by(|next, block| block.absorb(next));
-            return (jobs, None);
-        }
-        let subjects = self.waiting_standings(view, &asked);
-        let is_any = new.is_some() || subjects.iter().any(|(_, of)| !of.is_planned());
-        let candidate = new.map(|new| {
-            let mut candidate: PlannedJob = self.candidate(&new.spec, &new.belief);
-            candidate.count = new.count;
-            candidate
-        });
-        let n_before = match subject {
-            OutlookSubject::InGroup(_, n_before) => Some(n_before),
-            OutlookSubject::New(..) | OutlookSubject::Existing(_) | OutlookSubject::Array(_) => {
-                None
-            }
-        };
-        let turns = match is_any {
-            true => self.fair_turns(view, &planned, &asked, candidate, n_before),
-            false => Vec::new(),
-        };
-        if let (Some(n_before), Some(at)) = (n_before, jobs.iter().position(|job| job.is_subject)) {
-            jobs.splice(at..=at, jobs[at].around(n_before).collect::<Vec<_>>());
-        }
-        // What waits without a promise comes behind all that have one.
-        jobs.extend(turns.iter().filter_map(|turn| match turn {
-            FairTurn::Planned(_) => None,
-            FairTurn::Unplanned(turn) if turn.job.id == NEW => new,
-            FairTurn::Unplanned(turn) => {
-                let job = existing(turn.job.id);
-                Some(ScenarioJob {
-                    count: turn.job.group.count,
-                    sequence: job.sequence + u64::from(turn.n_before),
-                    is_subject: turn.is_subject,
-                    ..job
-                })
-            }
-        }));
-        let waitlisted = subjects
-            .iter()
-            .filter(|(_, of)| *of == Standing::Waitlisted);
-        jobs.extend(waitlisted.map(|&(id, _)| existing(id)));
-        jobs.dedup_by(|next, block| block.absorb(next));
-        let may_wait = |new: ScenarioJob| {
-            let has_deadline = new.spec.sla.deadline.is_some();
-            has_deadline && self.settings.otherwise_of(&new.spec) != Otherwise::Run
-        };
-        let take_turns =
-            !new.is_some_and(may_wait) && subjects.iter().all(|(_, of)| of.takes_turns());
-        let turns = (take_turns && is_any)
-            .then(|| FairTurns::new(view, &planned, &hopeless, turns))
-            .flatten();
-        (jobs, turns)
-    }
-
-    /// Returns those of some jobs that wait, with their standings.
-    fn waiting_standings(&self, view: View<'_>, jobs: &BTreeSet<JobId>) -> Vec<(JobId, Standing)> {
-        let waiting = jobs
-            .iter()
-            .filter(|id| view.job(**id).phase == JobPhase::Queued);
-        let standings = waiting.map(|&id| (id, self.planned_job(view, id).standing));
-        standings.collect()
-    }
-
-    /// Returns the place of a new job among the promised ones; None if it is not promised.
-    fn promised_place(&self, view: View<'_>, new: &ScenarioJob) -> Option<Instant> {
-        let decision = self.decide(view, &new.spec, Some(&new.belief), new.count);
-        match decision {
-            Ok(AdmissionDecision::Promise { due, .. }) => due.or(new.spec.due()),
-            Ok(
-                AdmissionDecision::Queue
-                | AdmissionDecision::Unpromised(_)
-                | AdmissionDecision::Waitlist { .. }
-                | AdmissionDecision::Run { .. }
-                | AdmissionDecision::Reject(_),
-            )
-            | Err(_) => None,
-        }
-    }
-}
-
-impl ScenarioJob {
-    fn block(&self) -> JobBlock {
-        JobBlock {
-            user: self.spec.user,
-            kinship: self.kinship,
-            sequence: self.sequence,
-            count: self.count,
-        }
-    }
-
-    /// Returns the assumed end of a job that runs since `start`, and the end by which the dispatch rule reserves.
-    fn ends(&self, now: Instant, start: Instant, drawn: &[DrawnJobs]) -> [Instant; 2] {
-        let level = drawn.first().map_or(RESERVED, |&(_, level)| level);
-        let levels = [level, RESERVED];
-        let runs = self
-            .belief
-            .quantiles_given_survived(now.since(start), levels);
-        let [assumed, reserved] = runs.map(|run| start + run);
-        [assumed, assumed.max(reserved)]
-    }
-
-    /// Returns the groups of jobs that wait and run equally long.
-    fn groups(
-        &self,
-        view: View<'_>,
-        drawn: &[DrawnJobs],
-    ) -> impl Iterator<Item = JobGroup> + use<'_> {
-        let reserved = self.belief.quantile(RESERVED);
-        let needs = host_needs(view, &self.spec.needs);
-        let drawn = drawn.to_vec();
-        drawn.into_iter().map(move |(count, level)| {
-            let run = self.belief.quantile(level);
-            JobGroup {
-                procs: self.spec.procs,
-                count,
-                run,
-                reserved: reserved.max(run),
-                ..needs
-            }
-        })
-    }
-
-    /// Returns the jobs of a group before its `n`th, counted from 0, that one, and those behind it; only it is a
-    /// subject.
-    fn around(&self, n: u32) -> impl Iterator<Item = Self> {
-        let n = n.min(self.count - 1);
-        let part = |from: u32, count: u32, is_subject: bool| Self {
-            count,
-            sequence: self.sequence.wrapping_add(u64::from(from)),
-            is_subject,
-            ..*self
-        };
-        let parts = [
-            part(0, n, false),
-            part(n, 1, true),
-            part(n + 1, self.count - n - 1, false),
-        ];
-        parts.into_iter().filter(|part| part.count > 0)
-    }
-
-    /// Takes in the next job in the order of dispatch if both wait, are tasks of one batch, and differ in
-    /// nothing that a scenario depends on.
-    fn absorb(&mut self, next: &Self) -> bool {
-        let batch = |job: &Self| job.kinship.map(|kinship| kinship.batch);
-        let is_alike = self.start.is_none()
-            && next.start.is_none()
-            && batch(self).is_some_and(|batch| batch != u64::MAX)
-            && batch(self) == batch(next)
-            && self.spec.procs == next.spec.procs
-            && self.spec.needs == next.spec.needs
-            && self.belief == next.belief
-            && self.is_subject == next.is_subject;
-        if is_alike {
-            self.count += next.count;
-        }
-        is_alike
     }
 }
 
@@ -340,8 +118,8 @@ fn run_of_subjects<'a>(
     run
 }
 
-/// Returns the same if the start rule places the subjects beside the latest starts of the promised jobs; None if one
-/// never fits.
+/// Returns the same if the start rule places the jobs in their turns, beside the latest starts of the promised ones; None if a
+/// subject never fits.
 fn run_in_turns<'a>(
     view: View<'_>,
     turns: &FairTurns,

@@ -44,6 +44,16 @@ impl PlaceWaves {
         first.chain(second)
     }
 
+    /// Returns the starts of all jobs, wave by wave.
+    pub(in crate::plan) fn starts(&self) -> impl Iterator<Item = Instant> {
+        (0..self.waves).flat_map(|wave| {
+            let begin = self.length.times(wave);
+            let beside = self.beside.iter();
+            beside
+                .flat_map(move |alike| std::iter::repeat_n(alike.at + begin, alike.count as usize))
+        })
+    }
+
     /// Returns the end of the first job.
     pub(in crate::plan) fn first_end(&self) -> Instant {
         self.beside[0].at + self.length
