@@ -46,7 +46,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     ),
     rule(
         "study",
-        &["model", "risk", "trace", "workload", "sim"],
+        &["host", "model", "risk", "trace", "workload", "sim"],
         Edge,
     ),
     rule("exec-policy", &["model", "policy"], Edge),
@@ -62,13 +62,14 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         &["host", "model", "gate", "engine", "service", "store"],
         Edge,
     ),
-    rule("client", &["model"], Edge),
+    rule("client", &["host", "model"], Edge),
     rule("frontends", &["client"], Edge),
     rule("listen", &[], Edge),
-    rule("sites", &["model", "batch"], Edge),
+    rule("sites", &["host", "model", "batch"], Edge),
     rule(
         "agents",
         &[
+            "host",
             "model",
             "policies",
             "federation",
@@ -83,8 +84,8 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         &["model", "batch", "engine", "runner", "sites"],
         Edge,
     ),
-    rule("inside", &["model", "batch", "sites"], Edge),
-    rule("sealed", &[], Edge),
+    rule("inside", &["host", "model", "batch", "sites"], Edge),
+    rule("sealed", &["host"], Edge),
     rule("spread", &["model", "engine", "listen", "sealed"], Edge),
     rule("terminal", &["host", "listen", "sealed"], Edge),
     rule(

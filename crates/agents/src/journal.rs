@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tollgate_federation::SiteRecord;
 use tollgate_federation::durable::DurableState;
+use tollgate_host::{checked_line, text_of_checked_line, text_of_unchecked_line};
 use tollgate_sites::replace_file;
 
 use crate::AgentError;
@@ -21,8 +22,6 @@ use crate::AgentError;
 const VERSION: u32 = 1;
 /// The number of records after which the journal is replaced by a snapshot.
 const MAX_RECORDS: usize = 1000;
-/// The length of a checksum and the space after it.
-const CHECKSUM_LEN: usize = 9;
 
 /// The place where an agent keeps its records.
 pub trait RecordLog {
@@ -226,32 +225,23 @@ pub fn read_journal(bytes: &[u8]) -> Result<ReadJournal, JournalFault> {
 
 /// Returns the line of an entry.
 pub fn encode(entry: &AgentJournalEntry) -> Vec<u8> {
-    let json = serde_json::to_string(entry).expect("an own type is representable in JSON");
-    with_checksum(&json).into_bytes()
-}
-
-fn with_checksum(json: &str) -> String {
-    format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
+    let json = serde_json::to_vec(entry).expect("an own type is representable in JSON");
+    checked_line(&json)
 }
 
 fn decode(line: &[u8]) -> Option<AgentJournalEntry> {
     let line = line.strip_suffix(b"\n")?;
-    let (sum, json) = line.split_at_checked(CHECKSUM_LEN)?;
-    let sum = std::str::from_utf8(sum).ok()?.strip_suffix(' ')?;
-    let sum = u32::from_str_radix(sum, 16).ok()?;
-    (crc32fast::hash(json) == sum).then_some(())?;
-    serde_json::from_slice(json).ok()
+    serde_json::from_slice(text_of_checked_line(line)?).ok()
 }
 
 /// Reads `data` as a journal, once as it is and once as if its checksums were right. Each entry must
 /// survive a round trip. Returns whether all of it was read.
 pub(crate) fn check(data: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(data);
-    let json = text
-        .lines()
-        .map(|line| line.get(CHECKSUM_LEN..).unwrap_or(line));
-    let summed: String = json.map(with_checksum).collect();
-    for text in [data, summed.as_bytes()] {
+    let lines = data.split(|byte| *byte == b'\n');
+    let summed: Vec<u8> = lines
+        .flat_map(|line| checked_line(text_of_unchecked_line(line)))
+        .collect();
+    for text in [data, summed.as_slice()] {
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             let entry = decode(line);
             assert_eq!(

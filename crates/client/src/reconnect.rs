@@ -4,7 +4,7 @@ use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ring::rand::{SecureRandom, SystemRandom};
+use tollgate_host::{random_bytes, random_hex};
 
 use crate::ClientError;
 
@@ -79,10 +79,9 @@ impl Outage {
 
 /// Returns a factor from 0.5 to 1, so that clients that lost one service at once do not come back at once.
 fn jitter() -> f64 {
-    let mut byte = [255];
     // Without randomness the pause is the full one.
-    let _ = SystemRandom::new().fill(&mut byte);
-    0.5 + f64::from(byte[0]) / 510.0
+    let [byte] = random_bytes().unwrap_or([255]);
+    0.5 + f64::from(byte) / 510.0
 }
 
 /// The key of a request that changes something: the service carries out requests of one user with the same
@@ -93,9 +92,7 @@ pub(crate) struct RequestKey(String);
 impl RequestKey {
     /// Draws a key. None if the system gives no random bytes.
     pub(crate) fn draw() -> Option<Self> {
-        let mut bytes = [0; KEY_LEN];
-        SystemRandom::new().fill(&mut bytes).ok()?;
-        Some(Self(bytes.map(|byte| format!("{byte:02x}")).concat()))
+        random_hex::<KEY_LEN>().ok().map(Self)
     }
 }
 

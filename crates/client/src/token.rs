@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ring::rand::{SecureRandom, SystemRandom};
+use tollgate_host::random_hex;
 
 use crate::Fingerprint;
 
@@ -51,11 +51,7 @@ impl SecretToken {
     /// # Errors
     /// If the system has no random bytes.
     pub fn generate() -> io::Result<Self> {
-        let mut bytes = [0; TOKEN_LEN];
-        SystemRandom::new()
-            .fill(&mut bytes)
-            .map_err(|_| io::Error::other("the system gives no random bytes"))?;
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = random_hex::<TOKEN_LEN>()?;
         Ok(Self(format!("{PREFIX}{digits}")))
     }
 

@@ -12,6 +12,18 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// If the file cannot be written; then the old content stays.
 pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, 0o600)
+}
+
+/// Replaces a file in the same way, with the rights that new files of the process have.
+///
+/// # Errors
+/// If the file cannot be written; then the old content stays.
+pub fn replace_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, 0o666)
+}
+
+fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let aside = aside(path);
     // A file that a crash left behind, or whatever another account put there: it is not opened.
     match fs::remove_file(&aside) {
@@ -21,7 +33,7 @@ pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .create_new(true)
         .write(true)
-        .mode(0o600)
+        .mode(mode)
         .open(&aside)?;
     file.write_all(bytes)?;
     file.sync_all()?;

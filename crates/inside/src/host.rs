@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tollgate_batch::EngineCommand;
+use tollgate_host::random_hex;
 use tollgate_sites::EngineShell;
 
 use crate::slurm::ListenAddress;
@@ -165,13 +166,11 @@ pub fn address_towards(peer: IpAddr, port: u16) -> Result<IpAddr, InsideError> {
 ///
 /// # Errors
 /// An error if the system has no random numbers.
-pub fn random_text(bytes: usize) -> Result<String, InsideError> {
-    let mut random = vec![0; bytes];
-    getrandom::fill(&mut random).map_err(|error| InsideError::System {
+pub fn random_text<const BYTES: usize>() -> Result<String, InsideError> {
+    random_hex::<BYTES>().map_err(|error| InsideError::System {
         what: "no random numbers",
-        error: io::Error::other(error.to_string()),
-    })?;
-    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+        error,
+    })
 }
 
 /// Makes a directory, with its parents, that only its user can read.

@@ -167,7 +167,7 @@ impl PersonalScheduler {
         if dir.as_os_str().len() > MAX_DIR {
             return Err(InsideError::LongPath { dir, most: MAX_DIR });
         }
-        let turn = u16::from_str_radix(&random_text(1)?, 16).unwrap_or(0) % NODE_PORT_CHOICES;
+        let turn = u16::from_str_radix(&random_text::<1>()?, 16).unwrap_or(0) % NODE_PORT_CHOICES;
         let scheduler = Self {
             facts: SchedulerFacts {
                 kind,
@@ -414,7 +414,7 @@ impl PersonalScheduler {
         let listen = listen_address(facts.address);
         let config = slurm::controller_config(&cluster, &self.dir, sites, listen);
         write_private_file(&self.config_file(), &config)?;
-        write_private_file(&self.dir.join("munge/key"), &random_text(64)?)?;
+        write_private_file(&self.dir.join("munge/key"), &random_text::<64>()?)?;
         run(&mut munge_command(&self.dir)?)?;
         let mut controller = Command::new(find_program(SchedulerKind::Slurm, "slurmctld")?);
         run(controller.envs([self.config_variable()]))
@@ -424,7 +424,7 @@ impl PersonalScheduler {
         for dir in ["log", "spool", "execute", "lock", "run", "tokens", "keys"] {
             make_private_dir(&self.dir.join(dir))?;
         }
-        write_private_file(&self.dir.join("keys/POOL"), &random_text(32)?)?;
+        write_private_file(&self.dir.join("keys/POOL"), &random_text::<32>()?)?;
         let facts = &self.facts;
         let pool = CondorPool {
             user: facts.user.clone(),

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 use tollgate_engine::{EngineError, LaunchSpec};
+use tollgate_host::{checked_line, replace_private, text_of_checked_line};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStart};
 
 /// An entry of the journal, one per line.
@@ -129,22 +130,12 @@ impl RunnerJournal {
 
     /// Replaces the file with one that contains `entries`.
     pub(crate) fn rewrite(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
-        let new = self.path.with_extension("new");
-        match std::fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        let mut journal = Self {
-            path: self.path.clone(),
-            file: open_for_appending(&new)?,
-            bytes: 0,
-            torn: false,
-        };
-        journal.append(&[RunnerJournalEntry::Version(VERSION)])?;
-        journal.append(entries)?;
-        journal.file.sync_all()?;
-        std::fs::rename(&new, &self.path)?;
-        *self = journal;
+        let all = std::iter::once(&RunnerJournalEntry::Version(VERSION)).chain(entries);
+        let lines: Vec<u8> = all.flat_map(encode).collect();
+        replace_private(&self.path, &lines)?;
+        self.file = open_for_appending(&self.path)?;
+        self.bytes = lines.len() as u64;
+        self.torn = false;
         Ok(())
     }
 
@@ -173,7 +164,7 @@ fn open_for_appending(path: &Path) -> io::Result<File> {
 /// right. Each entry must survive a round trip.
 pub(crate) fn parse_all(data: &[u8]) -> Vec<RunnerJournalEntry> {
     let lines = data.split(|byte| *byte == b'\n');
-    let summed = lines.filter_map(|line| decode(&with_checksum(line)));
+    let summed = lines.filter_map(|line| decode(&checked_line(line)));
     let entries: Vec<RunnerJournalEntry> = entries(data).chain(summed).collect();
     for entry in &entries {
         let line = encode(entry);
@@ -187,23 +178,11 @@ fn entries(text: &[u8]) -> impl Iterator<Item = RunnerJournalEntry> {
 }
 
 fn encode(entry: &RunnerJournalEntry) -> Vec<u8> {
-    let mut line = with_checksum(crate::protocol::encode_line(entry).trim_ascii_end());
-    line.push(b'\n');
-    line
-}
-
-fn with_checksum(json: &[u8]) -> Vec<u8> {
-    let sum = crc32fast::hash(json);
-    let mut line = format!("{sum:08x} ").into_bytes();
-    line.extend(json);
-    line
+    checked_line(crate::protocol::encode_line(entry).trim_ascii_end())
 }
 
 fn decode(line: &[u8]) -> Option<RunnerJournalEntry> {
-    let (sum, json) = line.split_at_checked(9)?;
-    let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?.trim_end(), 16).ok()?;
-    (crc32fast::hash(json) == sum).then_some(())?;
-    serde_json::from_slice(json).ok()
+    serde_json::from_slice(text_of_checked_line(line)?).ok()
 }
 
 #[cfg(test)]

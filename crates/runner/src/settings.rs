@@ -1,17 +1,14 @@
 //! The settings of a runner, written by the service that starts it: `runner.json` in its directory.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_engine::EngineError;
+use tollgate_host::replace_private;
 
 use crate::guard::LaunchGuard;
 use crate::log::LogSettings;
-use crate::state_dir::{FILE_MODE, set_mode};
 
 /// The settings of a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,14 +48,8 @@ impl RunnerConfig {
     /// Writes the settings for the next runner that starts in `folder`.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), EngineError> {
         let path = folder.join(FILE_NAME);
-        let new = folder.join("runner.json.new");
-        let mut options = OpenOptions::new();
-        let options = options.create(true).truncate(true).write(true);
-        let open = options.mode(FILE_MODE).open(&new);
-        let written = open.and_then(|mut file| file.write_all(&crate::protocol::encode_line(self)));
-        let closed = written.and_then(|()| set_mode(&new, FILE_MODE));
-        let renamed = closed.and_then(|()| std::fs::rename(&new, &path));
-        renamed.map_err(|source| EngineError::Setup {
+        let written = replace_private(&path, &crate::protocol::encode_line(self));
+        written.map_err(|source| EngineError::Setup {
             path,
             step: "writing it",
             source,

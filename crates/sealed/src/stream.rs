@@ -11,6 +11,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hmac;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tollgate_host::random_bytes;
 
 /// Length of the secret, in bytes.
 const SECRET_BYTES: usize = 32;
@@ -52,7 +53,7 @@ impl SealedSecret {
     /// # Errors
     /// If there are no random numbers.
     pub fn random() -> io::Result<Self> {
-        Ok(Self(random()?))
+        Ok(Self(random_bytes()?))
     }
 
     /// Returns the secret in hexadecimal.
@@ -111,7 +112,7 @@ pub fn open_as_part(
     secret: &SealedSecret,
     index: u32,
 ) -> io::Result<SealedPair> {
-    let own: [u8; SALT_BYTES] = random()?;
+    let own: [u8; SALT_BYTES] = random_bytes()?;
     let own = [&index.to_le_bytes()[..], &own].concat();
     write.write_all(&own)?;
     let mut theirs = [0; SALT_BYTES];
@@ -132,7 +133,7 @@ pub fn open_as_lead(
 ) -> io::Result<(u32, SealedPair)> {
     let mut theirs = [0; 4 + SALT_BYTES];
     read.read_exact(&mut theirs)?;
-    let own: [u8; SALT_BYTES] = random()?;
+    let own: [u8; SALT_BYTES] = random_bytes()?;
     write.write_all(&own)?;
     let greeting = [&theirs[..], &own].concat();
     let mut pair = secret.pair(read, write, (b"part", b"lead"), &greeting)?;
@@ -213,12 +214,6 @@ fn next_nonce(count: &mut u64) -> Nonce {
     nonce[..8].copy_from_slice(&count.to_le_bytes());
     *count += 1;
     Nonce::assume_unique_for_key(nonce)
-}
-
-fn random<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(bytes)
 }
 
 fn broken() -> io::Error {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant as WallInstant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use tollgate_host::replace_private;
 use tollgate_model::{Instant, Span};
 
 use crate::error::SiteError;
@@ -258,19 +259,9 @@ pub(crate) fn file_error(path: &Path, action: &'static str, error: io::Error) ->
 /// An error if the file cannot be written.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), SiteError> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    let new = path.with_extension("new");
     let write = || {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        let mut file = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        File::open(dir)?.sync_all()
+        replace_private(path, bytes)
     };
     write().map_err(|error| file_error(path, "cannot be written", error))
 }

@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use ring::rand::{SecureRandom, SystemRandom};
-use tollgate_host::{FileIdentity, StateFileError, guarded, read_state_file, replace_private};
+use tollgate_host::{
+    FileIdentity, StateFileError, guarded, random_hex, read_state_file, replace_private,
+};
 
 /// Name of the file whose lock holds the directory.
 const LOCK: &str = "lock";
@@ -359,11 +360,7 @@ pub fn engine_dir_in(dir: &Path) -> PathBuf {
 /// # Errors
 /// If the system has no random bytes.
 pub fn random_identity() -> io::Result<String> {
-    let mut bytes = [0; IDENTITY_LEN];
-    SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| io::Error::other("the system gives no random bytes"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    random_hex::<IDENTITY_LEN>()
 }
 
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {

@@ -1,8 +1,10 @@
 //! The output directory of a study.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use tollgate_host::replace_public;
 
 /// A directory of results.
 ///
@@ -58,10 +60,6 @@ impl OutputDir {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let draft = self.path(&format!(".{name}.draft"));
-        let mut file = File::create(&draft)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(draft, self.path(name))
+        replace_public(&self.path(name), bytes)
     }
 }

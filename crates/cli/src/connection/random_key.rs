@@ -1,7 +1,5 @@
 //! Random keys: of requests, sites and sessions.
 
-use std::io;
-
 use crate::exit::CliFailure;
 
 /// The number of random bytes in the key of a site.
@@ -14,9 +12,6 @@ pub(crate) fn random_key() -> Result<String, CliFailure> {
 
 /// Returns random bytes as hexadecimal digits.
 pub(crate) fn random_hex<const BYTES: usize>() -> Result<String, CliFailure> {
-    let mut bytes = [0; BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        CliFailure::read_failed("the system's random source", io::Error::other(error))
-    })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    tollgate_host::random_hex::<BYTES>()
+        .map_err(|error| CliFailure::read_failed("the system's random source", error))
 }

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchSpec;
+use tollgate_host::{random_bytes, replace_private};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptStart, KillReason};
 
 use crate::state_dir::{FILE_MODE, make_private};
@@ -125,13 +126,8 @@ impl AttemptFolder {
                 return number.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
             }
         }
-        let number = getrandom::u32().map_err(io::Error::other)?;
-        let new = self.path.join("number.new");
-        let mut file = File::create(&new)?;
-        writeln!(file, "{number:08x}")?;
-        file.sync_all()?;
-        fs::rename(&new, &path)?;
-        File::open(&self.path)?.sync_all()?;
+        let number = u32::from_le_bytes(random_bytes()?);
+        replace_private(&path, format!("{number:08x}\n").as_bytes())?;
         Ok(number)
     }
 
@@ -323,7 +319,7 @@ impl AttemptFolder {
         value: &impl Serialize,
     ) -> io::Result<()> {
         let dir = self.path.join(file.dir());
-        // Copies of a job may write at the same time.
+        // Copies of a job may write at the same time, and the directory is synced once for all files.
         let new = dir.join(format!(".{attempt}.{}", std::process::id()));
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(true).write(true);

@@ -1,14 +1,15 @@
 //! The learned state, and its file.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{
     ForecastJob, Forecaster, ForecasterSnapshot, SnapshotVersionError, snapshot,
 };
+use tollgate_host::replace_public;
 use tollgate_model::{Instant, Span};
 
 use super::name_ids::ForecastNames;
@@ -188,25 +189,13 @@ impl ForecastState {
             cpu_time: self.cpu_time.clone().into(),
             memory: self.memory.clone().into(),
         };
-        let beside = temporary_path(file);
-        let written = File::create(&beside).and_then(|created| {
-            let mut out = BufWriter::new(created);
-            serde_json::to_writer(&mut out, &stored)?;
-            out.flush()?;
-            out.get_ref().sync_all()?;
-            fs::rename(&beside, file)
-        });
+        let text = serde_json::to_vec(&stored).map_err(io::Error::from);
+        let written = text.and_then(|text| replace_public(file, &text));
         written.map_err(|error| ForecastStateError::Write {
             file: file.display().to_string(),
             error,
         })
     }
-}
-
-fn temporary_path(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".new");
-    PathBuf::from(name)
 }
 
 /// Returns the version of a stored state. None if the version cannot be found.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tollgate_host::random_bytes;
 use tollgate_trace::anonymise::{AnonymiserKey, TraceAnonymiser};
 
 use super::error::TraceError;
@@ -117,7 +118,6 @@ fn read_key(path: &Path) -> Result<AnonymiserKey, TraceError> {
 }
 
 fn random_key() -> Result<AnonymiserKey, TraceError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| TraceError::NoRandomness(error.to_string()))?;
+    let bytes = random_bytes().map_err(|error| TraceError::NoRandomness(error.to_string()))?;
     Ok(AnonymiserKey::new(u128::from_le_bytes(bytes)))
 }
