@@ -8,8 +8,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tollgate_client::Fingerprint;
 use tollgate_federation::{Membership, MoveRule, SessionTerms, SessionTiming, SiteId};
+use tollgate_grid_policies::migrate::MigrationSpec;
 use tollgate_model::Span;
-use tollgate_policies::migrate::MigrationSpec;
 use tollgate_sites::replace_file;
 
 use crate::AgentError;

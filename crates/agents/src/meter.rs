@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_model::{Instant, Span};
-use tollgate_policies::migrate::{
+use tollgate_grid_policies::migrate::{
     MigrationParams, MigrationSpec, SiteEstimator, SiteObservation, SiteValuation,
 };
+use tollgate_model::{Instant, Span};
 use tollgate_sites::SiteSettings;
 
 use crate::queue::QueueView;

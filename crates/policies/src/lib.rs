@@ -8,23 +8,16 @@
 //! | [`share`] | the time-shared family by remaining work and time |
 //! | [`deadline_tail`] | the time-shared family that admits by the tail of predictive distributions |
 //! | [`plan`] | the policy that promises at submission, from a plan of all promises |
-//! | [`mod@retry`] | whether an evicted task is tried again, and where |
-//! | [`mod@select`] | the choice of the idle computer for the next task |
 //! | [`cluster_choice`] | the choice among clusters that quote the same job |
-//! | [`migrate`] | the moves of pilots between sites |
 //!
 //! The contract of a policy and the tools that policies are built from are in the crate
-//! `tollgate-policy`. The retry, select and migration policies each have a table of their own, called
-//! `REGISTRY`.
+//! `tollgate-policy`.
 
 mod builtin;
 pub mod cluster_choice;
 pub mod deadline_tail;
-pub mod migrate;
 pub mod plan;
 pub mod queue;
-pub mod retry;
-pub mod select;
 pub mod share;
 pub mod time_shared;
 

@@ -19,7 +19,7 @@
 //! calibrated to the figures that they print.
 //!
 //! Only this module knows which tasks are bad. A policy receives
-//! [`TaskHistory`](tollgate_policies::retry::TaskHistory) and [`ComputerPool`](tollgate_policies::select::ComputerPool), which do not
+//! [`TaskHistory`](tollgate_grid_policies::retry::TaskHistory) and [`ComputerPool`](tollgate_grid_policies::select::ComputerPool), which do not
 //! reveal it.
 
 pub mod calendar;
@@ -41,4 +41,4 @@ pub use run::{CampusPolicies, CampusRun, run_campus};
 pub use sessions::{CampusSessions, UserSession};
 pub use settings::{CampusConfig, CampusConfigError};
 pub use tasks::{CampusTask, TaskFate, TaskTruth};
-pub use tollgate_policies::{retry, select};
+pub use tollgate_grid_policies::{retry, select};

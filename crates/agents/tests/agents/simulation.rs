@@ -16,8 +16,8 @@ use tollgate_federation::durable::{DurableState, in_flight};
 use tollgate_federation::{
     Envelope, Membership, MoveRule, SessionTerms, SessionTiming, SiteId, SiteRecord,
 };
+use tollgate_grid_policies::migrate::MigrationSpec;
 use tollgate_model::{Instant, Span};
-use tollgate_policies::migrate::MigrationSpec;
 
 const SITES: u32 = 4;
 const PILOTS: u32 = 6;

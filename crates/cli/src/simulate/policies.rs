@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
+use tollgate_grid_policies::migrate::MigrationSpec;
+use tollgate_grid_policies::{migrate, retry, select};
 use tollgate_model::Market;
-use tollgate_policies::migrate::MigrationSpec;
-use tollgate_policies::{migrate, retry, select};
 use tollgate_policy::{ParameterInfo, PolicyRegistry};
 
 use crate::args::{OutputFormat, is_similar};

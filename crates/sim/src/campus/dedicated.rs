@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use tollgate_grid_policies::retry;
 use tollgate_model::{Energy, Instant, Power, Span};
-use tollgate_policies::retry;
 
 use super::tasks::{CampusTask, TaskFate};
 

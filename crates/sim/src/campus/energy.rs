@@ -111,8 +111,8 @@ pub(super) fn without_tasks(
 mod tests {
     use super::*;
     use crate::campus::UserSession;
+    use tollgate_grid_policies::select::CampusComputer;
     use tollgate_model::Watts;
-    use tollgate_policies::select::CampusComputer;
 
     #[test]
     fn each_power_state_is_metered_separately() {

@@ -1,7 +1,7 @@
 //! The environment that is the same for every policy.
 
+use tollgate_grid_policies::select::{ComputerPool, LoginLog};
 use tollgate_model::{Energy, Instant, Power, Span};
-use tollgate_policies::select::{ComputerPool, LoginLog};
 
 use super::energy;
 use super::layout::CampusLayout;

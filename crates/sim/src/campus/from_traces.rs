@@ -1,7 +1,7 @@
 //! A campus from records: the operator's own log-ins and tasks in place of the synthetic ones.
 
+use tollgate_grid_policies::select::CampusComputer;
 use tollgate_model::{Instant, NodeId, Span};
-use tollgate_policies::select::CampusComputer;
 use tollgate_trace::logins::{ComputerPresence, LoginTrace};
 use tollgate_trace::usage::TraceStatus;
 use tollgate_trace::{Trace, TraceAttemptEnd};

@@ -1,7 +1,7 @@
 //! Clusters and computers, and their reboot times.
 
+use tollgate_grid_policies::select::CampusComputer;
 use tollgate_model::{Instant, Span};
-use tollgate_policies::select::CampusComputer;
 use tollgate_workload::rng::{StreamFamily, StreamPurpose};
 
 use super::calendar::OpeningHours;

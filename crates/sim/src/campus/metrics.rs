@@ -1,7 +1,7 @@
 //! The metrics of a year.
 
+use tollgate_grid_policies::retry::{EvictionFilter, TaskHistory};
 use tollgate_model::{Energy, Span};
-use tollgate_policies::retry::{EvictionFilter, TaskHistory};
 
 use super::tasks::{CampusTask, TaskFate};
 

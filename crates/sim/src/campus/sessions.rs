@@ -1,7 +1,7 @@
 //! Log-ins: the sessions of users at computers.
 
+use tollgate_grid_policies::select::{CampusComputer, HOURS_OF_WEEK, LoginLog, hour_of_week};
 use tollgate_model::{Instant, NodeId, Span};
-use tollgate_policies::select::{CampusComputer, HOURS_OF_WEEK, LoginLog, hour_of_week};
 use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
 use super::calendar::{LoginCalendar, OpeningHours};

@@ -1,7 +1,7 @@
 //! The decision on moves.
 
-use tollgate_policies::migrate::{DonorRule, SiteObservation, SiteValuation};
-use tollgate_policies::migrate::{MigrationError, MigrationParams, MigrationSpec, SiteScore};
+use tollgate_grid_policies::migrate::{DonorRule, SiteObservation, SiteValuation};
+use tollgate_grid_policies::migrate::{MigrationError, MigrationParams, MigrationSpec, SiteScore};
 
 use super::dispatch::expected_wait;
 

@@ -1,7 +1,7 @@
 //! A run, tick by tick.
 
 use rand_pcg::Pcg64Mcg;
-use tollgate_policies::migrate::{SiteEstimator, SiteScore, choose};
+use tollgate_grid_policies::migrate::{SiteEstimator, SiteScore, choose};
 
 use super::agenda::SiteAgenda;
 use super::dispatch::DispatchHazards;

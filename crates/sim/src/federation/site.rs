@@ -2,7 +2,7 @@
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
-use tollgate_policies::migrate::{ProxyChoice, SiteEstimator, SiteObservation};
+use tollgate_grid_policies::migrate::{ProxyChoice, SiteEstimator, SiteObservation};
 
 use super::dispatch::{DispatchHazards, exponential};
 use super::setup::{DrawOrder, FederationConfig};

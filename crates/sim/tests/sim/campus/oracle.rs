@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
+use tollgate_grid_policies::select::CampusComputer;
 use tollgate_model::{Instant, Power, Span, Watts};
-use tollgate_policies::select::CampusComputer;
 use tollgate_sim::campus::{
     CampusConfig, CampusEnvironment, CampusLayout, CampusSessions, CampusTask, TaskFate, TaskTruth,
     UserSession,
@@ -183,7 +183,7 @@ proptest! {
         let counted: Vec<u32> = year
             .histories
             .iter()
-            .map(|seen| seen.evictions(tollgate_policies::retry::EvictionFilter::All))
+            .map(|seen| seen.evictions(tollgate_grid_policies::retry::EvictionFilter::All))
             .collect();
         prop_assert_eq!(counted, evictions);
         prop_assert!((year.metrics.marginal.as_kwh() * 3.6e6 - joules).abs() < 1.0);

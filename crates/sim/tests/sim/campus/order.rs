@@ -1,7 +1,7 @@
 //! Properties that hold for every seed: orders and ratios, because levels depend on a few huge
 //! batches.
 
-use tollgate_policies::{retry, select};
+use tollgate_grid_policies::{retry, select};
 use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, TaskFate};
 
 use super::small::{campus, make, run_policies};

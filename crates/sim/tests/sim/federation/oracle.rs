@@ -4,7 +4,7 @@
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
-use tollgate_policies::migrate::{
+use tollgate_grid_policies::migrate::{
     MigrationParams, ProxyChoice, SiteEstimator, SiteObservation, SiteScore, choose,
 };
 use tollgate_sim::federation::dispatch::{expected_wait, probability};
