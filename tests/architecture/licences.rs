@@ -50,7 +50,7 @@ impl DenyRules {
     fn unlicensed(&self, package: &CargoPackage) -> Option<String> {
         let licence = package.license.as_deref().unwrap_or("");
         let allowed = Expression::parse_mode(licence, ParseMode::LAX)
-            .is_ok_and(|terms| terms.evaluate(|asked| self.allows(asked)));
+            .is_ok_and(|terms| terms.evaluate(|requirement| self.allows(requirement)));
         (!allowed).then(|| {
             format!(
                 "{} {}: its licence `{licence}` is not on the list",
@@ -59,8 +59,9 @@ impl DenyRules {
         })
     }
 
-    fn allows(&self, asked: &LicenseReq) -> bool {
-        self.allow_list().any(|licence| licence.satisfies(asked))
+    fn allows(&self, requirement: &LicenseReq) -> bool {
+        self.allow_list()
+            .any(|licence| licence.satisfies(requirement))
     }
 
     fn allow_list(&self) -> impl Iterator<Item = Licensee> {

@@ -21,7 +21,7 @@ use crate::status::{AgentStatus, SiteMove};
 ///
 /// The driver passes every view of the queue to [`SiteAgent::look`], every message to
 /// [`SiteAgent::receive`], and calls [`SiteAgent::wake`] no later than at [`SiteAgent::next_wake`].
-/// Each returns envelopes to send, which may be lost. The queue follows [`SiteAgent::wanted`].
+/// Each returns envelopes to send, which may be lost. The queue follows [`SiteAgent::target`].
 #[derive(Debug)]
 pub struct SiteAgent<L> {
     id: SiteId,
@@ -85,7 +85,7 @@ impl<L: RecordLog> SiteAgent<L> {
             session: names.session.clone(),
             site: names.of(id).to_owned(),
             at: now,
-            wanted: state.proxies,
+            target: state.proxies,
             running: None,
             pending: 0,
             value: None,
@@ -93,7 +93,7 @@ impl<L: RecordLog> SiteAgent<L> {
             received: 0,
             given: 0,
             last_move: None,
-            trouble: None,
+            failure: None,
             state: state.clone(),
         };
         let site = DurableSite::restored(id, Arc::clone(&terms), state, now).map_err(refused)?;
@@ -112,7 +112,7 @@ impl<L: RecordLog> SiteAgent<L> {
     }
 
     /// Returns the number of pilots that the site should have.
-    pub fn wanted(&self) -> u32 {
+    pub fn target(&self) -> u32 {
         self.site.durable().proxies
     }
 
@@ -131,9 +131,9 @@ impl<L: RecordLog> SiteAgent<L> {
         let running = self.status.running;
         AgentStatus {
             at: now,
-            wanted: self.wanted(),
+            target: self.target(),
             state: self.durable().clone(),
-            pending: self.wanted().saturating_sub(running.unwrap_or(0)),
+            pending: self.target().saturating_sub(running.unwrap_or(0)),
             ..self.status.clone()
         }
     }
@@ -153,23 +153,23 @@ impl<L: RecordLog> SiteAgent<L> {
         now: Instant,
         view: Result<&QueueView, &str>,
     ) -> io::Result<Vec<OutgoingMessage>> {
-        let trouble = match view {
+        let failure = match view {
             Ok(view) => view.closed.clone(),
             Err(problem) => Some(problem.to_owned()),
         };
-        if self.status.trouble != trouble {
-            self.notes.push(match &trouble {
-                Some(trouble) => format!("no pilots move here: {trouble}"),
+        if self.status.failure != failure {
+            self.notes.push(match &failure {
+                Some(failure) => format!("no pilots move here: {failure}"),
                 None => "pilots may move here again".to_owned(),
             });
         }
-        self.status.trouble = trouble;
+        self.status.failure = failure;
         let Ok(view) = view else {
             self.status.running = None;
             self.status.value = None;
             return self.handle(now, SiteEvent::Unreachable);
         };
-        let value = self.meter.measure(now, self.wanted(), view);
+        let value = self.meter.measure(now, self.target(), view);
         self.status.running = Some(view.running);
         self.status.value = (value.worth > CLOSED_VALUE).then_some(value.worth);
         let waits = view.started.iter().map(|pilot| f64::from(pilot.waited_s));
@@ -262,14 +262,14 @@ impl<L: RecordLog> SiteAgent<L> {
             describe_value(self.status.value),
             describe_value(self.values.get(&other).copied()),
         );
-        let (wanted, pending) = (self.wanted(), self.site.pending());
+        let (target, pending) = (self.target(), self.site.pending());
         let verb = if gave {
             "gave a pilot to"
         } else {
             "received a pilot from"
         };
         self.notes.push(format!(
-            "{verb} {site}: {why}; {wanted} wanted here now, {pending} of them wait"
+            "{verb} {site}: {why}; {target} wanted here now, {pending} of them wait"
         ));
         match gave {
             true => self.status.given += 1,

@@ -234,10 +234,10 @@ impl IncomingLink {
                         .send(PeerInput::Message(envelope))
                         .map_err(|_| over())?;
                 }
-                (PeerRole::Operator, asked) => {
+                (PeerRole::Operator, request) => {
                     let (answer, answers) = sync_channel(1);
                     inputs
-                        .send(PeerInput::Asked(asked, answer))
+                        .send(PeerInput::Asked(request, answer))
                         .map_err(|_| over())?;
                     let answer = answers.recv().map_err(|_| over())?;
                     stream.get_mut().write_all(&frame::line(&answer))?;

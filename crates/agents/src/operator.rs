@@ -72,25 +72,25 @@ impl AgentOperator {
         self.order(site, &AgentFrame::End)
     }
 
-    fn order(&self, site: &MemberSite, asked: &AgentFrame) -> Result<(), AgentError> {
-        match self.ask(site, asked)? {
+    fn order(&self, site: &MemberSite, request: &AgentFrame) -> Result<(), AgentError> {
+        match self.ask(site, request)? {
             AgentAnswer::Done | AgentAnswer::Status(_) => Ok(()),
             AgentAnswer::Refused { problem } => Err(silent(site, problem)),
         }
     }
 
-    fn ask(&self, site: &MemberSite, asked: &AgentFrame) -> Result<AgentAnswer, AgentError> {
+    fn ask(&self, site: &MemberSite, request: &AgentFrame) -> Result<AgentAnswer, AgentError> {
         let Some(key) = site.key() else {
             return Err(silent(site, "its key is not known".to_owned()));
         };
         let config = peer_config(&self.own, key)?;
         let exchange = || -> io::Result<AgentAnswer> {
             let mut stream = BufReader::new(connect(site, &config)?);
-            if *asked == AgentFrame::End {
+            if *request == AgentFrame::End {
                 let limit = Some(END_LIMIT);
                 stream.get_ref().sock.set_read_timeout(limit)?;
             }
-            stream.get_mut().write_all(&asked.text())?;
+            stream.get_mut().write_all(&request.text())?;
             stream.get_mut().flush()?;
             frame::read(&mut stream)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
         };

@@ -5,12 +5,12 @@ use tollgate_sites::{PilotRecord, SiteControl};
 
 /// A site's queue: its pilots are counted, submitted and cancelled.
 pub trait PilotQueue: Send {
-    /// Makes the number of pilots that wait or run `wanted`, without ending any that runs, and returns
+    /// Makes the number of pilots that wait or run `target`, without ending any that runs, and returns
     /// the pilots after that.
     ///
     /// # Errors
     /// Why the engine cannot be asked, in a user's words.
-    fn hold(&mut self, wanted: u32) -> Result<QueueView, String>;
+    fn hold(&mut self, target: u32) -> Result<QueueView, String>;
 
     /// Cancels all pilots, those that run included, and waits until the engine has none.
     ///

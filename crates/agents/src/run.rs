@@ -140,7 +140,7 @@ impl AgentDirectory {
     }
 
     /// Runs the agent until its operator ends it. It listens at `listen`, or at its address in the
-    /// list. `say` writes sentences for the user.
+    /// list. `log` writes sentences for the user.
     ///
     /// # Errors
     /// An error after which the agent cannot go on.
@@ -149,11 +149,11 @@ impl AgentDirectory {
         listen: Option<&str>,
         pilots: PilotKind,
         queue: Box<dyn PilotQueue>,
-        say: &dyn Fn(&str),
+        log: &dyn Fn(&str),
     ) -> Result<(), AgentError> {
         let engine = EngineThread::start(queue);
         loop {
-            match self.run_epoch(listen, pilots, &engine, say)? {
+            match self.run_epoch(listen, pilots, &engine, log)? {
                 EpochEnd::Stopped => return Ok(()),
                 EpochEnd::NextMembers(members) => {
                     members.write(&self.path.join(MEMBERS_FILE))?;
@@ -168,7 +168,7 @@ impl AgentDirectory {
         listen: Option<&str>,
         pilots: PilotKind,
         engine: &EngineThread,
-        say: &dyn Fn(&str),
+        print_note: &dyn Fn(&str),
     ) -> Result<EpochEnd, AgentError> {
         let clock = AgentClock::start();
         let path = self.path.join(MEMBERS_FILE);
@@ -206,17 +206,17 @@ impl AgentDirectory {
         let _listener = self.listen(listen.unwrap_or(&member.address), &inputs)?;
         let links = self.connect(id)?;
         let pause = Duration::from_micros(look_interval(period).as_micros().unsigned_abs());
-        engine.begin(pause, agent.wanted(), inputs);
+        engine.begin(pause, agent.target(), inputs);
         let others = self.members.live().filter(|(other, _)| *other != id);
         let others: Vec<&str> = others.map(|(_, site)| site.name.as_str()).collect();
-        say(&format!(
+        print_note(&format!(
             "site {} agrees by {} with {}; {} pilots wanted here",
             self.site,
             self.members.policy,
             others.join(", "),
-            agent.wanted()
+            agent.target()
         ));
-        let mut asked_to_end = None;
+        let mut stop_requested = None;
         loop {
             let now = clock.now();
             let wait = agent.next_wake().since(now).as_micros().max(0);
@@ -236,8 +236,8 @@ impl AgentDirectory {
                     agent.receive(now, envelope)
                 }
                 Some(AgentInput::Peer(PeerInput::Asked(AgentFrame::End, answer))) => {
-                    say("the session ends: the pilots are cancelled");
-                    asked_to_end = Some(answer);
+                    print_note("the session ends: the pilots are cancelled");
+                    stop_requested = Some(answer);
                     engine.end();
                     Ok(Vec::new())
                 }
@@ -247,7 +247,7 @@ impl AgentDirectory {
                         Ok(()) => AgentAnswer::Done,
                         Err(problem) => AgentAnswer::Refused { problem },
                     };
-                    if let Some(answer) = asked_to_end.take() {
+                    if let Some(answer) = stop_requested.take() {
                         let _ = answer.send(reply);
                     }
                     if is_over {
@@ -257,8 +257,8 @@ impl AgentDirectory {
                     engine.goes_on();
                     Ok(Vec::new())
                 }
-                Some(AgentInput::Peer(PeerInput::Asked(asked, answer))) => {
-                    let (reply, end) = self.answer(asked, &agent, now);
+                Some(AgentInput::Peer(PeerInput::Asked(request, answer))) => {
+                    let (reply, end) = self.answer(request, &agent, now);
                     let _ = answer.send(reply);
                     if let Some(end) = end {
                         thread::sleep(ANSWER_TIME);
@@ -270,9 +270,9 @@ impl AgentDirectory {
             for OutgoingMessage { to, envelope } in sent.map_err(failed)? {
                 links.send(to, envelope);
             }
-            engine.want(agent.wanted());
+            engine.want(agent.target());
             for note in agent.take_notes() {
-                say(&note);
+                print_note(&note);
             }
         }
     }
@@ -280,14 +280,14 @@ impl AgentDirectory {
     /// Answers the operator, and returns how the epoch ends by the answer, if it does.
     fn answer(
         &self,
-        asked: AgentFrame,
+        request: AgentFrame,
         agent: &SiteAgent<AgentJournal>,
         now: Instant,
     ) -> (AgentAnswer, Option<EpochEnd>) {
         let refused = |problem: &str| AgentAnswer::Refused {
             problem: problem.to_owned(),
         };
-        match asked {
+        match request {
             AgentFrame::Status => (AgentAnswer::Status(Box::new(agent.status(now))), None),
             AgentFrame::Stop => (AgentAnswer::Done, Some(EpochEnd::Stopped)),
             AgentFrame::Members { text } => match AgentMembership::parse(&text) {
@@ -381,7 +381,7 @@ impl Drop for ListenerThread {
 /// The thread that asks the engine: its commands may take half a minute, which would be too long for
 /// the protocol.
 struct EngineThread {
-    wanted: Arc<AtomicU32>,
+    target: Arc<AtomicU32>,
     /// Whether the pilots are to end.
     is_ending: Arc<AtomicBool>,
     wake: SyncSender<()>,
@@ -396,12 +396,12 @@ struct EngineTurn {
 
 impl EngineThread {
     fn start(mut queue: Box<dyn PilotQueue>) -> Self {
-        let wanted = Arc::new(AtomicU32::new(0));
+        let target = Arc::new(AtomicU32::new(0));
         let turn = Arc::new(Mutex::new(None::<EngineTurn>));
         let is_ending = Arc::new(AtomicBool::new(false));
         let (wake, woken) = sync_channel(1);
         let thread = Self {
-            wanted: Arc::clone(&wanted),
+            target: Arc::clone(&target),
             is_ending: Arc::clone(&is_ending),
             wake,
             turn: Arc::clone(&turn),
@@ -422,7 +422,7 @@ impl EngineThread {
                 }
                 let seen = match is_ending.load(Ordering::Relaxed) {
                     true => AgentInput::Ended(queue.end()),
-                    false => AgentInput::Looked(queue.hold(wanted.load(Ordering::Relaxed))),
+                    false => AgentInput::Looked(queue.hold(target.load(Ordering::Relaxed))),
                 };
                 let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(turn) = turn.as_ref() {
@@ -435,8 +435,8 @@ impl EngineThread {
         thread
     }
 
-    fn begin(&self, pause: Duration, wanted: u32, inputs: Sender<AgentInput>) {
-        self.wanted.store(wanted, Ordering::Relaxed);
+    fn begin(&self, pause: Duration, target: u32, inputs: Sender<AgentInput>) {
+        self.target.store(target, Ordering::Relaxed);
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         *turn = Some(EngineTurn { pause, inputs });
         drop(turn);
@@ -455,8 +455,8 @@ impl EngineThread {
     }
 
     /// Sets the wanted number of pilots. A new one is carried out at once.
-    fn want(&self, wanted: u32) {
-        if self.wanted.swap(wanted, Ordering::Relaxed) != wanted {
+    fn want(&self, target: u32) {
+        if self.target.swap(target, Ordering::Relaxed) != target {
             let _ = self.wake.try_send(());
         }
     }

@@ -14,7 +14,7 @@ pub struct AgentStatus {
     /// The instant of the state.
     pub at: Instant,
     /// The number of pilots that the site should have.
-    pub wanted: u32,
+    pub target: u32,
     /// The number of those that run. None if the engine did not answer.
     pub running: Option<u32>,
     /// The number of those that wait, or are about to be submitted.
@@ -30,7 +30,7 @@ pub struct AgentStatus {
     /// The last move. None if nothing has moved since the agent started.
     pub last_move: Option<SiteMove>,
     /// Why the site takes no pilots, or the engine does not answer. None if all is well.
-    pub trouble: Option<String>,
+    pub failure: Option<String>,
     /// The state on disk.
     pub state: DurableState,
 }

@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::time::{Duration, Instant as Moment, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant as MonotonicInstant, SystemTime, UNIX_EPOCH};
 
 use tollgate_batch::{BatchJobId, BatchJobReport};
 use tollgate_engine::{LaunchSpec, RunningAttempt};
@@ -32,13 +32,13 @@ pub(crate) struct AttemptBook {
     /// Attempts to submit, in the order in which they came.
     to_submit: VecDeque<AttemptId>,
     /// Forgotten attempts whose marks are kept, each with the moment since when.
-    marks: BTreeMap<AttemptId, Moment>,
+    marks: BTreeMap<AttemptId, MonotonicInstant>,
     to_cancel: BTreeSet<BatchJobId>,
     /// Jobs of ours that live and have no attempt that needs them, with the number of sightings.
     strays: BTreeMap<BatchJobId, u32>,
-    cancelled: BTreeMap<BatchJobId, Moment>,
+    cancelled: BTreeMap<BatchJobId, MonotonicInstant>,
     /// New reports, with the nodes that they are for.
-    news: Vec<(String, AttemptReport)>,
+    reports: Vec<(String, AttemptReport)>,
     /// The beginning of the names of our jobs.
     prefix: String,
 }
@@ -50,7 +50,7 @@ impl AttemptBook {
     /// # Errors
     /// If a file cannot be read.
     pub(crate) fn open(folder: AttemptFolder) -> io::Result<Self> {
-        let now = Moment::now();
+        let now = MonotonicInstant::now();
         let mut book = Self {
             prefix: format!("tg.{:08x}.", folder.number()?),
             folder,
@@ -60,7 +60,7 @@ impl AttemptBook {
             to_cancel: BTreeSet::new(),
             strays: BTreeMap::new(),
             cancelled: BTreeMap::new(),
-            news: Vec::new(),
+            reports: Vec::new(),
         };
         for attempt in book.folder.list(AttemptFile::Launch)? {
             let Some(offer) = book.folder.read_offer(attempt)? else {
@@ -92,7 +92,7 @@ impl AttemptBook {
         let marks = marks.filter(|attempt| !book.entries.contains_key(attempt));
         book.marks = marks.map(|attempt| (attempt, now)).collect();
         // A client that opens a node gets all of its reports.
-        book.news.clear();
+        book.reports.clear();
         Ok(book)
     }
 
@@ -118,7 +118,7 @@ impl AttemptBook {
             let _ = self.folder.forget(&order);
             return Err(error);
         }
-        let now = Moment::now();
+        let now = MonotonicInstant::now();
         for mut offer in offers {
             // The script is in the file, and may be long.
             offer.launch = offer.launch.without_text();
@@ -199,7 +199,7 @@ impl AttemptBook {
             entry.started = Some(start);
             let node = entry.offer.node.clone();
             let event = AttemptEvent::Started(start);
-            self.news.push((node, AttemptReport { attempt, event }));
+            self.reports.push((node, AttemptReport { attempt, event }));
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ impl AttemptBook {
             let event = entry.with_reason(event);
             entry.end = Some(event.clone());
             let node = entry.offer.node.clone();
-            self.news.push((node, AttemptReport { attempt, event }));
+            self.reports.push((node, AttemptReport { attempt, event }));
         }
         Ok(())
     }
@@ -234,7 +234,7 @@ impl AttemptBook {
             return Ok(());
         }
         self.folder.forget(&over)?;
-        let now = Moment::now();
+        let now = MonotonicInstant::now();
         for attempt in over {
             self.entries.remove(&attempt);
             self.marks.insert(attempt, now);
@@ -284,7 +284,7 @@ impl AttemptBook {
 
     /// Removes and returns the new reports, with the nodes that they are for.
     pub(crate) fn take_news(&mut self) -> Vec<(String, AttemptReport)> {
-        std::mem::take(&mut self.news)
+        std::mem::take(&mut self.reports)
     }
 
     /// Returns whether the engine has to be asked for jobs.
@@ -351,15 +351,15 @@ impl AttemptBook {
     ///
     /// # Errors
     /// If the end cannot be written down.
-    pub(crate) fn refused(&mut self, attempt: AttemptId, said: &str) -> io::Result<()> {
-        if !self.end_before_start(attempt, LaunchFailure::of_host("submit", said))? {
+    pub(crate) fn refused(&mut self, attempt: AttemptId, message: &str) -> io::Result<()> {
+        if !self.end_before_start(attempt, LaunchFailure::of_host("submit", message))? {
             self.uncertain(attempt);
         }
         Ok(())
     }
 
     /// Returns the jobs to cancel now, and counts them as cancelled.
-    pub(crate) fn take_cancels(&mut self, now: Moment) -> Vec<BatchJobId> {
+    pub(crate) fn take_cancels(&mut self, now: MonotonicInstant) -> Vec<BatchJobId> {
         for entry in self.entries.values() {
             if let JobStage::Accepted(id) = entry.stage
                 && entry.killed.is_some()

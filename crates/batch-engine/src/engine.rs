@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant as Moment};
+use std::time::{Duration, Instant as MonotonicInstant};
 
 use tollgate_batch::BatchNode;
 use tollgate_engine::capacity::{
@@ -145,13 +145,13 @@ impl Engine for BatchEngine {
 
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
         let shared = self.shared();
-        let deadline = Moment::now() + timeout;
+        let deadline = MonotonicInstant::now() + timeout;
         let mut state = shared.lock();
         loop {
             let mailbox = state.mailboxes.get_mut(&self.node);
             let reports = mailbox.map(|mailbox| std::mem::take(&mut mailbox.reports));
             let reports: Vec<AttemptReport> = reports.unwrap_or_default().into();
-            let left = deadline.saturating_duration_since(Moment::now());
+            let left = deadline.saturating_duration_since(MonotonicInstant::now());
             if !reports.is_empty() || left.is_zero() {
                 return Ok(reports);
             }

@@ -2,7 +2,7 @@
 //! one command at a time.
 
 use std::sync::PoisonError;
-use std::time::{Duration, Instant as Moment};
+use std::time::{Duration, Instant as MonotonicInstant};
 
 use tollgate_batch::{BatchJobId, BatchJobReport, RecordAge};
 use tollgate_model::AttemptId;
@@ -25,8 +25,8 @@ pub(crate) fn run(shared: &SystemShared) {
     let mut follower = Follower {
         shared,
         pace: CommandPace::default(),
-        asked_at: None,
-        nodes_at: Moment::now() + NODE_PERIOD,
+        queried_at: None,
+        nodes_at: MonotonicInstant::now() + NODE_PERIOD,
     };
     while follower.wait() {
         follower.turn();
@@ -38,9 +38,9 @@ struct Follower<'a> {
     /// Pauses of queries after errors.
     pace: CommandPace,
     /// When the jobs were last asked for.
-    asked_at: Option<Moment>,
+    queried_at: Option<MonotonicInstant>,
     /// When the nodes are asked for next.
-    nodes_at: Moment,
+    nodes_at: MonotonicInstant,
 }
 
 impl Follower<'_> {
@@ -68,9 +68,9 @@ impl Follower<'_> {
                 false => self.shared.config.period,
             };
             let due = self
-                .asked_at
+                .queried_at
                 .map_or(Duration::ZERO, |at| until(at + period));
-            due.max(self.pace.rest(Moment::now()))
+            due.max(self.pace.rest(MonotonicInstant::now()))
         })
     }
 
@@ -81,25 +81,25 @@ impl Follower<'_> {
         }
         self.shared.deliver(&mut state);
         let next = self.next_query(state.book.has_jobs(), state.is_urgent);
-        let cancels = state.book.take_cancels(Moment::now());
+        let cancels = state.book.take_cancels(MonotonicInstant::now());
         drop(state);
         self.cancel(&cancels);
         if next.is_some_and(|next| next.is_zero()) {
-            let asked = self.ask_jobs();
-            self.note_outcome(asked);
+            let outcome = self.ask_jobs();
+            self.note_outcome(outcome);
         }
-        if until(self.nodes_at).is_zero() && self.pace.rest(Moment::now()).is_zero() {
-            self.nodes_at = Moment::now() + NODE_PERIOD;
-            let asked = self.ask_nodes();
-            self.note_outcome(asked);
+        if until(self.nodes_at).is_zero() && self.pace.rest(MonotonicInstant::now()).is_zero() {
+            self.nodes_at = MonotonicInstant::now() + NODE_PERIOD;
+            let outcome = self.ask_nodes();
+            self.note_outcome(outcome);
         }
     }
 
     fn cancel(&mut self, ids: &[BatchJobId]) {
         for ids in ids.chunks(MAX_CANCELS) {
             let command = self.shared.dialect.cancel(ids);
-            let asked = self.shared.asked();
-            let cancelled = asked.ask(&command, |dialect, answer| dialect.parse_cancel(answer));
+            let engine = self.shared.asked();
+            let cancelled = engine.ask(&command, |dialect, answer| dialect.parse_cancel(answer));
             if cancelled.is_err() {
                 self.shared.lock().book.not_cancelled(ids);
             }
@@ -108,15 +108,15 @@ impl Follower<'_> {
     }
 
     fn ask_jobs(&mut self) -> Result<(), BatchSystemError> {
-        let asked_at = Moment::now();
-        self.asked_at = Some(asked_at);
+        let queried_at = MonotonicInstant::now();
+        self.queried_at = Some(queried_at);
         let shared = self.shared;
         shared.lock().is_urgent = false;
         let command = shared.dialect.states();
-        let asked = shared.asked();
-        let reports = asked.ask(&command, |dialect, answer| dialect.parse_states(answer))?;
+        let engine = shared.asked();
+        let reports = engine.ask(&command, |dialect, answer| dialect.parse_states(answer))?;
         let mut state = shared.lock();
-        let applied = state.book.apply(&reports, asked_at);
+        let applied = state.book.apply(&reports, queried_at);
         shared.deliver(&mut state);
         drop(state);
         let missing = applied.map_err(|error| self.folder_error(error))?;
@@ -138,8 +138,8 @@ impl Follower<'_> {
             return Ok(());
         };
         let command = shared.dialect.by_name(&name, RecordAge::Ended);
-        let asked = shared.asked();
-        let found = asked.ask(&command, |dialect, answer| {
+        let engine = shared.asked();
+        let found = engine.ask(&command, |dialect, answer| {
             dialect.parse_by_name(&name, RecordAge::Ended, answer)
         });
         let records: Vec<BatchJobReport> = match found {
@@ -176,7 +176,7 @@ impl Follower<'_> {
                 }
             }
             Err(error) => {
-                let pause_s = self.pace.fail(Moment::now()).as_secs();
+                let pause_s = self.pace.fail(MonotonicInstant::now()).as_secs();
                 if state.outage.is_none() {
                     tracing::warn!(%error, pause_s, "the batch system does not answer; trying again");
                 }

@@ -1,6 +1,6 @@
 //! The thread that submits jobs, one after the other.
 
-use std::time::{Duration, Instant as Moment};
+use std::time::{Duration, Instant as MonotonicInstant};
 
 use tollgate_batch::{
     BatchJob, BatchPlacement, CommandAnswer, EngineFault, EngineKind, JobMemory, RetryAdvice, shell,
@@ -26,7 +26,7 @@ pub(crate) fn run(shared: &SystemShared) {
         if state.is_stopping {
             return;
         }
-        let pause = state.submit_pace.rest(Moment::now());
+        let pause = state.submit_pace.rest(MonotonicInstant::now());
         if !pause.is_zero() {
             state = wait(shared, state, pause);
             continue;
@@ -53,7 +53,7 @@ pub(crate) fn run(shared: &SystemShared) {
             // The files decide: the job is found by its name.
             tracing::error!(%attempt, %error, "what became of a job cannot be written down");
             state.book.uncertain(attempt);
-            state.submit_pace.fail(Moment::now());
+            state.submit_pace.fail(MonotonicInstant::now());
         }
         shared.deliver(&mut state);
     }
@@ -122,33 +122,33 @@ impl SystemShared {
                 tracing::debug!(%attempt, %id, "a job was submitted");
                 state.book.accepted(attempt, id)
             }
-            Err(EngineFault::Refused { retry, said }) => match retry {
+            Err(EngineFault::Refused { retry, message }) => match retry {
                 RetryAdvice::Never => {
                     state.unreadable = 0;
-                    tracing::warn!(%attempt, %said, "the batch system refuses a job");
-                    state.book.refused(attempt, &said)
+                    tracing::warn!(%attempt, %message, "the batch system refuses a job");
+                    state.book.refused(attempt, &message)
                 }
                 RetryAdvice::Later => {
-                    self.pause(state, &said);
+                    self.pause(state, &message);
                     state.book.not_submitted(attempt);
                     Ok(())
                 }
                 RetryAdvice::Now => {
-                    self.pause(state, &said);
+                    self.pause(state, &message);
                     self.doubt(state, attempt);
                     Ok(())
                 }
             },
             Err(fault @ EngineFault::Unreadable { .. }) => {
                 state.unreadable += 1;
-                let said = fault.to_string();
+                let message = fault.to_string();
                 if state.unreadable > MAX_UNREADABLE {
-                    self.pause(state, &said);
+                    self.pause(state, &message);
                     self.doubt(state, attempt);
                     return Ok(());
                 }
-                tracing::warn!(%attempt, %said, "the batch system refuses a job");
-                state.book.refused(attempt, &said)
+                tracing::warn!(%attempt, %message, "the batch system refuses a job");
+                state.book.refused(attempt, &message)
             }
         }
     }
@@ -160,12 +160,12 @@ impl SystemShared {
         self.questions.notify_all();
     }
 
-    fn pause(&self, state: &mut SystemState, said: &str) {
+    fn pause(&self, state: &mut SystemState, message: &str) {
         let is_first = state.submit_pace.errors() == 0;
-        let pause = state.submit_pace.fail(Moment::now());
+        let pause = state.submit_pace.fail(MonotonicInstant::now());
         if is_first {
             let pause_s = pause.as_secs();
-            tracing::warn!(%said, pause_s, "a job cannot be submitted; trying again");
+            tracing::warn!(%message, pause_s, "a job cannot be submitted; trying again");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant as Moment;
+use std::time::Instant as MonotonicInstant;
 
 use tollgate_batch::{
     BatchNode, CommandAnswer, EngineCommand, EngineDialect, EngineFault, EngineKind, QueueLimits,
@@ -75,13 +75,13 @@ impl BatchSystem {
         commands: Box<dyn CommandRunner>,
     ) -> Result<Arc<Self>, BatchSystemError> {
         let dialect = config.kind.dialect("tollgate");
-        let ask = AskedEngine {
+        let engine = QueriedEngine {
             kind: config.kind,
             dialect: dialect.as_ref(),
             commands: commands.as_ref(),
         };
-        let max_time = ask.limits(config.queue.as_deref())?.max_time;
-        let nodes = ask.nodes(config.queue.as_deref())?;
+        let max_time = engine.limits(config.queue.as_deref())?.max_time;
+        let nodes = engine.nodes(config.queue.as_deref())?;
         if nodes.is_empty() {
             return Err(BatchSystemError::NoNodes {
                 kind: config.kind,
@@ -222,11 +222,11 @@ impl SystemShared {
 
     /// Passes new reports on, and wakes those who wait for them.
     pub(crate) fn deliver(&self, state: &mut SystemState) {
-        let news = state.book.take_news();
-        if news.is_empty() {
+        let reports = state.book.take_news();
+        if reports.is_empty() {
             return;
         }
-        for (node, report) in news {
+        for (node, report) in reports {
             if let Some(mailbox) = state.mailboxes.get_mut(&node) {
                 mailbox.reports.push_back(report);
                 if let Some(wake) = &mailbox.wake {
@@ -244,8 +244,8 @@ impl SystemShared {
     }
 
     /// Returns the engine to ask.
-    pub(crate) fn asked(&self) -> AskedEngine<'_> {
-        AskedEngine {
+    pub(crate) fn asked(&self) -> QueriedEngine<'_> {
+        QueriedEngine {
             kind: self.config.kind,
             dialect: self.dialect.as_ref(),
             commands: self.commands.as_ref(),
@@ -255,13 +255,13 @@ impl SystemShared {
 
 /// An engine, with the way to ask it.
 #[derive(Clone, Copy)]
-pub(crate) struct AskedEngine<'a> {
+pub(crate) struct QueriedEngine<'a> {
     kind: EngineKind,
     dialect: &'a dyn EngineDialect,
     commands: &'a dyn CommandRunner,
 }
 
-impl AskedEngine<'_> {
+impl QueriedEngine<'_> {
     /// Runs a command and reads its answer.
     pub(crate) fn ask<T>(
         &self,
@@ -313,6 +313,6 @@ impl AskedEngine<'_> {
 }
 
 /// Returns how long to wait until `at`; zero if it has passed.
-pub(crate) fn until(at: Moment) -> std::time::Duration {
-    at.saturating_duration_since(Moment::now())
+pub(crate) fn until(at: MonotonicInstant) -> std::time::Duration {
+    at.saturating_duration_since(MonotonicInstant::now())
 }

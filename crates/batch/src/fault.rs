@@ -9,20 +9,20 @@ const MAX_QUOTED: usize = 400;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EngineFault {
     /// The engine refused, in words that are known.
-    #[error("{said}")]
+    #[error("{message}")]
     Refused {
         /// Whether the same command may succeed later.
         retry: RetryAdvice,
         /// The words of the engine.
-        said: String,
+        message: String,
     },
     /// The answer is not understood.
-    #[error("an answer that is not understood (exit code {exit}): {said}")]
+    #[error("an answer that is not understood (exit code {exit}): {message}")]
     Unreadable {
         /// The exit code of the command.
         exit: i32,
         /// The words of the engine; `nothing` if it said nothing.
-        said: String,
+        message: String,
     },
 }
 
@@ -43,7 +43,7 @@ impl EngineFault {
     pub(crate) fn unreadable(answer: &CommandAnswer) -> Self {
         Self::Unreadable {
             exit: answer.exit,
-            said: quoted(&answer.text()),
+            message: quoted(&answer.text()),
         }
     }
 
@@ -51,7 +51,7 @@ impl EngineFault {
     pub(crate) fn unreadable_line(answer: &CommandAnswer, line: &str) -> Self {
         Self::Unreadable {
             exit: answer.exit,
-            said: quoted(line),
+            message: quoted(line),
         }
     }
 
@@ -65,7 +65,7 @@ impl EngineFault {
         match row {
             Some((retry, _)) => Self::Refused {
                 retry: *retry,
-                said: quoted(&text),
+                message: quoted(&text),
             },
             None => Self::unreadable(answer),
         }
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn long_answers_are_shortened_at_a_letter() {
         let long = "ä".repeat(MAX_QUOTED + 1);
-        let said = quoted(&long);
+        let message = quoted(&long);
         assert_eq!(
-            said.chars().filter(|letter| *letter == 'ä').count(),
+            message.chars().filter(|letter| *letter == 'ä').count(),
             MAX_QUOTED
         );
     }

@@ -180,14 +180,14 @@ impl EngineDialect for SgeDialect {
     fn parse_cancel(&self, answer: &CommandAnswer) -> Result<(), EngineFault> {
         // qdel fails as a whole if it does not know one of the jobs, and deletes the others.
         let text = answer.text();
-        let mut said = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let is_done = |line: &str| {
             line.contains("does not exist")
                 || line.contains("for deletion")
                 || line.contains("has deleted job")
                 || line.contains("is already in deletion")
         };
-        if answer.is_success() || !text.trim().is_empty() && said.all(is_done) {
+        if answer.is_success() || !text.trim().is_empty() && lines.all(is_done) {
             return Ok(());
         }
         Err(EngineFault::classify(answer, REFUSALS))

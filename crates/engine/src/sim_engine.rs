@@ -55,19 +55,19 @@ pub struct SimFaults {
 }
 
 impl SimHost {
-    /// Creates a machine of `nodes` nodes with `memory_per_node` bytes each. `deed_of` defines the
+    /// Creates a machine of `nodes` nodes with `memory_per_node` bytes each. `program_of` defines the
     /// program of each attempt; [`SimProgram::of_command`] covers a handful of well-known commands.
     /// The clock starts at zero.
     pub fn new(
         nodes: u32,
         memory_per_node: u64,
-        deed_of: impl Fn(&LaunchSpec) -> SimProgram + Send + 'static,
+        program_of: impl Fn(&LaunchSpec) -> SimProgram + Send + 'static,
     ) -> Self {
         Self(Arc::new(Mutex::new(SimHostState {
             nodes,
             memory_per_node,
             devices: BTreeMap::new(),
-            program_of: Box::new(deed_of),
+            program_of: Box::new(program_of),
             machine: SimMachine::default(),
             faults: SimFaults::default(),
             pending_reports: Vec::new(),
@@ -152,11 +152,11 @@ impl SimHostState {
     fn send_reports(&mut self) {
         let arrives = self.machine.now + self.faults.report_delay;
         let copies = if self.faults.double_reports { 2 } else { 1 };
-        let happened = std::mem::take(&mut self.machine.reports);
-        if happened.is_empty() {
+        let reports = std::mem::take(&mut self.machine.reports);
+        if reports.is_empty() {
             return;
         }
-        for report in happened {
+        for report in reports {
             self.pending_reports
                 .extend(std::iter::repeat_n((arrives, report), copies));
         }
@@ -285,8 +285,8 @@ impl Engine for SimEngine {
                 launch.validate(machine.nodes)?;
             }
             for launch in launches {
-                let deed = (machine.program_of)(launch);
-                machine.machine.start(launch, deed);
+                let program = (machine.program_of)(launch);
+                machine.machine.start(launch, program);
             }
             Ok(())
         })

@@ -31,7 +31,7 @@ pub struct PaperSite {
     /// The answers to the site's own proposal, if it is a proposer.
     answers: Option<BTreeMap<SiteId, SiteValue>>,
     /// The site that was asked for a proxy.
-    asked: Option<SiteId>,
+    requested: Option<SiteId>,
     next_period: Instant,
 }
 
@@ -57,7 +57,7 @@ impl PaperSite {
             measured: SiteValue(0.0),
             frozen: None,
             answers: None,
-            asked: None,
+            requested: None,
             next_period: first_period,
         }
     }
@@ -74,7 +74,7 @@ impl PaperSite {
 
     /// Returns whether the site is a proposer or waits for a proxy.
     pub const fn is_proposing(&self) -> bool {
-        self.answers.is_some() || self.asked.is_some()
+        self.answers.is_some() || self.requested.is_some()
     }
 
     /// Returns the time by which the site needs the next [`SiteEvent::Due`].
@@ -128,9 +128,9 @@ impl PaperSite {
                 // Step 8. A requested proxy cannot be distinguished from a duplicate.
                 self.proxies += 1;
                 effects.push(SiteEffect::Add);
-                self.asked = None;
+                self.requested = None;
             }
-            SiteMessage::Denied { .. } => self.asked = None,
+            SiteMessage::Denied { .. } => self.requested = None,
             SiteMessage::Answer { report: Err(_), .. }
             | SiteMessage::Handover { .. }
             | SiteMessage::Confirm { .. } => {}
@@ -170,7 +170,7 @@ impl PaperSite {
         }
         let lowest = answers.iter().min_by_key(|&(&site, &worth)| (worth, site));
         if let Some((&donor, _)) = lowest {
-            self.asked = Some(donor);
+            self.requested = Some(donor);
             effects.push(SiteEffect::Send {
                 to: donor,
                 message: SiteMessage::Request { ballot: ROUND },

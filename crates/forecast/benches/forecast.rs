@@ -33,8 +33,8 @@ fn main_benches(c: &mut Criterion) {
             let mut jobs = records.iter().cycle();
             b.iter(|| {
                 let record = jobs.next().expect("endless");
-                let said = forecaster.forecast(black_box(&record.job));
-                forecaster.learn(record, &said).expect("it ran")
+                let forecast = forecaster.forecast(black_box(&record.job));
+                forecaster.learn(record, &forecast).expect("it ran")
             });
         });
     }

@@ -174,8 +174,8 @@ mod tests {
         for secs in [100, 300, 200] {
             baselines.learn(&job(None), Span::from_secs(secs));
         }
-        let said = baselines.forecast(&job(Some(Span::from_secs(900))));
-        let secs = said.map(|span| span.unwrap().as_secs_f64().round());
+        let forecast = baselines.forecast(&job(Some(Span::from_secs(900))));
+        let secs = forecast.map(|span| span.unwrap().as_secs_f64().round());
         assert_eq!(secs, [250.0, 900.0, 200.0, 200.0]);
     }
 

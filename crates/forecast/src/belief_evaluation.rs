@@ -152,12 +152,12 @@ pub fn evaluate_beliefs(
     let n_part = cold.unwrap_or(jobs.len()).max(1);
     for (part, jobs) in jobs.chunks(n_part).enumerate() {
         let mut seen = BTreeSet::new();
-        let mut observe = |at: usize, occasion: ObservedAt, belief: &Belief| {
+        let mut observe = |at: usize, observed_at: ObservedAt, belief: &Belief| {
             let batch = belief.kinship.batch;
             let is_first = seen.insert(batch);
             let key = (part, batch);
             let runtime = &jobs[at].1;
-            if occasion == ObservedAt::Submission {
+            if observed_at == ObservedAt::Submission {
                 all.add(key, runtime, belief);
                 let known = KnownBatches::of(belief.basis.n_batches);
                 by_batches
@@ -165,7 +165,7 @@ pub fn evaluate_beliefs(
                     .or_default()
                     .add(key, runtime, belief);
             }
-            if let Some(position) = position(occasion, is_first, belief) {
+            if let Some(position) = position(observed_at, is_first, belief) {
                 by_position
                     .entry(position)
                     .or_default()
@@ -188,16 +188,18 @@ fn scores<K: Ord>(sums: BTreeMap<K, ScoreSums>) -> BTreeMap<K, BeliefScore> {
         .collect()
 }
 
-fn position(occasion: ObservedAt, is_first: bool, belief: &Belief) -> Option<BatchPosition> {
-    Some(match (occasion, is_first, belief.basis.siblings.n_ended) {
-        (ObservedAt::Submission, true, _) => BatchPosition::First,
-        (ObservedAt::Submission, false, 0) => BatchPosition::BeforeFirstEnd,
-        (ObservedAt::Submission, false, 1..=2) => BatchPosition::AfterFirstEnds,
-        (ObservedAt::Submission, false, _) => BatchPosition::AfterManyEnds,
-        (ObservedAt::Start, _, 0) => return None,
-        (ObservedAt::Start, _, 1..=2) => BatchPosition::StartAfterFirstEnds,
-        (ObservedAt::Start, _, _) => BatchPosition::StartAfterManyEnds,
-    })
+fn position(observed_at: ObservedAt, is_first: bool, belief: &Belief) -> Option<BatchPosition> {
+    Some(
+        match (observed_at, is_first, belief.basis.siblings.n_ended) {
+            (ObservedAt::Submission, true, _) => BatchPosition::First,
+            (ObservedAt::Submission, false, 0) => BatchPosition::BeforeFirstEnd,
+            (ObservedAt::Submission, false, 1..=2) => BatchPosition::AfterFirstEnds,
+            (ObservedAt::Submission, false, _) => BatchPosition::AfterManyEnds,
+            (ObservedAt::Start, _, 0) => return None,
+            (ObservedAt::Start, _, 1..=2) => BatchPosition::StartAfterFirstEnds,
+            (ObservedAt::Start, _, _) => BatchPosition::StartAfterManyEnds,
+        },
+    )
 }
 
 impl ScoreSums {

@@ -87,8 +87,8 @@ impl ClassState {
         self.champion.leader()
     }
 
-    pub(crate) fn forecast(&self, asked: JobFeatures, pool: &SitePrior) -> ForecastDetails {
-        self.champion.forecast(asked, self.stage(), pool)
+    pub(crate) fn forecast(&self, features: JobFeatures, pool: &SitePrior) -> ForecastDetails {
+        self.champion.forecast(features, self.stage(), pool)
     }
 
     /// Records whether the promise at the level of this index was kept.
@@ -99,12 +99,12 @@ impl ClassState {
         *held += u64::from(kept);
     }
 
-    /// Learns that a job with the forecast `said` ran for `ln_run`; `said` must come from the
+    /// Learns that a job with the forecast `details` ran for `ln_run`; `details` must come from the
     /// present mode.
     pub(crate) fn learn(
         &mut self,
-        (asked, submit): (JobFeatures, Instant),
-        said: &ForecastDetails,
+        (features, submit): (JobFeatures, Instant),
+        details: &ForecastDetails,
         ln_run: f64,
         (triggers, pool): (&AlarmTriggers, &SitePrior),
     ) -> ClassEvent {
@@ -113,15 +113,15 @@ impl ClassState {
         }
         self.learned += 1;
         let event = match &mut self.challenger {
-            Some(challenger) => challenger.compete(&self.champion, asked, ln_run, pool),
-            None => self.check_alarm(triggers, said, ln_run),
+            Some(challenger) => challenger.compete(&self.champion, features, ln_run, pool),
+            None => self.check_alarm(triggers, details, ln_run),
         };
-        self.champion.learn(asked, said, ln_run);
+        self.champion.learn(features, details, ln_run);
         match event {
             ClassEvent::Usual => {}
             ClassEvent::Alarm => {
                 let mut challenger = ChallengerModel::started_at(submit);
-                challenger.learn(asked, ln_run, pool);
+                challenger.learn(features, ln_run, pool);
                 self.challenger = Some(challenger);
             }
             ClassEvent::Anomaly => self.challenger = None,
@@ -133,12 +133,12 @@ impl ClassState {
     fn check_alarm(
         &self,
         triggers: &AlarmTriggers,
-        said: &ForecastDetails,
+        details: &ForecastDetails,
         ln_run: f64,
     ) -> ClassEvent {
         let past = self.champion.history().runs().arrived();
         let usual = || self.champion.usual_error();
-        if triggers.alarm(past, said.point, ln_run, usual) {
+        if triggers.alarm(past, details.point, ln_run, usual) {
             ClassEvent::Alarm
         } else {
             ClassEvent::Usual
@@ -169,16 +169,16 @@ impl ChallengerModel {
     fn compete(
         &mut self,
         champion: &ModeModel,
-        asked: JobFeatures,
+        features: JobFeatures,
         ln_run: f64,
         pool: &SitePrior,
     ) -> ClassEvent {
         let error = |point: f64| (point - ln_run).abs();
-        let said = self.forecast(asked, pool);
-        let champion = champion.expert_forecasts(asked).1.map(error);
-        let own = said.has_opinions().then(|| error(said.point));
+        let details = self.forecast(features, pool);
+        let champion = champion.expert_forecasts(features).1.map(error);
+        let own = details.has_opinions().then(|| error(details.point));
         let errors = champion.zip(own);
-        self.model.learn(asked, &said, ln_run);
+        self.model.learn(features, &details, ln_run);
         match self.contest.record_errors(errors) {
             ContestOutcome::Open => ClassEvent::Usual,
             ContestOutcome::ChallengerWins => ClassEvent::NewMode,
@@ -186,13 +186,13 @@ impl ChallengerModel {
         }
     }
 
-    fn learn(&mut self, asked: JobFeatures, ln_run: f64, pool: &SitePrior) {
-        let said = self.forecast(asked, pool);
-        self.model.learn(asked, &said, ln_run);
+    fn learn(&mut self, features: JobFeatures, ln_run: f64, pool: &SitePrior) {
+        let details = self.forecast(features, pool);
+        self.model.learn(features, &details, ln_run);
     }
 
-    fn forecast(&self, asked: JobFeatures, pool: &SitePrior) -> ForecastDetails {
+    fn forecast(&self, features: JobFeatures, pool: &SitePrior) -> ForecastDetails {
         let stage = ClassStage::of(self.model.history().runs().len(), false);
-        self.model.forecast(asked, stage, pool)
+        self.model.forecast(features, stage, pool)
     }
 }

@@ -57,24 +57,24 @@ impl ClassTree {
         std::iter::once((None, &self.whole)).chain(parts)
     }
 
-    /// Learns from a job whose forecast `said` came from the part that the job belonged to then.
+    /// Learns from a job whose forecast `details` came from the part that the job belonged to then.
     pub(crate) fn learn(
         &mut self,
         record: &CompletedJob,
-        said: (&ForecastDetails, ClassPart, u32),
+        details: (&ForecastDetails, ClassPart, u32),
         ln_run: f64,
         (triggers, pool): (&AlarmTriggers, &SitePrior),
         splitting: bool,
     ) -> ClassEvent {
-        let asked = JobFeatures::of(&record.job);
+        let features = JobFeatures::of(&record.job);
         let part = self.part_of(&record.job.context);
         let class = self.part_mut(part);
-        let (said, said_by, mode) = said;
+        let (details, forecast_by, mode) = details;
         // A forecast by another model says nothing about the experts of the present one.
-        let other = said_by != part || mode != class.mode();
-        let present = other.then(|| class.forecast(asked, pool));
-        let votes = present.as_ref().unwrap_or(said);
-        let event = class.learn((asked, record.submit), votes, ln_run, (triggers, pool));
+        let other = forecast_by != part || mode != class.mode();
+        let present = other.then(|| class.forecast(features, pool));
+        let votes = present.as_ref().unwrap_or(details);
+        let event = class.learn((features, record.submit), votes, ln_run, (triggers, pool));
         if splitting {
             self.split_or_merge(&record.job.context, ln_run);
         }

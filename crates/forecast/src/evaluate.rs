@@ -55,8 +55,8 @@ pub struct ForecastMetrics {
 
 /// An observer of an evaluation.
 pub trait EvaluationObserver {
-    /// Receives the forecast `said` of the job with index `nth` in order of submission.
-    fn forecast(&mut self, _nth: u64, _record: &CompletedJob, _said: &Forecast) {}
+    /// Receives the `forecast` of the job with index `nth` in order of submission.
+    fn forecast(&mut self, _nth: u64, _record: &CompletedJob, _forecast: &Forecast) {}
     /// Receives the feedback of an ended job after it was learned.
     fn learned(&mut self, _learned: &JobFeedback) {}
 }
@@ -126,20 +126,20 @@ pub fn evaluate(
             rivals.learn(learned);
             witness.learned(learned);
         }
-        let said = course.forecaster().forecast(&record.job);
-        let points = rivals.forecast(record, &said);
+        let stated = course.forecaster().forecast(&record.job);
+        let points = rivals.forecast(record, &stated);
         let series = jobs_of[&record.job.class] >= trial.min_jobs;
         tally.count(
             record,
-            &said,
+            &stated,
             &points,
             rivals.errors.of_class(record.job.class),
             series,
             period(record.submit),
         );
-        witness.forecast(nth, record, &said);
+        witness.forecast(nth, record, &stated);
         rivals.predictions.insert(nth, points);
-        course.track(record, &said, &mut |learned| {
+        course.track(record, &stated, &mut |learned| {
             rivals.learn(&learned);
             witness.learned(&learned);
         });
@@ -166,12 +166,12 @@ impl MethodComparison {
     }
 
     /// Returns each method's forecast, as a logarithm of seconds.
-    fn forecast(&self, record: &CompletedJob, said: &Forecast) -> [f64; N_METHODS] {
-        let together = said.point();
+    fn forecast(&self, record: &CompletedJob, stated: &Forecast) -> [f64; N_METHODS] {
+        let together = stated.point();
         let baselines = self.baselines.forecast(&record.job);
         ForecastMethod::all().map(|method| {
             let alone = match method {
-                ForecastMethod::Expert(expert) => said.expert_forecast(expert),
+                ForecastMethod::Expert(expert) => stated.expert_forecast(expert),
                 ForecastMethod::Baseline(baseline) => baselines[baseline as usize],
             };
             ln_secs(alone.unwrap_or(together)).unwrap_or(0.0)
@@ -209,7 +209,7 @@ impl EvaluationTotals {
     fn count(
         &mut self,
         record: &CompletedJob,
-        said: &Forecast,
+        stated: &Forecast,
         points: &[f64; N_METHODS],
         errors: &ErrorSpread,
         series: bool,
@@ -218,7 +218,7 @@ impl EvaluationTotals {
         let actual = record.runtime;
         let ln_run = ln_secs(actual).unwrap_or(0.0);
         let actual_secs = actual.as_secs_f64();
-        let distribution = said.distribution();
+        let distribution = stated.distribution();
         let bounds = distribution.quantiles().map(Span::as_secs_f64);
         self.alone.resize_with(N_METHODS, Default::default);
         self.together.1.push(&bounds, actual_secs);
@@ -236,12 +236,12 @@ impl EvaluationTotals {
             .into_iter()
             .chain([self.periods.entry(period).or_default()]);
         for part in parts {
-            part.together.0.push(said.point().as_secs_f64(), actual);
+            part.together.0.push(stated.point().as_secs_f64(), actual);
             part.together.1.push(&bounds, actual_secs);
             part.alone.push(points, ln_run);
         }
         if series {
-            self.together.0.push(said.point().as_secs_f64(), actual);
+            self.together.0.push(stated.point().as_secs_f64(), actual);
         }
     }
 

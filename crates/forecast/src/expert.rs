@@ -122,28 +122,28 @@ impl Expert {
         }
     }
 
-    /// Returns each expert's forecast of a job that requested `asked`, as a logarithm of seconds;
+    /// Returns each expert's forecast of a job with `features`, as a logarithm of seconds;
     /// None if the class has too little history for the expert. A forecast is at least a second,
     /// and at most [`OVERSHOOT`] above the longest remembered run time. `by_runs` is
     /// [`RunForecasts::of`] this history.
     pub(crate) fn forecast_all(
         history: &ClassHistory,
         by_runs: &RunForecasts,
-        asked: JobFeatures,
+        features: JobFeatures,
     ) -> [Option<f64>; N_EXPERTS] {
         let Some(longest) = history.runs().max() else {
             return [None; N_EXPERTS];
         };
-        let alike = history.similar_jobs(asked).into_iter();
+        let alike = history.similar_jobs(features).into_iter();
         let alike = LastJobs::of(alike.flat_map(|alike| alike.arrived().iter().rev().copied()));
-        let same_executable = LastJobs::of(history.same_executable(asked));
+        let same_executable = LastJobs::of(history.same_executable(features));
         let mut forecasts = by_runs.0;
         for (expert, ahead) in [
             (Self::LastAlike, alike.last()),
             (Self::MedianAlike, alike.median()),
             (Self::LastExecutable, same_executable.last()),
             (Self::MedianExecutable, same_executable.median()),
-            (Self::RequestRatio, request_ratio(history, asked)),
+            (Self::RequestRatio, request_ratio(history, features)),
         ] {
             forecasts[expert as usize] = ahead.map(|ahead| within(ahead, longest));
         }
@@ -184,8 +184,8 @@ impl Expert {
     }
 }
 
-fn request_ratio(history: &ClassHistory, asked: JobFeatures) -> Option<f64> {
-    Some(asked.ln_request? + history.ratios().quantile(0.5)?)
+fn request_ratio(history: &ClassHistory, features: JobFeatures) -> Option<f64> {
+    Some(features.ln_request? + history.ratios().quantile(0.5)?)
 }
 
 /// Returns a forecast within the limits of [`Expert::forecast_all`].

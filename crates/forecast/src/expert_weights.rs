@@ -28,20 +28,20 @@ impl Default for ExpertWeights {
 impl ExpertWeights {
     /// Returns the weighted median of the forecasts; None if no expert has one.
     pub(crate) fn median(&self, opinions: &ExpertForecasts) -> Option<f64> {
-        let mut said: [(i64, f64); N_EXPERTS] = [(0, 0.0); N_EXPERTS];
+        let mut weighted: [(i64, f64); N_EXPERTS] = [(0, 0.0); N_EXPERTS];
         let mut n = 0;
         for (opinion, vote) in opinions.iter().zip(self.0) {
             if let Some(opinion) = opinion {
-                said[n] = (in_order(opinion.to_bits().cast_signed()), vote);
+                weighted[n] = (in_order(opinion.to_bits().cast_signed()), vote);
                 n += 1;
             }
         }
-        let said = &mut said[..n];
+        let weighted = &mut weighted[..n];
         // Votes for equal forecasts stay in the order of the experts.
-        said.sort_by_key(|(opinion, _)| *opinion);
-        let half = said.iter().map(|(_, vote)| vote).sum::<f64>() / 2.0;
+        weighted.sort_by_key(|(opinion, _)| *opinion);
+        let half = weighted.iter().map(|(_, vote)| vote).sum::<f64>() / 2.0;
         let mut below = 0.0;
-        said.iter().find_map(|(opinion, vote)| {
+        weighted.iter().find_map(|(opinion, vote)| {
             below += vote;
             let opinion = f64::from_bits(in_order(*opinion).cast_unsigned());
             (below >= half).then_some(opinion)
@@ -105,16 +105,16 @@ mod tests {
         }
     }
 
-    fn said(values: &[f64]) -> ExpertForecasts {
+    fn opinions(values: &[f64]) -> ExpertForecasts {
         std::array::from_fn(|i| values.get(i).copied())
     }
 
     #[test]
     fn equal_weights_give_the_lower_median() {
         let votes = ExpertWeights::default();
-        assert_eq!(votes.median(&said(&[5.0, 1.0, 3.0])), Some(3.0));
-        assert_eq!(votes.median(&said(&[5.0, 1.0])), Some(1.0));
-        assert_eq!(votes.median(&said(&[])), None);
+        assert_eq!(votes.median(&opinions(&[5.0, 1.0, 3.0])), Some(3.0));
+        assert_eq!(votes.median(&opinions(&[5.0, 1.0])), Some(1.0));
+        assert_eq!(votes.median(&opinions(&[])), None);
     }
 
     #[test]
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn loss_of_a_huge_error_is_capped_at_two() {
         let (mut near, mut far) = (ExpertWeights::default(), ExpertWeights::default());
-        near.learn(&said(&[0.0, 2.0]), 0.0);
-        far.learn(&said(&[0.0, 1e300]), 0.0);
+        near.learn(&opinions(&[0.0, 2.0]), 0.0);
+        far.learn(&opinions(&[0.0, 1e300]), 0.0);
         assert_eq!(near, far);
     }
 }

@@ -42,7 +42,7 @@ const LIKELY: [Probability; 2] = [
 /// The forecast made for a job at its submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    said: ForecastDetails,
+    details: ForecastDetails,
     stage: ClassStage,
     part: ClassPart,
     mode: u32,
@@ -52,7 +52,7 @@ pub struct Forecast {
 impl Forecast {
     /// Returns the expected run time: the median of the experts, weighted by their success.
     pub fn point(&self) -> Span {
-        span_of(self.said.point)
+        span_of(self.details.point)
     }
 
     /// Returns the expected run time as it is told beside the distribution: within its 0.1 and 0.9
@@ -67,12 +67,12 @@ impl Forecast {
     /// Returns the run time distribution, with probabilities calibrated on earlier promises. Every
     /// quantile lies between a second and a hundred years.
     pub fn distribution(&self) -> Distribution {
-        Distribution::new(self.said.bounds.map(span_of))
+        Distribution::new(self.details.bounds.map(span_of))
     }
 
     /// Returns whether the distribution is a single run time, without any margin.
     pub fn is_point(&self) -> bool {
-        self.said.bounds.first() == self.said.bounds.last()
+        self.details.bounds.first() == self.details.bounds.last()
     }
 
     /// Returns the job's value of the aspect by which its class is split, if the job belongs to a
@@ -103,7 +103,7 @@ impl Forecast {
 
     /// Returns one expert's forecast, if it had one.
     pub fn expert_forecast(&self, expert: Expert) -> Option<Span> {
-        self.said.opinions[expert as usize].map(span_of)
+        self.details.opinions[expert as usize].map(span_of)
     }
 }
 
@@ -154,20 +154,20 @@ impl Forecaster {
         self.forecast_features(job.class, JobFeatures::of(job))
     }
 
-    fn forecast_features(&self, job: ClassId, asked: JobFeatures) -> Forecast {
+    fn forecast_features(&self, job: ClassId, features: JobFeatures) -> Forecast {
         let Some(family) = self.classes.get(&job) else {
             return Forecast {
-                said: ClassState::default().forecast(asked, &self.pool),
+                details: ClassState::default().forecast(features, &self.pool),
                 stage: ClassStage::Unseen,
                 part: None,
                 mode: 0,
                 leader: None,
             };
         };
-        let part = family.part_of(asked.context());
+        let part = family.part_of(features.context());
         let class = family.part(part);
         Forecast {
-            said: class.forecast(asked, &self.pool),
+            details: class.forecast(features, &self.pool),
             stage: class.stage(),
             part,
             mode: class.mode(),
@@ -183,11 +183,15 @@ impl Forecaster {
     pub fn learn(
         &mut self,
         record: &CompletedJob,
-        said: &Forecast,
+        forecast: &Forecast,
     ) -> Result<ClassEvent, LearnError> {
-        let event = self.learn_run(record, said)?;
-        let promise = said.promise(record.job.class, 0);
-        self.judge(&promise, said.distribution().quantiles(), record.runtime);
+        let event = self.learn_run(record, forecast)?;
+        let promise = forecast.promise(record.job.class, 0);
+        self.judge(
+            &promise,
+            forecast.distribution().quantiles(),
+            record.runtime,
+        );
         Ok(event)
     }
 
@@ -210,19 +214,20 @@ impl Forecaster {
     pub fn learn_run(
         &mut self,
         record: &CompletedJob,
-        said: &Forecast,
+        forecast: &Forecast,
     ) -> Result<ClassEvent, LearnError> {
         let ln_run = ln_secs(record.runtime).ok_or(LearnError::NeverRan(record.runtime))?;
         let family = self.classes.entry(record.job.class).or_default();
         let event = family.learn(
             record,
-            (&said.said, said.part, said.mode),
+            (&forecast.details, forecast.part, forecast.mode),
             ln_run,
             (&self.triggers, &self.pool),
             !self.whole,
         );
-        let asked = JobFeatures::of(&record.job);
-        self.pool.learn(asked, said.stage, &said.said, ln_run);
+        let features = JobFeatures::of(&record.job);
+        self.pool
+            .learn(features, forecast.stage, &forecast.details, ln_run);
         Ok(event)
     }
 
@@ -251,15 +256,15 @@ impl Forecaster {
         &mut self,
         record: &CompletedJob,
     ) -> Result<ClassEvent, LearnError> {
-        let said = self.forecast(&record.job);
-        self.learn(record, &said)
+        let forecast = self.forecast(&record.job);
+        self.learn(record, &forecast)
     }
 
     /// Learns that a job needs more than the run time of `record`, after which it was ended: the run time
     /// is right-censored. Returns whether that taught anything.
     ///
     /// A time beyond the present forecast's quantile at `CENSORED_LEVEL` is learned as if it were the
-    /// run time, and the bounds of `said` below the time are judged as missed. A shorter time teaches
+    /// run time, and the bounds of `forecast` below the time are judged as missed. A shorter time teaches
     /// nothing: learned as a run time it would shorten the forecasts, although the job took longer. So
     /// forecasts are never shortened by jobs that were ended, but lengthened by less than these jobs
     /// needed; an estimator for censored data (Kaplan & Meier 1958) would need the censored jobs in
@@ -270,7 +275,7 @@ impl Forecaster {
     pub fn learn_lower_bound(
         &mut self,
         record: &CompletedJob,
-        said: &Forecast,
+        forecast: &Forecast,
     ) -> Result<bool, LearnError> {
         if record.runtime <= Span::ZERO {
             return Err(LearnError::NeverRan(record.runtime));
@@ -279,11 +284,11 @@ impl Forecaster {
         if record.runtime <= present.quantiles()[CENSORED_LEVEL] {
             return Ok(false);
         }
-        self.learn_run(record, said)?;
-        let distribution = said.distribution();
+        self.learn_run(record, forecast)?;
+        let distribution = forecast.distribution();
         let bounds = distribution.quantiles();
         let n_missed = bounds.partition_point(|bound| *bound < record.runtime);
-        let promise = said.promise(record.job.class, 0);
+        let promise = forecast.promise(record.job.class, 0);
         self.judge(&promise, &bounds[..n_missed], record.runtime);
         Ok(true)
     }
@@ -303,9 +308,9 @@ impl Forecaster {
             return Vec::new();
         };
         let known = family.parts().filter_map(|(part, model)| {
-            let asked = model.model().history().last_features()?;
+            let features = model.model().history().last_features()?;
             let forecast = Forecast {
-                said: model.forecast(asked, &self.pool),
+                details: model.forecast(features, &self.pool),
                 stage: model.stage(),
                 part,
                 mode: model.mode(),

@@ -58,7 +58,8 @@ impl JobFeatures {
 pub(crate) struct ClassHistory {
     runs: RollingWindow<MAX_HISTORY>,
     /// The request of each of `runs`.
-    asked: VecDeque<JobFeatures>,
+    #[serde(rename = "asked")]
+    features: VecDeque<JobFeatures>,
     /// Run time less request, of the jobs that had a request.
     ratios: RollingWindow<MAX_HISTORY>,
     /// The same run times as in `runs`, by request. No window is empty.
@@ -76,7 +77,8 @@ pub(crate) struct ClassHistory {
 #[derive(Deserialize)]
 struct StoredHistory {
     runs: RollingWindow<MAX_HISTORY>,
-    asked: VecDeque<JobFeatures>,
+    #[serde(rename = "asked")]
+    features: VecDeque<JobFeatures>,
     ratios: RollingWindow<MAX_HISTORY>,
 }
 
@@ -84,14 +86,14 @@ impl From<StoredHistory> for ClassHistory {
     fn from(stored: StoredHistory) -> Self {
         let mut history = Self {
             runs: stored.runs,
-            asked: stored.asked,
+            features: stored.features,
             ratios: stored.ratios,
             alike: Vec::new(),
             last_five: RollingWindow::default(),
             last_twenty: RollingWindow::default(),
         };
-        for (asked, run) in history.asked.iter().zip(history.runs.arrived()) {
-            add_similar(&mut history.alike, asked.request(), *run);
+        for (features, run) in history.features.iter().zip(history.runs.arrived()) {
+            add_similar(&mut history.alike, features.request(), *run);
         }
         for run in history.runs.arrived() {
             history.last_five.push(*run);
@@ -104,23 +106,23 @@ impl From<StoredHistory> for ClassHistory {
 /// Histories are equal if they have the same jobs; the order of the requests does not matter.
 impl PartialEq for ClassHistory {
     fn eq(&self, other: &Self) -> bool {
-        self.runs == other.runs && self.asked == other.asked && self.ratios == other.ratios
+        self.runs == other.runs && self.features == other.features && self.ratios == other.ratios
     }
 }
 
 impl ClassHistory {
-    pub(crate) fn push(&mut self, asked: JobFeatures, ln_run: f64) {
-        if self.asked.len() == MAX_HISTORY
-            && let Some(oldest) = self.asked.pop_front()
+    pub(crate) fn push(&mut self, features: JobFeatures, ln_run: f64) {
+        if self.features.len() == MAX_HISTORY
+            && let Some(oldest) = self.features.pop_front()
         {
             self.forget_similar(oldest.request());
         }
-        self.asked.push_back(asked);
+        self.features.push_back(features);
         self.runs.push(ln_run);
         self.last_five.push(ln_run);
         self.last_twenty.push(ln_run);
-        add_similar(&mut self.alike, asked.request(), ln_run);
-        if let Some(ln_request) = asked.ln_request {
+        add_similar(&mut self.alike, features.request(), ln_run);
+        if let Some(ln_request) = features.ln_request {
             self.ratios.push(ln_run - ln_request);
         }
     }
@@ -156,23 +158,26 @@ impl ClassHistory {
 
     /// Returns the request of the last job.
     pub(crate) fn last_features(&self) -> Option<JobFeatures> {
-        self.asked.back().copied()
+        self.features.back().copied()
     }
 
     /// Returns the run times of the jobs with the same request, if there are any.
-    pub(crate) fn similar_jobs(&self, asked: JobFeatures) -> Option<&RollingWindow<MAX_HISTORY>> {
-        let request = asked.request();
+    pub(crate) fn similar_jobs(
+        &self,
+        features: JobFeatures,
+    ) -> Option<&RollingWindow<MAX_HISTORY>> {
+        let request = features.request();
         let known = self.alike.iter().find(|(known, _)| *known == request);
         known.map(|(_, runs)| runs)
     }
 
     /// Returns the run times of the jobs with the same executable, latest first; none if the
     /// executable is unknown.
-    pub(crate) fn same_executable(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
-        let wanted = asked.context.executable;
-        let jobs = self.asked.iter().zip(self.runs.arrived()).rev();
-        let jobs = wanted.into_iter().flat_map(move |_| jobs.clone());
-        jobs.filter(move |(known, _)| known.context.executable == wanted)
+    pub(crate) fn same_executable(&self, features: JobFeatures) -> impl Iterator<Item = f64> {
+        let executable = features.context.executable;
+        let jobs = self.features.iter().zip(self.runs.arrived()).rev();
+        let jobs = executable.into_iter().flat_map(move |_| jobs.clone());
+        jobs.filter(move |(known, _)| known.context.executable == executable)
             .map(|(_, run)| *run)
     }
 }
@@ -193,7 +198,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn asked(procs: u32) -> JobFeatures {
+    fn features(procs: u32) -> JobFeatures {
         JobFeatures {
             procs,
             ln_request: Some(f64::from(procs % 3)),
@@ -208,7 +213,7 @@ mod tests {
         ) {
             let mut history = ClassHistory::default();
             for &(procs, ln_run) in &jobs {
-                history.push(asked(procs), ln_run);
+                history.push(features(procs), ln_run);
             }
             let text = serde_json::to_string(&history).unwrap();
             let stored: ClassHistory = serde_json::from_str(&text).unwrap();
@@ -217,7 +222,7 @@ mod tests {
                 let alike = recent.iter().filter(|(known, _)| *known == procs);
                 let runs: Vec<f64> = alike.map(|(_, run)| *run).collect();
                 for history in [&history, &stored] {
-                    let found = history.similar_jobs(asked(procs));
+                    let found = history.similar_jobs(features(procs));
                     let found = found.map_or(&[][..], RollingWindow::arrived);
                     prop_assert_eq!(found, &runs[..]);
                 }

@@ -58,11 +58,11 @@ impl ModeModel {
         &self.history
     }
 
-    /// Returns the experts' forecasts of a job that requested `asked`, and their weighted median.
-    pub(crate) fn expert_forecasts(&self, asked: JobFeatures) -> (ExpertForecasts, Option<f64>) {
+    /// Returns the experts' forecasts of a job with `features`, and their weighted median.
+    pub(crate) fn expert_forecasts(&self, features: JobFeatures) -> (ExpertForecasts, Option<f64>) {
         let by_runs = || RunForecasts::of(&self.history, &self.fits);
         let by_runs = self.by_runs.get_or(by_runs);
-        let opinions = Expert::forecast_all(&self.history, by_runs, asked);
+        let opinions = Expert::forecast_all(&self.history, by_runs, features);
         let point = self.votes.median(&opinions);
         (opinions, point)
     }
@@ -89,16 +89,16 @@ impl ModeModel {
         self.votes.weight(self.votes.leader())
     }
 
-    /// Returns the forecast of a job that requested `asked`, at this `stage` of its class.
+    /// Returns the forecast of a job with `features`, at this `stage` of its class.
     pub(crate) fn forecast(
         &self,
-        asked: JobFeatures,
+        features: JobFeatures,
         stage: ClassStage,
         pool: &SitePrior,
     ) -> ForecastDetails {
-        let (opinions, point) = self.expert_forecasts(asked);
-        let point = point.unwrap_or_else(|| pool.prior(asked));
-        let proposals = self.proposals(asked, point, stage, pool);
+        let (opinions, point) = self.expert_forecasts(features);
+        let point = point.unwrap_or_else(|| pool.prior(features));
+        let proposals = self.proposals(features, point, stage, pool);
         let trust = if stage.is_cold() {
             pool.trust(stage)
         } else {
@@ -106,7 +106,7 @@ impl ModeModel {
         };
         let mut bounds = trust.blend(&proposals).unwrap_or([point; _]);
         self.offsets.shift(&mut bounds);
-        pool.adjust(&mut bounds, stage, asked);
+        pool.adjust(&mut bounds, stage, features);
         ForecastDetails {
             opinions,
             point,
@@ -117,13 +117,13 @@ impl ModeModel {
 
     fn proposals(
         &self,
-        asked: JobFeatures,
+        features: JobFeatures,
         point: f64,
         stage: ClassStage,
         pool: &SitePrior,
     ) -> QuantileProposals {
         let around = |table: QuantileTable, centre: f64| table.map(|value| centre + value);
-        let alike = self.history.similar_jobs(asked);
+        let alike = self.history.similar_jobs(features);
         let alike = alike.filter(|alike| alike.len() >= MIN_SIMILAR_JOBS);
         let cold = stage.is_cold();
         let (residuals, runs, ratios) = if cold {
@@ -138,7 +138,7 @@ impl ModeModel {
             residuals.map(|offsets| around(offsets, point)),
             runs,
             alike.and_then(RollingWindow::quantiles),
-            asked
+            features
                 .ln_request
                 .zip(ratios)
                 .map(|(request, ratios)| around(ratios, request)),
@@ -167,14 +167,14 @@ impl ModeModel {
         self.offsets = other.offsets;
     }
 
-    /// Learns that a job with the forecast `said` ran for `ln_run`.
+    /// Learns that a job with the forecast `details` ran for `ln_run`.
     ///
     /// Promises are judged separately: see [`Self::judge`].
-    pub(crate) fn learn(&mut self, asked: JobFeatures, said: &ForecastDetails, ln_run: f64) {
-        self.votes.learn(&said.opinions, ln_run);
-        self.residuals.push(ln_run - said.point);
-        self.trust.learn(&said.proposals, ln_run);
-        self.history.push(asked, ln_run);
+    pub(crate) fn learn(&mut self, features: JobFeatures, details: &ForecastDetails, ln_run: f64) {
+        self.votes.learn(&details.opinions, ln_run);
+        self.residuals.push(ln_run - details.point);
+        self.trust.learn(&details.proposals, ln_run);
+        self.history.push(features, ln_run);
         self.fits.refresh(&self.history);
         self.by_runs = Memo::default();
     }
@@ -194,17 +194,17 @@ mod tests {
         ) {
             let (mut model, pool) = (ModeModel::default(), SitePrior::default());
             for (procs, ln_run, is_learned) in jobs {
-                let asked = JobFeatures::of(&ForecastJob {
+                let features = JobFeatures::of(&ForecastJob {
                     class: ClassId(0),
                     procs,
                     request: Some(Span::from_secs(3600)),
                     context: JobAttributes::default(),
                 });
-                let said = model.forecast(asked, ClassStage::Settled, &pool);
+                let details = model.forecast(features, ClassStage::Settled, &pool);
                 let fresh = ModeModel { by_runs: Memo::default(), ..model.clone() };
-                prop_assert_eq!(&said, &fresh.forecast(asked, ClassStage::Settled, &pool));
+                prop_assert_eq!(&details, &fresh.forecast(features, ClassStage::Settled, &pool));
                 if is_learned {
-                    model.learn(asked, &said, ln_run);
+                    model.learn(features, &details, ln_run);
                 }
             }
         }

@@ -79,7 +79,7 @@ impl OnlineForecaster {
     }
 
     /// Returns the forecast of a job at its submission, after learning from every earlier event.
-    /// Calls `heard` for each job that has ended, in order of their ends (ties in order of
+    /// Calls `observe` for each job that has ended, in order of their ends (ties in order of
     /// submission).
     ///
     /// # Errors
@@ -87,30 +87,30 @@ impl OnlineForecaster {
     pub fn submit(
         &mut self,
         record: &CompletedJob,
-        mut heard: impl FnMut(JobFeedback),
+        mut observe: impl FnMut(JobFeedback),
     ) -> Result<Forecast, LearnError> {
         if ln_secs(record.runtime).is_none() {
             return Err(LearnError::NeverRan(record.runtime));
         }
-        self.advance(record.submit, &mut heard);
-        let said = self.forecaster.forecast(&record.job);
-        self.track(record, &said, &mut heard);
-        Ok(said)
+        self.advance(record.submit, &mut observe);
+        let forecast = self.forecaster.forecast(&record.job);
+        self.track(record, &forecast, &mut observe);
+        Ok(forecast)
     }
 
     /// Records a job that ran and was forecast just now.
     pub(crate) fn track(
         &mut self,
         record: &CompletedJob,
-        said: &Forecast,
-        heard: &mut impl FnMut(JobFeedback),
+        forecast: &Forecast,
+        observe: &mut impl FnMut(JobFeedback),
     ) {
         let nth = self.submitted;
         self.submitted += 1;
         match self.timing {
             FeedbackTiming::OneStep => {
-                let event = self.forecaster.learn(record, said);
-                heard(JobFeedback {
+                let event = self.forecaster.learn(record, forecast);
+                observe(JobFeedback {
                     nth,
                     event: event.expect("only jobs that ran are forecast"),
                     record: *record,
@@ -118,18 +118,18 @@ impl OnlineForecaster {
             }
             FeedbackTiming::Causal => {
                 self.running.push(Reverse((record.finish, nth)));
-                self.schedule_promises(record, said, nth);
+                self.schedule_promises(record, forecast, nth);
                 self.forecasts
-                    .insert(nth, Box::new((*record, said.clone())));
+                    .insert(nth, Box::new((*record, forecast.clone())));
             }
         }
     }
 
     /// Records when the promises fall due.
-    fn schedule_promises(&mut self, record: &CompletedJob, said: &Forecast, nth: u64) {
+    fn schedule_promises(&mut self, record: &CompletedJob, forecast: &Forecast, nth: u64) {
         let promises = JobPromises {
-            next: said.promise(record.job.class, 0),
-            bounds: *said.distribution().quantiles(),
+            next: forecast.promise(record.job.class, 0),
+            bounds: *forecast.distribution().quantiles(),
             finish: record.finish,
             runtime: record.runtime,
         };
@@ -167,7 +167,7 @@ impl OnlineForecaster {
 
     /// Learns from the events up to `now`; at one instant first from ended jobs, then from due
     /// promises.
-    pub(crate) fn advance(&mut self, now: Instant, heard: &mut impl FnMut(JobFeedback)) {
+    pub(crate) fn advance(&mut self, now: Instant, observe: &mut impl FnMut(JobFeedback)) {
         loop {
             let end = self.running.peek().map(|Reverse((at, _))| *at);
             let due = self.due.peek().map(|Reverse((at, ..))| *at);
@@ -176,23 +176,23 @@ impl OnlineForecaster {
                 return;
             }
             if end == next {
-                self.finish_next_job(heard);
+                self.finish_next_job(observe);
             } else {
                 self.judge_next_promises();
             }
         }
     }
 
-    fn finish_next_job(&mut self, heard: &mut impl FnMut(JobFeedback)) {
+    fn finish_next_job(&mut self, observe: &mut impl FnMut(JobFeedback)) {
         let Some(Reverse((_, nth))) = self.running.pop() else {
             return;
         };
         let Some(job) = self.forecasts.remove(&nth) else {
             return;
         };
-        let (record, said) = &*job;
-        let learned = self.forecaster.learn_run(record, said);
-        heard(JobFeedback {
+        let (record, forecast) = &*job;
+        let learned = self.forecaster.learn_run(record, forecast);
+        observe(JobFeedback {
             nth,
             event: learned.expect("only jobs that ran are forecast"),
             record: *record,
@@ -205,8 +205,8 @@ impl OnlineForecaster {
     }
 
     /// Learns from the remaining events, and returns the forecaster.
-    pub fn finish(mut self, mut heard: impl FnMut(JobFeedback)) -> Forecaster {
-        self.advance(Instant::MAX, &mut heard);
+    pub fn finish(mut self, mut observe: impl FnMut(JobFeedback)) -> Forecaster {
+        self.advance(Instant::MAX, &mut observe);
         self.forecaster
     }
 }

@@ -59,10 +59,10 @@ pub(crate) fn play_record(
             RecordedEvent::Start => Some(ObservedAt::Start).filter(|_| now > ended.submit),
             RecordedEvent::End => None,
         };
-        if let (Some(observe), Some(occasion)) = (&mut observe, observed) {
+        if let (Some(observe), Some(observed_at)) = (&mut observe, observed) {
             beliefs.advance(now);
             if let Some(belief) = beliefs.belief_about(id, now) {
-                observe(at, occasion, &belief);
+                observe(at, observed_at, &belief);
             }
         }
         match event {

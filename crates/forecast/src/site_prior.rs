@@ -47,8 +47,8 @@ struct StageCalibration {
 
 impl SitePrior {
     /// Returns the point forecast for a class without history.
-    pub(crate) fn prior(&self, asked: JobFeatures) -> f64 {
-        let by_request = asked
+    pub(crate) fn prior(&self, features: JobFeatures) -> f64 {
+        let by_request = features
             .ln_request
             .map(|request| request + self.ratios.quantile(0.5).unwrap_or(0.0));
         by_request
@@ -79,9 +79,14 @@ impl SitePrior {
     }
 
     /// Moves `bounds` by the misses of this stage, and caps them at the site's limit for a job.
-    pub(crate) fn adjust(&self, bounds: &mut QuantileTable, stage: ClassStage, asked: JobFeatures) {
+    pub(crate) fn adjust(
+        &self,
+        bounds: &mut QuantileTable,
+        stage: ClassStage,
+        features: JobFeatures,
+    ) {
         self.stages[stage as usize].offsets.shift(bounds);
-        if let Some(limit) = self.limit(asked) {
+        if let Some(limit) = self.limit(features) {
             for bound in bounds.iter_mut() {
                 *bound = bound.min(limit);
             }
@@ -94,28 +99,28 @@ impl SitePrior {
     }
 
     /// Returns the site's limit on the job's run time, if the site was found to enforce requests.
-    fn limit(&self, asked: JobFeatures) -> Option<f64> {
+    fn limit(&self, features: JobFeatures) -> Option<f64> {
         if self.ratios.len() < MIN_RATIOS {
             return None;
         }
         let excess = self.ratios.quantile(ENFORCED_LEVEL)?;
-        (excess <= ENFORCED_EXCESS).then_some(asked.ln_request? + excess.max(0.0))
+        (excess <= ENFORCED_EXCESS).then_some(features.ln_request? + excess.max(0.0))
     }
 
     pub(crate) fn learn(
         &mut self,
-        asked: JobFeatures,
+        features: JobFeatures,
         stage: ClassStage,
-        said: &ForecastDetails,
+        details: &ForecastDetails,
         ln_run: f64,
     ) {
         self.runs.push(ln_run);
-        if let Some(ln_request) = asked.ln_request {
+        if let Some(ln_request) = features.ln_request {
             self.ratios.push(ln_run - ln_request);
         }
         let shared = &mut self.stages[stage as usize];
-        shared.residuals.push(ln_run - said.point);
-        shared.trust.learn(&said.proposals, ln_run);
+        shared.residuals.push(ln_run - details.point);
+        shared.trust.learn(&details.proposals, ln_run);
     }
 
     /// Records whether a promise at this stage and the level of this index was kept.

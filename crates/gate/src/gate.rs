@@ -198,9 +198,10 @@ impl Gate {
         &self,
         now: Instant,
         subject: OutlookSubject<'_>,
-        tellable: Option<Probability>,
+        least_probability: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
-        self.policy.possible_runs(self.view(now), subject, tellable)
+        self.policy
+            .possible_runs(self.view(now), subject, least_probability)
     }
 
     /// Returns what stands before a waiting job, if the policy tells.

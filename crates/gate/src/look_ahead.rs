@@ -80,10 +80,10 @@ impl<'a> LookAhead<'a> {
     /// admitted, or does not start within the remaining looks.
     pub fn trajectory(
         &mut self,
-        whom: LookAheadSubject<'_>,
+        subject: LookAheadSubject<'_>,
         horizon: &LookAheadHorizon,
     ) -> Option<JobTrajectory> {
-        match whom {
+        match subject {
             LookAheadSubject::Existing(job) => self.trajectory_of_existing(job, horizon),
             LookAheadSubject::New(spec, forecast) => {
                 self.trajectory_of_new(spec, forecast, horizon)
@@ -164,13 +164,13 @@ impl<'a> LookAhead<'a> {
 
     fn simulate_copy(
         &mut self,
-        whom: LookAheadSubject<'_>,
+        subject: LookAheadSubject<'_>,
         horizon: &LookAheadHorizon,
     ) -> Option<JobTrajectory> {
         let whole = FullSimulation::new(
             self.gate,
             self.now,
-            whom,
+            subject,
             self.expected,
             &mut self.steps_left,
         )?;

@@ -61,11 +61,11 @@ mod tests {
         let path = dir.path().join("secret");
         fs::write(&path, "root's").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let nobody = AccountIds {
+        let account = AccountIds {
             uid: 65_534,
             gid: 65_534,
         };
-        let read = with_rights_of(nobody, || fs::read(&path)).unwrap();
+        let read = with_rights_of(account, || fs::read(&path)).unwrap();
         assert_eq!(read.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         // The other threads are still root.
         assert_eq!(fs::read(&path).unwrap(), b"root's");

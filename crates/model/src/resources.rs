@@ -48,12 +48,12 @@ impl ResourceCounts {
         *self == Self::NONE
     }
 
-    /// Returns true if there are at least as many units of each resource as `wanted`.
-    pub fn covers(&self, wanted: &Self) -> bool {
+    /// Returns true if there are at least as many units of each resource as `needed`.
+    pub fn covers(&self, needed: &Self) -> bool {
         self.0
             .iter()
-            .zip(&wanted.0)
-            .all(|(have, want)| have >= want)
+            .zip(&needed.0)
+            .all(|(have, need)| have >= need)
     }
 
     /// Returns the sum, at most 255 of each.

@@ -7,7 +7,7 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use std::time::{Duration, Instant as Clock};
+use std::time::{Duration, Instant as MonotonicInstant};
 use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, Sla, Span, UserId};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{
@@ -215,7 +215,7 @@ fn spread(_: &mut Criterion) {
             let latest = if n % 2 == 0 { 40_000 } else { 4_000_000 };
             let deadline_s = estimate_s + i64::from(scattered(n + 9, latest));
             let job = spec(1 << scattered(n + 8, 9), estimate_s, deadline_s, n % 20);
-            let begun = Clock::now();
+            let begun = MonotonicInstant::now();
             let decision = cluster.policy.probe(view, &job, None, &mut scratch);
             let taken = begun.elapsed();
             promised += u32::from(matches!(decision, AdmissionDecision::Promise { .. }));

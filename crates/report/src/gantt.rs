@@ -218,10 +218,10 @@ impl GanttLines {
         let total = end.since(start).max(Span::from_secs(1));
         let jobs = charts.iter().map(|chart| chart.jobs.len()).max();
         let lines = jobs.unwrap_or_default().div_ceil(JOBS_PER_LINE);
-        let wanted = (lines as i64).clamp(1, MAX_LINES);
-        let least = Span::from_micros((total.as_micros() - 1) / wanted + 1);
+        let n_lines = (lines as i64).clamp(1, MAX_LINES);
+        let least = Span::from_micros((total.as_micros() - 1) / n_lines + 1);
         let step = TimeTickStep::dividing(least);
-        let span = if wanted == 1 {
+        let span = if n_lines == 1 {
             total
         } else {
             step.rounded_up(least)

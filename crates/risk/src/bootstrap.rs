@@ -234,13 +234,13 @@ mod tests {
         let left = [10.0, 50.0, 30.0, 90.0, 70.0];
         let right = left.map(|value| value + 1.0);
         let bootstrap = Bootstrap::default();
-        let told_apart = |right: &[f64]| {
+        let differs = |right: &[f64]| {
             let alike = bootstrap.indistinguishable(&left, right, &mut pinned());
             !alike.unwrap()
         };
-        assert!(told_apart(&right));
-        assert!(!told_apart(&left));
-        assert!(!told_apart(&[11.0, 49.0, 31.0, 89.0, 70.5]));
+        assert!(differs(&right));
+        assert!(!differs(&left));
+        assert!(!differs(&[11.0, 49.0, 31.0, 89.0, 70.5]));
     }
 
     #[test]

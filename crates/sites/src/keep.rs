@@ -62,7 +62,8 @@ pub struct LearnedLimit {
     /// The number of pilots that waited or ran.
     pub pilots: u32,
     /// The engine's words.
-    pub said: String,
+    #[serde(rename = "said")]
+    pub message: String,
 }
 
 /// The lock of the one process that follows the work. It is released when that process ends.

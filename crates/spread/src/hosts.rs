@@ -41,11 +41,11 @@ pub enum JobHostsError {
     },
     /// More copies than processors are asked for.
     #[error(
-        "{asked} copies: more than the {procs} processors of the job there: expected 1 to {procs}"
+        "{requested} copies: more than the {procs} processors of the job there: expected 1 to {procs}"
     )]
     TooManyCopies {
         /// The number of copies.
-        asked: u32,
+        requested: u32,
         /// The number of processors.
         procs: u32,
     },
@@ -100,8 +100,8 @@ impl JobHosts {
         }
         let procs = hosts.iter().map(|(_, procs)| *procs);
         let procs = procs.fold(0, u32::saturating_add);
-        if let Some(asked) = n.filter(|asked| *asked > procs) {
-            return Err(JobHostsError::TooManyCopies { asked, procs });
+        if let Some(requested) = n.filter(|requested| *requested > procs) {
+            return Err(JobHostsError::TooManyCopies { requested, procs });
         }
         let mut next = 0;
         let copies = hosts.into_iter().map(|(host, procs)| {
@@ -174,7 +174,13 @@ mod tests {
     fn copies_without_processors_are_rejected() {
         let all = hosts("alpha:2,beta:3");
         let error = all.assign(Some(6), None).unwrap_err();
-        assert_eq!(error, JobHostsError::TooManyCopies { asked: 6, procs: 5 });
+        assert_eq!(
+            error,
+            JobHostsError::TooManyCopies {
+                requested: 6,
+                procs: 5
+            }
+        );
         assert!(all.assign(Some(4), Some("beta")).is_err());
         let unknown = all.assign(None, Some("gamma")).unwrap_err();
         assert!(unknown.to_string().ends_with("expected one of alpha, beta"));

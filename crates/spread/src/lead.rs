@@ -101,16 +101,16 @@ struct SpreadLead {
     give_up_at: Option<Instant>,
     join_by: Instant,
     /// Receives one sentence for each failure.
-    complain: fn(&str),
+    print_warning: fn(&str),
 }
 
 /// Runs copies of a program on the hosts of the job to their end, and passes their output on by the line.
 /// Returns 0 if all of them do, and else the exit code of the first that failed, which ends the others;
-/// 128 + n after signal n. `complain` receives one sentence for each failure.
+/// 128 + n after signal n. `print_warning` receives one sentence for each failure.
 ///
 /// # Errors
 /// If this process does not belong to a job, or no copy can be started.
-pub fn spread(options: &SpreadOptions, complain: fn(&str)) -> Result<u8, SpreadError> {
+pub fn spread(options: &SpreadOptions, print_warning: fn(&str)) -> Result<u8, SpreadError> {
     let job = JobHosts::from_environment()?;
     let copies = job.assign(options.copies, options.on.as_deref())?;
     let (to, events) = mpsc::channel();
@@ -119,7 +119,7 @@ pub fn spread(options: &SpreadOptions, complain: fn(&str)) -> Result<u8, SpreadE
     crate::signals::watch(move |signal| drop(on_signal.send(LeadEvent::Signal(signal))))
         .map_err(failed("signals cannot be waited for"))?;
     let order = order(options, &copies).map_err(failed("the working directory cannot be found"))?;
-    let mut lead = SpreadLead::new(&copies, order, complain);
+    let mut lead = SpreadLead::new(&copies, order, print_warning);
     let mut starter = PartStarter::new(&job, &copies, &options.program, &to)?;
     for (index, copies) in copies.iter().enumerate() {
         starter
@@ -150,7 +150,7 @@ fn order(options: &SpreadOptions, copies: &[HostCopies]) -> io::Result<CopyOrder
 }
 
 impl SpreadLead {
-    fn new(copies: &[HostCopies], order: CopyOrder, complain: fn(&str)) -> Self {
+    fn new(copies: &[HostCopies], order: CopyOrder, print_warning: fn(&str)) -> Self {
         let part = |copies: &HostCopies| LeadPart {
             host: copies.host.clone(),
             ranks: copies.ranks.iter().copied().collect(),
@@ -164,7 +164,7 @@ impl SpreadLead {
             code: 0,
             give_up_at: None,
             join_by: Instant::now() + JOIN_TIMEOUT,
-            complain,
+            print_warning,
         }
     }
 
@@ -284,7 +284,7 @@ impl SpreadLead {
     /// Reports a failure, unless copies are being ended because of another.
     fn fail(&mut self, code: u8, sentence: &str) {
         if self.give_up_at.is_none() {
-            (self.complain)(sentence);
+            (self.print_warning)(sentence);
         }
         self.stop(code);
     }

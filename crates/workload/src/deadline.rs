@@ -201,8 +201,8 @@ impl<'a> CausalDeadlines<'a> {
             }
             Self::Clock(clock) => Some(clock.next_after(job.submit)?.since(job.submit)),
             Self::ClockAsked(clock) => {
-                let asked = job.submit + job.request?;
-                Some(clock.next_from(asked)?.since(job.submit))
+                let requested = job.submit + job.request?;
+                Some(clock.next_from(requested)?.since(job.submit))
             }
             Self::Habit(known) => known.of_row(job.row).or(job.request).map(times_factor),
         }
@@ -283,9 +283,9 @@ mod tests {
         };
         let near_half = 4_800..5_200;
         assert!(near_half.contains(&long(DeadlineModel::Class, None, hours(24))));
-        let asked = Some(hours(4) + Span::TICK);
-        assert!(near_half.contains(&long(DeadlineModel::ClassAsked, asked, hours(24))));
-        assert!(near_half.contains(&long(DeadlineModel::ClassAsked, asked, hours(72))));
+        let requested = Some(hours(4) + Span::TICK);
+        assert!(near_half.contains(&long(DeadlineModel::ClassAsked, requested, hours(24))));
+        assert!(near_half.contains(&long(DeadlineModel::ClassAsked, requested, hours(72))));
     }
 
     #[test]

@@ -121,9 +121,9 @@ fn near_a_price(estimate: f64, deadline: f64) -> impl Strategy<Value = f64> {
 fn fractional_job() -> impl Strategy<Value = OracleJob> {
     let micros = (0..30_000_000i64, 500_000..15_000_000i64);
     let factors = (0.3..3.0f64, 0.8..8.0f64, 0.5..60.0f64);
-    let asked = (1u32..4, 0.0..9.0f64);
-    (micros, factors, asked).prop_map(|((submit, runtime), (guess, slack, value), asked)| {
-        let (procs, penalty) = asked;
+    let request = (1u32..4, 0.0..9.0f64);
+    (micros, factors, request).prop_map(|((submit, runtime), (guess, slack, value), request)| {
+        let (procs, penalty) = request;
         let runtime = Span::from_micros(runtime);
         let times_runtime = |factor: f64| Span::from_secs_f64(runtime.as_secs_f64() * factor);
         let bid = runtime.as_secs_f64() * value;

@@ -147,11 +147,11 @@ impl OracleCluster<'_> {
 
     /// Returns why `job` may not enter the queue, if so.
     fn refusal(&self, job: usize) -> Option<Reason> {
-        let asked = &self.jobs[job];
-        if asked.spec.procs > self.nodes {
+        let job_spec = &self.jobs[job];
+        if job_spec.spec.procs > self.nodes {
             return Some(Reason::TooManyProcs);
         }
-        if asked.cannot_pay(self.price(job)) {
+        if job_spec.cannot_pay(self.price(job)) {
             return Some(Reason::OverBudget);
         }
         match self.settings.entry {
@@ -166,10 +166,10 @@ impl OracleCluster<'_> {
     /// admits every job charges at most the budget.
     fn price(&self, job: usize) -> Credits {
         let spec = &self.jobs[job].spec;
-        let asked = Credits::from_micros(spec.estimate.as_micros());
+        let base = Credits::from_micros(spec.estimate.as_micros());
         match self.settings.market {
-            Market::Commodity if self.settings.budget_test => asked,
-            Market::Commodity => asked.min(spec.sla.budget.unwrap_or(asked)),
+            Market::Commodity if self.settings.budget_test => base,
+            Market::Commodity => base.min(spec.sla.budget.unwrap_or(base)),
             Market::None | Market::Bid => Credits::ZERO,
         }
     }

@@ -63,12 +63,13 @@ pub fn run_at_speeds(
     for node in &mut cluster {
         node.drain(settings, &mut finishes);
     }
-    let told = answers.into_iter().zip(jobs).zip(finishes);
-    told.map(|((answer, job), finish)| {
-        let answer = answer.expect("every job is decided at its submission");
-        outcome(answer, job, finish, settings.market)
-    })
-    .collect()
+    let outcomes = answers.into_iter().zip(jobs).zip(finishes);
+    outcomes
+        .map(|((answer, job), finish)| {
+            let answer = answer.expect("every job is decided at its submission");
+            outcome(answer, job, finish, settings.market)
+        })
+        .collect()
 }
 
 /// The nodes of an admitted job, in ascending order, and its price.

@@ -28,12 +28,12 @@ struct ToldQueue {
 }
 
 impl PilotQueue for ToldQueue {
-    fn hold(&mut self, wanted: u32) -> Result<QueueView, String> {
-        let _ = self.looked.send(wanted);
-        let running = wanted.min(self.slots);
+    fn hold(&mut self, target: u32) -> Result<QueueView, String> {
+        let _ = self.looked.send(target);
+        let running = target.min(self.slots);
         Ok(QueueView {
             running,
-            pending: vec![500; (wanted - running) as usize],
+            pending: vec![500; (target - running) as usize],
             started: Vec::new(),
             closed: None,
         })
@@ -177,7 +177,7 @@ fn agents_move_a_pilot_and_obey_their_operator() {
         (name, agent)
     });
     // The full site gives all but one.
-    let north = session.until("north", |status| status.wanted == 1);
+    let north = session.until("north", |status| status.target == 1);
     assert_eq!((north.given, north.received, north.pending), (2, 0, 1));
     assert!(north.last_move.is_some_and(|last| last.gave));
     let looks = &agents[0].1.looked;
@@ -213,20 +213,29 @@ fn strangers_are_refused() {
     session.until("north", |_| true);
     // The key of another session.
     let other = AgentSession::new();
-    let asked = other.operator().status(session.site("north"));
-    assert!(matches!(asked, Err(AgentError::Silent { .. })), "{asked:?}");
+    let answer = other.operator().status(session.site("north"));
+    assert!(
+        matches!(answer, Err(AgentError::Silent { .. })),
+        "{answer:?}"
+    );
     // An agent that holds another key than the list has.
     let wrong = other.site("north").fingerprint.clone();
     let site = MemberSite {
         fingerprint: wrong,
         ..session.site("north").clone()
     };
-    let asked = session.operator().status(&site);
-    assert!(matches!(asked, Err(AgentError::Silent { .. })), "{asked:?}");
+    let answer = session.operator().status(&site);
+    assert!(
+        matches!(answer, Err(AgentError::Silent { .. })),
+        "{answer:?}"
+    );
     // The key of an agent is not the operator's.
     let agent = AgentOperator::open(&key_files(&session.path("south"))).expect("a key");
-    let asked = agent.stop(session.site("north"));
-    assert!(matches!(asked, Err(AgentError::Silent { .. })), "{asked:?}");
+    let answer = agent.stop(session.site("north"));
+    assert!(
+        matches!(answer, Err(AgentError::Silent { .. })),
+        "{answer:?}"
+    );
     let stopped = session.operator().stop(session.site("north"));
     stopped.expect("an answer");
     north.thread.join().expect("no panic").expect("no error");

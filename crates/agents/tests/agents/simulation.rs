@@ -96,11 +96,11 @@ impl MemoryQueue {
         u32::try_from(running.count()).expect("a few pilots")
     }
 
-    fn hold(&mut self, now: Instant, wanted: u32) -> Result<QueueView, &'static str> {
+    fn hold(&mut self, now: Instant, target: u32) -> Result<QueueView, &'static str> {
         if self.is_down {
             return Err("the engine does not answer");
         }
-        while self.pilots.len() < wanted as usize {
+        while self.pilots.len() < target as usize {
             self.pilots.push(QueuedPilot {
                 number: self.next,
                 submitted: now,
@@ -108,7 +108,7 @@ impl MemoryQueue {
             });
             self.next += 1;
         }
-        while self.pilots.len() > wanted as usize {
+        while self.pilots.len() > target as usize {
             let Some(at) = self
                 .pilots
                 .iter()
@@ -267,7 +267,7 @@ impl AgentWorld {
         };
         let mut sent = Vec::new();
         if self.looks[at] <= self.now {
-            let view = self.queues[at].hold(self.now, agent.wanted());
+            let view = self.queues[at].hold(self.now, agent.target());
             let view = view.as_ref().map_err(|problem| *problem);
             sent.extend(agent.look(self.now, view).expect("a log in memory"));
             self.looks[at] = self.now + LOOK;
@@ -299,9 +299,9 @@ impl AgentWorld {
     }
 
     /// Returns the number of pilots that each site should have. All agents are up.
-    fn wanted(&self) -> Vec<u32> {
+    fn target(&self) -> Vec<u32> {
         let agents = self.agents.iter().flatten();
-        agents.map(SiteAgent::wanted).collect()
+        agents.map(SiteAgent::target).collect()
     }
 
     /// Returns the number of pilots in each queue.
@@ -337,13 +337,13 @@ fn pilots_leave_a_full_site_and_the_last_one_stays() {
     world.run_until(Instant::from_secs(400));
     // A pilot that started before it was cancelled stays until its time limit.
     let until = world.now + LIFE + LOOK;
-    while world.queued() != world.wanted() && world.now < until {
+    while world.queued() != world.target() && world.now < until {
         world.step();
     }
-    let wanted = world.wanted();
-    assert_eq!(wanted[0], 1, "{wanted:?}");
-    assert_eq!(wanted.iter().sum::<u32>(), ALL);
-    assert_eq!(world.queued(), wanted);
+    let target = world.target();
+    assert_eq!(target[0], 1, "{target:?}");
+    assert_eq!(target.iter().sum::<u32>(), ALL);
+    assert_eq!(world.queued(), target);
 }
 
 #[test]

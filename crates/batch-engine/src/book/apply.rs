@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Instant as Moment;
+use std::time::Instant as MonotonicInstant;
 
 use tollgate_batch::{BatchJobPhase, BatchJobReport, BatchLimit};
 use tollgate_model::{
@@ -22,7 +22,7 @@ const MAX_REPETITIONS: u32 = 3;
 const SIGKILL: u8 = 9;
 
 impl AttemptBook {
-    /// Takes the jobs that the engine reported to a query begun at `asked_at`. Returns the attempts that may
+    /// Takes the jobs that the engine reported to a query begun at `queried_at`. Returns the attempts that may
     /// have been submitted and were not reported.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl AttemptBook {
     pub(crate) fn apply(
         &mut self,
         reports: &[BatchJobReport],
-        asked_at: Moment,
+        queried_at: MonotonicInstant,
     ) -> io::Result<Vec<AttemptId>> {
         let mut jobs: BTreeMap<AttemptId, Vec<&BatchJobReport>> = BTreeMap::new();
         for report in reports {
@@ -43,12 +43,12 @@ impl AttemptBook {
         }
         self.look()?;
         self.note_strays(&jobs);
-        self.drop_marks(&jobs, asked_at);
+        self.drop_marks(&jobs, queried_at);
         let known: Vec<AttemptId> = self.entries.keys().copied().collect();
         let mut missing = Vec::new();
         for attempt in known {
             let reports = jobs.get(&attempt).map_or(&[][..], Vec::as_slice);
-            if self.update(attempt, reports, asked_at)? {
+            if self.update(attempt, reports, queried_at)? {
                 missing.push(attempt);
             }
         }
@@ -60,13 +60,13 @@ impl AttemptBook {
         &mut self,
         attempt: AttemptId,
         reports: &[&BatchJobReport],
-        asked_at: Moment,
+        queried_at: MonotonicInstant,
     ) -> io::Result<bool> {
         let is_live = |report: &&&BatchJobReport| report.phase != BatchJobPhase::Over;
         let Some(entry) = self.entries.get_mut(&attempt) else {
             return Ok(false);
         };
-        if entry.since > asked_at || entry.end.is_some() {
+        if entry.since > queried_at || entry.end.is_some() {
             return Ok(false);
         }
         let known = match entry.stage {
@@ -243,11 +243,15 @@ impl AttemptBook {
     }
 
     /// Removes the marks of forgotten attempts of which the engine has no live job.
-    fn drop_marks(&mut self, jobs: &BTreeMap<AttemptId, Vec<&BatchJobReport>>, asked_at: Moment) {
-        let is_gone = |attempt: &AttemptId, since: &mut Moment| {
+    fn drop_marks(
+        &mut self,
+        jobs: &BTreeMap<AttemptId, Vec<&BatchJobReport>>,
+        queried_at: MonotonicInstant,
+    ) {
+        let is_gone = |attempt: &AttemptId, since: &mut MonotonicInstant| {
             let reports = jobs.get(attempt).map_or(&[][..], Vec::as_slice);
             let is_live = |report: &&BatchJobReport| report.phase != BatchJobPhase::Over;
-            *since <= asked_at && !reports.iter().any(is_live)
+            *since <= queried_at && !reports.iter().any(is_live)
         };
         let gone: Vec<AttemptId> = self
             .marks
@@ -258,9 +262,9 @@ impl AttemptBook {
     }
 }
 
-fn reason_of(said: &str) -> String {
-    match said {
+fn reason_of(message: &str) -> String {
+    match message {
         "" => "the batch system ended the job before its program ran".to_owned(),
-        said => format!("the batch system says: {said}"),
+        message => format!("the batch system says: {message}"),
     }
 }

@@ -1,6 +1,6 @@
 //! One attempt at a batch system.
 
-use std::time::Instant as Moment;
+use std::time::Instant as MonotonicInstant;
 
 use tollgate_batch::{BatchJobId, BatchLimit};
 use tollgate_model::{AttemptEvent, AttemptStart, AttemptStatus, KillReason};
@@ -24,7 +24,7 @@ pub(crate) struct BookEntry {
     pub(crate) offer: OfferedAttempt,
     pub(crate) stage: JobStage,
     /// Since when the stage is known. Answers to earlier queries say nothing about it.
-    pub(crate) since: Moment,
+    pub(crate) since: MonotonicInstant,
     pub(crate) started: Option<AttemptStart>,
     /// The first reason for which the attempt is to end.
     pub(crate) killed: Option<KillReason>,
@@ -42,7 +42,7 @@ pub(crate) struct BookEntry {
 }
 
 impl BookEntry {
-    pub(crate) fn new(offer: OfferedAttempt, stage: JobStage, now: Moment) -> Self {
+    pub(crate) fn new(offer: OfferedAttempt, stage: JobStage, now: MonotonicInstant) -> Self {
         Self {
             offer,
             stage,
@@ -60,7 +60,7 @@ impl BookEntry {
 
     pub(crate) fn set_stage(&mut self, stage: JobStage) {
         self.stage = stage;
-        self.since = Moment::now();
+        self.since = MonotonicInstant::now();
         self.absent = 0;
     }
 

@@ -14,7 +14,7 @@ use tollgate_model::{
 };
 use tollgate_runner::attempt::files::{AttemptFolder, OfferedAttempt};
 
-use super::{AttemptBook, Moment};
+use super::{AttemptBook, MonotonicInstant};
 
 /// Number of attempts of a run.
 const ATTEMPTS: u64 = 5;
@@ -194,13 +194,13 @@ impl World {
         if forgets {
             reports.retain(|report| report.phase != BatchJobPhase::Over);
         }
-        let missing = self.book.apply(&reports, Moment::now()).unwrap();
+        let missing = self.book.apply(&reports, MonotonicInstant::now()).unwrap();
         for id in missing {
             let name = self.book.name_of(id);
             let record = ended.iter().rfind(|report| report.name == name);
             self.book.found_ended(id, record).unwrap();
         }
-        for id in self.book.take_cancels(Moment::now()) {
+        for id in self.book.take_cancels(MonotonicInstant::now()) {
             self.jobs[id.0 as usize - 1].phase = BatchJobPhase::Over;
         }
     }

@@ -89,13 +89,13 @@ fn refused_attempt_ends_with_the_words_of_the_engine() {
     let engine = StandIn::with_faults(&[Refused, Unreadable]);
     let launches = [launch(1, dir.path(), ""), launch(2, dir.path(), "")];
     let (_system, mut node) = start(dir.path(), &engine, &launches);
-    let said = ends(&mut node, 2);
-    let said: Vec<String> = said
+    let message = ends(&mut node, 2);
+    let message: Vec<String> = message
         .iter()
         .map(|(_, end)| status(end).to_string())
         .collect();
     assert_eq!(
-        said,
+        message,
         [
             "not started: submit: Requested node configuration is not available",
             "not started: submit: an answer that is not understood (exit code 1): purple"

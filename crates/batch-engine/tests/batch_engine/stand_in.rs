@@ -222,10 +222,10 @@ fn done(output: String) -> CommandAnswer {
     }
 }
 
-fn failed(said: &str) -> CommandAnswer {
+fn failed(message: &str) -> CommandAnswer {
     CommandAnswer {
         exit: 1,
-        errors: format!("{said}\n"),
+        errors: format!("{message}\n"),
         ..CommandAnswer::default()
     }
 }

@@ -131,9 +131,9 @@ fn array_is_a_cluster_whose_processes_know_their_numbers() {
 
 #[test]
 fn slots_of_a_machine_are_one_node() {
-    let mut said = answer("htcondor/limits");
-    said.output = "m1 8 16000 Unclaimed\nm2 1 500 Claimed\nm2 1 500 Owner\n".to_owned();
-    let nodes = dialect().parse_nodes(None, &said).expect("nodes");
+    let mut reply = answer("htcondor/limits");
+    reply.output = "m1 8 16000 Unclaimed\nm2 1 500 Claimed\nm2 1 500 Owner\n".to_owned();
+    let nodes = dialect().parse_nodes(None, &reply).expect("nodes");
     let nodes: Vec<_> = nodes
         .iter()
         .map(|node| (node.name.as_str(), node.cores, node.memory, node.is_up))

@@ -85,10 +85,10 @@ fn states_are_sums_of_letters() {
         ("d", None),
         ("purple", None),
     ] {
-        let mut said = answer("sge/states");
+        let mut reply = answer("sge/states");
         let state = format!("<state>{letters}</state>");
-        said.output = said.output.replace("<state>hqw</state>", &state);
-        let jobs = dialect().parse_states(&said);
+        reply.output = reply.output.replace("<state>hqw</state>", &state);
+        let jobs = dialect().parse_states(&reply);
         match expected {
             Some(phase) => assert!(phases(&jobs.expect(letters)).contains(&("tg.a.4", phase))),
             None => assert!(jobs.expect_err(letters).to_string().contains(letters)),
@@ -189,8 +189,10 @@ fn array_is_one_command_with_a_range() {
 
 #[test]
 fn nodes_have_the_slots_of_the_queue() {
-    let said = answer("sge/nodes");
-    let nodes = dialect().parse_nodes(Some("main.q"), &said).expect("nodes");
+    let reply = answer("sge/nodes");
+    let nodes = dialect()
+        .parse_nodes(Some("main.q"), &reply)
+        .expect("nodes");
     let node = &nodes[0];
     assert_eq!(
         (nodes.len(), node.name.as_str(), node.cores),
@@ -199,16 +201,18 @@ fn nodes_have_the_slots_of_the_queue() {
     assert!(node.is_up);
     let gibibytes = node.memory.expect("memory").as_u64() as f64 / f64::from(1 << 30);
     assert!((23.4..23.6).contains(&gibibytes), "{gibibytes}");
-    let nodes = dialect().parse_nodes(Some("nosuch.q"), &said);
+    let nodes = dialect().parse_nodes(Some("nosuch.q"), &reply);
     assert_eq!(nodes, Ok(Vec::new()));
 }
 
 #[test]
 fn queue_with_a_state_takes_no_jobs() {
-    let mut said = answer("sge/nodes");
+    let mut reply = answer("sge/nodes");
     let state = "name='state_string'>";
-    said.output = said.output.replacen(state, &format!("{state}au"), 1);
-    let nodes = dialect().parse_nodes(Some("main.q"), &said).expect("nodes");
+    reply.output = reply.output.replacen(state, &format!("{state}au"), 1);
+    let nodes = dialect()
+        .parse_nodes(Some("main.q"), &reply)
+        .expect("nodes");
     assert_eq!((nodes[0].is_up, nodes[0].state.as_str()), (false, "au"));
 }
 

@@ -33,11 +33,11 @@ fn time_limit_is_rounded_up_to_a_minute() {
 
 #[test]
 fn id_is_read_with_and_without_a_cluster() {
-    let mut said = answer("slurm/submit");
-    let id = dialect().parse_submit(&said).expect("an id");
+    let mut reply = answer("slurm/submit");
+    let id = dialect().parse_submit(&reply).expect("an id");
     assert!(id.0 > 0);
-    said.output = "a message of the site\n77;west\n".to_owned();
-    assert_eq!(dialect().parse_submit(&said), Ok(BatchJobId(77)));
+    reply.output = "a message of the site\n77;west\n".to_owned();
+    assert_eq!(dialect().parse_submit(&reply), Ok(BatchJobId(77)));
 }
 
 #[test]
@@ -169,9 +169,9 @@ fn array_is_one_command_with_a_range() {
 
 #[test]
 fn nodes_of_a_partition_are_read_once_with_their_state() {
-    let said = answer("slurm/nodes");
+    let reply = answer("slurm/nodes");
     for queue in [Some("tollgate"), None, Some("other")] {
-        let nodes = dialect().parse_nodes(queue, &said).expect("nodes");
+        let nodes = dialect().parse_nodes(queue, &reply).expect("nodes");
         let nodes: Vec<_> = nodes
             .iter()
             .map(|node| {
@@ -192,13 +192,13 @@ fn nodes_of_a_partition_are_read_once_with_their_state() {
             ]
         );
     }
-    let nodes = dialect().parse_nodes(Some("nosuch"), &said);
+    let nodes = dialect().parse_nodes(Some("nosuch"), &reply);
     assert_eq!(nodes, Ok(Vec::new()));
 }
 
 #[test]
 fn letters_behind_the_state_of_a_node_say_whether_it_takes_jobs() {
-    let mut said = answer("slurm/nodes");
+    let mut reply = answer("slurm/nodes");
     for (state, is_up) in [
         ("alloc", true),
         ("mix", true),
@@ -209,12 +209,12 @@ fn letters_behind_the_state_of_a_node_say_whether_it_takes_jobs() {
         ("drng", false),
         ("unk", false),
     ] {
-        said.output = format!("n1|tollgate|4|4000|{state}\n");
-        let nodes = dialect().parse_nodes(Some("tollgate"), &said);
+        reply.output = format!("n1|tollgate|4|4000|{state}\n");
+        let nodes = dialect().parse_nodes(Some("tollgate"), &reply);
         assert_eq!(nodes.expect("a node")[0].is_up, is_up, "{state}");
     }
-    said.output = "n1;reboot|tollgate|4|4000|idle\n".to_owned();
-    assert!(dialect().parse_nodes(None, &said).is_err(), "no name");
+    reply.output = "n1;reboot|tollgate|4|4000|idle\n".to_owned();
+    assert!(dialect().parse_nodes(None, &reply).is_err(), "no name");
 }
 
 #[test]

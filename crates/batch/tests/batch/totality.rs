@@ -18,21 +18,21 @@ const RECORDED: [&str; 9] = [
     "htcondor/limits",
 ];
 
-fn parse_everything(said: &CommandAnswer) {
-    let wanted = name("tg.a.1");
+fn parse_everything(answer: &CommandAnswer) {
+    let job_name = name("tg.a.1");
     for kind in EngineKind::ALL {
         let dialect = kind.dialect("tollgate");
-        let _ = dialect.parse_submit(said);
-        let _ = dialect.parse_cancel(said);
-        let _ = dialect.parse_limits(said);
-        if let Err(fault) = dialect.parse_states(said) {
+        let _ = dialect.parse_submit(answer);
+        let _ = dialect.parse_cancel(answer);
+        let _ = dialect.parse_limits(answer);
+        if let Err(fault) = dialect.parse_states(answer) {
             assert!(!fault.to_string().is_empty());
         }
         for age in [RecordAge::Live, RecordAge::Ended] {
             let found = dialect
-                .parse_by_name(&wanted, age, said)
+                .parse_by_name(&job_name, age, answer)
                 .unwrap_or_default();
-            assert!(found.iter().all(|job| job.is_named(&wanted)));
+            assert!(found.iter().all(|job| job.is_named(&job_name)));
         }
     }
 }
@@ -50,19 +50,19 @@ proptest! {
         length in 0..40_usize,
         instead in "[\\PC\n|<>:.&]{0,6}",
     ) {
-        let mut said = answer(RECORDED[which]);
-        let letters: Vec<char> = said.output.chars().collect();
+        let mut message = answer(RECORDED[which]);
+        let letters: Vec<char> = message.output.chars().collect();
         let at = at.index(letters.len());
         let end = (at + length).min(letters.len());
-        said.output = letters[..at].iter().copied().chain(instead.chars()).chain(letters[end..].iter().copied()).collect();
-        parse_everything(&said);
+        message.output = letters[..at].iter().copied().chain(instead.chars()).chain(letters[end..].iter().copied()).collect();
+        parse_everything(&message);
     }
 
     #[test]
     fn unknown_text_is_quoted(word in "[g-kv-z]{4,20}") {
         for kind in EngineKind::ALL {
-            let said = CommandAnswer { exit: 7, output: String::new(), errors: word.clone() };
-            let fault = kind.dialect("tollgate").parse_submit(&said).expect_err("no id");
+            let message = CommandAnswer { exit: 7, output: String::new(), errors: word.clone() };
+            let fault = kind.dialect("tollgate").parse_submit(&message).expect_err("no id");
             prop_assert!(fault.to_string().contains(&word), "{}", fault);
         }
     }

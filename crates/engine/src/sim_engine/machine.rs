@@ -45,13 +45,13 @@ struct SimTask {
 
 impl SimMachine {
     /// Starts `launch` unless it is known.
-    pub(super) fn start(&mut self, launch: &LaunchSpec, deed: SimProgram) {
+    pub(super) fn start(&mut self, launch: &LaunchSpec, program: SimProgram) {
         if self.tasks.contains_key(&launch.attempt) {
             return;
         }
         let task = SimTask {
             launch: launch.clone(),
-            program: deed,
+            program,
             started: None,
             begins: None,
             done: 0.0,
@@ -249,8 +249,8 @@ impl SimMachine {
     /// Returns the next start or end of a task or end of the lease, if no other event comes first.
     pub(super) fn next_end(&self) -> Option<Instant> {
         let running = self.tasks.values().filter(|task| task.end.is_none());
-        let asked = |task: &SimTask| task.stop_requested.is_some();
-        let free = running.clone().any(|task| !asked(task));
+        let stop_requested = |task: &SimTask| task.stop_requested.is_some();
+        let free = running.clone().any(|task| !stop_requested(task));
         let lease = self.lease.filter(|_| free).map(|at| at.max(self.now));
         let starts = running.clone().filter_map(SimTask::waits_until);
         running
@@ -349,7 +349,7 @@ impl SimMachine {
         };
         let left = task.program.duration.as_secs_f64() - task.done;
         let by_itself = left <= Span::TICK.as_secs_f64();
-        let asked = task
+        let stop_requested = task
             .stop_requested
             .map_or(KillReason::TimeLimit, |(_, why)| why);
         let signal = if task.program.ignores_sigterm { 9 } else { 15 };
@@ -358,7 +358,7 @@ impl SimMachine {
                 true => task.program.status.clone(),
                 false => AttemptStatus::Signalled(signal),
             },
-            killed: (!by_itself).then_some(asked),
+            killed: (!by_itself).then_some(stop_requested),
             at: self.now,
             wall: self.now.since(started),
             cpu: Span::from_secs_f64(task.cpu),

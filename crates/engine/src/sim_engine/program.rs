@@ -84,10 +84,10 @@ impl SimProgram {
         }
     }
 
-    fn sleep(secs: &str, stubborn: bool) -> Self {
+    fn sleep(secs: &str, ignores_sigterm: bool) -> Self {
         Self {
             duration: span(secs),
-            ignores_sigterm: stubborn,
+            ignores_sigterm,
             ..Self::exit(0)
         }
     }

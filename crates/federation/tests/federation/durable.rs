@@ -21,9 +21,9 @@ fn overlaps(network: &SiteNetwork<DurableSite>) -> (usize, usize) {
             else {
                 continue;
             };
-            let of = |wanted: fn(&SiteMessage) -> bool, from: SiteId, to: SiteId| {
+            let of = |is_counted: fn(&SiteMessage) -> bool, from: SiteId, to: SiteId| {
                 let sent = network.sent.iter();
-                let mut sent = sent.filter(move |s| (s.1, s.2) == (from, to) && wanted(&s.3));
+                let mut sent = sent.filter(move |s| (s.1, s.2) == (from, to) && is_counted(&s.3));
                 sent.find(|s| message_ballot(&s.3) == Some(ballot))
                     .map(|s| s.0)
             };

@@ -212,10 +212,10 @@ impl<P: SiteProtocol> SiteNetwork<P> {
         self.sent.len()
     }
 
-    pub(crate) fn count(&self, wanted: SiteEffect) -> usize {
+    pub(crate) fn count(&self, effect: SiteEffect) -> usize {
         self.changes
             .iter()
-            .filter(|change| change.2 == wanted)
+            .filter(|change| change.2 == effect)
             .count()
     }
 }

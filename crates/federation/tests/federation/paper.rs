@@ -46,12 +46,12 @@ fn figure_4_moves_one_from_d_to_b() {
     let worths = [10.0, 100.0, 50.0, 5.0];
     let mut network = sites(&[3, 3, 3, 3]);
     assert_eq!(after_a_round(&mut network, &worths), [3, 4, 3, 2]);
-    let by = |site: usize, wanted: fn(&SiteMessage) -> bool| {
+    let by = |site: usize, is_counted: fn(&SiteMessage) -> bool| {
         let of_site = network
             .sent
             .iter()
             .filter(|sent| sent.1 == SiteId(site as u32));
-        of_site.filter(|sent| wanted(&sent.3)).count()
+        of_site.filter(|sent| is_counted(&sent.3)).count()
     };
     let proposals = |message: &SiteMessage| matches!(message, SiteMessage::Propose { .. });
     let requests = |message: &SiteMessage| matches!(message, SiteMessage::Request { .. });

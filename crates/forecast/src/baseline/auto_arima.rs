@@ -35,9 +35,9 @@ impl AutoArima {
         let mean = series.iter().sum::<f64>() / series.len() as f64;
         let centred = CentredSeries::new(&series);
         let flat = (criterion(series.iter().map(|value| value - mean), 0), None);
-        let orders =
+        let n_differences =
             (0..=MAX_ORDER).flat_map(|ar| (0..=MAX_ORDER).map(move |ma| ArmaOrder { ar, ma }));
-        let fitted = orders.filter_map(|order| {
+        let fitted = n_differences.filter_map(|order| {
             let model = centred.as_ref()?.fit(order)?;
             let shocks = model.shocks(&series);
             Some((

@@ -42,8 +42,8 @@ pub(super) fn run<const S: usize, const L: usize, const TRENDING: bool>(
     mut searches: [SimplexSearch; S],
 ) -> [SearchPoint; S] {
     while searches.iter().any(|search| !search.is_done()) {
-        let asked = searches.each_ref().map(SimplexSearch::constants);
-        let constants = std::array::from_fn(|i| asked[i / 2][i % 2]);
+        let start = searches.each_ref().map(SimplexSearch::constants);
+        let constants = std::array::from_fn(|i| start[i / 2][i % 2]);
         let losses: [f64; L] = ets_loss::losses::<L, TRENDING>(values, constants);
         for (search, losses) in searches.iter_mut().zip(losses.as_chunks().0) {
             search.learn(*losses);

@@ -170,7 +170,7 @@ impl fmt::Display for BeliefBasis {
 impl GroupPart {
     /// Returns the words for the group in a place of the chain.
     fn words(&self, at: usize) -> String {
-        let whose = match at.max(usize::from(self.nearest)) {
+        let noun = match at.max(usize::from(self.nearest)) {
             0 => "your jobs",
             1 => "your jobs that ask for the same",
             2 => "this program",
@@ -178,10 +178,10 @@ impl GroupPart {
         };
         let runs = if self.n_runs == 1 { "run" } else { "runs" };
         match (self.n_runs, self.n_batches) {
-            (0, _) => format!("running tasks of {whose}"),
-            (n_runs, n_batches) if n_runs == n_batches => format!("{n_runs} {runs} of {whose}"),
-            (n_runs, 1) => format!("{n_runs} {runs} of {whose} in one batch"),
-            (n_runs, n_batches) => format!("{n_runs} {runs} of {whose} in {n_batches} batches"),
+            (0, _) => format!("running tasks of {noun}"),
+            (n_runs, n_batches) if n_runs == n_batches => format!("{n_runs} {runs} of {noun}"),
+            (n_runs, 1) => format!("{n_runs} {runs} of {noun} in one batch"),
+            (n_runs, n_batches) => format!("{n_runs} {runs} of {noun} in {n_batches} batches"),
         }
     }
 }

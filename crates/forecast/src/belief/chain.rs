@@ -77,7 +77,7 @@ impl BeliefModel {
         &self,
         job: &BeliefJob,
         query: Query,
-        occasion: Occasion,
+        observed_at: Occasion,
         (teaches, default_runtime): (Teaches, Span),
     ) -> Stated {
         let mut chain = Chain {
@@ -90,7 +90,7 @@ impl BeliefModel {
         };
         chain.add_site(job, default_runtime);
         let n_batches = chain.add_groups();
-        let siblings = chain.add_siblings(job, occasion);
+        let siblings = chain.add_siblings(job, observed_at);
         chain.basis.n_batches = n_batches as u32;
         Stated {
             raw: chain.mass,
@@ -151,17 +151,17 @@ impl Chain<'_> {
     }
 
     /// Adds the siblings of the job, and returns their bucket if any is known.
-    fn add_siblings(&mut self, job: &BeliefJob, occasion: Occasion) -> Option<usize> {
+    fn add_siblings(&mut self, job: &BeliefJob, observed_at: Occasion) -> Option<usize> {
         let batch = self.model.batches.get(self.query.batch?)?;
         let class = self.model.groups.get(&GroupKey::smallest(job));
         let class = class.map(|group| &group.siblings);
         let weights = |cell| self.model.weights.of(cell);
-        let occasion_at = (occasion, self.query.now);
-        let mixture = siblings::level(batch, class, weights, occasion_at, &self.mass)?;
+        let observation = (observed_at, self.query.now);
+        let mixture = siblings::level(batch, class, weights, observation, &self.mass)?;
         let named = (&mixture, job.array.is_some());
         self.basis.add_siblings(batch, self.query.now, named);
         self.mix(&mixture, Teaches::Siblings);
-        siblings::bucket(batch, occasion)
+        siblings::bucket(batch, observed_at)
     }
 
     fn mix(&mut self, level: &LevelMixture, taught_by: Teaches) {

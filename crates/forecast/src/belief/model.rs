@@ -124,11 +124,11 @@ impl BeliefModel {
     /// or not. None if the job is unknown.
     pub fn belief_about(&self, task: TaskId, now: Instant) -> Option<Belief> {
         let task = self.tasks.get(&task)?;
-        let occasion = match task.submitted == now {
+        let observed_at = match task.submitted == now {
             true => Occasion::Submission,
             false => Occasion::Later,
         };
-        Some(self.believe(&task.job, Some(task.batch), now, occasion))
+        Some(self.believe(&task.job, Some(task.batch), now, observed_at))
     }
 
     fn believe(
@@ -136,11 +136,11 @@ impl BeliefModel {
         job: &BeliefJob,
         batch: Option<BatchId>,
         now: Instant,
-        occasion: Occasion,
+        observed_at: Occasion,
     ) -> Belief {
         let query = Query::new(job, batch, now);
         let settings = (Teaches::Nothing, self.default_runtime);
-        let stated = self.state(job, query, occasion, settings);
+        let stated = self.state(job, query, observed_at, settings);
         let class = GroupKey::smallest(job);
         let size = job
             .n_tasks
@@ -202,7 +202,7 @@ impl BeliefModel {
     fn keep_statement(
         &mut self,
         task: &mut LiveTask,
-        occasion: Occasion,
+        observed_at: Occasion,
         now: Instant,
     ) -> Option<Distribution> {
         let teaches = match task.leads {
@@ -210,7 +210,12 @@ impl BeliefModel {
             false => Teaches::Siblings,
         };
         let query = Query::new(&task.job, Some(task.batch), now);
-        let stated = self.state(&task.job, query, occasion, (teaches, self.default_runtime));
+        let stated = self.state(
+            &task.job,
+            query,
+            observed_at,
+            (teaches, self.default_runtime),
+        );
         let corrected = self.recalibration.correct(&stated.raw, stated.bucket);
         if task.leads || stated.bucket >= N_COUNTS {
             let batch = self.batches.get_mut(task.batch)?;
@@ -221,7 +226,7 @@ impl BeliefModel {
                 lessons: stated.lessons,
                 n_judged: 0,
             };
-            task.statements.insert(occasion, statement);
+            task.statements.insert(observed_at, statement);
         }
         Some(corrected)
     }
@@ -255,10 +260,10 @@ impl BeliefModel {
                 self.outdated_batches.insert((task.job.user, task.batch));
             }
         }
-        for (&occasion, statement) in &task.statements {
+        for (&observed_at, statement) in &task.statements {
             let next = statement.next_quantile().map(|run| now + run);
             self.due
-                .extend(next.map(|at| (at, Due::Quantile(id, occasion))));
+                .extend(next.map(|at| (at, Due::Quantile(id, observed_at))));
         }
         self.tasks.insert(id, task);
     }
@@ -286,7 +291,7 @@ impl BeliefModel {
         self.site.learn(job.user, rank, job.ln_request(), ln_run);
         self.outdated_users.insert(job.user);
         let started = task.started.unwrap_or(now);
-        for (occasion, statement) in task.statements {
+        for (observed_at, statement) in task.statements {
             self.judge_end(&statement, ln_run);
             let late = LateLessons {
                 job,
@@ -298,8 +303,8 @@ impl BeliefModel {
             let at = started + statement.median();
             if at > now {
                 self.batches.hold(task.batch);
-                self.late.insert((id, occasion), late);
-                self.due.insert((at, Due::Lesson(id, occasion)));
+                self.late.insert((id, observed_at), late);
+                self.due.insert((at, Due::Lesson(id, observed_at)));
             } else {
                 self.teach(&late);
             }
@@ -339,10 +344,10 @@ impl BeliefModel {
             if let Some(batch) = self.batches.get_mut(task.batch) {
                 batch.stop(id, started);
             }
-            for (&occasion, statement) in &task.statements {
+            for (&observed_at, statement) in &task.statements {
                 if let Some(run) = statement.next_quantile() {
                     self.due
-                        .remove(&(started + run, Due::Quantile(id, occasion)));
+                        .remove(&(started + run, Due::Quantile(id, observed_at)));
                 }
             }
         }

@@ -21,7 +21,7 @@ pub(crate) const MANY_RUNNING: usize = 3;
 const RUNNING: usize = 8;
 
 /// Returns the bucket of a batch by what its tasks have shown; None if none runs or has ended.
-pub(crate) fn bucket(batch: &LiveBatch, occasion: Occasion) -> Option<usize> {
+pub(crate) fn bucket(batch: &LiveBatch, observed_at: Occasion) -> Option<usize> {
     let case = match (batch.n_ended, batch.n_running()) {
         (0, 0) => return None,
         (0, ..MANY_RUNNING) => 0,
@@ -32,7 +32,7 @@ pub(crate) fn bucket(batch: &LiveBatch, occasion: Occasion) -> Option<usize> {
         (6..=15, _) => 5,
         (16.., _) => 6,
     };
-    Some(match occasion {
+    Some(match observed_at {
         Occasion::Submission => case,
         Occasion::Later => N_CASES + case,
     })
@@ -48,10 +48,10 @@ pub(crate) fn level(
     batch: &LiveBatch,
     class: Option<&Multipliers>,
     weights: impl FnOnce(Cell) -> super::weights::ComponentWeights,
-    (occasion, now): (Occasion, Instant),
+    (observed_at, now): (Occasion, Instant),
     parent: &RunMass,
 ) -> Option<LevelMixture> {
-    let cell = Cell::Siblings(bucket(batch, occasion)? as u8);
+    let cell = Cell::Siblings(bucket(batch, observed_at)? as u8);
     let mut weights = weights(cell);
     if batch.n_ended > 0 {
         batch.multipliers.apply(&mut weights);

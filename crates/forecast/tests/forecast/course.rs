@@ -28,17 +28,17 @@ fn summary(course: &OnlineForecaster) -> ClassSummary {
 #[test]
 fn running_jobs_are_not_learned() {
     let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
-    let mut heard = Vec::new();
-    let first = course.submit(&record(0, 50, 100), |learned| heard.push(learned.nth));
+    let mut observed = Vec::new();
+    let first = course.submit(&record(0, 50, 100), |learned| observed.push(learned.nth));
     assert_eq!(first.unwrap().stage(), ClassStage::Unseen);
-    let second = course.submit(&record(149, 0, 10), |learned| heard.push(learned.nth));
+    let second = course.submit(&record(149, 0, 10), |learned| observed.push(learned.nth));
     assert_eq!(second.unwrap().stage(), ClassStage::Unseen);
-    let third = course.submit(&record(150, 0, 10), |learned| heard.push(learned.nth));
+    let third = course.submit(&record(150, 0, 10), |learned| observed.push(learned.nth));
     assert_eq!(third.unwrap().stage(), ClassStage::Cold);
-    assert_eq!(heard, [0]);
-    course.finish(|learned| heard.push(learned.nth));
+    assert_eq!(observed, [0]);
+    course.finish(|learned| observed.push(learned.nth));
     // The two jobs submitted last ended in this order.
-    assert_eq!(heard, [0, 1, 2]);
+    assert_eq!(observed, [0, 1, 2]);
 }
 
 #[test]

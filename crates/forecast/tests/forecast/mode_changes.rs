@@ -47,9 +47,9 @@ fn course(seed: u64, spread: f64, triggers: AlarmTriggers) -> Vec<(ClassEvent, f
             finish: submit + runtime,
             runtime,
         };
-        let said = forecaster.forecast(&job);
-        let event = forecaster.learn(&record, &said).expect("it ran");
-        let error = (said.point().as_secs_f64().ln() - ln_run).abs();
+        let forecast = forecaster.forecast(&job);
+        let event = forecaster.learn(&record, &forecast).expect("it ran");
+        let error = (forecast.point().as_secs_f64().ln() - ln_run).abs();
         (event, error)
     });
     jobs.collect()

@@ -43,19 +43,19 @@ prop_compose! {
 fn learn_all(records: &[CompletedJob]) -> Result<Forecaster, TestCaseError> {
     let mut forecaster = Forecaster::default();
     for record in records {
-        let said = forecaster.forecast(&record.job);
-        let quantiles = *said.distribution().quantiles();
+        let forecast = forecaster.forecast(&record.job);
+        let quantiles = *forecast.distribution().quantiles();
         prop_assert!(quantiles.is_sorted());
-        for span in quantiles.into_iter().chain([said.point()]) {
+        for span in quantiles.into_iter().chain([forecast.point()]) {
             prop_assert!(span >= Span::from_secs(1) && span <= MAX_SPAN);
         }
         let likely = [0.1, 0.9].map(|level| {
             let level = Probability::new(level).expect("a probability");
-            said.distribution().quantile(level)
+            forecast.distribution().quantile(level)
         });
-        let told = said.point_beside_distribution();
-        prop_assert!(likely[0] <= told && told <= likely[1]);
-        let learned = forecaster.learn(record, &said);
+        let stated = forecast.point_beside_distribution();
+        prop_assert!(likely[0] <= stated && stated <= likely[1]);
+        let learned = forecaster.learn(record, &forecast);
         prop_assert_eq!(learned.is_err(), record.runtime <= Span::ZERO);
     }
     Ok(forecaster)
@@ -125,9 +125,12 @@ fn unknown_user_is_forecast_from_the_site_prior() {
         let record = ended(secs as u32 % 9, Span::from_secs(secs));
         forecaster.learn_without_forecast(&record).unwrap();
     }
-    let said = forecaster.forecast(&ended(77, Span::TICK).job);
-    assert_eq!((said.stage(), said.leader()), (ClassStage::Unseen, None));
-    let point = said.point().as_secs_f64();
+    let forecast = forecaster.forecast(&ended(77, Span::TICK).job);
+    assert_eq!(
+        (forecast.stage(), forecast.leader()),
+        (ClassStage::Unseen, None)
+    );
+    let point = forecast.point().as_secs_f64();
     assert!((190.0..210.0).contains(&point), "{point}");
 }
 
@@ -138,9 +141,9 @@ fn constant_class_is_forecast_exactly() {
     for _ in 0..300 {
         forecaster.learn_without_forecast(&record).unwrap();
     }
-    let said = forecaster.forecast(&record.job);
-    assert_eq!(said.stage(), ClassStage::Settled);
-    let secs = said.point().as_secs_f64();
+    let forecast = forecaster.forecast(&record.job);
+    assert_eq!(forecast.stage(), ClassStage::Settled);
+    let secs = forecast.point().as_secs_f64();
     assert!((secs - 500.0).abs() < 0.01, "{secs}");
 }
 

@@ -60,7 +60,7 @@ impl<'a> FullSimulation<'a> {
     pub(super) fn new(
         gate: &Gate,
         now: Instant,
-        whom: LookAheadSubject<'_>,
+        subject: LookAheadSubject<'_>,
         expected: &'a dyn Fn(JobId) -> Span,
         looks_left: &'a mut u64,
     ) -> Option<Self> {
@@ -68,7 +68,7 @@ impl<'a> FullSimulation<'a> {
             return None;
         }
         let mut gate = gate.fork();
-        let me = match whom {
+        let me = match subject {
             LookAheadSubject::Existing(job) => job,
             LookAheadSubject::New(&spec, forecast) => {
                 let submitted = GateInput::Submitted {

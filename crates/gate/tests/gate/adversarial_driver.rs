@@ -199,12 +199,12 @@ impl AdversarialDriver {
     fn pick(
         &self,
         n: usize,
-        wanted: impl Fn(&Option<u32>) -> bool,
+        matches: impl Fn(&Option<u32>) -> bool,
     ) -> Option<(JobId, Option<u32>)> {
         let jobs: Vec<_> = self
             .active
             .iter()
-            .filter(|(_, attempt)| wanted(attempt))
+            .filter(|(_, attempt)| matches(attempt))
             .collect();
         let &(&job, &attempt) = jobs.get(n.checked_rem(jobs.len())?)?;
         Some((job, attempt))

@@ -115,19 +115,19 @@ fn play(
     cluster.longer = Span::from_secs(longer_s);
     cluster.arrays_are_batches = slots == ArraySlots::OneByOneInBatch;
     let mut promised = Vec::new();
-    for asked in jobs {
-        let at = Instant::from_secs(asked.at_s);
+    for next in jobs {
+        let at = Instant::from_secs(next.at_s);
         if at > cluster.now {
             cluster.run_until(at);
             cluster.now = at;
         }
-        match (asked.count, asked.is_sure) {
-            (1, false) => _ = cluster.submit(asked.job),
-            (1, true) => _ = cluster.submit_surely(asked.job),
-            (count, false) => _ = cluster.submit_array(asked.job, count),
-            (count, true) => _ = cluster.submit_array_surely(asked.job, count),
+        match (next.count, next.is_sure) {
+            (1, false) => _ = cluster.submit(next.job),
+            (1, true) => _ = cluster.submit_surely(next.job),
+            (count, false) => _ = cluster.submit_array(next.job, count),
+            (count, true) => _ = cluster.submit_array_surely(next.job, count),
         }
-        if asked.count > 1 && slots != ArraySlots::One {
+        if next.count > 1 && slots != ArraySlots::One {
             cluster.split_last();
         }
         cluster.pass();

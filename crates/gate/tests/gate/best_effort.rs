@@ -8,8 +8,8 @@ const HOUR: i64 = 3600;
 
 /// Returns how many of 40 jobs of a user, due in 100 s, are promised one after the other.
 fn n_promised(cluster: &mut Cluster, user: u32) -> usize {
-    let asked = other(user, job(1, 20, 100));
-    (0..40).filter(|_| cluster.submit_surely(asked)).count()
+    let wide = other(user, job(1, 20, 100));
+    (0..40).filter(|_| cluster.submit_surely(wide)).count()
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn user_with_a_larger_weight_may_use_more_before_others_stand_first() {
 }
 
 /// A job of another user than the flood's.
-fn other(user: u32, asked: Job) -> Job {
-    Job { user, ..asked }
+fn other(user: u32, job: Job) -> Job {
+    Job { user, ..job }
 }
 
 fn without_deadline(procs: u32, run_s: i64) -> Job {
@@ -72,34 +72,34 @@ fn without_deadline(procs: u32, run_s: i64) -> Job {
 }
 
 /// Submits a job some seconds after the beginning, and returns how long it waits until it starts.
-fn wait_of(cluster: &mut Cluster, at_s: i64, asked: Job) -> i64 {
+fn wait_of(cluster: &mut Cluster, at_s: i64, job: Job) -> i64 {
     let at = Instant::from_secs(at_s);
     cluster.run_until(at);
     cluster.now = at;
-    cluster.submit_surely(asked);
+    cluster.submit_surely(job);
     let (id, ended_before) = (cluster.last, cluster.ended.len());
     cluster.run_until(at + Span::from_secs(HOUR));
     let later = &cluster.ended[ended_before..];
     let end = later.iter().find(|(ended, _)| *ended == id);
     let end = end.expect("it ends within an hour").1;
-    end.since(at).as_micros() / 1_000_000 - asked.run_s
+    end.since(at).as_micros() / 1_000_000 - job.run_s
 }
 
 /// Returns how long a job that is submitted some seconds after the beginning is expected to wait, and how long it then
 /// waits.
-fn expected_and_real_wait(cluster: &mut Cluster, at_s: i64, asked: Job) -> (i64, i64) {
+fn expected_and_real_wait(cluster: &mut Cluster, at_s: i64, job: Job) -> (i64, i64) {
     let at = Instant::from_secs(at_s);
     cluster.run_until(at);
     cluster.now = at;
-    let expected = cluster.expected_start(asked).since(at);
-    let real = wait_of(cluster, at_s, asked);
+    let expected = cluster.expected_start(job).since(at);
+    let real = wait_of(cluster, at_s, job);
     (expected.as_micros() / 1_000_000, real)
 }
 
 #[test]
 fn expected_start_of_a_job_without_a_promise_is_beside_lax_promises() {
     let month = 30 * 24 * HOUR;
-    for (nodes, flood, n_tasks, asked) in [
+    for (nodes, flood, n_tasks, request) in [
         (2, job(1, 2, HOUR / 2), 60, without_deadline(1, 1)),
         (6, job(1, 10, HOUR), 500, without_deadline(1, 5)),
         (4, job(1, 5, month), 900, without_deadline(4, 60)),
@@ -110,7 +110,7 @@ fn expected_start_of_a_job_without_a_promise_is_beside_lax_promises() {
             cluster.submit_array_surely(flood, n_tasks),
             n_tasks as usize
         );
-        let (expected, real) = expected_and_real_wait(&mut cluster, 7, other(1, asked));
+        let (expected, real) = expected_and_real_wait(&mut cluster, 7, other(1, request));
         assert!(
             (expected - real).abs() <= flood.run_s,
             "{expected} and {real} s beside {n_tasks} tasks"
@@ -123,8 +123,8 @@ fn expected_start_of_a_job_without_a_promise_is_behind_promises_that_are_due() {
     // The machine is full up to the deadline of the flood.
     let mut cluster = Cluster::new("plan", 2);
     assert_eq!(cluster.submit_array_surely(job(1, 10, 100), 20), 20);
-    let asked = other(1, without_deadline(2, 60));
-    let (expected, real) = expected_and_real_wait(&mut cluster, 1, asked);
+    let request = other(1, without_deadline(2, 60));
+    let (expected, real) = expected_and_real_wait(&mut cluster, 1, request);
     assert_eq!((expected, real), (99, 99));
 }
 

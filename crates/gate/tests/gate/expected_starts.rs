@@ -32,14 +32,14 @@ fn expected_start_of(cluster: &Cluster, subject: OutlookSubject<'_>) -> Instant 
 }
 
 /// Returns the same of a job if it were submitted now.
-fn expected_start_of_new(cluster: &Cluster, asked: Job) -> Instant {
-    let starts = cluster.possible_starts_of_new(asked);
+fn expected_start_of_new(cluster: &Cluster, job: Job) -> Instant {
+    let starts = cluster.possible_starts_of_new(job);
     *starts.last().expect("futures")
 }
 
 /// Submits a job that is known to be promised or not, and returns it.
-fn submit(cluster: &mut Cluster, asked: Job, is_promised: bool) -> JobId {
-    assert_eq!(cluster.submit_surely(asked), is_promised);
+fn submit(cluster: &mut Cluster, job: Job, is_promised: bool) -> JobId {
+    assert_eq!(cluster.submit_surely(job), is_promised);
     cluster.last
 }
 
@@ -119,12 +119,12 @@ fn promised_job_behind_those_of_a_user_who_has_used_less_starts_last_as_expected
         submit(&mut cluster, short, false);
     }
     // A quarter of its slack of 80 s is not lent, so it can start 60 s from now and no later.
-    let asked = Job {
+    let request = Job {
         user: 2,
         ..job(1, 20, 100)
     };
-    let expected = expected_start_of_new(&cluster, asked);
-    let job = submit(&mut cluster, asked, true);
+    let expected = expected_start_of_new(&cluster, request);
+    let job = submit(&mut cluster, request, true);
     assert_eq!(starts_of(&mut cluster, &[job]), [expected]);
     assert_eq!(expected, at + Span::from_secs(60));
 }

@@ -76,20 +76,20 @@ impl GateFixture {
         let InputAck::Job(job) = answer else {
             panic!("a job gets a slot: {answer:?}");
         };
-        let said = self.notice_for(job).expect("a job is told something");
-        (job, said)
+        let notice = self.notice_for(job).expect("a job is told something");
+        (job, notice)
     }
 
     /// Returns the first notice to a job among the latest effects.
     fn notice_for(&self, job: JobId) -> Option<Notice> {
         self.effects.iter().find_map(|&effect| {
             if let Effect::Notify {
-                job: whom,
-                notice: said,
+                job: notified,
+                notice,
             } = effect
-                && whom == job
+                && notified == job
             {
-                return Some(said);
+                return Some(notice);
             }
             None
         })
@@ -123,11 +123,11 @@ fn jobs_without_deadline_queue_when_nodes_are_full() {
         let mut site = GateFixture::new(policy, 2, None);
         let mut jobs = Vec::new();
         for n in 0..1_000 {
-            let (job, said) = site.submit(1, 0, None);
+            let (job, notice) = site.submit(1, 0, None);
             assert_eq!(
-                said == Notice::Queued,
+                notice == Notice::Queued,
                 n >= 6,
-                "{policy}: {said:?} to job {n}"
+                "{policy}: {notice:?} to job {n}"
             );
             jobs.push(job);
         }
@@ -152,18 +152,18 @@ fn deadline_job_gets_the_last_slot_or_is_rejected() {
             site.submit(1, 0, None);
         }
         assert_eq!(site.tasks(), [3], "{policy}");
-        let (promised, said) = site.submit(1, 0, Some(1_000));
+        let (promised, notice) = site.submit(1, 0, Some(1_000));
         assert!(
-            matches!(said, Notice::Accepted { .. }),
-            "{policy}: {said:?}"
+            matches!(notice, Notice::Accepted { .. }),
+            "{policy}: {notice:?}"
         );
-        let (_, said) = site.submit(1, 0, Some(1_000));
-        assert_eq!(said, Notice::Rejected(Reason::NodeFull), "{policy}");
+        let (_, notice) = site.submit(1, 0, Some(1_000));
+        assert_eq!(notice, Notice::Rejected(Reason::NodeFull), "{policy}");
         site.end(promised);
-        let (_, said) = site.submit(1, 0, Some(1_000));
+        let (_, notice) = site.submit(1, 0, Some(1_000));
         assert!(
-            matches!(said, Notice::Accepted { .. }),
-            "{policy}: {said:?}"
+            matches!(notice, Notice::Accepted { .. }),
+            "{policy}: {notice:?}"
         );
     }
 }
@@ -172,10 +172,10 @@ fn deadline_job_gets_the_last_slot_or_is_rejected() {
 fn queued_wide_job_is_not_overtaken() {
     let mut site = GateFixture::new("libra-risk", 2, None);
     let narrow: Vec<JobId> = (0..6).map(|_| site.submit(1, 0, None).0).collect();
-    let (wide, said) = site.submit(2, 0, None);
-    assert_eq!(said, Notice::Queued);
-    let (last, said) = site.submit(1, 0, None);
-    assert_eq!(said, Notice::Queued);
+    let (wide, notice) = site.submit(2, 0, None);
+    assert_eq!(notice, Notice::Queued);
+    let (last, notice) = site.submit(1, 0, None);
+    assert_eq!(notice, Notice::Queued);
     site.end(narrow[0]);
     assert!(
         !site.running().contains(&last),
@@ -191,19 +191,19 @@ fn queued_wide_job_is_not_overtaken() {
 fn node_memory_is_never_overcommitted() {
     for policy in TIME_SHARED {
         let mut site = GateFixture::new(policy, 1, Some(100));
-        let (first, said) = site.submit(1, 60, Some(1_000));
+        let (first, notice) = site.submit(1, 60, Some(1_000));
         assert!(
-            matches!(said, Notice::Accepted { .. }),
-            "{policy}: {said:?}"
+            matches!(notice, Notice::Accepted { .. }),
+            "{policy}: {notice:?}"
         );
-        let (_, said) = site.submit(1, 41, Some(1_000));
-        assert_eq!(said, Notice::Rejected(Reason::NodeFull), "{policy}");
-        let (whenever, said) = site.submit(1, 41, None);
-        assert_eq!(said, Notice::Queued, "{policy}");
-        let (_, said) = site.submit(1, 40, Some(1_000));
+        let (_, notice) = site.submit(1, 41, Some(1_000));
+        assert_eq!(notice, Notice::Rejected(Reason::NodeFull), "{policy}");
+        let (whenever, notice) = site.submit(1, 41, None);
+        assert_eq!(notice, Notice::Queued, "{policy}");
+        let (_, notice) = site.submit(1, 40, Some(1_000));
         assert!(
-            matches!(said, Notice::Accepted { .. }),
-            "{policy}: {said:?}"
+            matches!(notice, Notice::Accepted { .. }),
+            "{policy}: {notice:?}"
         );
         site.end(first);
         assert!(site.running().contains(&whenever), "{policy}");
@@ -221,10 +221,10 @@ fn job_larger_than_every_node_is_rejected_by_every_policy() {
         "edf-bf",
     ] {
         let mut site = GateFixture::new(policy, 2, Some(100));
-        let (_, said) = site.submit(1, 101, None);
-        assert_eq!(said, Notice::Rejected(Reason::NoMemory), "{policy}");
-        let (_, said) = site.submit(1, 100, None);
-        assert_ne!(said, Notice::Rejected(Reason::NoMemory), "{policy}");
+        let (_, notice) = site.submit(1, 101, None);
+        assert_eq!(notice, Notice::Rejected(Reason::NoMemory), "{policy}");
+        let (_, notice) = site.submit(1, 100, None);
+        assert_ne!(notice, Notice::Rejected(Reason::NoMemory), "{policy}");
     }
 }
 
@@ -247,10 +247,10 @@ fn queued_job_that_can_never_pay_is_rejected() {
     }
     // Ten seconds of an idle node cost 13 credits.
     let budget = Some(Credits::from_f64(12.0));
-    let (poor, said) = site.submit_for(budget);
-    assert_eq!(said, Notice::Queued);
+    let (poor, notice) = site.submit_for(budget);
+    assert_eq!(notice, Notice::Queued);
     site.effects.clear();
     site.end(first);
-    let told = site.notice_for(poor);
-    assert_eq!(told, Some(Notice::Rejected(Reason::PriceOverBudget)));
+    let notice = site.notice_for(poor);
+    assert_eq!(notice, Some(Notice::Rejected(Reason::PriceOverBudget)));
 }

@@ -146,11 +146,11 @@ fn expected(job: JobId) -> Span {
 fn simulate_event_by_event(
     gate: &Gate,
     now: Instant,
-    whom: LookAheadSubject<'_>,
+    subject: LookAheadSubject<'_>,
     runtime: Span,
 ) -> JobTimes {
     let mut fork = gate.fork();
-    let me = match whom {
+    let me = match subject {
         LookAheadSubject::Existing(job) => job,
         LookAheadSubject::New(&spec, forecast) => {
             let submitted = GateInput::Submitted {
@@ -177,7 +177,7 @@ fn close(one: Instant, other: Instant) -> bool {
 fn compare(
     gate: &Gate,
     now: Instant,
-    whom: LookAheadSubject<'_>,
+    subject: LookAheadSubject<'_>,
     spec: &JobSpec,
     exact_until: Instant,
 ) -> Result<(), TestCaseError> {
@@ -188,12 +188,12 @@ fn compare(
         due: due.map(|due| (due, Span::MAX)),
     };
     let mut ahead = LookAhead::new(gate, now, &expected, UNBOUNDED);
-    let course = ahead.trajectory(whom, &horizon);
+    let course = ahead.trajectory(subject, &horizon);
     for runtime in [1, 17, 60].map(Span::from_secs) {
-        let slow = simulate_event_by_event(gate, now, whom, runtime);
+        let slow = simulate_event_by_event(gate, now, subject, runtime);
         match (course.as_ref().map(JobTrajectory::start), slow.start) {
-            (Some(fast), Some(slow)) => prop_assert!(close(fast, slow), "{whom:?}"),
-            (fast, slow) => prop_assert_eq!(fast, slow, "{:?}", whom),
+            (Some(fast), Some(slow)) => prop_assert!(close(fast, slow), "{subject:?}"),
+            (fast, slow) => prop_assert_eq!(fast, slow, "{:?}", subject),
         }
         let fast = course.as_ref().and_then(|course| course.finish(runtime));
         match (fast, slow.finish) {
@@ -204,7 +204,7 @@ fn compare(
                     "{} {}: {:?}",
                     fast,
                     slow,
-                    whom
+                    subject
                 );
             }
             (fast, slow) => prop_assert!(
@@ -212,7 +212,7 @@ fn compare(
                 "{:?} {:?}: {:?}",
                 fast,
                 slow,
-                whom
+                subject
             ),
         }
     }
@@ -221,7 +221,7 @@ fn compare(
         return Ok(());
     };
     let longest = course.max_runtime(due);
-    let finish = |runtime| simulate_event_by_event(gate, now, whom, runtime).finish;
+    let finish = |runtime| simulate_event_by_event(gate, now, subject, runtime).finish;
     // A late job may lose the node at that very instant.
     let shorter = longest - ROUNDING;
     if shorter > Span::ZERO {
@@ -231,7 +231,7 @@ fn compare(
             "{:?} {} {:?}",
             at,
             due,
-            whom
+            subject
         );
     }
     let at = finish(longest + ROUNDING);
@@ -240,7 +240,7 @@ fn compare(
         "{:?} {} {:?}",
         at,
         due,
-        whom
+        subject
     );
     Ok(())
 }

@@ -559,10 +559,10 @@ fn a_job_without_a_deadline_gets_a_place_after_its_patience() {
         cluster.run();
         cluster.end_s(JobId(1))
     };
-    let (impatient, patient) = (run("plan:patience=2h"), run("plan:patience=1000h"));
-    assert!(impatient < 6 * 3600, "{impatient}");
+    let (short, long) = (run("plan:patience=2h"), run("plan:patience=1000h"));
+    assert!(short < 6 * 3600, "{short}");
     // A day is the longest that any waits for a place.
-    assert!((24 * 3600..27 * 3600).contains(&patient), "{patient}");
+    assert!((24 * 3600..27 * 3600).contains(&long), "{long}");
 }
 
 #[test]

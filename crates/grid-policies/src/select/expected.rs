@@ -117,21 +117,21 @@ impl ExpectedCostSelect {
     /// Returns the same policy, but one that lets tasks wait rather than take a much worse
     /// computer.
     #[must_use]
-    pub fn with_wait_rule(self, patience: WaitRule) -> Self {
+    pub fn with_wait_rule(self, wait_rule: WaitRule) -> Self {
         Self {
-            wait_rule: Some(patience),
+            wait_rule: Some(wait_rule),
             ..self
         }
     }
 
     /// Returns true if a task is to wait when the best free computer has this cost.
     fn should_wait(&mut self, cost: f64, now: Instant) -> bool {
-        let Some(patience) = self.wait_rule else {
+        let Some(wait_rule) = self.wait_rule else {
             return false;
         };
         let least = self.costs.iter().copied().fold(f64::INFINITY, f64::min);
         let since = *self.waiting_since.get_or_insert(now);
-        let waits = cost > patience.ratio * least && now.since(since) < patience.max_wait;
+        let waits = cost > wait_rule.ratio * least && now.since(since) < wait_rule.max_wait;
         if !waits {
             self.waiting_since = None;
         }

@@ -26,7 +26,7 @@ pub(super) struct SlurmDaemon {
     environment: Vec<(String, String)>,
     shell: EngineShell,
     daemon: ForegroundDaemon,
-    asked: Instant,
+    queried_at: Instant,
     phase: NodePhase,
     has_reservation: bool,
 }
@@ -93,7 +93,7 @@ impl SlurmDaemon {
             dir,
             environment,
             shell,
-            asked: Instant::now(),
+            queried_at: Instant::now(),
             phase: NodePhase::Busy,
             has_reservation: false,
         };
@@ -157,8 +157,8 @@ impl SlurmDaemon {
         if self.daemon.has_ended()? {
             return Ok(NodePhase::Ended);
         }
-        if self.asked.elapsed() >= ASK_EVERY {
-            self.asked = Instant::now();
+        if self.queried_at.elapsed() >= ASK_EVERY {
+            self.queried_at = Instant::now();
             // A controller that does not answer gives no job either: the node leaves like an idle one.
             let is_free = self.jobs().is_none_or(|jobs| jobs.is_empty());
             self.phase = match is_free {

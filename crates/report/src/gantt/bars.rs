@@ -174,10 +174,10 @@ mod tests {
 
     #[test]
     fn spans_are_formatted_in_a_fitting_unit() {
-        let said =
+        let labels =
             [0, 119, 120, 7199, 7200, 360_000].map(|secs| format_span(Span::from_secs(secs)));
         assert_eq!(
-            said,
+            labels,
             ["0 s", "119 s", "2 min", "120 min", "2.0 h", "100.0 h"]
         );
     }

@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn numbers_have_four_digits() {
-        let said = [0.0, 1.0, -12.3456, 123_456.7, 0.001_234_56, 1e-9].map(four_digits);
+        let formatted = [0.0, 1.0, -12.3456, 123_456.7, 0.001_234_56, 1e-9].map(four_digits);
         assert_eq!(
-            said,
+            formatted,
             [
                 "0.000",
                 "1.000",

@@ -35,8 +35,8 @@ pub(super) fn section(results: &StudyResults, looks: &PolicyStyles) -> Option<Pa
     let listed: Vec<CurveChart> = curves
         .filter_map(|curves| listed(results, curves))
         .collect();
-    let asked_for = !listed.is_empty();
-    let all = if asked_for {
+    let has_list = !listed.is_empty();
+    let all = if has_list {
         listed
     } else {
         all_objectives(results)
@@ -56,7 +56,7 @@ pub(super) fn section(results: &StudyResults, looks: &PolicyStyles) -> Option<Pa
         if figures.is_empty() {
             continue;
         }
-        if asked_for {
+        if has_list {
             blocks.push(PageBlock::Heading { heading });
             blocks.push(PageBlock::Figures { figures });
         } else {

@@ -66,9 +66,9 @@ fn a_small_schedule() {
         vec![range(3, 1)],
     ];
     let svg = svg(&jobs, 4, |job| places[job].clone());
-    let said = texts(&svg);
+    let labels = texts(&svg);
     let late = "job 2: 2 processors, ran 90 min, waited 60 min, 30 min late";
-    assert!(said.contains(&late.to_owned()), "{said:?}");
+    assert!(labels.contains(&late.to_owned()), "{labels:?}");
     drawn(&svg);
     insta::assert_snapshot!(svg);
 }

@@ -75,13 +75,14 @@ fn a_small_chart() {
 #[test]
 fn line_has_a_gap_at_a_missing_value() {
     let svg = small().to_svg();
-    let said = texts(&svg);
+    let labels = texts(&svg);
     assert!(
-        said.contains(&"libra at 0.500: 50.0 (48.0 to 52.0)".to_owned()),
-        "{said:?}"
+        labels.contains(&"libra at 0.500: 50.0 (48.0 to 52.0)".to_owned()),
+        "{labels:?}"
     );
     assert_eq!(
-        said.iter()
+        labels
+            .iter()
             .filter(|words| words.starts_with("edf at"))
             .count(),
         2
@@ -100,10 +101,10 @@ fn markup_in_names_is_escaped() {
     name.clone_into(&mut chart.title);
     name.clone_into(&mut chart.x.label);
     name.clone_into(&mut chart.series[0].name);
-    let said = texts(&chart.to_svg());
+    let labels = texts(&chart.to_svg());
     assert!(
-        said.iter().filter(|words| words.contains(name)).count() >= 3,
-        "{said:?}"
+        labels.iter().filter(|words| words.contains(name)).count() >= 3,
+        "{labels:?}"
     );
 }
 

@@ -40,9 +40,9 @@ fn a_small_plot() {
     ]);
     let svg = plot.to_svg();
     assert_eq!(svg, plot.to_svg());
-    let said = texts(&svg);
+    let labels = texts(&svg);
     let ideal = "libra, performance 1.000, volatility 0.000: scenario 1; scenario 2; scenario 3";
-    assert!(said.contains(&ideal.to_owned()), "{said:?}");
+    assert!(labels.contains(&ideal.to_owned()), "{labels:?}");
     drawn(&svg);
     insta::assert_snapshot!(svg);
 }

@@ -131,8 +131,8 @@ fn only_listed_figures_are_shown() {
     let pictures = page.pictures();
     let names: Vec<&str> = pictures.keys().copied().collect();
     assert_eq!(names, ["figure-1", "figure-2"]);
-    let said = pictures.values().flat_map(|svg| texts(svg));
-    let said: Vec<String> = said.collect();
+    let labels = pictures.values().flat_map(|svg| texts(svg));
+    let labels: Vec<String> = labels.collect();
     for words in [
         "Figure 1: Waiting",
         "Arrival delay factor",
@@ -140,7 +140,10 @@ fn only_listed_figures_are_shown() {
         "Figure 2: Set A: wait, sla",
         "fcfs-bf",
     ] {
-        assert!(said.iter().any(|text| text == words), "{words}: {said:?}");
+        assert!(
+            labels.iter().any(|text| text == words),
+            "{words}: {labels:?}"
+        );
     }
     let html = page.to_html();
     assert!(html.contains("A small &lt;study&gt;") && html.contains("Nobody &amp; Sons"));

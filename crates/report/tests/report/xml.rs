@@ -18,10 +18,10 @@ pub(crate) fn texts(svg: &str) -> Vec<String> {
             );
         }
     }
-    let says = |name: &str| name == "text" || name == "title";
+    let holds_text = |name: &str| name == "text" || name == "title";
     document
         .descendants()
-        .filter(|node| says(node.tag_name().name()))
+        .filter(|node| holds_text(node.tag_name().name()))
         .filter_map(|node| node.text().map(str::to_owned))
         .collect()
 }

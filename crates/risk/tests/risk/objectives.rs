@@ -195,12 +195,12 @@ fn absurd_money_saturates() {
 fn any_outcome() -> impl Strategy<Value = Outcome> {
     let times = (0..1_000_000i64, 0..1_000_000i64, 1..1_000_000i64);
     let reason = proptest::sample::select(Reason::ALL.to_vec());
-    let fate = prop_oneof![
+    let end = prop_oneof![
         Just((Decision::Accepted, true)),
         Just((Decision::Accepted, false)),
         reason.prop_map(|reason| (Decision::Rejected(reason), false)),
     ];
-    (times, 1..8u32, 0..2_000_000i64, fate).prop_map(|(times, procs, deadline, (decision, ran))| {
+    (times, 1..8u32, 0..2_000_000i64, end).prop_map(|(times, procs, deadline, (decision, ran))| {
         let (submit, wait, runtime) = times;
         let at = Instant::from_micros;
         Outcome {

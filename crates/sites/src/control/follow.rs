@@ -274,7 +274,7 @@ impl SiteControl {
             ),
             Some(learned) => format!(
                 "; the engine took no more than {}: {}",
-                learned.pilots, learned.said
+                learned.pilots, learned.message
             ),
             None => String::new(),
         }
@@ -286,7 +286,7 @@ impl SiteControl {
             fault:
                 EngineFault::Refused {
                     retry: RetryAdvice::Later,
-                    said,
+                    message,
                 },
             ..
         } = error
@@ -296,12 +296,12 @@ impl SiteControl {
         let live = self.state.pilots.iter().filter(|pilot| pilot.is_live());
         let pilots = u32::try_from(live.count()).unwrap_or(u32::MAX);
         self.journal.log(format!(
-            "the engine takes no more than {pilots} pilots for now: {said}"
+            "the engine takes no more than {pilots} pilots for now: {message}"
         ))?;
         let learned = LearnedLimit {
             at: (self.clock)(),
             pilots,
-            said: said.clone(),
+            message: message.clone(),
         };
         self.change_record(|record| record.learned = Some(learned));
         Ok(true)

@@ -48,25 +48,27 @@ pub(super) fn decide(
         return Err(Reason::TooManyProcs);
     }
     let deadline = job.spec.sla.deadline;
-    let asked = TaskRequest {
+    let request = TaskRequest {
         estimate: job.spec.estimate.as_secs_f64(),
         deadline: deadline
             .expect("time-shared policies need a deadline")
             .as_secs_f64(),
     };
     if settings.market == Market::Commodity && settings.fit == OracleFit::LibraDollar {
-        return by_price(job, asked, cluster, now, settings);
+        return by_price(job, request, cluster, now, settings);
     }
     let price = match settings.market {
-        Market::Commodity => Credits::from_f64(asked.estimate + asked.estimate / asked.deadline),
+        Market::Commodity => {
+            Credits::from_f64(request.estimate + request.estimate / request.deadline)
+        }
         Market::None | Market::Bid => Credits::ZERO,
     };
     if job.cannot_pay(price) {
         return Err(Reason::OverBudget);
     }
     let suits = |node: &OracleShareNode| match settings.fit {
-        OracleFit::Libra | OracleFit::LibraDollar => has_share(asked, node, now, settings),
-        OracleFit::LibraRisk => without_risk(asked, node, now, settings),
+        OracleFit::Libra | OracleFit::LibraDollar => has_share(request, node, now, settings),
+        OracleFit::LibraRisk => without_risk(request, node, now, settings),
     };
     let mut nodes: Vec<usize> = (0..cluster.len())
         .filter(|&node| suits(&cluster[node]))
@@ -89,25 +91,26 @@ pub(super) fn decide(
 /// within the budget, and the most expensive node sets the price of the job.
 fn by_price(
     job: &OracleJob,
-    asked: TaskRequest,
+    request: TaskRequest,
     cluster: &[OracleShareNode],
     now: Instant,
     settings: &OracleShareSettings,
 ) -> Result<OracleShareOffer, Reason> {
     let procs = job.spec.procs as usize;
-    let shared = (0..cluster.len()).filter(|&node| has_share(asked, &cluster[node], now, settings));
+    let shared =
+        (0..cluster.len()).filter(|&node| has_share(request, &cluster[node], now, settings));
     let shared: Vec<usize> = shared.collect();
     if shared.len() < procs {
         return Err(Reason::InsufficientShare);
     }
-    let price_on = |node: usize| price(asked, &cluster[node], now, settings);
+    let price_on = |node: usize| price(request, &cluster[node], now, settings);
     let payable = |node: &usize| price_on(*node).is_some_and(|price| !job.cannot_pay(price));
     let mut nodes: Vec<usize> = shared.into_iter().filter(payable).collect();
     fullest_first(&mut nodes, cluster, now, settings);
     let nodes = first(procs, nodes).ok_or(Reason::PriceOverBudget)?;
-    let dearest = nodes.iter().filter_map(|&node| price_on(node)).max();
+    let max_price = nodes.iter().filter_map(|&node| price_on(node)).max();
     Ok(OracleShareOffer {
-        price: dearest.unwrap_or(Credits::ZERO),
+        price: max_price.unwrap_or(Credits::ZERO),
         nodes,
     })
 }
@@ -130,14 +133,14 @@ fn total_share(node: &OracleShareNode, now: Instant, settings: &OracleShareSetti
 /// Returns true if the shares of the tasks and of the new task (Yeo & Buyya 2006, eq. 2) fit
 /// together.
 fn has_share(
-    asked: TaskRequest,
+    request: TaskRequest,
     node: &OracleShareNode,
     now: Instant,
     settings: &OracleShareSettings,
 ) -> bool {
-    let here = asked.on(node);
-    let total = total_share(node, now, settings) + here.estimate / asked.deadline;
-    total <= 1.0 + PRECISION + 1e-6 / asked.deadline
+    let here = request.on(node);
+    let total = total_share(node, now, settings) + here.estimate / request.deadline;
+    total <= 1.0 + PRECISION + 1e-6 / request.deadline
 }
 
 /// Sorts for best fit: by total share, largest first; ties by index.
@@ -156,7 +159,7 @@ fn fullest_first(
 /// Returns the price of the new task on `node` (Yeo & Buyya 2008, §5.2: alpha 1, beta 0.3, base
 /// price 1), which is that of the estimate on the slowest node; None if nothing would be left of the node.
 fn price(
-    asked: TaskRequest,
+    request: TaskRequest,
     node: &OracleShareNode,
     now: Instant,
     settings: &OracleShareSettings,
@@ -164,21 +167,21 @@ fn price(
     let tasks = node.at(now);
     let committed = tasks.iter().map(|task| {
         let span = if task.expired(now) {
-            asked.deadline
+            request.deadline
         } else {
-            task.left(now).min(asked.deadline)
+            task.left(now).min(request.deadline)
         };
         task.share(now, settings) * span
     });
     let committed: f64 = committed.sum();
-    let free = 1.0 - (committed + asked.on(node).estimate) / asked.deadline;
-    (free > 0.0).then(|| Credits::from_f64((1.0 + UTILISATION_WEIGHT / free) * asked.estimate))
+    let free = 1.0 - (committed + request.on(node).estimate) / request.deadline;
+    (free > 0.0).then(|| Credits::from_f64((1.0 + UTILISATION_WEIGHT / free) * request.estimate))
 }
 
 /// Returns true if no task of `node` is past its deadline and the risk (Yeo & Buyya 2006, eq. 6)
 /// with the new task is zero.
 fn without_risk(
-    asked: TaskRequest,
+    request: TaskRequest,
     node: &OracleShareNode,
     now: Instant,
     settings: &OracleShareSettings,
@@ -195,8 +198,8 @@ fn without_risk(
         })
         .collect();
     shares.push(WeightedTask {
-        left: asked.deadline,
-        share: asked.on(node).estimate / asked.deadline,
+        left: request.deadline,
+        share: request.on(node).estimate / request.deadline,
     });
     risk(shares) <= PRECISION
 }

@@ -39,15 +39,15 @@ pub(super) struct OracleShareNode {
 }
 
 impl OracleShareTask {
-    pub(super) fn new(job: usize, asked: &OracleJob) -> Self {
-        let deadline = asked.spec.sla.deadline;
+    pub(super) fn new(job: usize, arriving: &OracleJob) -> Self {
+        let deadline = arriving.spec.sla.deadline;
         let deadline = deadline.expect("time-shared policies need a deadline");
         Self {
             job,
-            runtime: asked.runtime.as_secs_f64(),
-            estimate: asked.spec.estimate.as_secs_f64(),
+            runtime: arriving.runtime.as_secs_f64(),
+            estimate: arriving.spec.estimate.as_secs_f64(),
             deadline: deadline.as_secs_f64(),
-            due: asked.spec.submit + deadline,
+            due: arriving.spec.submit + deadline,
             done: 0.0,
             rate: 0.0,
         }

@@ -14,11 +14,11 @@ use crate::generate::{OracleCase, fractional};
 fn by_events(case: &OracleCase, settings: &OracleShareSettings) -> Vec<Instant> {
     let mut node = OracleShareNode::of_speed(1.0, Instant::ZERO);
     let mut finishes = vec![Instant::ZERO; case.jobs.len()];
-    for (job, asked) in arrivals(case) {
-        node.advance(asked.spec.submit, settings, &mut finishes);
+    for (job, arriving) in arrivals(case) {
+        node.advance(arriving.spec.submit, settings, &mut finishes);
         node.add(
-            OracleShareTask::new(job, asked),
-            asked.spec.submit,
+            OracleShareTask::new(job, arriving),
+            arriving.spec.submit,
             settings,
         );
     }
@@ -36,8 +36,10 @@ fn by_steps(case: &OracleCase, settings: &OracleShareSettings, step: Span) -> Ve
         if node.something_happened(now) {
             node.step(now, settings, &mut finishes);
         }
-        while let Some((job, asked)) = coming.next_if(|(_, asked)| asked.spec.submit <= now) {
-            node.add(OracleShareTask::new(job, asked), now, settings);
+        while let Some((job, arriving)) =
+            coming.next_if(|(_, arriving)| arriving.spec.submit <= now)
+        {
+            node.add(OracleShareTask::new(job, arriving), now, settings);
         }
         now += step;
     }

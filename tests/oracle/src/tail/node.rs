@@ -40,15 +40,15 @@ pub(super) struct OracleTailNode {
 }
 
 impl OracleTailTask {
-    fn new(job: usize, asked: &OracleJob) -> Self {
-        let estimate = asked.spec.estimate.as_secs_f64();
-        let deadline = asked.spec.sla.deadline.expect("a deadline");
+    fn new(job: usize, arriving: &OracleJob) -> Self {
+        let estimate = arriving.spec.estimate.as_secs_f64();
+        let deadline = arriving.spec.sla.deadline.expect("a deadline");
         Self {
             job,
-            runtime: asked.runtime.as_secs_f64(),
+            runtime: arriving.runtime.as_secs_f64(),
             belief: Distribution::new(PARTS.map(|part| Span::from_secs_f64(part * estimate))),
             deadline,
-            due: asked.spec.submit + deadline,
+            due: arriving.spec.submit + deadline,
             done: 0.0,
             work_at_last_event: 0.0,
         }
@@ -118,9 +118,9 @@ impl OracleTailNode {
         self.since = now;
     }
 
-    pub(super) fn add(&mut self, job: usize, asked: &OracleJob, now: Instant) {
+    pub(super) fn add(&mut self, job: usize, arriving: &OracleJob, now: Instant) {
         self.work_until(now);
-        let there = asked.at_speed(self.speed);
+        let there = arriving.at_speed(self.speed);
         self.tasks.push(OracleTailTask::new(job, &there));
         self.record_work();
     }
@@ -170,8 +170,8 @@ impl OracleTailNode {
         let running = &self.tasks[self.first(self.since)?];
         let reaches = |work: f64| self.since + Span::ceil_secs_f64(work - running.done);
         let mark = reaches(running.mark(settings));
-        let dues = self.tasks.iter().filter(|task| !task.passed(self.since));
-        let due = dues.map(|task| task.due).min();
+        let ends = self.tasks.iter().filter(|task| !task.passed(self.since));
+        let due = ends.map(|task| task.due).min();
         due.into_iter()
             .chain([reaches(running.runtime), mark])
             .min()

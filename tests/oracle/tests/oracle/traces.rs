@@ -11,8 +11,8 @@ pub(crate) struct OracleTraceRecord {
     pub(crate) submit_s: i64,
     pub(crate) runtime_s: i64,
     pub(crate) used_procs: i64,
-    pub(crate) asked_procs: i64,
-    pub(crate) asked_s: i64,
+    pub(crate) requested_procs: i64,
+    pub(crate) requested_s: i64,
 }
 
 impl OracleTraceRecord {
@@ -21,15 +21,15 @@ impl OracleTraceRecord {
         let known = if self.used_procs > 0 {
             self.used_procs
         } else {
-            self.asked_procs
+            self.requested_procs
         };
         u32::try_from(known).expect("a record with processors")
     }
 
     /// Returns the user's estimate, or else the run time, in seconds.
     pub(crate) fn estimate_s(&self) -> i64 {
-        if self.asked_s > 0 {
-            self.asked_s
+        if self.requested_s > 0 {
+            self.requested_s
         } else {
             self.runtime_s
         }
@@ -61,7 +61,7 @@ fn record(line: &str) -> OracleTraceRecord {
         submit_s: fields[1] as i64,
         runtime_s: fields[3] as i64,
         used_procs: fields[4] as i64,
-        asked_procs: fields[7] as i64,
-        asked_s: fields[8] as i64,
+        requested_procs: fields[7] as i64,
+        requested_s: fields[8] as i64,
     }
 }

@@ -139,7 +139,7 @@ impl SiteAgreement {
 impl AgentView {
     fn new(site: &MemberSite, status: Result<AgentStatus, AgentError>) -> Self {
         let (state, trouble) = match status {
-            Ok(status) => (Some(AgentStateView::new(&status)), status.trouble),
+            Ok(status) => (Some(AgentStateView::new(&status)), status.failure),
             Err(error) => (None, Some(error.to_string())),
         };
         Self {
@@ -200,7 +200,7 @@ impl MoveView {
 impl AgentStateView {
     fn new(status: &AgentStatus) -> Self {
         Self {
-            wanted: status.wanted,
+            wanted: status.target,
             running: status.running,
             pending: status.pending,
             value: status.value,

@@ -38,9 +38,9 @@ fn conservation(world: &ExploredWorld) {
     let journals = in_flight(&states).map(|proxy| (proxy.ballot, (proxy.from, proxy.to)));
     let journals: BTreeSet<_> = journals.collect();
     let stays = |site| states.contains_key(&site);
-    let happened = world.history.in_flight();
-    let happened = happened.filter(|&(_, (from, to))| stays(from) && stays(to));
-    assert_eq!(journals, happened.collect(), "journals");
+    let in_flight = world.history.in_flight();
+    let in_flight = in_flight.filter(|&(_, (from, to))| stays(from) && stays(to));
+    assert_eq!(journals, in_flight.collect(), "journals");
 }
 
 /// Returns the states of the sites that stay.
@@ -166,7 +166,7 @@ fn no_mutual_refusals(world: &ExploredWorld) {
 /// Checks the invariants of one step of a site.
 pub(crate) fn check_step(before: &ExploredWorld, after: &ExploredWorld, step: &SiteStep) {
     let (old, new) = (step.before.durable(), after.sites[step.site].durable());
-    let count = |wanted: SiteEffect| step.effects.iter().filter(|&&e| e == wanted).count();
+    let count = |effect: SiteEffect| step.effects.iter().filter(|&&e| e == effect).count();
     // 2. Every delete and add has its record, and no record has two.
     let (deletes, adds) = (count(SiteEffect::Delete), count(SiteEffect::Add));
     let grown = |before: &BTreeMap<_, _>, after: &BTreeMap<_, _>| after.len() - before.len();

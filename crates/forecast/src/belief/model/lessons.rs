@@ -24,9 +24,9 @@ impl BeliefModel {
         {
             self.due.pop_first();
             match due {
-                Due::Quantile(id, occasion) => self.pass_quantile(id, occasion),
-                Due::Lesson(id, occasion) => {
-                    if let Some(late) = self.late.remove(&(id, occasion)) {
+                Due::Quantile(id, observed_at) => self.pass_quantile(id, observed_at),
+                Due::Lesson(id, observed_at) => {
+                    if let Some(late) = self.late.remove(&(id, observed_at)) {
                         self.teach(&late);
                         self.batches.release(late.batch);
                     }
@@ -41,18 +41,18 @@ impl BeliefModel {
         }
     }
 
-    fn pass_quantile(&mut self, id: TaskId, occasion: Occasion) {
+    fn pass_quantile(&mut self, id: TaskId, observed_at: Occasion) {
         let Some(task) = self.tasks.get_mut(&id) else {
             return;
         };
         let (batch, started) = ((task.job.user, task.batch), task.started);
-        let Some(statement) = task.statements.get_mut(&occasion) else {
+        let Some(statement) = task.statements.get_mut(&observed_at) else {
             return;
         };
         let (bucket, interval) = (statement.bucket, statement.n_judged);
         statement.n_judged += 1;
         let next = statement.next_quantile().zip(started);
-        let next = next.map(|(run, started)| (started + run, Due::Quantile(id, occasion)));
+        let next = next.map(|(run, started)| (started + run, Due::Quantile(id, observed_at)));
         self.recalibration
             .judge(bucket, interval, &IntervalCount::PASSED, statement.weight);
         self.due.extend(next);
