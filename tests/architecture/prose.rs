@@ -124,23 +124,28 @@ fn prose(document: &str) -> Vec<(usize, String)> {
     lines
 }
 
+/// Returns the files in a folder of the repository and in folders below it, up to a depth.
+fn files(root: &Path, folder: &str, depth: usize) -> impl Iterator<Item = PathBuf> + use<> {
+    let files = WalkDir::new(root.join(folder)).max_depth(depth);
+    let files = files.sort_by_file_name().into_iter();
+    files.map(|entry| entry.expect("a readable repository").into_path())
+}
+
+/// Returns the documents: those at the top of the repository and the pages of `docs`.
+pub(crate) fn documents(root: &Path) -> Vec<PathBuf> {
+    let all = files(root, "", 1).chain(files(root, "docs", 1));
+    all.filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .collect()
+}
+
 /// Returns the documents, and the help of the program from the snapshots of its tests.
 fn texts(root: &Path) -> Vec<PathBuf> {
-    let is_document = |path: &Path| path.extension().is_some_and(|ending| ending == "md");
-    let is_help = |path: &Path| {
+    let is_help = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with("cli__help__") && name.ends_with(".snap"))
     };
-    let of = |folder: &str, depth: usize| {
-        let files = WalkDir::new(root.join(folder)).max_depth(depth);
-        let files = files.sort_by_file_name().into_iter();
-        files.map(|entry| entry.expect("a readable repository").into_path())
-    };
-    let documents = of("", 1)
-        .chain(of("docs", 1))
-        .filter(|path| is_document(path));
-    let help = of("crates/cli/tests/cli/snapshots", 1).filter(|path| is_help(path));
-    documents.chain(help).collect()
+    let help = files(root, "crates/cli/tests/cli/snapshots", 1).filter(is_help);
+    documents(root).into_iter().chain(help).collect()
 }
 
 #[test]
