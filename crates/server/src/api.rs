@@ -2,16 +2,14 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`server`] | connections of the Unix socket and their limits |
 //! | [`openapi`] | the OpenAPI document |
-//! | `framing` | rejection of requests whose end is ambiguous |
 //! | `convert`, `explain`, `array_tasks` | requests as commands, rows as responses |
-//! | `endpoints` | every path with its requests and responses |
-//! | `router` | the router of these paths, and the limits of requests |
+//! | `endpoints`, `endpoint`, `request_schemas` | every path with its requests and responses |
+//! | [`router`] | the router of these paths, and the limits of requests |
 //! | [`promise_terms`] | what the site says about promises |
 //! | `repeat` | requests with a key, which their clients may send again |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
-//! | `state` | the state that handlers share |
+//! | [`state`] | the state that handlers share |
 //! | `submission`, `resubmit`, `jobs`, `actions`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
 mod actions;
@@ -20,28 +18,28 @@ mod array_tasks;
 mod batch;
 mod convert;
 mod drain;
+mod endpoint;
 mod endpoints;
 pub(crate) mod error;
 mod explain;
 mod export;
-mod framing;
 pub(crate) mod fuzz;
 mod grant;
 mod job_selector;
 mod jobs;
 mod learn;
-mod metrics;
+pub mod metrics;
 mod objectives;
 pub mod openapi;
 mod outputs;
 pub mod promise_terms;
 pub(crate) mod prune;
 mod repeat;
+mod request_schemas;
 mod resubmit;
-mod router;
-pub mod server;
+pub mod router;
 mod sse;
-mod state;
+pub mod state;
 mod status;
 mod submission;
 mod terminal_upgrade;
@@ -49,6 +47,3 @@ mod tokens;
 mod usage;
 mod worker_ends;
 mod worker_upgrade;
-
-pub(crate) use error::ApiError;
-pub(crate) use state::{ApiState, query_store};

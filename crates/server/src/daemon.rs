@@ -17,19 +17,19 @@ mod starting;
 mod startup;
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::fs::Mode;
-use tollgate_engine::{BootTime, Engine, ServiceLocation, SpreadAccess};
-use tollgate_model::{Instant, Span};
+use tollgate_engine::{Engine, ServiceLocation, SpreadAccess};
+use tollgate_model::Span;
 use tollgate_policy::PolicySpec;
-use tollgate_service::{AdmissionRules, ClockReading};
+use tollgate_service::AdmissionRules;
 use tollgate_store::data_dir::{self, DataDir};
 use tollgate_store::{Store, backup};
 
 use crate::access::UserScope;
 use crate::api::promise_terms::PromiseTerms;
-use crate::api::server::{ApiState, ServiceInfo};
+use crate::api::state::{ApiState, ServiceInfo};
 use crate::config::ServeOptions;
 use crate::controller::{self, Controller, ControllerRequest, StartError};
 use crate::net::CredentialStore;
@@ -37,6 +37,7 @@ use crate::notices;
 use crate::os_users;
 use crate::permits::KeyedSemaphore;
 use crate::user_names::UserNames;
+use crate::wall_clock::{now, read_clocks};
 use crate::workers::WorkerAcceptor;
 use crate::workers::batch_nodes::BatchNodes;
 use background::{check_large_store, is_large, plan_maintenance, prune_regularly};
@@ -245,21 +246,4 @@ fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
             action: "no threads can be started",
             error,
         })
-}
-
-/// Returns what the host's clocks show.
-fn read_clocks() -> ClockReading {
-    // Goes on while the host is suspended, as the wall clock does.
-    let micros = i64::try_from(BootTime::now().as_micros()).unwrap_or(i64::MAX);
-    ClockReading {
-        host: now(),
-        elapsed: Span::from_micros(micros),
-    }
-}
-
-/// Returns the wall-clock time; 1970 if the clock is set before 1970.
-pub(crate) fn now() -> Instant {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let micros = since.map_or(0, |since| since.as_micros());
-    Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`controller`] | the controller: one thread that owns core, store and engine |
 //! | [`api`] | HTTP and JSON under `/v1` |
+//! | [`http`] | connections of clients, by Unix socket and TCP |
 //! | [`daemon`](mod@daemon) | startup and shutdown of a service |
 //! | [`config`] | the configuration |
 //! | [`events`] | the log of the latest job events |
@@ -14,12 +15,13 @@
 //! | [`os_users`] | the user accounts that jobs run as |
 //! | [`user_names`] | the names of users, cached |
 //! | [`workers`] | the network side of workers on other hosts |
-//! | [`net`] | TCP with TLS, tokens and certificates |
+//! | [`net`] | authentication of clients: TLS, tokens and certificates |
 //! | [`privileges`] | the switch from root to an account of the service's own |
 //! | [`notices`] | notices to users, by a command of the site |
 //! | [`part_socket`] | the socket where jobs ask for processes on their other hosts |
 //! | `kept_outputs` | the outputs that are kept of tasks on other hosts |
 //! | [`permits`] | semaphores that count per key |
+//! | `wall_clock` | the host's clock |
 //! | `output_name` | names of output files with placeholders |
 //!
 //! The path of a request: `api` sends a [`controller::ControllerRequest`] to the controller. The
@@ -37,6 +39,7 @@ pub mod events;
 pub mod failpoint;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod http;
 mod kept_outputs;
 pub mod net;
 pub mod notices;
@@ -46,6 +49,7 @@ pub mod part_socket;
 pub mod permits;
 pub mod privileges;
 pub mod user_names;
+mod wall_clock;
 pub mod workers;
 
 pub use access::{AccessRules, UserScope};

@@ -5,12 +5,12 @@
 //! given to the command one at a time. A user gets at most so many a minute; those that are left out are
 //! counted in the next one.
 
+pub mod kind;
 mod limiter;
 mod sender;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -21,9 +21,12 @@ use tollgate_model::{BookEntry, ExceededLimit, Instant, Probability};
 use tollgate_service::PromiseAtRisk;
 use tollgate_store::{JobFilter, JobRow};
 
-use crate::api::{ApiState, query_store};
+use crate::api::error::ApiError;
+use crate::api::state::{ApiState, query_store};
 use crate::controller::ControllerRequest;
 use crate::events::{EventEntry, EventId};
+
+use self::kind::NoticeKind;
 
 pub use sender::NoticeSettings;
 
@@ -35,41 +38,6 @@ const RISK_INTERVAL: Duration = Duration::from_secs(5);
 const MAX_LOOKS: usize = 4;
 /// Maximum number of unfinished jobs that are looked at when the service starts.
 const MAX_JOBS: u32 = 10_000;
-
-/// What a user wants to know of a job.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum NoticeKind {
-    /// It is over, in whichever way.
-    End,
-    /// Its deadline has passed before its end.
-    Late,
-    /// It is lost.
-    Lost,
-    /// The chance of its promise has fallen below this. An array is one promise.
-    AtRisk(Probability),
-}
-
-/// The error for text that is not a kind of notice.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("end, late, lost or at-risk:P with a probability as in at-risk:0.8")]
-pub struct BadNoticeKind;
-
-impl FromStr for NoticeKind {
-    type Err = BadNoticeKind;
-
-    fn from_str(word: &str) -> Result<Self, BadNoticeKind> {
-        match word {
-            "end" => Ok(Self::End),
-            "late" => Ok(Self::Late),
-            "lost" => Ok(Self::Lost),
-            _ => {
-                let below = word.strip_prefix("at-risk:").ok_or(BadNoticeKind)?;
-                let below = below.parse().ok().and_then(Probability::new);
-                below.map(Self::AtRisk).ok_or(BadNoticeKind)
-            }
-        }
-    }
-}
 
 /// A notice as the command gets it: JSON on standard input.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -266,7 +234,7 @@ impl NoticeWatcher {
         }
     }
 
-    async fn row(&self, job: u64) -> Result<Option<JobRow>, crate::api::ApiError> {
+    async fn row(&self, job: u64) -> Result<Option<JobRow>, ApiError> {
         query_store(&self.service, move |reader| reader.job(job)).await
     }
 
@@ -331,20 +299,5 @@ fn title(row: &JobRow) -> String {
     match row.name.as_str() {
         "" => format!("job {}", row.id),
         name => format!("job {} ({name})", row.id),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_of_notices_are_parsed() {
-        assert_eq!("end".parse(), Ok(NoticeKind::End));
-        let risk = Probability::new(0.8).map(NoticeKind::AtRisk);
-        assert_eq!("at-risk:0.8".parse().ok(), risk);
-        for word in ["", "start", "at-risk", "at-risk:2", "at-risk:nan"] {
-            assert_eq!(word.parse::<NoticeKind>(), Err(BadNoticeKind), "{word}");
-        }
     }
 }

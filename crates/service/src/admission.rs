@@ -3,12 +3,15 @@
 use tollgate_gate::{AdmissionDecision, quotable};
 use tollgate_model::{Distribution, Instant, JobSpec, Kinship, Otherwise, Reason, Sla, Span};
 
-use crate::Core;
 use crate::command::Submission;
+use crate::core::Core;
 use crate::output::{
     AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome, TaskGroupOutcome,
 };
 use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
+
+/// Maximum number of quotes reserved for one user at a time: each keeps its nodes from other jobs.
+const MAX_RESERVATIONS: usize = 16;
 
 /// A job before its decision, with its forecast.
 #[derive(Clone, Copy)]
@@ -224,7 +227,7 @@ impl Core {
             return AdmissionState::Rejected(vec![reason]);
         }
         if submission.reserve_for.is_some()
-            && self.jobs.n_reservations(submission.user) >= crate::MAX_RESERVATIONS
+            && self.jobs.n_reservations(submission.user) >= MAX_RESERVATIONS
         {
             return AdmissionState::Rejected(vec![RejectReason::ReservationLimit]);
         }

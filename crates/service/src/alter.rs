@@ -4,8 +4,8 @@
 use tollgate_gate::{Effect, GateInput};
 use tollgate_model::JobSpec;
 
-use crate::Core;
 use crate::command::{JobChange, Submission};
+use crate::core::Core;
 use crate::output::{AdmissionState, CommandError, CommandResult, RowChange, StepOutput};
 
 impl Core {

@@ -2,8 +2,6 @@
 
 use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span};
 
-use crate::{Core, CoreSnapshot};
-
 /// The part of a span by which a clock that is ahead of its host's runs slower: a second is worked off in 17
 /// minutes. A host whose clock is corrected by little every day so never gets far from its service.
 const SLOWING: i64 = 1_000;
@@ -72,27 +70,6 @@ impl ServiceClock {
     /// know.
     pub fn notable(ahead: Span) -> Option<Span> {
         Some(ahead).filter(|ahead| *ahead > MAX_SILENT_DIFFERENCE)
-    }
-}
-
-impl Core {
-    /// Sets the time back to `at`, if no job is unfinished: their instants would lie in the future. A shadow policy
-    /// begins anew.
-    ///
-    /// # Errors
-    /// The number of unfinished jobs.
-    pub fn set_back(&mut self, at: Instant) -> Result<(), usize> {
-        let unfinished = self.jobs().len();
-        if unfinished > 0 {
-            return Err(unfinished);
-        }
-        let saved = CoreSnapshot {
-            now: at,
-            shadow: None,
-            ..self.save()
-        };
-        *self = Self::restore(saved, self.rules.clone());
-        Ok(())
     }
 }
 

@@ -7,10 +7,10 @@ use tollgate_model::{
     Span,
 };
 
-use crate::learning::RunRecord;
 use crate::output::ConfidenceThreshold;
 use crate::resources::{HostOffer, NamedResources};
-use crate::retry::RetryRule;
+use crate::retry_rule::RetryRule;
+use crate::run_record::RunRecord;
 use crate::task_ranges::TaskRanges;
 
 /// A command. Commands are stored unchanged, and replayed after a crash.

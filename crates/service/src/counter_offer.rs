@@ -4,9 +4,9 @@
 use tollgate_gate::AdmissionDecision;
 use tollgate_model::{Credits, Instant, Probability, Span};
 
-use crate::Core;
 use crate::admission::AdmissionCandidate;
 use crate::command::Submission;
+use crate::core::Core;
 use crate::output::{AdmissionState, CounterOffer, OfferAxis};
 use crate::runtime_forecast::RuntimeForecast;
 

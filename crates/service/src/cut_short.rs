@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use tollgate_gate::{GateInput, OnEviction, WorkerId};
 use tollgate_model::{Instant, Probability, Span, TaskId};
 
-use crate::Core;
 use crate::at_risk::RISK_LEVEL;
+use crate::core::Core;
 use crate::jobs::ActiveTask;
 use crate::output::{CommandError, PromiseRisk, StepOutput};
 

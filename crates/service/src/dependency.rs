@@ -5,10 +5,10 @@
 
 use tollgate_model::{Instant, JobEndState, Reason};
 
-use crate::Core;
 use crate::admission::AdmissionCandidate;
-use crate::array::TaskCounts;
+use crate::array::task_counts::TaskCounts;
 use crate::command::{DependencyCondition, Submission};
+use crate::core::Core;
 use crate::jobs::JobTable;
 use crate::output::{
     AdmissionState, CommandError, RejectReason, RowChange, StepOutput, SubmitOutcome,

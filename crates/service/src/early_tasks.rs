@@ -6,9 +6,9 @@
 
 use tollgate_gate::InputError;
 
-use crate::Core;
-use crate::array::TaskCounts;
+use crate::array::task_counts::TaskCounts;
 use crate::command::{EarlyTasks, Submission};
+use crate::core::Core;
 use crate::output::{CommandError, RowChange, StepOutput, TaskDropCause};
 use crate::task_ranges::TaskRanges;
 

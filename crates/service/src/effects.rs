@@ -3,7 +3,7 @@
 use tollgate_gate::{Effect, JobEnding, Notice};
 use tollgate_model::{AttemptId, JobId, NodeId, Reason};
 
-use crate::Core;
+use crate::core::Core;
 use crate::output::{EngineAction, RowChange, StepOutput};
 
 impl Core {

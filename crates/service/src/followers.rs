@@ -23,9 +23,9 @@ use tollgate_policy::JobPhase;
 
 use crate::array::ActiveArray;
 use crate::clock::dated_within;
+use crate::core::{Core, LOCAL_WORKER};
 use crate::output::{AdmissionState, CommandError, EngineAction, RowChange, StepOutput};
 use crate::task_ranges::TaskRanges;
-use crate::{Core, LOCAL_WORKER};
 
 /// Maximum number of tasks that follow each other on a node: they bridge two decisions.
 const MAX_FOLLOWERS: usize = 32;

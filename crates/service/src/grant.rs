@@ -5,7 +5,8 @@ use tollgate_model::JobId;
 use tollgate_policy::JobPhase;
 
 use crate::array::ActiveArray;
-use crate::{CommandError, Core, RowChange, StepOutput};
+use crate::core::Core;
+use crate::output::{CommandError, RowChange, StepOutput};
 
 impl Core {
     /// Lets a job that waits for a promise, or the tasks of an array that do, go beyond its user's share.

@@ -6,7 +6,7 @@
 use tollgate_gate::{GateInput, InputError};
 use tollgate_model::{AttemptId, Span, TaskId};
 
-use crate::Core;
+use crate::core::Core;
 use crate::followers::{Follower, FollowerFate};
 use crate::output::{CommandError, EngineAction, RowChange, StepOutput};
 use crate::task_ranges::TaskRanges;

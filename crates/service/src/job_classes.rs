@@ -7,7 +7,7 @@ use tollgate_forecast::{ClassId, ForecastJob, JobAttributes};
 use tollgate_model::Span;
 
 use crate::command::Submission;
-use crate::learning::RunRecord;
+use crate::run_record::RunRecord;
 
 /// A number that no class and no label has.
 const UNKNOWN: u32 = u32::MAX;

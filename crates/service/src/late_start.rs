@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;
 use tollgate_model::{Instant, Span, TaskId};
 
-use crate::Core;
+use crate::core::Core;
 use crate::jobs::{ActiveTask, JobTable};
 use crate::output::StepOutput;
 

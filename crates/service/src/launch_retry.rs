@@ -3,7 +3,7 @@
 
 use tollgate_model::{Instant, Span, TaskId};
 
-use crate::Core;
+use crate::core::Core;
 use crate::jobs::{ActiveTask, JobTable};
 use crate::output::{CommandError, RowChange, StepOutput};
 

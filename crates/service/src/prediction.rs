@@ -7,8 +7,8 @@ use tollgate_model::{Distribution, Instant, JobId, Probability, Span, TaskId};
 
 use tollgate_policy::OutlookSubject;
 
-use crate::Core;
 use crate::admission::AdmissionCandidate;
+use crate::core::Core;
 use crate::runtime_forecast::MedianCache;
 
 /// Maximum number of look-ahead steps (visits of a job or a node) for one answer: some tens of

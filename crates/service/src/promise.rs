@@ -9,7 +9,7 @@ use tollgate_model::{
 };
 use tollgate_policy::JobPhase;
 
-use crate::Core;
+use crate::core::Core;
 use crate::jobs::ActiveTask;
 use crate::output::{RowChange, StepOutput};
 

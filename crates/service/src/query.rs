@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tollgate_model::TaskId;
 use tollgate_policy::JobPhase;
 
-use crate::Core;
 use crate::array::ActiveArray;
 use crate::command::Submission;
+use crate::core::Core;
 use crate::jobs::ActiveTask;
 use crate::output::EngineAction;
 

@@ -25,8 +25,8 @@ pub use totals::{ObjectiveSums, PolicyComparison};
 
 use job::{ObservedRuntime, PaperRunTimes, ShadowJob};
 
-use crate::Core;
 use crate::command::{ServiceCommand, Submission};
+use crate::core::Core;
 use crate::output::{CommandResult, RowChange, StepOutput};
 use crate::rules::AdmissionRules;
 

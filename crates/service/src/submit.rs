@@ -3,10 +3,10 @@
 use tollgate_gate::GateInput;
 use tollgate_model::{Instant, JobSpec, Sla, TaskId};
 
-use crate::Core;
 use crate::admission::AdmissionCandidate;
 use crate::array::{ActiveArray, TaskCounts};
 use crate::command::Submission;
+use crate::core::Core;
 use crate::jobs::ActiveTask;
 use crate::output::{
     AdmissionState, CommandResult, RejectReason, RowChange, StepOutput, SubmitOutcome,

@@ -7,7 +7,9 @@
 use tollgate_model::{Instant, JobId};
 use tollgate_policy::{AdmissionDecision, JobPhase};
 
-use crate::{AdmissionRules, Core, Submission};
+use crate::command::Submission;
+use crate::core::Core;
+use crate::rules::AdmissionRules;
 
 /// A reason why unfinished jobs cannot go on under other rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

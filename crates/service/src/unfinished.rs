@@ -5,8 +5,8 @@ use std::ops::Add;
 
 use tollgate_model::TaskId;
 
-use crate::Core;
 use crate::command::Submission;
+use crate::core::Core;
 use crate::jobs::JobTable;
 
 /// Numbers of unfinished jobs and of their tasks. An array counts as one job; a job that is no array has one task.

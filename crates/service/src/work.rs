@@ -6,7 +6,7 @@
 
 use tollgate_model::{Distribution, Instant, Span};
 
-use crate::Core;
+use crate::core::Core;
 use crate::jobs::ActiveTask;
 
 /// The resolution of work on shared nodes, in microseconds. Ends are rounded to the next microsecond

@@ -3,7 +3,8 @@
 use tollgate_gate::{GateInput, WorkerId};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, NodeId, NodeRange};
 
-use crate::{CommandError, Core, EngineAction, RowChange, StepOutput};
+use crate::core::Core;
+use crate::output::{CommandError, EngineAction, RowChange, StepOutput};
 
 impl Core {
     /// Returns the actions to repeat for every running attempt whose engine may have missed

@@ -1,22 +1,20 @@
 //! Every path with its requests and responses. The router and the OpenAPI document are both made
 //! from this list, so they cannot disagree.
 
-use axum::handler::Handler;
-use axum::routing::{MethodFilter, MethodRouter, on};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use tollgate_client::TERMINAL_PATH;
 use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, UsageReport};
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
-    JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobRequest,
-    JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds,
-    NewToken, NodeList, ResubmitRequest, ServiceObjectives, ServiceStatus, SubmitResponse,
-    TokenList, TokenRequest, WorkerEnds,
+    JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobsActionRequest,
+    JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds, NewToken, NodeList,
+    ResubmitRequest, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList, TokenRequest,
+    WorkerEnds,
 };
 
+use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
 use super::export::{self, PageQuery};
 use super::jobs::{self, JobsQuery, TasksQuery, WaitQuery};
-use super::state::ApiState;
+use super::request_schemas::{quote_request, runnable, submission as submission_request};
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
@@ -24,40 +22,6 @@ use super::{
     status, terminal_upgrade, tokens, worker_ends, worker_upgrade,
 };
 use crate::workers;
-
-/// A path of the API.
-pub(super) struct ApiEndpoint {
-    pub(super) path: &'static str,
-    pub(super) router: MethodRouter<ApiState>,
-    pub(super) operations: Vec<ApiOperation>,
-}
-
-/// An operation on a path.
-pub(super) struct ApiOperation {
-    /// HTTP method, in lower case.
-    pub(super) method: &'static str,
-    pub(super) summary: &'static str,
-    pub(super) query: Option<SchemaFn>,
-    pub(super) body: Option<SchemaFn>,
-    /// Whether the service recognises a repeated request by its key.
-    pub(super) has_key: bool,
-    /// Responses by status.
-    pub(super) responses: Vec<(u16, ResponseContent)>,
-    /// Statuses of errors beyond those that every request of this kind can have.
-    pub(super) problems: &'static [u16],
-}
-
-/// A function that returns the schema of a type.
-pub(super) type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
-
-/// The content of a response.
-pub(super) enum ResponseContent {
-    /// JSON.
-    Json(SchemaFn),
-    /// A body of this media type.
-    Other(&'static str),
-    Nothing,
-}
 
 /// Returns every path.
 pub(super) fn all() -> Vec<ApiEndpoint> {
@@ -97,7 +61,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 submission::submit,
                 operation("Submit a job")
                     .keyed()
-                    .takes_as(submission)
+                    .takes_as(submission_request)
                     .gives::<SubmitResponse>(201)
                     .gives::<SubmitResponse>(200)
                     .problems(&[403, 429, 507]),
@@ -327,159 +291,4 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .problems(&[403, 404, 409]),
         ),
     ]
-}
-
-fn at(path: &'static str) -> ApiEndpoint {
-    ApiEndpoint {
-        path,
-        router: MethodRouter::new(),
-        operations: Vec::new(),
-    }
-}
-
-fn operation(summary: &'static str) -> ApiOperation {
-    ApiOperation {
-        method: "",
-        summary,
-        query: None,
-        body: None,
-        has_key: false,
-        responses: Vec::new(),
-        problems: &[],
-    }
-}
-
-/// Returns the schema of a job with a command.
-fn runnable(types: &mut SchemaGenerator) -> Schema {
-    let job = types.subschema_for::<JobRequest>();
-    json_schema!({"allOf": [job, {
-        "required": ["command"],
-        "properties": {"command": {"minItems": 1, "prefixItems": [{"minLength": 1}]}},
-    }]})
-}
-
-/// Returns the schema of a submission: not a quote, at most one deadline, and one output per task.
-fn submission(types: &mut SchemaGenerator) -> Schema {
-    let job = runnable(types);
-    json_schema!({"allOf": [job, one_deadline(), one_begin(), one_output_per_task(), {
-        "properties": {"hold_s": {"type": "null"}},
-    }]})
-}
-
-/// Returns the schema of a quote: without dependencies, not held; a single task that may begin at once if it is reserved.
-fn quote_request(types: &mut SchemaGenerator) -> Schema {
-    let job = types.subschema_for::<JobRequest>();
-    json_schema!({"allOf": [job, one_deadline(), one_begin(), one_output_per_task(), {
-        "properties": {
-            "after": {"maxItems": 0},
-            "held": {"const": false},
-        },
-    }, {
-        "anyOf": [
-            {"properties": {
-                "array": {"type": "null"}, "begin_s": {"type": "null"}, "begin_at": {"type": "null"},
-            }},
-            {"properties": {"hold_s": {"type": "null"}}},
-        ],
-    }]})
-}
-
-fn one_output_per_task() -> Schema {
-    json_schema!({"anyOf": [
-        {"properties": {"array": {"type": "null"}}},
-        {"properties": {"output": {"type": "null"}}},
-        {"properties": {"output": {"pattern": "(^|[^%])(%%)*%[0-9]*a|^/dev/"}}},
-    ]})
-}
-
-/// Returns the schema of a time that is given as a span or as an instant, not both.
-fn one_of_two(span: &str, instant: &str) -> Schema {
-    json_schema!({"anyOf": [
-        {"properties": {span: {"type": "null"}}},
-        {"properties": {instant: {"type": "null"}}},
-    ]})
-}
-
-fn one_deadline() -> Schema {
-    one_of_two("deadline_s", "deadline_at")
-}
-
-fn one_begin() -> Schema {
-    one_of_two("begin_s", "begin_at")
-}
-
-fn describe<T: JsonSchema>(types: &mut SchemaGenerator) -> Schema {
-    types.subschema_for::<T>()
-}
-
-impl ApiEndpoint {
-    fn get<T: 'static>(self, handler: impl Handler<T, ApiState>, operation: ApiOperation) -> Self {
-        self.on("get", MethodFilter::GET, handler, operation)
-    }
-
-    fn post<T: 'static>(self, handler: impl Handler<T, ApiState>, operation: ApiOperation) -> Self {
-        self.on("post", MethodFilter::POST, handler, operation)
-    }
-
-    fn delete<T: 'static>(
-        self,
-        handler: impl Handler<T, ApiState>,
-        operation: ApiOperation,
-    ) -> Self {
-        self.on("delete", MethodFilter::DELETE, handler, operation)
-    }
-
-    fn on<T: 'static>(
-        mut self,
-        method: &'static str,
-        filter: MethodFilter,
-        handler: impl Handler<T, ApiState>,
-        operation: ApiOperation,
-    ) -> Self {
-        self.router = self.router.merge(on(filter, handler));
-        self.operations.push(ApiOperation {
-            method,
-            ..operation
-        });
-        self
-    }
-}
-
-impl ApiOperation {
-    fn query<T: JsonSchema>(self) -> Self {
-        let query = Some::<SchemaFn>(|types| T::json_schema(types));
-        Self { query, ..self }
-    }
-
-    fn takes<T: JsonSchema>(self) -> Self {
-        self.takes_as(describe::<T>)
-    }
-
-    fn takes_as(self, takes: SchemaFn) -> Self {
-        let takes = Some(takes);
-        Self {
-            body: takes,
-            ..self
-        }
-    }
-
-    fn gives<T: JsonSchema>(self, status: u16) -> Self {
-        self.answers(status, ResponseContent::Json(describe::<T>))
-    }
-
-    fn keyed(self) -> Self {
-        Self {
-            has_key: true,
-            ..self
-        }
-    }
-
-    fn answers(mut self, status: u16, content: ResponseContent) -> Self {
-        self.responses.push((status, content));
-        self
-    }
-
-    fn problems(self, problems: &'static [u16]) -> Self {
-        Self { problems, ..self }
-    }
 }

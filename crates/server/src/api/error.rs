@@ -210,7 +210,7 @@ impl IntoResponse for ApiError {
 
 /// Returns the response to a request of this `method`, with an error as JSON. The framework's own
 /// errors are included: a path that is not UTF-8, a method that the path does not have.
-pub(super) async fn errors_as_json(method: &Method, response: Response) -> Response {
+pub(crate) async fn errors_as_json(method: &Method, response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
     if !failed || is_json(response.headers()) {

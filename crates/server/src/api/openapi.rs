@@ -12,7 +12,8 @@ use tollgate_client::KEY_HEADER;
 use tollgate_client::limits::MAX_KEY;
 use tollgate_client::types::ErrorResponse;
 
-use super::endpoints::{self, ApiOperation, ResponseContent, SchemaFn};
+use super::endpoint::{ApiOperation, ResponseContent, SchemaFn};
+use super::endpoints;
 
 /// JSON pointer to the schemas of types.
 const TYPES: &str = "/components/schemas";

@@ -7,7 +7,7 @@ use tollgate_batch::EngineKind;
 use tollgate_batch_engine::BatchSystemConfig;
 use tollgate_model::Span;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// A batch system that carries out what the service decides. The service owns the nodes: nobody else uses
 /// them.

@@ -7,7 +7,7 @@ use axum::http::uri::Authority;
 use serde::{Deserialize, Serialize};
 use tollgate_client::certificate::CertificateFiles;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use crate::access::UserScope;
 use crate::net::credentials::{CredentialConfig, ProofType};
 use crate::net::{AllowedHosts, Credential};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// Maximum of [`OutputConfig::kept_kib`].
 const MAX_KEPT_KIB: u64 = 64 << 10;

@@ -9,7 +9,7 @@ use tollgate_store::StoreError;
 use tollgate_store::data_dir::DataDir;
 
 use crate::api::prune::keep_pruning;
-use crate::api::server::ApiState;
+use crate::api::state::ApiState;
 use crate::config::{MaintenanceRule, maintenance};
 use crate::controller::{ControllerHandle, ControllerRequest};
 

@@ -17,10 +17,12 @@ use tollgate_workers::PartCall;
 use super::error::ServeError;
 use super::starting::StartingService;
 use crate::access::UserScope;
-use crate::api::server::{ApiState, router, serve_unix};
+use crate::api::router::router;
+use crate::api::state::ApiState;
 use crate::config::TcpListenOptions;
 use crate::controller::{ControllerHandle, ControllerRequest, StartError};
-use crate::net::{AllowedHosts, CredentialStore, TcpContext, own_certificate, serve_tls, tls};
+use crate::http::{TcpContext, serve_tls, serve_unix};
+use crate::net::{AllowedHosts, CredentialStore, own_certificate, tls};
 use crate::part_socket::{self, ChannelPartSink};
 use crate::permits::KeyedSemaphore;
 

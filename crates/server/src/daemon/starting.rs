@@ -21,7 +21,7 @@ use tollgate_store::data_dir::DataDir;
 use super::error::ServeError;
 use crate::access::{AccessRules, UserScope};
 use crate::api::error::ApiError;
-use crate::api::server::serve_unix;
+use crate::http::serve_unix;
 use crate::net::AllowedHosts;
 use crate::permits::KeyedSemaphore;
 

@@ -17,7 +17,7 @@ use super::credentials::ProofType;
 use super::host_check::{HostCheckError, RequestTransport};
 use super::{AllowedHosts, Credential, CredentialStore};
 use crate::access::AccessRules;
-use crate::api::ApiError;
+use crate::api::error::ApiError;
 use crate::permits::KeyedSemaphore;
 
 /// The only path that needs no authentication: the health check.
@@ -27,19 +27,19 @@ const WORKER_PATH: &str = crate::workers::transport::PATH;
 
 /// Shared state of the request checks.
 #[derive(Clone)]
-pub(super) struct AuthLayer {
-    pub(super) access: AccessRules,
-    pub(super) hosts: Arc<AllowedHosts>,
-    pub(super) credentials: Arc<CredentialStore>,
+pub(crate) struct AuthLayer {
+    pub(crate) access: AccessRules,
+    pub(crate) hosts: Arc<AllowedHosts>,
+    pub(crate) credentials: Arc<CredentialStore>,
     /// Connections of each user, including those of the Unix socket, without those of workers.
-    pub(super) permits: KeyedSemaphore<u32>,
+    pub(crate) permits: KeyedSemaphore<u32>,
     /// Connections of each user's workers.
-    pub(super) worker_permits: KeyedSemaphore<u32>,
-    pub(super) clock: fn() -> Instant,
+    pub(crate) worker_permits: KeyedSemaphore<u32>,
+    pub(crate) clock: fn() -> Instant,
 }
 
 /// Passes on an authenticated request, with its `Peer` as an extension.
-pub(super) async fn authenticate(
+pub(crate) async fn authenticate(
     State(guard): State<AuthLayer>,
     Extension(caller): Extension<Arc<ConnectionInfo>>,
     mut request: Request,

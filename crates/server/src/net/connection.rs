@@ -12,24 +12,24 @@ use crate::os_users::UserLookupError;
 use crate::permits::{KeyedPermit, KeyedSemaphore};
 
 /// Maximum number of unauthenticated connections from all addresses together.
-pub(super) const MAX_UNAUTHENTICATED: u32 = 512;
+pub(crate) const MAX_UNAUTHENTICATED: u32 = 512;
 
 /// The place of an unauthenticated connection, which a newer one may take.
-pub(super) type UnauthenticatedPlace = ConnectionPlace<AddressPrefix>;
+pub(crate) type UnauthenticatedPlace = ConnectionPlace<AddressPrefix>;
 
 /// The peer of a connection.
 #[derive(Debug)]
-pub(super) struct ConnectionInfo {
+pub(crate) struct ConnectionInfo {
     /// The local address of the connection.
-    pub(super) local: IpAddr,
+    pub(crate) local: IpAddr,
     /// Fingerprint of the client certificate, if any.
-    pub(super) certificate: Option<Fingerprint>,
+    pub(crate) certificate: Option<Fingerprint>,
     auth: Mutex<AuthState>,
 }
 
 /// A reason why a valid credential authenticates no peer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AuthError {
+pub(crate) enum AuthError {
     #[error("the user is at the connection limit")]
     TooMany,
     #[error("its user is no longer who it was created for: {0}")]
@@ -50,7 +50,7 @@ enum AuthState {
 }
 
 impl ConnectionInfo {
-    pub(super) fn new(
+    pub(crate) fn new(
         local: IpAddr,
         certificate: Option<Fingerprint>,
         place: UnauthenticatedPlace,
@@ -67,7 +67,7 @@ impl ConnectionInfo {
     ///
     /// # Errors
     /// At the user's connection limit, or if another account has the user's number.
-    pub(super) async fn authenticate(
+    pub(crate) async fn authenticate(
         &self,
         key: &Credential,
         access: AccessRules,

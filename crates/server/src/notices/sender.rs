@@ -75,7 +75,7 @@ pub(super) async fn send_all(
 
 /// Returns the notice about notices that were left out.
 async fn more(names: &UserNames, user_id: u32, left_out: u32) -> JobNotice {
-    let now = crate::daemon::now();
+    let now = crate::wall_clock::now();
     let names = names.clone();
     let user = tokio::task::spawn_blocking(move || names.name(user_id));
     JobNotice {

@@ -25,7 +25,7 @@ use tollgate_workers::{ConnectionEvent, ConnectionEventKind, FrameSink};
 use super::WorkerAcceptor;
 use super::probe::{self, ProbeError};
 use crate::controller::{ControllerHandle, ControllerRequest};
-use crate::daemon::now as wall_clock;
+use crate::wall_clock;
 
 /// The interval at which nodes are looked for, and the longest wait of a node.
 const NODE_INTERVAL: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ fn run_probe(
         .iter()
         .position(|other| other.name == node)
         .unwrap_or(nodes.len());
-    let seconds = wall_clock().as_micros().div_euclid(1_000_000);
+    let seconds = wall_clock::now().as_micros().div_euclid(1_000_000);
     // All nodes share one directory, and no id is used twice.
     let attempt = AttemptId {
         job: 0,
@@ -281,7 +281,7 @@ impl BatchNodeWorker {
             self.connect()?;
         }
         let done = self.take_frames();
-        let done = done.and_then(|()| self.agent.tick(self.clock(), wall_clock()));
+        let done = done.and_then(|()| self.agent.tick(self.clock(), wall_clock::now()));
         let is_open = self.send_frames()?;
         match (done, is_open) {
             (Ok(()), true) => {}

@@ -24,7 +24,7 @@ use super::connector::{self, ConnectError, DepartureSignals};
 use super::key::WorkerKey;
 use super::probe;
 use super::transport::WorkerTransport;
-use crate::daemon::now;
+use crate::wall_clock::now;
 use crate::{os_users, part_socket};
 
 /// Time that a pilot waits for its runner to end. It exceeds the time that tasks have to end.

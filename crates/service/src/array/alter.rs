@@ -3,8 +3,8 @@
 use tollgate_gate::{Effect, GateInput};
 use tollgate_model::{Credits, JobId};
 
-use crate::Core;
 use crate::command::{ArraySpec, JobChange, Submission};
+use crate::core::Core;
 use crate::jobs::ActiveTask;
 use crate::output::{
     AdmissionState, CommandError, CommandResult, RowChange, StepOutput, SubmitOutcome,

@@ -9,7 +9,7 @@ use tollgate_gate::{GateInput, InputAck, JobEnding, Notice};
 use tollgate_model::{BookEntry, JobId, Reason, TaskId};
 
 use super::ActiveArray;
-use crate::Core;
+use crate::core::Core;
 use crate::jobs::{ActiveTask, JobTable};
 use crate::output::{RejectReason, RowChange, StepOutput, TaskDropCause};
 use crate::task_ranges::TaskRanges;

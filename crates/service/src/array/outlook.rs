@@ -5,8 +5,8 @@ use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{ArraySubject, OutlookSubject};
 
 use super::ActiveArray;
-use crate::Core;
 use crate::admission::AdmissionCandidate;
+use crate::core::Core;
 use crate::runtime_forecast::ForecastBasis;
 
 /// A running task.

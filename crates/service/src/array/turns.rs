@@ -8,7 +8,7 @@ use tollgate_gate::GateInput;
 use tollgate_model::TaskId;
 
 use super::ActiveArray;
-use crate::Core;
+use crate::core::Core;
 use crate::output::{CommandError, StepOutput};
 
 impl Core {

@@ -9,7 +9,7 @@ use tollgate_model::{
 };
 
 use super::{RejectReason, SubmitOutcome};
-use crate::array::TaskCounts;
+use crate::array::task_counts::TaskCounts;
 use crate::command::Submission;
 use crate::task_ranges::TaskRanges;
 

@@ -12,9 +12,10 @@ use super::ShadowPolicy;
 use super::job::{ObservedRuntime, ShadowJob};
 use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
 use crate::command::Submission;
+use crate::core::Core;
+use crate::jobs::ActiveTask;
 use crate::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer, TaskDropCause};
 use crate::task_ranges::TaskRanges;
-use crate::{ActiveTask, Core};
 
 /// Maximum number of look-ahead steps (visits of a job or a node) before it gives up.
 const MAX_PROBE_STEPS: u64 = 1_000_000;

@@ -24,7 +24,7 @@ use tollgate_store::{JobProgram, RepeatOptions};
 use super::super::promise_terms::PromiseTerms;
 use crate::api::error::ApiError;
 use crate::controller::{RequestedBegin, RequestedTimes};
-use crate::notices::NoticeKind;
+use crate::notices::kind::NoticeKind;
 use crate::output_name;
 
 /// Returns the submission of `user`: the part of a request that decisions depend on, but for its

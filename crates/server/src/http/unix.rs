@@ -1,38 +1,23 @@
 //! The server of the Unix socket: connections and their limits.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::header::CONNECTION;
-use axum::http::{Request, Response};
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::{Extension, Router};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 use tracing::Instrument;
 
-use super::error;
-use super::framing::FramingWatch;
-pub use super::metrics::ServiceMetrics;
-pub use super::router::router;
-pub use super::state::{ApiState, ServiceInfo};
+use super::connection::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
 use crate::access::AccessRules;
-use crate::net::{AllowedHosts, WriteTimeout, authenticate};
+use crate::api::error::ApiError;
+use crate::net::AllowedHosts;
+use crate::net::authenticate::check_socket_request;
 use crate::permits::KeyedSemaphore;
 
-/// Maximum time for open requests to complete at shutdown.
-pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause after a failed accept: the process may be out of file descriptors.
-pub(crate) const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// Maximum number of connections of a user beyond its limit that get a refusal. Others are closed at once.
 const MAX_REFUSALS: u32 = 16;
 /// Maximum time for such a client to send its request.
@@ -48,10 +33,7 @@ pub async fn serve_unix(
     seats: KeyedSemaphore<u32>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let router = router.layer(from_fn_with_state(
-        Arc::new(hosts),
-        authenticate::check_socket_request,
-    ));
+    let router = router.layer(from_fn_with_state(Arc::new(hosts), check_socket_request));
     let (gone, here) = watch::channel(());
     let refusals = KeyedSemaphore::new(MAX_REFUSALS);
     loop {
@@ -97,44 +79,7 @@ pub async fn serve_unix(
 /// Returns a router that refuses every request, because its user has `max` other connections.
 fn refuse_all(max: u32) -> Router {
     Router::new().fallback(move || async move {
-        let refused = error::ApiError::connection_limit(max, "connections").into_response();
+        let refused = ApiError::connection_limit(max, "connections").into_response();
         ([(CONNECTION, "close")], refused)
     })
-}
-
-/// Serves one connection; at shutdown, requests in progress are completed. `patience` limits the
-/// time to receive a request head, and to send the next part of a response.
-pub(crate) async fn serve_connection(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: Router,
-    patience: Duration,
-    mut stop: watch::Receiver<bool>,
-) {
-    let stream = FramingWatch::new(WriteTimeout::new(stream, patience));
-    let ambiguous = stream.ambiguous();
-    let router = TowerToHyperService::new(router);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let refusal = ambiguous.refusal();
-        let router = router.clone();
-        let method = request.method().clone();
-        async move {
-            let response: Response<Body> = match refusal {
-                Some(refusal) => refusal,
-                None => router.call(request).await?,
-            };
-            Ok::<_, Infallible>(error::errors_as_json(&method, response).await)
-        }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(patience)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        // An aborted connection or an invalid request concerns only the client.
-        _ = connection.as_mut() => return,
-        _ = stop.wait_for(|&stop| stop) => connection.as_mut().graceful_shutdown(),
-    }
-    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, connection).await;
 }

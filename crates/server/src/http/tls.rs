@@ -1,4 +1,4 @@
-//! The TCP server.
+//! The server of a TCP port: always with TLS.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use tollgate_listen::{AddressPrefix, ConnectionLimit};
 use tollgate_model::Instant;
 use tracing::Instrument;
 
-use super::authenticate::{AuthLayer, authenticate};
-use super::connection::{ConnectionInfo, MAX_UNAUTHENTICATED, UnauthenticatedPlace};
-use super::{AllowedHosts, CredentialStore};
+use super::connection::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
 use crate::access::AccessRules;
-use crate::api::server::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
+use crate::net::authenticate::{AuthLayer, authenticate};
+use crate::net::connection::{ConnectionInfo, MAX_UNAUTHENTICATED, UnauthenticatedPlace};
+use crate::net::{AllowedHosts, CredentialStore};
 use crate::permits::KeyedSemaphore;
 
 /// Everything that the TCP server needs besides the router.

@@ -17,7 +17,7 @@ use axum::http::header::{CONNECTION, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::error::ApiError;
+use crate::api::error::ApiError;
 
 /// Length of the longer header name with its colon, in bytes.
 const FRAMING_HEADERS: [&[u8]; 2] = [b"content-length:", b"transfer-encoding:"];
