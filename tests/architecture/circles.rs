@@ -16,15 +16,6 @@ use crate::purity::paths_in;
 /// The maximum number of files in a circle.
 const MAX_FILES: usize = 16;
 
-/// Crates with a larger circle, and its number of files: it may shrink, and no other crate may join.
-const LARGER: [(&str, usize); 5] = [
-    ("policy", 18),
-    ("store", 18),
-    ("study", 21),
-    ("service", 27),
-    ("server", 51),
-];
-
 /// The modules of a crate, each with the modules that it imports.
 type ImportGraph = BTreeMap<String, BTreeSet<String>>;
 
@@ -134,12 +125,10 @@ fn circles_of_files_are_small() {
     for rule in CRATE_RULES {
         let graph = imports(&sources(&root.join(rule.dir).join("src")));
         let circle = largest_circle(&graph);
-        let known = LARGER.iter().find(|(dir, _)| *dir == rule.dir);
-        let limit = known.map_or(MAX_FILES, |(_, limit)| *limit);
-        if circle.len() > limit {
+        if circle.len() > MAX_FILES {
             let files: Vec<&str> = circle.iter().copied().collect();
             wrong.push(format!(
-                "{}: {} files, at most {limit}: {}",
+                "{}: {} files, at most {MAX_FILES}: {}",
                 rule.dir,
                 circle.len(),
                 files.join(" ")

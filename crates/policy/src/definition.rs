@@ -6,7 +6,7 @@ use tollgate_model::{Market, Probability};
 
 use crate::parameters::{ParameterInfo, ParameterTable};
 use crate::policy::Policy;
-use crate::registry::PolicyError;
+use crate::policy_error::PolicyError;
 
 /// A policy with a name, as a [`PolicyRegistry`](crate::PolicyRegistry) lists it.
 ///

@@ -9,6 +9,7 @@
 //! | [`definition`](PolicyDefinition) | a policy with a name, and the settings from which it is created |
 //! | [`parameters`](ParameterTable) | the table of a policy's parameters |
 //! | [`registry`](PolicyRegistry) | the list of policies; parsing of `NAME:KEY=VALUE,..` |
+//! | [`policy_error`](PolicyError) | errors in these words |
 //! | [`toolkit`] | availability profile, head reservation, blocked list, fit, prices, waitlist |
 //! | [`timers`](TimerTree) | one alarm per slot |
 //! | [`random_source`](RandomSource) | random numbers as an argument |
@@ -21,6 +22,7 @@ mod context;
 mod definition;
 mod parameters;
 mod policy;
+mod policy_error;
 mod random_source;
 mod registry;
 mod state;
@@ -36,8 +38,9 @@ pub use policy::{
     AdmissionDecision, ArraySubject, ClonePolicy, JobInfo, NodeSharing, OutlookSubject,
     PassTrigger, Policy, PolicyFailure, ProbeScratch, WaitOrder,
 };
+pub use policy_error::PolicyError;
 pub use random_source::RandomSource;
-pub use registry::{PolicyError, PolicyRegistry, PolicySpec};
+pub use registry::{PolicyRegistry, PolicySpec};
 pub use state::{
     Admission, ClusterState, HeldDevices, Host, HostPart, JobPhase, JobSlot, Node, NodeTask,
     SharedStart, TOLERANCE_S, TaskCoupling, USE_HALF_LIFE, View, requested_share,

@@ -3,7 +3,7 @@
 
 use tollgate_model::Otherwise;
 
-use crate::registry::PolicyError;
+use crate::policy_error::PolicyError;
 
 /// A parameter of a policy with settings `S`: its key, its meaning, its parser and its formatter.
 #[derive(Debug)]

@@ -10,8 +10,10 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tollgate_model::{Instant, Span};
 
+use crate::error::{StoreError, sqlite};
+use crate::read::StoreReader;
+use crate::store::Store;
 use crate::write::run;
-use crate::{Store, StoreError, StoreReader, sqlite};
 
 /// The time for which an answer is kept, at least.
 const KEPT_FOR: Span = Span::from_secs(24 * 3_600);

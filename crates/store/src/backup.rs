@@ -18,9 +18,13 @@ use tollgate_policy::PolicyRegistry;
 
 use crate::copy::OpenStore;
 use crate::data_dir::{self, DataDir, DataDirError};
+use crate::error::StoreError;
+use crate::format::VERSION;
+use crate::impossible::ImpossibleValue;
+use crate::integrity::CheckedRows;
 use crate::rehearsal::Rehearsal;
 use crate::rights::{with_author_rights, with_writer_rights};
-use crate::{CheckedRows, ImpossibleValue, Store, StoreError, VERSION};
+use crate::store::Store;
 
 /// The file that marks a complete backup. It is written last.
 const MANIFEST: &str = "backup.json";

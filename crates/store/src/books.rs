@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use rusqlite::{Transaction, params};
 use tollgate_model::{BookEntry, Books, Span};
 
+use crate::error::StoreError;
+use crate::read::StoreReader;
+use crate::usage::{RecordFilter, UsageKeys};
 use crate::write::run;
-use crate::{RecordFilter, StoreError, StoreReader, UsageKeys};
 
 /// Microseconds in a day.
 pub(crate) const DAY_MICROS: i64 = 86_400_000_000;

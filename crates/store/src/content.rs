@@ -8,10 +8,13 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tollgate_engine::LaunchScript;
 use tollgate_engine::script::sha256;
 
+use crate::error::{StoreError, sqlite};
+use crate::read::StoreReader;
 use crate::read::program_of;
 use crate::schema::contents::{MAX_COMMAND, MAX_WORD, TEXTS};
+use crate::store::Store;
+use crate::write::JobProgram;
 use crate::write::run;
-use crate::{JobProgram, Store, StoreError, StoreReader, sqlite};
 
 /// The stored program of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]

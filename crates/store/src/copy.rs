@@ -9,8 +9,10 @@ use rusqlite::{Connection, OpenFlags};
 use tollgate_host::guarded;
 use tollgate_policy::PolicyRegistry;
 
+use crate::error::{StoreError, sqlite};
+use crate::integrity::{self, CheckedRows};
 use crate::rehearsal::{self, Rehearsal};
-use crate::{CheckedRows, StoreError, integrity, schema, sqlite};
+use crate::schema;
 
 /// The suffixes that SQLite adds to the name of a store for its other files.
 const OTHER_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];

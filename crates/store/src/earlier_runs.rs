@@ -6,7 +6,8 @@ use rusqlite::{Connection, Row};
 use tollgate_model::{Instant, Span};
 use tollgate_service::{OwnRun, RunRecord};
 
-use crate::{StoreError, read, sqlite};
+use crate::error::{StoreError, sqlite};
+use crate::read;
 
 /// Number of last runs from which beliefs are rebuilt. Older ones hardly count: groups remember at most 32
 /// batches.

@@ -9,8 +9,9 @@ use tollgate_model::{
     ReportBounds, Span,
 };
 
+use crate::error::StoreError;
+use crate::read::StoreReader;
 use crate::read::span;
-use crate::{StoreError, StoreReader};
 
 /// The columns of an attempt in the order of [`AttemptMeasures::of`].
 const MEASURES: &str = "job, task, attempt, ordered, finish, wall, cpu, peak_memory, work";

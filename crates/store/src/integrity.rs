@@ -13,7 +13,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 use tollgate_engine::script::sha256;
 
-use crate::{StoreError, sqlite, sums, task_numbers};
+use crate::error::{StoreError, sqlite};
+use crate::{sums, task_numbers};
 use tables::{ADDED_TABLES, CHANGED_TABLES, REMOVED_TABLES, SUMMED_TABLES, summed_tables};
 pub(crate) use tables::{
     FIRST_VERSION_WITH_ANSWERS, FIRST_VERSION_WITH_BOOKS, FIRST_VERSION_WITH_CONTENTS,

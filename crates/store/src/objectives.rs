@@ -6,7 +6,9 @@
 use tollgate_model::{Credits, Instant, Span};
 use tollgate_service::ObjectiveSums;
 
-use crate::{RecordFilter, StoreError, StoreReader, UsageKeys};
+use crate::error::StoreError;
+use crate::read::StoreReader;
+use crate::usage::{RecordFilter, UsageKeys};
 
 /// Coverage of the estimates that came from forecasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, TransactionBehavior, params};
 use tollgate_model::Instant;
 
-use crate::{Store, StoreError, StoreReader, sqlite};
+use crate::error::{StoreError, sqlite};
+use crate::read::StoreReader;
+use crate::store::Store;
 
 /// The progress of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,8 +6,10 @@ use rusqlite::{Connection, Row, params};
 use tollgate_model::{AttemptId, BookEntry, Credits, Instant, JobEndState, Span, TaskId};
 use tollgate_service::{TaskCounts, TaskRanges};
 
+use crate::error::{StoreError, sqlite};
+use crate::task_numbers::TaskNumbers;
 use crate::tasks::ArrayRow;
-use crate::{JobProgram, StoreError, TaskNumbers, sqlite};
+use crate::write::JobProgram;
 
 /// A read-only connection to the store, in parallel with the writer.
 #[derive(Debug)]

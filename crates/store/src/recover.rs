@@ -6,8 +6,10 @@ use tollgate_policy::PolicySpec;
 use tollgate_service::{AdmissionRules, Core};
 
 use crate::earlier_runs::earlier_runs;
+use crate::error::{StoreError, sqlite};
+use crate::replay::RestoreProgress;
 use crate::replay::{PROGRAM, Replay, ReplayedState};
-use crate::{RestoreProgress, Store, StoreError, sqlite};
+use crate::store::Store;
 
 impl Store {
     /// Recovers the state after the last commit: restores the snapshot and replays the later

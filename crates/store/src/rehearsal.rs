@@ -7,9 +7,12 @@ use rusqlite::backup::Backup;
 use tollgate_model::Instant;
 use tollgate_policy::PolicyRegistry;
 
+use crate::error::{StoreError, sqlite};
+use crate::format::VERSION;
 use crate::impossible::{ImpossibleValue, impossible_values};
+use crate::integrity;
 use crate::replay::Replay;
-use crate::{StoreError, VERSION, integrity, schema, sqlite};
+use crate::schema;
 
 /// Number of pages that are copied at a time: all of them.
 const ALL_PAGES: i32 = -1;

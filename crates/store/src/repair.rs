@@ -3,9 +3,10 @@
 use rusqlite::{Connection, TransactionBehavior, params};
 use tollgate_model::{AttemptId, Instant, Span};
 
+use crate::error::{StoreError, sqlite};
 use crate::impossible::{AttemptMeasures, ImpossibleValue, impossible_attempts, impossible_values};
 use crate::schema::records::usage_of_attempt;
-use crate::{Store, StoreError, sqlite};
+use crate::store::Store;
 
 /// The sums of `usage` over attempts.
 const USAGE_SUMS: [&str; 3] = ["wall", "core_ms", "cpu"];

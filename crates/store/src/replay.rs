@@ -7,7 +7,9 @@ use rusqlite::Connection;
 use tollgate_policy::PolicyRegistry;
 use tollgate_service::{AdmissionRules, Core, CoreSnapshot, ServiceCommand, StoredRules};
 
-use crate::{FORMAT, StoreError, decode, read, sqlite};
+use crate::error::{StoreError, decode, sqlite};
+use crate::format::FORMAT;
+use crate::read;
 
 /// The version of the program, which decisions depend on.
 pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");

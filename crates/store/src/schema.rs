@@ -18,7 +18,9 @@ use std::sync::OnceLock;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{StoreError, integrity, sqlite};
+use crate::error::{StoreError, sqlite};
+use crate::format::{FIRST, VERSION};
+use crate::integrity;
 use promises::{PROMISES, TOTALS, UNPROMISED};
 
 /// The tables of version [`FIRST`].
@@ -258,12 +260,6 @@ CREATE TABLE answered (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX answered_at ON answered (at);
 ";
-
-/// The oldest version that is read. Earlier versions were never released.
-pub const FIRST: u32 = 4;
-
-/// The version of the tables.
-pub const VERSION: u32 = FIRST + 13;
 
 /// The number of versions that are read.
 const N_VERSIONS: usize = (VERSION - FIRST + 1) as usize;

@@ -8,8 +8,10 @@ use rusqlite::{Connection, Transaction, params};
 use tollgate_model::{FIRST_TASK_NUMBER, TaskId};
 use tollgate_service::TaskRanges;
 
+use crate::error::{StoreError, sqlite};
+use crate::read::StoreReader;
+use crate::store::Store;
 use crate::write::run;
-use crate::{Store, StoreError, StoreReader, sqlite};
 
 /// The numbers of the tasks of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]

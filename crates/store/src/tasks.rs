@@ -6,8 +6,10 @@ use rusqlite::params;
 use tollgate_model::{BookEntry, Instant, Span};
 use tollgate_service::{TaskCounts, TaskRanges};
 
+use crate::error::StoreError;
+use crate::read::{JobRow, StoreReader};
 use crate::read::{bytes, entry, span};
-use crate::{JobRow, StoreError, StoreReader, TaskNumbers};
+use crate::task_numbers::TaskNumbers;
 
 /// The state of an array's tasks.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,7 +284,7 @@ fn task_row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Store;
+    use crate::store::Store;
 
     #[test]
     fn failures_are_found_by_the_index_of_failed_tasks() {

@@ -6,8 +6,9 @@ use rusqlite::params;
 use tollgate_model::{Books, Credits, Instant, Span};
 
 use crate::books::{DAY_MICROS, SumKey};
+use crate::error::StoreError;
 use crate::read::{COLUMNS, TABLES, job_row};
-use crate::{JobRow, StoreError, StoreReader};
+use crate::read::{JobRow, StoreReader};
 
 /// The keys of usage: sums over a key that is not named are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,9 +12,13 @@ use tollgate_service::{
     Submission, SubmitOutcome,
 };
 
+use crate::answers::{self, KeyedAnswer};
 use crate::attempts::AttemptUpdates;
 use crate::content::{self, ProgramTexts};
-use crate::{FORMAT, KeyedAnswer, Store, StoreError, answers, arrays, books, sqlite};
+use crate::error::{StoreError, sqlite};
+use crate::format::FORMAT;
+use crate::store::Store;
+use crate::{arrays, books};
 
 /// The program of a job: the part of a submission that decisions do not depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use tollgate_model::{BookEntry, Books, BreakCause, Credits, Reason, Span};
 use tollgate_risk::Objectives;
 
-use crate::results::RunMeasurements;
+use crate::measurements::RunMeasurements;
 use crate::world::WorldKind;
 
 /// A column of the results that holds a metric of a run.

@@ -17,7 +17,8 @@ use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};
 use crate::setting::{PREEMPTION_COST, SettingKey, SettingOverrides, apply};
 use crate::speed_list_name::SpeedListName;
-use crate::world::{ParameterValues, WorldKind, WorldModel};
+use crate::world::WorldKind;
+use crate::world::model::{ParameterValues, WorldModel};
 
 /// An experiment: which policies meet which jobs in which world, what is varied, what is plotted
 /// and what is claimed.

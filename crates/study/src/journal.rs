@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::columns;
 use crate::fingerprint::InputFingerprint;
+use crate::measurements::RunMeasurements;
 use crate::plan::{RunId, RunPlan};
-use crate::results::RunMeasurements;
 use crate::run::FinishedRuns;
 
 /// The version of the format, in the first line.

@@ -14,12 +14,12 @@
 //! | [`workload_source`] | its jobs, read or generated once |
 //! | [`run`] | runs over several threads, or a chunk of them |
 //! | `journal`, [`fingerprint`] | finished runs on disk, and the inputs that they belong to |
-//! | [`results`], [`columns`] | the tidy table of results |
+//! | `measurements`, [`results`], [`columns`] | the tidy table of results |
 //! | [`confidence`], [`analysis`] | means over seeds, risk analysis and rankings |
 //! | `tables` | risk analysis as tables |
 //! | `claim_metric` | the quantity of a claim, seed by seed |
 //! | [`claim_results`] | the verdict on each claim |
-//! | [`chart`] | charts that a world adds |
+//! | [`chart`], `world_charts` | charts that a world adds |
 //! | [`pipeline`], [`output_dir`] | all steps, from a file to a directory of results |
 //! | `summary` | versions, seeds, workload and counts of a finished study |
 //!
@@ -40,6 +40,7 @@ pub mod experiment;
 pub mod fingerprint;
 mod journal;
 pub mod keyword;
+mod measurements;
 pub mod metric;
 pub mod output_dir;
 pub mod parse;
@@ -55,17 +56,19 @@ mod toml_path;
 mod validate;
 pub mod workload_source;
 pub mod world;
+mod world_charts;
 
 pub use analysis::RiskAnalysis;
 pub use builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
 pub use claim::Claim;
 pub use claim_results::ClaimResults;
 pub use experiment::Experiment;
+pub use measurements::RunMeasurements;
 pub use output_dir::OutputDir;
 pub use parse::ExperimentError;
 pub use pipeline::{ExperimentOverrides, OnExistingResults, Study, StudyError, StudyProgress};
 pub use plan::RunPlan;
-pub use results::{RunMeasurements, StudyResults};
+pub use results::StudyResults;
 pub use run::StudyChunk;
 pub use tollgate_sim::PolicyRegistry;
 pub use workload_source::StudyWorkload;

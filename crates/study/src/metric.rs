@@ -9,8 +9,9 @@ use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::Span;
 use tollgate_risk::Objectives;
 
-use crate::results::RunMeasurements;
-use crate::world::{WorldKind, WorldMetric};
+use crate::measurements::RunMeasurements;
+use crate::world::WorldKind;
+use crate::world::model::WorldMetric;
 
 /// A measure that a curve shows or a claim is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

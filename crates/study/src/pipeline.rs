@@ -23,8 +23,8 @@ use crate::results::{ResultsError, StudyResults};
 use crate::run::{self, FinishedRuns, PolicyRunError, StudyChunk};
 use crate::validate::MAX_SCALE;
 use crate::workload_source::StudyWorkload;
-use crate::world::WorldInput;
-use crate::{summary, tables};
+use crate::world::model::WorldInput;
+use crate::{summary, tables, world_charts};
 
 /// The changes of a user to an experiment without editing its file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -421,12 +421,13 @@ impl Study {
         table("claims.csv", &|out| ledger.write(out))?;
         table("risk.csv", &|out| tables::risk(results, out))?;
         table("rankings.csv", &|out| tables::rankings(results, out))?;
-        if let Some(model) = self.experiment.world.kind.0.model() {
+        let world = self.experiment.world.kind.0;
+        if world.model().is_some() {
             let input = WorldInput {
                 scale: self.experiment.world.scale.unwrap_or(1.0),
                 trace: self.source.as_ref(),
             };
-            let charts = chart::to_json(&model.charts(results, input));
+            let charts = chart::to_json(&world_charts::of(world, results, input));
             put(CHARTS_FILE, charts.as_bytes())?;
         }
         put("summary.json", summary::of(self, &ledger).as_bytes())?;

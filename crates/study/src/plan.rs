@@ -8,7 +8,8 @@ use tollgate_workload::{SlaFactor, WorkloadConfig};
 
 use crate::experiment::{Experiment, ExperimentSet, Scenario};
 use crate::fingerprint::InputFingerprint;
-use crate::world::{ParameterValues, WorldKind, WorldModel};
+use crate::world::WorldKind;
+use crate::world::model::{ParameterValues, WorldModel};
 
 /// Maximum number of rows of an experiment's results: a row with its part of a batch needs at most
 /// 1 kB.

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
-use tollgate_risk::{Objective, Objectives};
-
 use crate::columns::{self, ResultColumn};
 use crate::experiment::Experiment;
+use crate::measurements::RunMeasurements;
 use crate::metric::RunMetric;
 use crate::plan::{PlannedRow, RunPlan};
 use crate::world::WorldKind;
@@ -48,31 +47,6 @@ pub struct ExperimentPoint {
     pub value: usize,
     /// The policy, in its market.
     pub policy: usize,
-}
-
-/// The metrics of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RunMeasurements {
-    /// Objectives of a run in the cluster world.
-    Cluster(Box<Objectives>),
-    /// Metrics of a run in another world, in order; None where a metric is undefined.
-    Quantities(WorldKind, Vec<Option<f64>>),
-}
-
-impl RunMeasurements {
-    /// Returns the raw value of an objective; None where it is undefined.
-    pub fn objective(&self, objective: Objective) -> Option<f64> {
-        match self {
-            Self::Cluster(objectives) => objective.value(objectives),
-            Self::Quantities(..) => None,
-        }
-    }
-}
-
-impl From<Objectives> for RunMeasurements {
-    fn from(objectives: Objectives) -> Self {
-        Self::Cluster(Box::new(objectives))
-    }
 }
 
 /// A row of the results.

@@ -15,10 +15,10 @@ use tollgate_sim::{
 };
 use tollgate_workload::Workload;
 
+use crate::measurements::RunMeasurements;
 use crate::plan::{BatchWork, ClusterBatch, RunBatch, RunId, RunPlan, WorldBatch};
-use crate::results::RunMeasurements;
 use crate::workload_source::StudyWorkload;
-use crate::world::{WorldEnvironment, WorldInput};
+use crate::world::model::{WorldEnvironment, WorldInput};
 
 /// The metrics of finished runs.
 pub type FinishedRuns = BTreeMap<RunId, RunMeasurements>;

@@ -1,8 +1,8 @@
 //! The world of privately used desktops: each row is a year of tasks under one retry and one select
 //! policy.
 
-mod frontier;
-mod history;
+pub(crate) mod frontier;
+pub(crate) mod history;
 mod metrics;
 mod parameters;
 
@@ -12,11 +12,9 @@ use tollgate_sim::campus::retry::FinishedTasks;
 use tollgate_sim::campus::{self, CampusMetrics, CampusPolicies, run_campus};
 
 use self::metrics::ComparisonBaselines;
-use super::{
+use crate::world::model::{
     ParameterValues, WorldEnvironment, WorldInput, WorldMetric, WorldModel, WorldParameter,
 };
-use crate::chart::WorldChart;
-use crate::results::StudyResults;
 
 /// The world of McGough, Forshaw, Gerrard and Wheater (2013).
 pub(super) struct CampusWorld;
@@ -46,12 +44,6 @@ impl WorldModel for CampusWorld {
         input: WorldInput<'_>,
     ) -> Box<dyn WorldEnvironment> {
         Box::new(SharedCampus::new(values, seed, input.scale))
-    }
-
-    fn charts(&self, results: &StudyResults, _input: WorldInput<'_>) -> Vec<WorldChart> {
-        let mut charts = frontier::charts(results);
-        charts.extend(history::charts(results));
-        charts
     }
 }
 

@@ -9,14 +9,12 @@ use tollgate_sim::federation::{
     DrawOrder, FederationConfig, FederationOutcome, MigrationDecider, run,
 };
 
-use super::{
+use crate::fingerprint::InputFingerprint;
+use crate::world::model::{
     ParameterValues, WorldEnvironment, WorldInput, WorldMetric, WorldModel, WorldParameter,
 };
-use crate::chart::WorldChart;
-use crate::fingerprint::InputFingerprint;
-use crate::results::StudyResults;
 
-mod charts;
+pub(crate) mod charts;
 mod metrics;
 
 use metrics::metrics;
@@ -57,10 +55,6 @@ impl WorldModel for FederationWorld {
         input: WorldInput<'_>,
     ) -> Box<dyn WorldEnvironment> {
         Box::new(SharedFederation::new(values, seed, input.scale))
-    }
-
-    fn charts(&self, results: &StudyResults, _input: WorldInput<'_>) -> Vec<WorldChart> {
-        charts::all(results)
     }
 }
 

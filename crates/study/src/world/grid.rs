@@ -1,6 +1,6 @@
 //! The world of forecasts: each row is the forecasts of one source of all jobs of a record.
 
-mod charts;
+pub(crate) mod charts;
 mod metrics;
 mod parameters;
 
@@ -13,11 +13,9 @@ use tollgate_sim::grid::{
     evaluate, generator,
 };
 
-use super::{
+use crate::world::model::{
     ParameterValues, WorldEnvironment, WorldInput, WorldMetric, WorldModel, WorldParameter,
 };
-use crate::chart::WorldChart;
-use crate::results::StudyResults;
 
 /// The world of Lazarević, Sacks and Prnjat (2005).
 pub(super) struct GridWorld;
@@ -61,10 +59,6 @@ impl WorldModel for GridWorld {
             evaluations: BTreeMap::new(),
             statistics: BTreeMap::new(),
         })
-    }
-
-    fn charts(&self, results: &StudyResults, input: WorldInput<'_>) -> Vec<WorldChart> {
-        charts::all(results, input)
     }
 }
 

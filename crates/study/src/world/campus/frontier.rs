@@ -11,7 +11,7 @@ use crate::experiment::Experiment;
 use crate::keyword::Keyword;
 use crate::metric::RunMetric;
 use crate::results::{ExperimentPoint, StudyResults};
-use crate::world::{ParameterValues, WorldModel};
+use crate::world::model::{ParameterValues, WorldModel};
 
 mod condor;
 
@@ -24,7 +24,7 @@ struct FrontierCandidate {
 }
 
 /// Returns, by set, both charts and the table of the policies that are not dominated.
-pub(super) fn charts(results: &StudyResults) -> Vec<WorldChart> {
+pub(crate) fn charts(results: &StudyResults) -> Vec<WorldChart> {
     let sets = 0..results.experiment().sets.len();
     sets.flat_map(|set| of_set(results, set)).collect()
 }

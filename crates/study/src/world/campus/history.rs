@@ -29,7 +29,7 @@ fn shown(experiment: &Experiment) -> Option<(usize, ExperimentPoint)> {
 }
 
 /// Returns Table II of every set, then Figures 2 to 4.
-pub(super) fn charts(results: &StudyResults) -> Vec<WorldChart> {
+pub(crate) fn charts(results: &StudyResults) -> Vec<WorldChart> {
     let experiment = results.experiment();
     let mut charts: Vec<WorldChart> = (0..experiment.sets.len())
         .filter_map(|set| baseline(results, set))

@@ -4,7 +4,7 @@ use tollgate_model::{Energy, Span};
 use tollgate_sim::campus::retry::{RetryPolicy, RetryRule};
 use tollgate_sim::campus::{CampusMetrics, CampusPolicies, CampusSessions};
 
-use crate::world::WorldMetric;
+use crate::world::model::WorldMetric;
 
 /// The metrics of a year.
 pub(super) const METRICS: &[WorldMetric] = &[

@@ -3,7 +3,7 @@
 use tollgate_model::{Power, Span, Watts};
 use tollgate_sim::campus::CampusConfig;
 
-use crate::world::{ParameterValues, WorldParameter};
+use crate::world::model::{ParameterValues, WorldParameter};
 
 /// A function that applies a value to the settings of the campus.
 type ParameterSetter = fn(&mut CampusConfig, f64);

@@ -9,7 +9,7 @@ use super::metrics::sorted;
 use super::{FederationWorld, SharedFederation, decider, setup, stream};
 use crate::chart::{ChartSeries, SeriesKind, WorldChart};
 use crate::results::StudyResults;
-use crate::world::ParameterValues;
+use crate::world::model::ParameterValues;
 
 /// The compared policies: no moves, the paper's policy, and the product's policy.
 const COMPARED: [&str; 3] = ["none", "paper", "marginal"];
@@ -18,7 +18,7 @@ const COMPARED: [&str; 3] = ["none", "paper", "marginal"];
 const BIN: f64 = 10_000.0;
 
 /// Returns all charts, for the first seed and the first setting of the experiment.
-pub(super) fn all(results: &StudyResults) -> Vec<WorldChart> {
+pub(crate) fn all(results: &StudyResults) -> Vec<WorldChart> {
     let experiment = results.experiment();
     let (set, scenario) = (&experiment.sets[0], &experiment.scenarios[0]);
     let values = experiment.values(&FederationWorld, set, scenario, scenario.values[0]);

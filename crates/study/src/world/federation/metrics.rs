@@ -2,7 +2,7 @@
 
 use tollgate_sim::federation::FederationOutcome;
 
-use crate::world::WorldMetric;
+use crate::world::model::WorldMetric;
 
 /// The metrics over the runs of an experiment.
 pub(super) const METRICS: &[WorldMetric] = &[

@@ -11,7 +11,7 @@ use super::{GridWorld, record, timing};
 use crate::chart::{ChartSeries, SeriesKind, WorldChart};
 use crate::keyword::Keyword;
 use crate::results::StudyResults;
-use crate::world::WorldInput;
+use crate::world::model::WorldInput;
 
 /// Maximum number of jobs that a chart shows.
 const MAX_JOBS: usize = 600;
@@ -24,7 +24,7 @@ const STUDY: &str = "Run times (section 2 of the paper), first seed";
 const FORECASTS: &str = "Forecasts of one class (section 4 of the paper), first seed";
 
 /// Returns Figures 1 to 3 of the first set, and Figures 5 and 6 of the last one.
-pub(super) fn all(results: &StudyResults, input: WorldInput<'_>) -> Vec<WorldChart> {
+pub(crate) fn all(results: &StudyResults, input: WorldInput<'_>) -> Vec<WorldChart> {
     let experiment = results.experiment();
     let of = |set: usize| {
         let set = &experiment.sets[set];

@@ -6,7 +6,7 @@ use tollgate_sim::grid::mode_changes::ChangeHandling;
 use tollgate_sim::grid::statistics::RunTimeStatistics;
 use tollgate_sim::grid::{ForecastSource, GridEvaluation};
 
-use crate::world::WorldMetric;
+use crate::world::model::WorldMetric;
 
 /// Expands a table of metrics: name, meaning, unit, and the value, computed from the four arguments.
 macro_rules! metrics {

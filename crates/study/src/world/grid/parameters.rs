@@ -2,7 +2,7 @@
 
 use tollgate_sim::grid::GridConfig;
 
-use crate::world::{ParameterValues, WorldParameter};
+use crate::world::model::{ParameterValues, WorldParameter};
 
 /// The settings. The defaults are those of [`GridConfig`].
 pub(super) const KNOBS: &[WorldParameter] = &[
