@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tollgate_client::types::JobAction;
 use tollgate_frontends::{FrontendTool, help};
+use tollgate_host::{DETACHED_ARG, leave_session};
 use tollgate_policy::PolicyRegistry;
 
 use self::groups::grouped;
@@ -26,7 +27,6 @@ use self::rewrites::{with_campus_command, without_help_of_help};
 use crate::args::{Deferred, with_similar_names};
 use crate::exit::{self, CliFailure};
 use crate::jobs::frontends;
-use crate::operate::detach::DETACHED_ARG;
 use crate::simulate::{campus, forecast, policies, replay, study, trace};
 use crate::{jobs, operate, reach};
 
@@ -183,7 +183,7 @@ pub(crate) fn main(words: Vec<OsString>, registry: &PolicyRegistry) -> ExitCode 
     }
     let mut words = words;
     if words.get(1).is_some_and(|word| word == DETACHED_ARG) {
-        operate::detach::leave_session();
+        leave_session();
         words.remove(1);
     }
     exit::finish(run(parse(words).command, registry))

@@ -19,6 +19,27 @@ use crate::certificate::{CertificateError, CertificateFiles, TlsCertificate};
 use crate::tls::{self, ServerTrust};
 use crate::{Fingerprint, SecretToken, SecretTokenError};
 
+/// The variable with the data directory of a service of this host.
+pub const DATA_VARIABLE: &str = "TOLLGATE_DATA";
+/// The variable with the URL of a service on another host.
+pub const URL_VARIABLE: &str = "TOLLGATE_URL";
+/// The variable with the file of the user's token.
+pub const TOKEN_VARIABLE: &str = "TOLLGATE_TOKEN_FILE";
+/// The variable with the file of the client's certificate and private key.
+pub const CERTIFICATE_VARIABLE: &str = "TOLLGATE_CERTIFICATE";
+/// The variable with the file of the certificates to trust.
+pub const AUTHORITIES_VARIABLE: &str = "TOLLGATE_CA";
+/// The variable with the fingerprint of the service's key.
+pub const FINGERPRINT_VARIABLE: &str = "TOLLGATE_FINGERPRINT";
+/// The variables that name a service on another host, and its credentials.
+pub const REMOTE_VARIABLES: [&str; 5] = [
+    URL_VARIABLE,
+    TOKEN_VARIABLE,
+    CERTIFICATE_VARIABLE,
+    AUTHORITIES_VARIABLE,
+    FINGERPRINT_VARIABLE,
+];
+
 /// The default port of a URL: that of HTTPS.
 const DEFAULT_PORT: u16 = 443;
 /// Maximum time of the TCP connect, and of the TLS handshake.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 /// Prefix of a fingerprint as text.
@@ -12,7 +13,8 @@ const PREFIX: &str = "sha256:";
 /// The SHA-256 of a token, or of a public key (`SubjectPublicKeyInfo`, DER).
 ///
 /// A token has 256 random bits, so a slow hash would not make guessing any harder.
-#[derive(Clone, Copy, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Fingerprint([u8; 32]);
 
 /// The error for text that is not a fingerprint.
@@ -48,6 +50,20 @@ impl PartialEq for Fingerprint {
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}", self.digits())
+    }
+}
+
+impl From<Fingerprint> for String {
+    fn from(print: Fingerprint) -> Self {
+        print.to_string()
+    }
+}
+
+impl TryFrom<String> for Fingerprint {
+    type Error = BadFingerprint;
+
+    fn try_from(words: String) -> Result<Self, BadFingerprint> {
+        words.parse()
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`clusters_file`] | the clusters of a user |
 //! | `client_error` | errors of requests |
 //! | `attach` | the connection to the terminal of a session |
+//! | [`unfinished_jobs`] | jobs that are not over |
 //! | [`types`] | the bodies of requests and responses |
 //! | [`records`] | those about usage, removal and export of records |
 //! | [`resources`] | devices and licences as they are typed |
@@ -44,6 +45,7 @@ mod token;
 pub mod typed_amount;
 pub mod typed_span;
 pub mod types;
+mod unfinished;
 mod whole_number;
 
 pub use api_client::ApiClient;
@@ -54,3 +56,4 @@ pub use endpoint::{RemoteError, RemoteService};
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use reconnect::ReconnectPolicy;
 pub use token::{SecretToken, SecretTokenError};
+pub use unfinished::{cancel_unless_over, unfinished_jobs};

@@ -2,6 +2,9 @@
 
 use std::io;
 
+/// The number of random bytes in a key.
+const KEY_BYTES: usize = 4;
+
 /// Returns random bytes that nobody can foresee.
 ///
 /// # Errors
@@ -19,6 +22,14 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
 pub fn random_hex<const BYTES: usize>() -> io::Result<String> {
     let bytes = random_bytes::<BYTES>()?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Returns eight random hexadecimal digits: a key that no other site, session or request of a user has.
+///
+/// # Errors
+/// If the system has no random bytes.
+pub fn random_key() -> io::Result<String> {
+    random_hex::<KEY_BYTES>()
 }
 
 #[cfg(test)]

@@ -56,5 +56,6 @@ pub use access::{AccessRules, UserScope};
 pub use config::{
     ConfigError, DEFAULT_POLICY, ListenConfig, LocalNodes, ServeOptions, ServiceConfig,
 };
-pub use daemon::{BoundAddress, ServeError, check_own_files, serve, url_of};
+pub use daemon::{ServeError, check_own_files, serve};
 pub use kept_outputs::KeptOutputs;
+pub use net::BoundAddress;

@@ -6,33 +6,23 @@ use std::path::PathBuf;
 
 use tollgate_client::Fingerprint;
 use tollgate_client::clusters_file::ServiceEndpoint;
-use tollgate_client::endpoint::ConnectOptions;
+use tollgate_client::endpoint::{
+    AUTHORITIES_VARIABLE, CERTIFICATE_VARIABLE, ConnectOptions, DATA_VARIABLE,
+    FINGERPRINT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE,
+};
 use tollgate_client::types::JobRequest;
 use tollgate_client::{ApiClient, ReconnectPolicy, RemoteService, ServiceTarget};
+use tollgate_server::BoundAddress;
 use tollgate_sites::{PilotBody, ServiceAddress};
 use tollgate_store::data_dir;
 
 use super::error::ClientCommandError;
-use super::network_address::NetworkAddress;
 use super::reconnect::{self, ClientPurpose};
 use crate::exit::CliFailure;
 use crate::parse;
 
 /// The heading under which `--help` lists the options that find a service.
 pub(crate) const CONNECTION_HEADING: &str = "Connection";
-
-/// The variable with the data directory of the service.
-pub(crate) const DATA_VARIABLE: &str = "TOLLGATE_DATA";
-/// The variable with the file of the user's token.
-const TOKEN_VARIABLE: &str = "TOLLGATE_TOKEN_FILE";
-/// The variables that name a service on another host, and what it is shown.
-pub(crate) const REMOTE_VARIABLES: [&str; 5] = [
-    "TOLLGATE_URL",
-    TOKEN_VARIABLE,
-    "TOLLGATE_CERTIFICATE",
-    "TOLLGATE_CA",
-    "TOLLGATE_FINGERPRINT",
-];
 
 /// The data directory of a service.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -218,7 +208,10 @@ impl ServiceAddressArgs {
         };
         let own = match &data {
             None => None,
-            Some(data) => NetworkAddress::read(data)?,
+            Some(data) => BoundAddress::read(data).map_err(|error| {
+                let file = data_dir::network_address(data);
+                CliFailure::read_failed(file.display().to_string(), error)
+            })?,
         };
         let named = connect.map(str::to_owned).or(url);
         let connect = match (named, &own, data) {
@@ -232,7 +225,7 @@ impl ServiceAddressArgs {
         };
         let is_socket = connect.starts_with("unix:");
         let print = given.map(|print| print.to_string());
-        let print = print.or_else(|| own.map(|own| own.fingerprint));
+        let print = print.or_else(|| own.map(|own| own.fingerprint.to_string()));
         Ok(ServiceAddress {
             connect,
             fingerprint: print.filter(|_| !is_socket),
@@ -282,7 +275,7 @@ impl DirectAddressArgs {
         match (&self.url, &self.data) {
             (Some(url), _) => Ok(Some(url.clone())),
             (None, Some(_)) => Ok(None),
-            (None, None) => text_var("TOLLGATE_URL"),
+            (None, None) => text_var(URL_VARIABLE),
         }
     }
 }
@@ -320,15 +313,15 @@ impl CredentialArgs {
         Ok(ConnectOptions {
             url,
             token: file(&self.token_file, TOKEN_VARIABLE),
-            certificate: file(&self.certificate, "TOLLGATE_CERTIFICATE"),
-            authorities: file(&self.ca, "TOLLGATE_CA"),
+            certificate: file(&self.certificate, CERTIFICATE_VARIABLE),
+            authorities: file(&self.ca, AUTHORITIES_VARIABLE),
             fingerprint,
         })
     }
 
     /// Returns the key that the service must have. None if certificate authorities vouch for it.
     fn fingerprint(&self) -> Result<Option<Fingerprint>, CliFailure> {
-        match (self.fingerprint, text_var("TOLLGATE_FINGERPRINT")?) {
+        match (self.fingerprint, text_var(FINGERPRINT_VARIABLE)?) {
             (Some(print), _) => Ok(Some(print)),
             // An explicit certificate authority overrides a fingerprint of the environment.
             (None, _) if self.ca.is_some() => Ok(None),

@@ -1,8 +1,8 @@
 //! `tollgate cancel`, `hold` and `release`.
 
 use tollgate_client::limits::MAX_BATCH;
-use tollgate_client::types::{JobAction, JobList, JobRef, JobsActionRequest, JobsActionResult};
-use tollgate_client::{ApiClient, ClientError};
+use tollgate_client::types::{JobAction, JobRef, JobsActionRequest, JobsActionResult};
+use tollgate_client::{ApiClient, unfinished_jobs};
 
 use super::cluster_job::{ClusterJob, common_cluster};
 use super::job_numbers::{JobNumbers, parse_cluster_job_numbers};
@@ -11,11 +11,6 @@ use crate::connection::error::ClientCommandError;
 use crate::exit::CliFailure;
 use crate::output::messages::{Verbosity, pluralise};
 use crate::output::progress::{CountProgress, while_waiting};
-
-/// Jobs that are asked for in one request.
-const PAGE: usize = 10_000;
-/// The HTTP statuses of jobs that do not exist, or are over.
-const GONE: [u16; 2] = [404, 409];
 
 /// The jobs to change.
 #[derive(Debug, clap::Args)]
@@ -60,16 +55,17 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
         match numbers {
             JobNumbers::One(id) => {
                 n_jobs += 1;
-                match refusal(post(&mut client, &id))? {
-                    Some(refusal) => {
+                match post(&mut client, &id) {
+                    Ok(()) => n_changed += 1,
+                    Err(refusal) if refusal.is_of_ended_job() => {
                         Verbosity::Notes.note(format_args!("job {id}: {refusal}"));
                         n_failed += 1;
                     }
-                    None => n_changed += 1,
+                    Err(error) => return Err(error.into()),
                 }
             }
             JobNumbers::Range(first, last) => {
-                let ids = unfinished(&mut client, args.own_user()?, first, last)?;
+                let ids = unfinished_jobs(&mut client, args.own_user()?, first, last)?;
                 let progress = CountProgress::begin(ids.len() as u64, "jobs");
                 for ids in ids.chunks(MAX_BATCH) {
                     let request = JobsActionRequest {
@@ -114,55 +110,5 @@ impl JobActionArgs {
     fn own_user(&self) -> Result<Option<u32>, CliFailure> {
         let is_own = self.all && !self.address.is_remote()?;
         Ok(is_own.then(|| rustix::process::geteuid().as_raw()))
-    }
-}
-
-/// Returns the refusal to change a job that does not exist, or is over. Other errors are errors.
-fn refusal(answer: Result<(), ClientError>) -> Result<Option<ClientError>, CliFailure> {
-    match answer {
-        Ok(()) => Ok(None),
-        Err(error @ ClientError::Refused { status, .. }) if GONE.contains(&status.as_u16()) => {
-            Ok(Some(error))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Cancels a job, unless it is over.
-///
-/// # Errors
-/// If the service refuses for another reason, or cannot be reached.
-pub(crate) fn cancel(client: &mut ApiClient, id: u64) -> Result<(), CliFailure> {
-    let path = format!("/v1/jobs/{id}/cancel");
-    refusal(client.post_with_key::<JobRef>(&path, &()).map(drop))?;
-    Ok(())
-}
-
-/// Returns the numbers of the jobs in a range that are not over, ascending.
-pub(crate) fn unfinished(
-    client: &mut ApiClient,
-    user: Option<u32>,
-    first: u64,
-    last: u64,
-) -> Result<Vec<u64>, CliFailure> {
-    let mut found = Vec::new();
-    let mut before = last.checked_add(1);
-    loop {
-        let below = before.map_or_else(String::new, |before| format!("&before={before}"));
-        let page: JobList = client.get(&format!("/v1/jobs?live=true&limit={PAGE}{below}"))?;
-        let is_last = page.jobs.len() < PAGE || page.jobs.iter().any(|job| job.id < first);
-        before = page.jobs.last().map(|job| job.id);
-        let own = page
-            .jobs
-            .into_iter()
-            .filter(|job| user.is_none_or(|user| job.user_id == user));
-        found.extend(
-            own.map(|job| job.id)
-                .filter(|id| (first..=last).contains(id)),
-        );
-        if is_last {
-            found.reverse();
-            return Ok(found);
-        }
     }
 }

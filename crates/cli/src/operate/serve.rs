@@ -17,8 +17,8 @@ use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_server::config::EngineConfig;
 use tollgate_server::privileges::ServiceAccount;
 use tollgate_server::{
-    ConfigError, ListenConfig, LocalNodes, ServeError, ServeOptions, ServiceConfig, UserScope,
-    serve,
+    BoundAddress, ConfigError, ListenConfig, LocalNodes, ServeError, ServeOptions, ServiceConfig,
+    UserScope, serve,
 };
 use tollgate_service::AdmissionRules;
 use tollgate_sites::EngineShell;
@@ -28,7 +28,6 @@ use tollgate_store::data_dir::SETTINGS;
 use super::detach::detach;
 use super::log::LogArgs;
 use crate::connection::endpoint::DataDirArgs;
-use crate::connection::network_address::NetworkAddress;
 use crate::exit::{CliError, CliFailure, ExitKind};
 
 /// The hidden argument with which the program is the runner.
@@ -202,7 +201,7 @@ fn serve_in(
             let (address, key) = (heard.address, heard.fingerprint);
             tracing::info!(url = %format_args!("https://{address}"), %key, "the service listens on TCP");
         }
-        if let Err(error) = NetworkAddress::publish(folder.path(), heard) {
+        if let Err(error) = BoundAddress::publish(heard, folder.path()) {
             tracing::warn!(%error, "commands for sites cannot learn the address of the service");
         }
         ready();

@@ -1,13 +1,11 @@
 //! The sockets of a service, until it is asked to stop.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateFiles, TlsCertificate};
 use tollgate_engine::ServiceLocation;
 use tollgate_store::StoreError;
@@ -22,49 +20,12 @@ use crate::api::state::ApiState;
 use crate::config::TcpListenOptions;
 use crate::controller::{ControllerHandle, ControllerRequest, StartError};
 use crate::http::{TcpContext, serve_tls, serve_unix};
-use crate::net::{AllowedHosts, CredentialStore, own_certificate, tls};
+use crate::net::{AllowedHosts, BoundAddress, CredentialStore, own_certificate, tls};
 use crate::part_socket::{self, ChannelPartSink};
 use crate::permits::KeyedSemaphore;
 
 /// Interval at which the service verifies that its data directory exists.
 const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-
-/// The TCP address of a running service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BoundAddress {
-    /// Address and port.
-    pub address: SocketAddr,
-    /// Fingerprint of the certificate's public key.
-    pub fingerprint: Fingerprint,
-}
-
-impl BoundAddress {
-    /// Returns the URL of the service, as in [`url_of`].
-    pub fn url(&self) -> String {
-        url_of(self.address)
-    }
-
-    /// Returns where hosts that share the network with this one find the service; None if it listens for its
-    /// own host alone.
-    fn remote_location(&self) -> Option<ServiceLocation> {
-        (!self.address.ip().is_loopback()).then(|| ServiceLocation::Elsewhere {
-            url: self.url(),
-            fingerprint: Some(self.fingerprint.to_string()),
-            authorities: None,
-        })
-    }
-}
-
-/// Returns the URL of a service of this host that listens at an address. One that listens on all addresses is
-/// reached by the name of its host.
-pub fn url_of(address: SocketAddr) -> String {
-    if address.ip().is_unspecified() {
-        let name = rustix::system::uname();
-        let host = name.nodename().to_string_lossy();
-        return format!("https://{host}:{}", address.port());
-    }
-    format!("https://{address}")
-}
 
 /// The TCP listener of a service that does not accept connections yet.
 pub(super) struct TcpDoor {
@@ -237,37 +198,4 @@ async fn stop_signal() -> Result<(), ServeError> {
         _ = interrupt.recv() => {}
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bound(address: &str) -> BoundAddress {
-        BoundAddress {
-            address: address.parse().expect("an address"),
-            fingerprint: Fingerprint::of(b"key"),
-        }
-    }
-
-    #[test]
-    fn service_is_found_remote_location_unless_it_listens_for_its_own_host() {
-        assert_eq!(bound("127.0.0.1:7").remote_location(), None);
-        assert_eq!(bound("[::1]:7").remote_location(), None);
-        let host = rustix::system::uname();
-        let host = host.nodename().to_string_lossy().into_owned();
-        let cases = [
-            ("10.0.0.2:7", "https://10.0.0.2:7".to_owned()),
-            ("0.0.0.0:7", format!("https://{host}:7")),
-            ("[::]:7", format!("https://{host}:7")),
-        ];
-        for (address, url) in cases {
-            let Some(ServiceLocation::Elsewhere { url: found, .. }) =
-                bound(address).remote_location()
-            else {
-                panic!("{address} is reached from elsewhere");
-            };
-            assert_eq!(found, url);
-        }
-    }
 }

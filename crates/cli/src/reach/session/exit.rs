@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use tollgate_client::{cancel_unless_over, unfinished_jobs};
 use tollgate_inside::host::is_alive;
 use tollgate_model::Instant;
 use tollgate_sites::{
@@ -16,7 +17,6 @@ use super::folder::SessionFolder;
 use super::moving::SessionAgency;
 use super::start::{holder_process, runner_process, service_process};
 use crate::exit::CliFailure;
-use crate::jobs::act;
 use crate::output::format;
 use crate::output::messages::{Verbosity, pluralise};
 use crate::reach::site::program;
@@ -85,7 +85,7 @@ impl UnfinishedJobs {
     pub(super) fn ask(folder: &SessionFolder) -> Result<Self, CliFailure> {
         let mut client = folder.service().connect()?;
         Ok(Self {
-            own: act::unfinished(&mut client, None, 0, u64::MAX)?,
+            own: unfinished_jobs(&mut client, None, 0, u64::MAX)?,
             inside: match folder.scheduler()? {
                 Some(scheduler) => scheduler.load()?.total(),
                 None => 0,
@@ -108,7 +108,7 @@ impl UnfinishedJobs {
         let mut client = folder.service().connect()?;
         // Those inside end with their scheduler.
         for id in &self.own {
-            act::cancel(&mut client, *id)?;
+            cancel_unless_over(&mut client, *id)?;
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_batch::shell::quote;
+use tollgate_client::endpoint::{DATA_VARIABLE, REMOTE_VARIABLES};
 use tollgate_frontends::FrontendTool;
 use tollgate_host::replace_private;
 use tollgate_inside::{InsideError, PersonalScheduler, SchedulerKind};
@@ -34,7 +35,7 @@ use tollgate_sites::{CONFIG_VARIABLES, ENGINE_PATH_VARIABLE, SITES_VARIABLE, Sit
 use tollgate_store::data_dir;
 
 use super::error::SessionError;
-use crate::connection::endpoint::{DATA_VARIABLE, REMOTE_VARIABLES, ServiceAddressArgs};
+use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 
 /// The variable with the name of the session that a process belongs to.

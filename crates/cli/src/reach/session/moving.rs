@@ -18,15 +18,16 @@ use tollgate_agents::{
     AgentDirectory, AgentMembership, AgentOperator, MEMBERS_FILE, MemberSite, key_files,
 };
 use tollgate_client::certificate::TlsCertificate;
+use tollgate_host::{DETACHED_ARG, DetachedCommand};
+use tollgate_server::BoundAddress;
 use tollgate_server::net::own_certificate::read_or_create;
 use tollgate_sites::{SITES_FILE, SiteSettings, SitesFile};
 use tollgate_store::data_dir;
 
 use super::error::SessionError;
 use super::folder::SessionFolder;
-use crate::connection::network_address::NetworkAddress;
 use crate::exit::CliFailure;
-use crate::operate::detach::{DETACHED_ARG, DetachedCommand};
+use crate::operate::detach::start_detached;
 use crate::output::messages::{Verbosity, pluralise};
 
 /// The agents of a session.
@@ -169,7 +170,7 @@ impl SessionAgency {
                 environment: folder.environment(),
                 log: dir.join("log"),
             };
-            agent.start(&|_| operator.status(member).is_ok())?;
+            start_detached(&agent, &|_| operator.status(member).is_ok())?;
             Verbosity::Notes.note(format_args!(
                 "site {}: begins with {}",
                 member.name,
@@ -188,7 +189,14 @@ impl SessionAgency {
         address: &str,
     ) -> Result<(), CliFailure> {
         let dir = self.agent_dir(&member.name);
-        NetworkAddress::copy(&folder.data(), &dir, tollgate_inside::host::own_address())?;
+        let data = folder.data();
+        let own = BoundAddress::read(&data);
+        let own = own.map_err(|error| file_error(&data_dir::network_address(&data), error))?;
+        if let Some(own) = own {
+            let seen = own.seen_at(tollgate_inside::host::own_address());
+            let published = BoundAddress::publish(Some(seen), &dir);
+            published.map_err(|error| file_error(&data_dir::network_address(&dir), error))?;
+        }
         Verbosity::Notes.note(format_args!(
             "site {}: no agent answers at {address}: copy {} to that host as /DIR, and run\n  \
              ssh -R /DIR/socket:{} HOST tollgate site agent /DIR --data /DIR",

@@ -16,7 +16,7 @@ use rustix::process::{Pid, geteuid};
 use serde::Serialize;
 use tollgate_batch::EngineKind;
 use tollgate_grid_policies::migrate::{MigrationError, MigrationSpec};
-use tollgate_host::replace_private;
+use tollgate_host::{DetachedCommand, leave_session, replace_private};
 use tollgate_inside::{NodeGroup, PersonalScheduler, SchedulerKind};
 use tollgate_model::Instant;
 use tollgate_server::ServiceConfig;
@@ -32,7 +32,7 @@ use super::moving::SessionAgency;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::random_key::random_key;
 use crate::exit::CliFailure;
-use crate::operate::detach::{DetachedCommand, leave_session};
+use crate::operate::detach::start_detached;
 use crate::operate::serve::current_program;
 use crate::output::{format, messages};
 use crate::parse;
@@ -233,7 +233,7 @@ pub(super) fn ensure_running(folder: &SessionFolder) -> Result<(), CliFailure> {
             log: folder.log(),
         };
         let terminal = folder.terminal();
-        holder.start(&|_| UnixStream::connect(&terminal).is_ok())?;
+        start_detached(&holder, &|_| UnixStream::connect(&terminal).is_ok())?;
     }
     Ok(())
 }

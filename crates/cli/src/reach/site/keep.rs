@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::Pid;
+use tollgate_host::DetachedCommand;
 use tollgate_sites::{
     KeepLock, KeeperDecision, KeeperMemory, SiteError, SiteKeeper, SiteSettings, SitesFile,
     describe_changes, state_dir,
@@ -15,7 +16,7 @@ use tollgate_sites::{
 use super::pilot_service::JoinedService;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
-use crate::operate::detach::DetachedCommand;
+use crate::operate::detach::start_detached;
 use crate::output::messages::{Verbosity, print_error};
 use crate::parse;
 
@@ -105,7 +106,8 @@ fn detach(state: &Path) -> Result<(), CliFailure> {
         let own = u32::try_from(own.as_raw_nonzero().get());
         own.is_ok_and(|own| KeepLock::holder(state) == Some(own))
     };
-    let pid = DetachedCommand::again("the command", log.clone()).start(&is_ready)?;
+    let keeper = DetachedCommand::again("the command", log.clone());
+    let pid = start_detached(&keeper, &is_ready)?;
     Verbosity::Notes.note(format_args!(
         "process {pid}, log {}; `kill {pid}` stops it, pilots that run stay",
         log.display()
