@@ -117,6 +117,25 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         Edge,
     ),
     rule(
+        "session",
+        &[
+            "host",
+            "model",
+            "federation",
+            "batch",
+            "runner",
+            "store",
+            "client",
+            "frontends",
+            "sites",
+            "agents",
+            "inside",
+            "terminal",
+            "server",
+        ],
+        Edge,
+    ),
+    rule(
         "cli",
         &[
             "host",
@@ -147,6 +166,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "spread",
             "terminal",
             "server",
+            "session",
         ],
         Edge,
     ),

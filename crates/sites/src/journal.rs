@@ -229,7 +229,7 @@ impl SiteJournal {
 }
 
 /// Returns the instant of the system's clock.
-pub(crate) fn now() -> Instant {
+pub fn now() -> Instant {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

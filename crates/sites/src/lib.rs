@@ -58,7 +58,7 @@ pub use demand::{
 };
 pub use ending::{PilotsLeft, end_pilots};
 pub use error::SiteError;
-pub use journal::{LogEntry, SiteJournal, SiteState, replace_file};
+pub use journal::{LogEntry, SiteJournal, SiteState, now, replace_file};
 pub use keep::{KeepLock, KeepRecord, LearnedLimit};
 pub use keeper::{KeeperDecision, KeeperMemory, SiteKeeper, decide, describe_changes};
 pub use pace::QueueLooks;

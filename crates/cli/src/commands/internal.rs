@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use tollgate_batch::LOCAL_QUEUE_ARG;
 use tollgate_engine::part::PART_ARG;
 use tollgate_runner::attempt::ATTEMPT_ARG;
+use tollgate_session::{HOLDER_ARG, LOGIN_ARG};
 use tollgate_sites::EXECUTION_NODE_ARG;
 use tollgate_terminal::{JOB_COMMAND_ARG, TTY_COMMAND_ARG, run_job_command, run_tty_command};
 
@@ -24,8 +25,8 @@ pub(super) fn run(words: &[OsString]) -> Option<ExitCode> {
         word if word == EXECUTION_NODE_ARG => reach::execution_node::main(words),
         word if word == TTY_COMMAND_ARG => run_tty_command(words),
         word if word == JOB_COMMAND_ARG => run_job_command(words),
-        word if word == reach::session::HOLDER_ARG => reach::session::hold(words),
-        word if word == reach::session::LOGIN_ARG => reach::session::log_in(words),
+        word if word == HOLDER_ARG => reach::session::hold(words),
+        word if word == LOGIN_ARG => reach::session::log_in(words),
         word if word == PART_ARG => tollgate_spread::part::main(),
         _ => return None,
     };

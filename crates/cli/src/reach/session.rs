@@ -1,35 +1,31 @@
 //! `tollgate session`: a log-in session on a cluster of one's own, made of pilots at several sites
 //! (Walker 2009, §II.A).
 //!
-//! A session is a directory with a service, the sites of the session, and a shell on a terminal. Each of
-//! the three is a process of its own, which outlives the terminal that it was started from; `start` and
-//! `attach` start those that are missing.
+//! The crate `session` has the sessions; here are their commands.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`folder`] | the directory of a session, and the environment of its processes |
-//! | [`start`] | `tollgate session start`: the processes of a session |
-//! | [`drop`] | `tollgate session drop` |
-//! | [`moving`] | the agents of a session whose pilots move |
+//! | [`start`] | `tollgate session start` |
 //! | [`attach`] | `tollgate session attach` and `detach` |
-//! | [`login`] | the process on the terminal: it runs the user's shell, and ends the session after it |
+//! | [`login`] | the process on the terminal of a session |
 //! | [`shell`] | `tollgate session shell`: a job on this terminal |
 //! | [`exit`] | `tollgate session exit`: nothing is left, at no site |
+//! | [`drop`] | `tollgate session drop` |
 //! | [`list`] | `tollgate session list` |
 //! | [`agents`] | `tollgate session agents`: the pilots at each site |
 //! | [`agreement`] | the part of it about agents |
-//! | [`error`] | the errors of these commands |
+//! | [`events`] | the messages of sessions that start and end |
+//! | [`error`] | exit codes and hints |
 
 mod agents;
 mod agreement;
 mod attach;
 mod drop;
 mod error;
+mod events;
 mod exit;
-mod folder;
 mod list;
 mod login;
-mod moving;
 mod shell;
 mod start;
 
@@ -37,8 +33,8 @@ use clap::Subcommand;
 
 pub(crate) use self::agents::SessionAgents;
 pub(crate) use self::list::SessionList;
-pub(crate) use self::login::{LOGIN_ARG, log_in};
-pub(crate) use self::start::{HOLDER_ARG, hold};
+pub(crate) use self::login::log_in;
+pub(crate) use self::start::hold;
 
 use crate::exit::CliFailure;
 

@@ -6,11 +6,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::Instant;
+use tollgate_session::{SessionAgency, SessionFolder, SiteAgreement};
 use tollgate_sites::{SiteControl, SiteError, for_sites};
 
-use super::agreement::SiteAgreement;
-use super::folder::SessionFolder;
-use super::moving::SessionAgency;
+use super::agreement;
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
@@ -103,7 +102,7 @@ pub(super) fn run(args: &SessionAgentsArgs) -> Result<(), CliFailure> {
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             if let Some(agreement) = &agreement {
-                agreement.write_table(&mut out, &now)?;
+                agreement::write_table(agreement, &mut out, &now)?;
             }
             for (at, report) in sites.iter().enumerate() {
                 if at > 0 || agreement.is_some() {

@@ -1,55 +1,12 @@
-//! The errors of `tollgate session`.
+//! The exit codes and hints of sessions.
 
 use std::borrow::Cow;
-use std::io;
-use std::path::PathBuf;
+
+use tollgate_session::SessionError;
 
 use crate::exit::{CliError, ExitKind};
 
-/// An error of a session.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SessionError {
-    /// A name that is no directory name.
-    #[error("{0}: expected small letters, digits and `-`, at most 32")]
-    Name(String),
-    /// No session has this name.
-    #[error("there is no session `{0}`")]
-    Unknown(String),
-    /// The session has ended.
-    #[error("session {0} has ended")]
-    Ended(String),
-    /// The session runs already.
-    #[error("session {0} runs already")]
-    Runs(String),
-    /// The command runs inside a session.
-    #[error("this shell is in session {0}")]
-    Inside(String),
-    /// Another command starts or ends the session.
-    #[error("another command starts or ends session {0}")]
-    Busy(String),
-    /// Jobs have not ended.
-    #[error("session {name}: {jobs}")]
-    Unfinished { name: String, jobs: String },
-    /// Pilots have not ended.
-    #[error("session {name} goes on: pilots that may be left: {left}")]
-    PilotsLeft { name: String, left: String },
-    /// Another terminal types in the session.
-    #[error("session {name}: {problem}")]
-    Occupied { name: String, problem: String },
-    /// The pilots of the session do not move.
-    #[error("session {0} has no agents: its pilots do not move")]
-    Still(String),
-    /// A site cannot be written off.
-    #[error("site {site}: {problem}")]
-    Undroppable { site: String, problem: String },
-    /// A process of the session did not start or did not end.
-    #[error("session {name}: {problem}")]
-    Process { name: String, problem: String },
-    /// A file of the session cannot be used.
-    #[error("{}: {error}", path.display())]
-    File { path: PathBuf, error: io::Error },
-}
-
+/// The session cannot be started, used or ended.
 impl CliError for SessionError {
     fn exit(&self) -> ExitKind {
         match self {
@@ -65,7 +22,14 @@ impl CliError for SessionError {
             | Self::Occupied { .. }
             | Self::Undroppable { .. }
             | Self::Process { .. }
-            | Self::File { .. } => ExitKind::Failed,
+            | Self::File { .. }
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. } => ExitKind::Failed,
+            Self::Site(error) => error.exit(),
+            Self::Agent(error) => error.exit(),
+            Self::Scheduler(error) => error.exit(),
+            Self::Service(error) => error.exit(),
+            Self::Detach(error) => error.exit(),
         }
     }
 
@@ -89,7 +53,16 @@ impl CliError for SessionError {
             }
             Self::Still(_) => "`tollgate session start --move` starts a session with agents".into(),
             Self::Undroppable { .. } => "`tollgate session agents` shows the sites".into(),
-            Self::Name(_) | Self::Process { .. } | Self::File { .. } => return None,
+            Self::Site(error) => return CliError::hint(error),
+            Self::Agent(error) => return CliError::hint(error),
+            Self::Scheduler(error) => return CliError::hint(error),
+            Self::Service(error) => return CliError::hint(error),
+            Self::Detach(error) => return CliError::hint(error),
+            Self::Name(_)
+            | Self::Process { .. }
+            | Self::File { .. }
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. } => return None,
         };
         Some(Cow::Owned(hint))
     }

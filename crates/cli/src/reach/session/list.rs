@@ -5,10 +5,9 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
+use tollgate_session::{SessionFolder, holder_process, service_process};
 use tollgate_sites::SiteJournal;
 
-use super::folder::SessionFolder;
-use super::start::{holder_process, service_process};
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;

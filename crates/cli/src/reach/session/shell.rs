@@ -2,17 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
-use std::{env, io};
+use std::io;
+use std::path::PathBuf;
 
-use tollgate_client::types::{JobExplanation, JobRef, JobRequest};
-use tollgate_terminal::remote::{ListenError, UNREACHABLE};
-use tollgate_terminal::{
-    AttachEnd, AttachError, AttachOptions, DetachReason, EndOfInput, JOB_COMMAND_ARG,
-    TERMINAL_TICKET, TerminalAccess, TerminalArrival, TerminalListener, UserTerminal, attach,
-};
+use tollgate_client::ApiClient;
+use tollgate_client::types::JobRequest;
+use tollgate_session::{JobShell, JobShellError, JobShellUser, SessionFolder, TerminalEnd};
+use tollgate_terminal::DetachReason;
 
-use super::folder::SessionFolder;
 use crate::args::parse_count;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::error::ClientCommandError;
@@ -24,15 +21,6 @@ use crate::output::format;
 use crate::output::messages::Verbosity;
 use crate::parse;
 use crate::parse::TypedSpan;
-
-/// Time between two looks whether the job has connected, or a signal has arrived.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// Time between two questions to the service why the job waits.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-/// The variables of a terminal that a job on it needs.
-const TERMINAL_VARIABLES: [&str; 2] = ["TERM", "COLORTERM"];
-/// The command of the job. The program may be elsewhere on the job's host.
-const LAUNCH: &str = "p=$0; test -x \"$p\" || p=tollgate; exec \"$p\" \"$@\"";
 
 /// Run a shell or a command as a job, on this terminal.
 ///
@@ -68,30 +56,16 @@ pub(crate) struct SessionShellArgs {
     command: Vec<String>,
 }
 
-/// An error of a job on a terminal.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ShellError {
-    /// The job cannot reach this host.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// The job ended before it was connected.
-    #[error("job {id} ended before its terminal was connected: {status}")]
-    Ended { id: u64, status: String },
-    /// The job's host cannot reach this one.
-    #[error("job {id}: its host cannot connect to this one")]
-    Unreachable { id: u64 },
-    /// The connection is gone.
-    #[error("job {0}: the connection is gone, and the job is ended")]
-    Lost(u64),
-    /// This terminal cannot be used.
-    #[error(transparent)]
-    Terminal(#[from] AttachError),
+/// The user of this terminal, who waits for a job.
+struct WaitingUser<'a> {
+    address: &'a ServiceAddressArgs,
+    id: u64,
 }
 
 /// `tollgate session shell`.
 pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
-    let listener = TerminalListener::bind().map_err(ShellError::from)?;
-    let request = request(args, listener.ticket())?;
+    let shell = JobShell::open()?;
+    let request = request(args, &shell)?;
     let address = &address(args)?;
     let mut client = address.connect()?;
     let answer = submit::post_request(&mut client, "/v1/jobs", &request)?;
@@ -103,23 +77,13 @@ pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
         return Err(ClientCommandError::Rejected.into());
     }
     let id = answer.id.unwrap_or_default();
-    let ended = match wait_for_job(address, &listener, id)? {
-        TerminalArrival::Connected(stream) => {
-            let options = AttachOptions {
-                access: TerminalAccess::Write,
-                end_of_input: EndOfInput::PassOn,
-            };
-            let terminal = UserTerminal::standard().map_err(AttachError::Terminal);
-            terminal.and_then(|terminal| attach(stream, &terminal, &options))
+    match shell.run(id, &WaitingUser { address, id })? {
+        TerminalEnd::Ended(0) => Ok(()),
+        TerminalEnd::Ended(code) => Err(ClientCommandError::JobStatus(code).into()),
+        TerminalEnd::Signal(signal) => {
+            Err(ClientCommandError::JobStatus(signal.saturating_add(128)).into())
         }
-        TerminalArrival::Signal(signal) => Ok(AttachEnd::Signal(signal)),
-        TerminalArrival::NotYet => Ok(AttachEnd::Lost),
-    };
-    match ended {
-        Ok(AttachEnd::Ended(0)) => Ok(()),
-        Ok(AttachEnd::Ended(code)) => Err(ClientCommandError::JobStatus(code).into()),
-        Ok(AttachEnd::Detached(reason)) => {
-            cancel(address, id)?;
+        TerminalEnd::Detached(reason) => {
             let why = match reason {
                 DetachReason::Own => "this terminal has left",
                 DetachReason::TakenOver | DetachReason::AllDetached | DetachReason::Stalled => {
@@ -129,18 +93,18 @@ pub(super) fn run(args: &SessionShellArgs) -> Result<(), CliFailure> {
             Verbosity::Notes.note(format_args!("job {id} is ended: {why}"));
             Ok(())
         }
-        Ok(AttachEnd::Signal(signal)) => {
-            cancel(address, id)?;
-            Err(ClientCommandError::JobStatus(signal.saturating_add(128)).into())
-        }
-        Ok(AttachEnd::Lost) => {
-            cancel(address, id)?;
-            Err(ShellError::Lost(id).into())
-        }
-        Err(error) => {
-            cancel(address, id)?;
-            Err(ShellError::from(error).into())
-        }
+    }
+}
+
+impl JobShellUser for WaitingUser<'_> {
+    type Error = CliFailure;
+
+    fn connect(&self) -> Result<ApiClient, CliFailure> {
+        self.address.connect()
+    }
+
+    fn show_wait(&self, reason: &str) {
+        Verbosity::Notes.note(format_args!("job {}: {reason}", self.id));
     }
 }
 
@@ -150,13 +114,15 @@ fn address(args: &SessionShellArgs) -> Result<ServiceAddressArgs, CliFailure> {
         true => SessionFolder::find(None).ok(),
         false => None,
     };
-    Ok(only.map_or_else(|| args.address.clone(), |folder| folder.service()))
+    Ok(only.map_or_else(
+        || args.address.clone(),
+        |folder| ServiceAddressArgs::in_data_dir(folder.data()),
+    ))
 }
 
 /// Returns the job that runs the command on this terminal.
-fn request(args: &SessionShellArgs, ticket: &str) -> Result<JobRequest, CliFailure> {
-    let program = current_program()?.to_string_lossy().into_owned();
-    let launch = ["/bin/sh", "-c", LAUNCH, &program, JOB_COMMAND_ARG].map(str::to_owned);
+fn request(args: &SessionShellArgs, shell: &JobShell) -> Result<JobRequest, CliFailure> {
+    let program = PathBuf::from(current_program()?);
     let name = args.command.first().map_or("shell", String::as_str);
     let name = name.rsplit('/').next().unwrap_or(name);
     let job = JobArgs {
@@ -170,79 +136,16 @@ fn request(args: &SessionShellArgs, ticket: &str) -> Result<JobRequest, CliFailu
         env: args.env.clone(),
         name: Some(name.to_owned()),
         output: Some("none".to_owned()),
-        command: launch.into_iter().chain(args.command.clone()).collect(),
+        command: JobShell::job_command(&program, &args.command),
         ..JobArgs::default()
     };
     let mut request = job.build(None, &format::now())?;
-    for name in TERMINAL_VARIABLES {
-        if let Ok(value) = env::var(name) {
-            request.env.insert(name.to_owned(), value);
-        }
-    }
-    let ticket = ticket.to_owned();
-    request.env.insert(TERMINAL_TICKET.to_owned(), ticket);
+    shell.add_variables(&mut request);
     Ok(request)
 }
 
-/// Waits until the job has connected, or a signal asks this process to end. Shows why the job waits.
-fn wait_for_job(
-    address: &ServiceAddressArgs,
-    listener: &TerminalListener,
-    id: u64,
-) -> Result<TerminalArrival, CliFailure> {
-    let mut look_at = Instant::now() + LOOK_INTERVAL;
-    let mut shown = String::new();
-    loop {
-        match listener.wait(POLL_INTERVAL) {
-            TerminalArrival::NotYet => {}
-            arrived @ (TerminalArrival::Connected(_) | TerminalArrival::Signal(_)) => {
-                return Ok(arrived);
-            }
-        }
-        if Instant::now() < look_at {
-            continue;
-        }
-        look_at = Instant::now() + LOOK_INTERVAL;
-        // The job may start although the service does not answer now.
-        let Ok(explained) = explain(address, id) else {
-            continue;
-        };
-        check_alive(&explained)?;
-        let words = explained.words.join("; ");
-        if !words.is_empty() && words != shown {
-            Verbosity::Notes.note(format_args!("job {id}: {words}"));
-            shown = words;
-        }
-    }
-}
-
-fn explain(address: &ServiceAddressArgs, id: u64) -> Result<JobExplanation, CliFailure> {
-    let path = format!("/v1/jobs/{id}/explain");
-    Ok(address.connect()?.get(&path)?)
-}
-
-/// Checks that the job has not ended.
-fn check_alive(explained: &JobExplanation) -> Result<(), ShellError> {
-    let (job, id) = (&explained.job, explained.job.id);
-    match job.state.is_over() {
-        true if job.exit_code == Some(UNREACHABLE) => Err(ShellError::Unreachable { id }),
-        true => {
-            let status = job.status.clone();
-            let status = status.unwrap_or_else(|| job.state.to_string());
-            Err(ShellError::Ended { id, status })
-        }
-        false => Ok(()),
-    }
-}
-
-/// Ends the job, which may have ended already.
-fn cancel(address: &ServiceAddressArgs, id: u64) -> Result<(), CliFailure> {
-    let mut client = address.connect()?;
-    let _ = client.post::<JobRef>(&format!("/v1/jobs/{id}/cancel"), &());
-    Ok(())
-}
-
-impl CliError for ShellError {
+/// The job cannot be used on this terminal.
+impl CliError for JobShellError {
     fn exit(&self) -> ExitKind {
         ExitKind::Failed
     }

@@ -7,37 +7,37 @@
 //! | `NAME` | the directory of a site's agent: its list, its key, its journal, its log |
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 use tollgate_agents::{
-    AgentDirectory, AgentMembership, AgentOperator, MEMBERS_FILE, MemberSite, key_files,
+    AgentDirectory, AgentError, AgentMembership, AgentOperator, MEMBERS_FILE, MemberSite, key_files,
 };
 use tollgate_client::certificate::TlsCertificate;
 use tollgate_host::{DETACHED_ARG, DetachedCommand};
 use tollgate_server::BoundAddress;
 use tollgate_server::net::own_certificate::read_or_create;
-use tollgate_sites::{SITES_FILE, SiteSettings, SitesFile};
+use tollgate_sites::{SITES_FILE, SitesFile};
 use tollgate_store::data_dir;
 
-use super::error::SessionError;
-use super::folder::SessionFolder;
-use crate::exit::CliFailure;
-use crate::operate::detach::start_detached;
-use crate::output::messages::{Verbosity, pluralise};
+use crate::context::{SessionContext, SessionEvent};
+use crate::error::SessionError;
+use crate::folder::{SessionFolder, create_private};
+use crate::processes::end_process;
+use crate::start::MigrationSettings;
 
 /// The agents of a session.
-pub(super) struct SessionAgency {
+#[derive(Debug)]
+pub struct SessionAgency {
     dir: PathBuf,
 }
 
 impl SessionAgency {
     /// Returns the agents of a session that has them. None for another session.
-    pub(super) fn find(folder: &SessionFolder) -> Option<Self> {
+    pub fn find(folder: &SessionFolder) -> Option<Self> {
         let dir = folder.agents_dir();
         dir.join(MEMBERS_FILE).exists().then_some(Self { dir })
     }
@@ -46,12 +46,11 @@ impl SessionAgency {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub(super) fn create(
+    pub(crate) fn create(
         folder: &SessionFolder,
         sites: &SitesFile,
-        policy: &str,
-        period_s: u64,
-    ) -> Result<Self, CliFailure> {
+        migration: &MigrationSettings,
+    ) -> Result<Self, SessionError> {
         let dir = folder.agents_dir();
         let agency = Self { dir };
         let operator = new_key(&agency.dir)?;
@@ -63,16 +62,14 @@ impl SessionAgency {
         let mut ports = Vec::new();
         let mut members = Vec::new();
         for site in &sites.sites {
+            let failed = |error| SessionError::file(&agency.dir, error);
             let address = match &site.agent {
                 Some(address) => address.clone(),
                 None => {
-                    let port = TcpListener::bind((host, 0));
-                    let port = port.map_err(|error| file_error(&agency.dir, error))?;
-                    let address = port.local_addr();
+                    let port = TcpListener::bind((host, 0)).map_err(failed)?;
+                    let address = port.local_addr().map_err(failed)?;
                     ports.push(port);
-                    address
-                        .map_err(|error| file_error(&agency.dir, error))?
-                        .to_string()
+                    address.to_string()
                 }
             };
             members.push(MemberSite {
@@ -84,8 +81,8 @@ impl SessionAgency {
         }
         let members = AgentMembership {
             session: folder.name().to_owned(),
-            policy: policy.to_owned(),
-            period_s,
+            policy: migration.policy.clone(),
+            period_s: migration.period_s,
             operator: fingerprint(&operator)?,
             sites: members,
             dropped: Vec::new(),
@@ -106,7 +103,7 @@ impl SessionAgency {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(super) fn members(&self) -> Result<AgentMembership, CliFailure> {
+    pub(crate) fn members(&self) -> Result<AgentMembership, SessionError> {
         Ok(AgentMembership::read(&self.dir.join(MEMBERS_FILE))?)
     }
 
@@ -114,7 +111,7 @@ impl SessionAgency {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(super) fn operator(&self) -> Result<AgentOperator, CliFailure> {
+    pub(crate) fn operator(&self) -> Result<AgentOperator, SessionError> {
         Ok(AgentOperator::open(&key_files(&self.dir))?)
     }
 
@@ -122,7 +119,7 @@ impl SessionAgency {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub(super) fn write_members(&self, members: &AgentMembership) -> Result<(), CliFailure> {
+    pub(crate) fn write_members(&self, members: &AgentMembership) -> Result<(), SessionError> {
         // The session's own list is last: until then, the change can be repeated.
         for site in &members.sites {
             members.write(&self.agent_dir(&site.name).join(MEMBERS_FILE))?;
@@ -131,7 +128,7 @@ impl SessionAgency {
     }
 
     /// Returns the directory of a site's agent.
-    pub(super) fn agent_dir(&self, site: &str) -> PathBuf {
+    pub(crate) fn agent_dir(&self, site: &str) -> PathBuf {
         self.dir.join(site)
     }
 
@@ -139,18 +136,19 @@ impl SessionAgency {
     ///
     /// # Errors
     /// If an agent does not start.
-    pub(super) fn ensure_running(
+    pub(crate) fn ensure_running(
         &self,
         folder: &SessionFolder,
         inside: Option<&Path>,
-    ) -> Result<(), CliFailure> {
+        context: &SessionContext<'_>,
+    ) -> Result<(), SessionError> {
         let (members, operator) = (self.members()?, self.operator()?);
         let sites = folder.sites()?.sites;
         for (_, member) in members.live() {
             let settings = sites.iter().find(|site| site.name == member.name);
             if let Some(address) = settings.and_then(|site| site.agent.as_ref()) {
                 if operator.send_members(member, &members).is_err() {
-                    self.say_how_to_start(folder, member, address)?;
+                    self.report_missing(folder, member, address, context)?;
                 }
                 continue;
             }
@@ -170,40 +168,42 @@ impl SessionAgency {
                 environment: folder.environment(),
                 log: dir.join("log"),
             };
-            start_detached(&agent, &|_| operator.status(member).is_ok())?;
-            Verbosity::Notes.note(format_args!(
-                "site {}: begins with {}",
-                member.name,
-                pluralise(member.pilots as usize, "pilot")
-            ));
+            context.start(&agent, &|_| operator.status(member).is_ok())?;
+            (context.report)(SessionEvent::AgentStarted {
+                site: member.name.clone(),
+                pilots: member.pilots,
+            });
         }
         Ok(())
     }
 
-    /// Says how to start the agent on a site's own host, whose directory gets the address of the
+    /// Reports that the agent on a site's own host has to be started there. Its directory gets the address of the
     /// service.
-    fn say_how_to_start(
+    fn report_missing(
         &self,
         folder: &SessionFolder,
         member: &MemberSite,
         address: &str,
-    ) -> Result<(), CliFailure> {
-        let dir = self.agent_dir(&member.name);
-        let data = folder.data();
-        let own = BoundAddress::read(&data);
-        let own = own.map_err(|error| file_error(&data_dir::network_address(&data), error))?;
-        if let Some(own) = own {
+        context: &SessionContext<'_>,
+    ) -> Result<(), SessionError> {
+        let (data, dir) = (folder.data(), self.agent_dir(&member.name));
+        let own = BoundAddress::read(&data).map_err(|error| {
+            let file = data_dir::network_address(&data);
+            SessionError::unreadable(&file, error)
+        });
+        if let Some(own) = own? {
             let seen = own.seen_at(tollgate_inside::host::own_address());
-            let published = BoundAddress::publish(Some(seen), &dir);
-            published.map_err(|error| file_error(&data_dir::network_address(&dir), error))?;
+            BoundAddress::publish(Some(seen), &dir).map_err(|error| {
+                let file = data_dir::network_address(&dir);
+                SessionError::unwritable(&file, error)
+            })?;
         }
-        Verbosity::Notes.note(format_args!(
-            "site {}: no agent answers at {address}: copy {} to that host as /DIR, and run\n  \
-             ssh -R /DIR/socket:{} HOST tollgate site agent /DIR --data /DIR",
-            member.name,
-            dir.display(),
-            data_dir::socket(&folder.data()).display(),
-        ));
+        (context.report)(SessionEvent::AgentMissing {
+            site: member.name.clone(),
+            address: address.to_owned(),
+            dir,
+            socket: data_dir::socket(&data),
+        });
         Ok(())
     }
 
@@ -211,11 +211,8 @@ impl SessionAgency {
     ///
     /// # Errors
     /// If the list or the operator's key cannot be read.
-    pub(super) fn stop(
-        &self,
-        sites: &[SiteSettings],
-        end_process: &dyn Fn(Pid) -> Result<(), CliFailure>,
-    ) -> Result<Vec<String>, CliFailure> {
+    pub(crate) fn stop(&self, folder: &SessionFolder) -> Result<Vec<String>, SessionError> {
+        let sites = folder.sites()?.sites;
         let (members, operator) = (self.members()?, self.operator()?);
         let mut problems = Vec::new();
         for (_, member) in members.live() {
@@ -226,14 +223,14 @@ impl SessionAgency {
             }
             if let Some(pid) = self.process(&member.name) {
                 // It may be at a command of its engine, which ends with it.
-                end_process(pid)?;
+                end_process(folder, pid, "the agent of a site")?;
             }
         }
         Ok(problems)
     }
 
     /// Returns the process of an agent of this host. None if it does not run.
-    pub(super) fn process(&self, site: &str) -> Option<Pid> {
+    pub(crate) fn process(&self, site: &str) -> Option<Pid> {
         let pid = AgentDirectory::holder(&self.agent_dir(site))?;
         Pid::from_raw(i32::try_from(pid).ok()?)
     }
@@ -242,32 +239,26 @@ impl SessionAgency {
     ///
     /// # Errors
     /// If a file cannot be removed.
-    pub(super) fn remove(folder: &SessionFolder) -> Result<(), CliFailure> {
+    pub(crate) fn remove(folder: &SessionFolder) -> Result<(), SessionError> {
         let dir = folder.agents_dir();
         match fs::remove_dir_all(&dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&dir, error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(SessionError::file(&dir, error))
+            }
             Ok(()) | Err(_) => Ok(()),
         }
     }
 }
 
 /// Creates the directory of an agent, or of the operator, with a key.
-fn new_key(dir: &Path) -> Result<TlsCertificate, CliFailure> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|error| file_error(dir, error))?;
+fn new_key(dir: &Path) -> Result<TlsCertificate, SessionError> {
+    create_private(dir)?;
     let ip = IpAddr::from(Ipv4Addr::LOCALHOST);
-    let made = read_or_create(&key_files(dir), &[], ip);
-    made.map_err(|error| file_error(dir, io::Error::other(error)))
+    let created = read_or_create(&key_files(dir), &[], ip);
+    created.map_err(|error| SessionError::file(dir, io::Error::other(error)))
 }
 
-fn fingerprint(key: &TlsCertificate) -> Result<String, CliFailure> {
-    let print = key
-        .fingerprint()
-        .map_err(tollgate_agents::AgentError::from)?;
+fn fingerprint(key: &TlsCertificate) -> Result<String, SessionError> {
+    let print = key.fingerprint().map_err(AgentError::from)?;
     Ok(print.to_string())
-}
-
-fn file_error(path: &Path, error: io::Error) -> CliFailure {
-    let path = path.to_owned();
-    SessionError::File { path, error }.into()
 }
