@@ -9,7 +9,7 @@
 //! | [`clusters_file`] | the clusters of a user |
 //! | `client_error` | errors of requests |
 //! | `attach` | the connection to the terminal of a session |
-//! | [`unfinished_jobs`] | jobs that are not over |
+//! | [`unfinished`](unfinished_jobs) | jobs that are not over |
 //! | [`types`] | the bodies of requests and responses |
 //! | [`records`] | those about usage, removal and export of records |
 //! | [`resources`] | devices and licences as they are typed |
