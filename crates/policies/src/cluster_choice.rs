@@ -43,7 +43,7 @@ impl fmt::Display for QuotePreference {
 
 /// How a cluster would take a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum QuoteStanding {
+pub enum QuoteAdmission {
     /// The job is admitted: its deadline is promised or, without a deadline, that it will run.
     Admitted,
     /// The job waits for its admission, or runs without a promise.
@@ -55,7 +55,7 @@ pub enum QuoteStanding {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterQuote {
     /// How the cluster would take the job.
-    pub standing: QuoteStanding,
+    pub admission: QuoteAdmission,
     /// Span to the expected end; None if the cluster predicts none.
     pub finish: Option<Span>,
     /// Span to the end that nine in ten such jobs do not exceed; None if the cluster predicts none.
@@ -80,8 +80,8 @@ fn compare(a: &ClusterQuote, b: &ClusterQuote, preference: QuotePreference) -> O
     let latest = || known_first(a.latest, b.latest);
     let price = || known_first(a.price, b.price);
     let probability = || surer_first(a.probability, b.probability);
-    let standing = a.standing.cmp(&b.standing);
-    standing.then_with(|| match preference {
+    let admission = a.admission.cmp(&b.admission);
+    admission.then_with(|| match preference {
         QuotePreference::Earliest => finish().then_with(probability).then_with(price),
         QuotePreference::Cheapest => price().then_with(finish).then_with(probability),
         QuotePreference::Surest => probability().then_with(latest).then_with(price),
@@ -109,7 +109,7 @@ mod tests {
 
     fn quote(finish_s: i64, probability: f64, price: Option<f64>) -> ClusterQuote {
         ClusterQuote {
-            standing: QuoteStanding::Admitted,
+            admission: QuoteAdmission::Admitted,
             finish: Some(Span::from_secs(finish_s)),
             latest: Some(Span::from_secs(2 * finish_s)),
             probability: Probability::new(probability),
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn cluster_that_admits_the_job_precedes_one_that_may() {
         let maybe = ClusterQuote {
-            standing: QuoteStanding::Unpromised,
+            admission: QuoteAdmission::Unpromised,
             ..quote(1, 0.999, Some(0.0))
         };
         for preference in QuotePreference::ALL {

@@ -145,11 +145,11 @@ impl NodeAdmission for TailAdmission {
                 Reason::DeadlineRisk
             });
         }
-        let wanted = spec.procs as usize;
+        let n_procs = spec.procs as usize;
         take_first(
             view,
             candidates,
-            wanted,
+            n_procs,
             TieOrder::LowestFirst,
             nodes,
             |_| true,

@@ -86,7 +86,7 @@ pub struct PlanPolicy {
     /// array that could not be promised together may fit one by one.
     has_changed: bool,
     /// The instant up to which jobs that have waited for long were noticed.
-    patience_noted: Instant,
+    waits_noted: Instant,
 }
 
 impl PlanPolicy {
@@ -98,7 +98,7 @@ impl PlanPolicy {
             waiting: WaitingJobs::default(),
             running: BTreeSet::new(),
             has_changed: false,
-            patience_noted: Instant::ZERO,
+            waits_noted: Instant::ZERO,
         }
     }
 
@@ -182,7 +182,7 @@ impl Policy for PlanPolicy {
 
     fn queued(&mut self, view: View<'_>, id: JobId) {
         let job = self.planned_job(view, id);
-        self.has_changed |= !job.standing.is_planned();
+        self.has_changed |= !job.waiting_class.is_planned();
         self.waiting.insert(job);
     }
 
@@ -265,8 +265,8 @@ impl Policy for PlanPolicy {
         &self,
         view: View<'_>,
         subject: OutlookSubject<'_>,
-        tellable: Option<Probability>,
+        least_probability: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
-        Some(self.play_scenarios(view, subject, tellable))
+        Some(self.play_scenarios(view, subject, least_probability))
     }
 }

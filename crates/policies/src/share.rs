@@ -97,12 +97,12 @@ impl ShareAdmission {
         self.choose(request, scratch, Some(limit))?;
         let view = request.view;
         let alike = |one: &NodeId, other: &NodeId| view.lead_of(*one) == view.lead_of(*other);
-        let dearest = scratch
+        let max_price = scratch
             .nodes
             .chunk_by(alike)
             .filter_map(|nodes| self.price(request, view.lead_of(nodes[0])))
             .fold(0.0, f64::max);
-        Ok(Credits::from_f64(dearest))
+        Ok(Credits::from_f64(max_price))
     }
 
     /// Returns Libra+$'s price on a node: (alpha + beta / free) x base price x estimate, where free
@@ -148,10 +148,10 @@ impl ShareAdmission {
         } else {
             self.rank_leads(request, scratch)
         };
-        let wanted = request.spec.procs;
-        if found.suitable < wanted {
+        let n_procs = request.spec.procs;
+        if found.suitable < n_procs {
             return Err(match self.settings.admission {
-                _ if found.suitable + found.full >= wanted => Reason::NodeFull,
+                _ if found.suitable + found.full >= n_procs => Reason::NodeFull,
                 ShareAdmissionTest::Share => Reason::InsufficientShare,
                 ShareAdmissionTest::Risk | ShareAdmissionTest::Delay => Reason::DeadlineRisk,
             });
@@ -170,7 +170,7 @@ impl ShareAdmission {
         take_first(
             request.view,
             candidates,
-            wanted as usize,
+            n_procs as usize,
             ties,
             nodes,
             |lead| {
@@ -180,7 +180,7 @@ impl ShareAdmission {
                 })
             },
         );
-        if nodes.len() < wanted as usize {
+        if nodes.len() < n_procs as usize {
             return Err(Reason::PriceOverBudget);
         }
         Ok(())

@@ -217,8 +217,8 @@ impl<'a> PolicyContext<'a> {
     }
 
     /// Emits a notice about a job.
-    pub fn notify(&mut self, job: JobId, said: Notice) {
-        self.effects.push(Effect::Notify { job, notice: said });
+    pub fn notify(&mut self, job: JobId, notice: Notice) {
+        self.effects.push(Effect::Notify { job, notice });
     }
 
     /// Starts a queued job exclusively on the lowest idle nodes, and admits it at `price` if it was

@@ -252,7 +252,7 @@ pub trait Policy: ClonePolicy + Debug + Send {
         &self,
         _: View<'_>,
         _: OutlookSubject<'_>,
-        _tellable: Option<Probability>,
+        _least_probability: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
         None
     }

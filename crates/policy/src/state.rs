@@ -291,12 +291,12 @@ impl ClusterState {
         most.map_or(u32::MAX, |most| most.saturating_sub(left_free).max(1))
     }
 
-    fn has_memory(&self, node: &Node, wanted: u64) -> bool {
-        let (Some(memory), true) = (node.memory, wanted > 0) else {
+    fn has_memory(&self, node: &Node, needed: u64) -> bool {
+        let (Some(memory), true) = (node.memory, needed > 0) else {
             return true;
         };
         let held = node.tasks.iter().map(|task| self.job(task.job).spec.memory);
-        held.fold(wanted, u64::saturating_add) <= memory
+        held.fold(needed, u64::saturating_add) <= memory
     }
 
     /// Returns true if a job has a task on a node that it shares, or could share, with other jobs.

@@ -158,8 +158,11 @@ mod tests {
         let mut lenient = GUARD;
         lenient.floor.exceptions = vec![99];
         assert_ne!(lenient.resolve_user(&launch_as(Some(99))), Err(below));
-        let nobody = u32::MAX - 7;
-        assert_eq!(refused(Some(nobody)), LaunchGuardError::Unknown(nobody));
+        let unknown_uid = u32::MAX - 7;
+        assert_eq!(
+            refused(Some(unknown_uid)),
+            LaunchGuardError::Unknown(unknown_uid)
+        );
     }
 
     #[test]

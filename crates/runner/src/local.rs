@@ -189,8 +189,8 @@ impl LocalEngine {
     }
 
     /// Asks the runner to end its tasks and itself, and waits until it has ended; false if it has not
-    /// within `patience`. A runner of another user ends by itself soon after the last task.
-    pub fn stop_runner(&mut self, patience: Duration) -> bool {
+    /// within `stop_timeout`. A runner of another user ends by itself soon after the last task.
+    pub fn stop_runner(&mut self, stop_timeout: Duration) -> bool {
         let pid = self.runner_pid().and_then(|pid| i32::try_from(pid).ok());
         let Some(pid) = pid.and_then(Pid::from_raw) else {
             return true;
@@ -202,7 +202,7 @@ impl LocalEngine {
         let _ = pidfd_send_signal(&runner, Signal::TERM);
         self.connection = None;
         let mut end = [PollFd::new(&runner, PollFlags::IN)];
-        let timeout = Timespec::try_from(patience).ok();
+        let timeout = Timespec::try_from(stop_timeout).ok();
         poll(&mut end, timeout.as_ref()).is_ok_and(|ended| ended > 0)
     }
 
@@ -246,27 +246,30 @@ impl LocalEngine {
     }
 
     /// Sends a request to the runner; if the runner has ended, sends it once to the next runner.
-    fn call(&mut self, ask: impl Fn() -> RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
+    fn call(
+        &mut self,
+        request: impl Fn() -> RunnerRequestKind,
+    ) -> Result<RunnerResponse, EngineError> {
         if self
             .connection
             .as_ref()
             .is_some_and(RunnerConnection::is_open)
         {
-            match self.call_once(ask()) {
+            match self.call_once(request()) {
                 Err(EngineError::Unreachable { .. }) => {}
                 result => return result,
             }
         }
         self.connect()?;
-        self.call_once(ask())
+        self.call_once(request())
     }
 
-    fn call_once(&mut self, ask: RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
+    fn call_once(&mut self, request: RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
         self.last_request_id += 1;
         let connection = self.connection.as_mut().ok_or_else(not_connected)?;
-        let is_recorded = self.settings.caller_records && !starts_part(&ask);
-        let patience = self.settings.call_timeout;
-        let answer = connection.call(self.last_request_id, ask, is_recorded, patience);
+        let is_recorded = self.settings.caller_records && !starts_part(&request);
+        let timeout = self.settings.call_timeout;
+        let answer = connection.call(self.last_request_id, request, is_recorded, timeout);
         if answer.is_err() {
             self.connection = None;
         }
@@ -301,8 +304,8 @@ fn without_repeated_texts(launches: &[LaunchSpec]) -> Vec<LaunchSpec> {
 }
 
 /// Returns whether the request starts a part of an attempt, of which the caller has no record.
-fn starts_part(ask: &RunnerRequestKind) -> bool {
-    match ask {
+fn starts_part(request: &RunnerRequestKind) -> bool {
+    match request {
         RunnerRequestKind::Start(launches) => {
             let mut attempts = launches.iter().map(|launch| launch.attempt);
             attempts.any(|attempt| AttemptPart::of(attempt).is_some())

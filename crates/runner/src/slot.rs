@@ -83,10 +83,10 @@ pub(crate) struct StartedFileHeader {
 }
 
 /// Runs attempts until the queue is closed.
-pub(crate) fn serve(mut slot: SlotWorker, orders: &SlotQueue) {
+pub(crate) fn serve(mut slot: SlotWorker, queue: &SlotQueue) {
     let joined = slot.group.join_thread();
     let mut stack = ChildStack::new();
-    while let Some(order) = orders.pop() {
+    while let Some(order) = queue.pop() {
         let attempt = order.launch.attempt;
         let event = match &joined {
             Ok(()) => match slot.admit(order) {

@@ -150,11 +150,11 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
             return Ok(());
         }
         let connected = match serde_json::from_slice::<RunnerConfig>(&request) {
-            Ok(asked) => {
+            Ok(config) => {
                 let settings = RunnerConfig {
                     other_users: true,
                     guard: Some(guard.clone()),
-                    ..asked
+                    ..config
                 };
                 connect(&mut runners, &settings, &guard).map_err(|error| error.to_string())
             }

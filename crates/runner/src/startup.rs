@@ -92,7 +92,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     let lease = lease.transpose()?;
     let watcher = lease.as_ref().map(|_| LeaseWatcher::start());
     let watcher = watcher.transpose().map_err(failed("being watched"))?;
-    let (to, happenings) = mpsc::channel();
+    let (to, events) = mpsc::channel();
     forward_signals(signals, to.clone());
     let most = settings.slots_per_node.max(1) as usize * machine.cpus.len();
     let end = lease
@@ -143,7 +143,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
     let nodes = supervisor.host.capacity.nodes;
     tracing::info!(pid = std::process::id(), nodes, "the runner has started");
     listener::spawn_acceptor(listener, to);
-    supervisor.run(&happenings);
+    supervisor.run(&events);
     Ok(())
 }
 

@@ -84,7 +84,7 @@ pub(crate) struct RunnerSupervisor {
 
 impl RunnerSupervisor {
     /// Runs until no service is connected and no task runs.
-    pub(crate) fn run(mut self, happenings: &Receiver<RunnerEvent>) {
+    pub(crate) fn run(mut self, events: &Receiver<RunnerEvent>) {
         let mut idle_since = Instant::now();
         let mut last_look = Instant::now();
         loop {
@@ -100,7 +100,7 @@ impl RunnerSupervisor {
             } else if idle_since.elapsed() >= self.idle_timeout() || self.is_removed {
                 break;
             }
-            let busy = self.process_events(happenings, self.max_wait(idle_since));
+            let busy = self.process_events(events, self.max_wait(idle_since));
             self.fire_timers();
             self.stop_all_if_required();
             if busy || last_look.elapsed() >= TICK_INTERVAL {
@@ -148,19 +148,19 @@ impl RunnerSupervisor {
     }
 
     /// Waits for events and handles them; returns false if none arrived.
-    fn process_events(&mut self, happenings: &Receiver<RunnerEvent>, patience: Duration) -> bool {
-        match happenings.recv_timeout(patience) {
-            Ok(happening) => self.handle_event(happening),
+    fn process_events(&mut self, events: &Receiver<RunnerEvent>, timeout: Duration) -> bool {
+        match events.recv_timeout(timeout) {
+            Ok(event) => self.handle_event(event),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
-        for happening in happenings.try_iter().take(MAX_EVENTS_PER_BATCH) {
-            self.handle_event(happening);
+        for event in events.try_iter().take(MAX_EVENTS_PER_BATCH) {
+            self.handle_event(event);
         }
         true
     }
 
-    fn handle_event(&mut self, happening: RunnerEvent) {
-        match happening {
+    fn handle_event(&mut self, runner_event: RunnerEvent) {
+        match runner_event {
             RunnerEvent::Connected(stream) => self.on_connect(stream),
             RunnerEvent::Request(connection, call) if self.connection.is_current(connection) => {
                 self.handle_request(call);

@@ -40,5 +40,5 @@ pub use metrics::CampusMetrics;
 pub use run::{CampusPolicies, CampusRun, run_campus};
 pub use sessions::{CampusSessions, UserSession};
 pub use settings::{CampusConfig, CampusConfigError};
-pub use tasks::{CampusTask, TaskFate, TaskTruth};
+pub use tasks::{CampusTask, TaskOutcome, TaskTruth};
 pub use tollgate_grid_policies::{retry, select};

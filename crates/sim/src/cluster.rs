@@ -99,8 +99,8 @@ fn run<'a>(
     estimates: &EstimateSetup<'a>,
     visit: &mut dyn FnMut(&Outcome),
 ) -> Result<ClusterSim<'a>, ReplayFailure> {
-    let teller = EstimateProvider::of(estimates);
-    let mut world = ClusterSim::new(arrivals.len(), policy, settings, teller);
+    let estimates = EstimateProvider::of(estimates);
+    let mut world = ClusterSim::new(arrivals.len(), policy, settings, estimates);
     world.run(&mut arrivals, visit)?;
     world.check_end()?;
     match world.outcomes.next_place() {
@@ -115,7 +115,7 @@ pub(crate) struct ClusterSim<'a> {
     pass_trigger: PassTrigger,
     /// The speed of the slowest node. Policies and the gate see all times of jobs as they are there.
     slowest: NodeSpeed,
-    teller: EstimateProvider<'a>,
+    estimates: EstimateProvider<'a>,
     truths: GroundTruths,
     /// The waiting jobs by place in the order of arrival, where beliefs about them change.
     waiting: BTreeMap<usize, JobId>,
@@ -132,7 +132,7 @@ impl<'a> ClusterSim<'a> {
         jobs: usize,
         policy: Box<dyn Policy>,
         settings: &ReplayConfig,
-        teller: EstimateProvider<'a>,
+        estimates: EstimateProvider<'a>,
     ) -> Self {
         let mut gate = Gate::new(policy, settings.market);
         gate.set_task_coupling(settings.tasks);
@@ -149,7 +149,7 @@ impl<'a> ClusterSim<'a> {
             pass_trigger: gate.pass_trigger(),
             simulation: Simulation::new(gate),
             slowest: settings.speeds.slowest(settings.nodes),
-            teller,
+            estimates,
             truths: GroundTruths::default(),
             waiting: BTreeMap::new(),
             outcomes: OutcomeWindow::default(),
@@ -237,7 +237,7 @@ impl<'a> ClusterSim<'a> {
 
     /// Returns the instant of the next event that is not a submission. That beliefs change is one.
     pub(crate) fn next_event(&self) -> Option<Instant> {
-        let revision = self.teller.next_revision();
+        let revision = self.estimates.next_revision();
         self.simulation
             .next_event()
             .into_iter()
@@ -263,23 +263,23 @@ impl<'a> ClusterSim<'a> {
 
     /// Returns the `index`-th job as the gate sees it: times are those on the slowest node.
     fn told(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
-        let told = self.teller.estimate(index, arrival);
-        self.on_slowest(told)
+        let estimate = self.estimates.estimate(index, arrival);
+        self.on_slowest(estimate)
     }
 
     /// Returns the `index`-th job as the gate would see it if it were submitted here.
     pub(crate) fn quoted(&self, index: usize, arrival: &JobArrival) -> JobEstimate {
-        self.on_slowest(self.teller.quote(index, arrival))
+        self.on_slowest(self.estimates.quote(index, arrival))
     }
 
-    fn on_slowest(&self, told: JobEstimate) -> JobEstimate {
+    fn on_slowest(&self, estimate: JobEstimate) -> JobEstimate {
         JobEstimate {
             spec: JobSpec {
-                estimate: self.slowest.time_for(told.spec.estimate),
-                ..told.spec
+                estimate: self.slowest.time_for(estimate.spec.estimate),
+                ..estimate.spec
             },
-            forecast: told.forecast.map(|on| on.at_speed(self.slowest)),
-            ..told
+            forecast: estimate.forecast.map(|on| on.at_speed(self.slowest)),
+            ..estimate
         }
     }
 
@@ -294,7 +294,7 @@ impl<'a> ClusterSim<'a> {
             arrival.runtime = arrival.spec.estimate;
         }
         self.outcomes.add(index);
-        let told = self.told(index, &arrival);
+        let estimate = self.told(index, &arrival);
         let on_slowest = self.slowest.time_for(arrival.runtime);
         let truth = GroundTruth {
             index,
@@ -302,41 +302,41 @@ impl<'a> ClusterSim<'a> {
             on_slowest,
             on_slowest_s: on_slowest.as_secs_f64(),
             killed,
-            is_known: told.is_known,
-            planned_run: told.spec.estimate,
+            is_known: estimate.is_known,
+            planned_run: estimate.spec.estimate,
             utility: Credits::ZERO,
         };
         let submitted = GateInput::Submitted {
-            spec: told.spec,
+            spec: estimate.spec,
             on_eviction: OnEviction::Fail,
-            forecast: told.belief(),
+            forecast: estimate.belief(),
         };
         let answer = self.simulation.handle(now, submitted);
         let Ok(InputAck::Job(job)) = answer else {
             unreachable!("a job from a workload is well-formed: {answer:?}");
         };
         if self.simulation.gate().view(now).job(job).phase != JobPhase::Closed {
-            self.simulation.note_request(now, &told.spec, 1);
+            self.simulation.note_request(now, &estimate.spec, 1);
         }
         self.truths.set(job, truth);
-        if self.teller.revises_beliefs() {
+        if self.estimates.revises_beliefs() {
             self.waiting.insert(truth.index, job);
         }
         self.apply_effects(now);
-        self.teller.admit(index, now);
+        self.estimates.admit(index, now);
     }
 
     /// Removes a job that starts from the waiting jobs.
     fn start(&mut self, now: Instant, job: JobId) {
         let index = self.truths[job].index;
         if self.waiting.remove(&index).is_some() {
-            self.teller.observe_start(index, now);
+            self.estimates.observe_start(index, now);
         }
     }
 
     /// Passes to the gate what is believed of the waiting jobs about which more is known now.
     fn revise_beliefs(&mut self, now: Instant) {
-        for (index, forecast) in self.teller.take_revised(now) {
+        for (index, forecast) in self.estimates.take_revised(now) {
             if let Some(&job) = self.waiting.get(&index) {
                 let forecast = forecast.at_speed(self.slowest);
                 self.input(now, GateInput::Reforecast { job, forecast });
@@ -354,7 +354,7 @@ impl<'a> ClusterSim<'a> {
         self.revise_beliefs(now);
         self.simulation.run_pass(now);
         self.apply_effects(now);
-        self.teller.follow_jobs();
+        self.estimates.follow_jobs();
         let failure = self.simulation.gate().policy_failure();
         failure.map_or(Ok(()), |failure| Err(failure.clone()))
     }
@@ -443,14 +443,14 @@ impl<'a> ClusterSim<'a> {
         let accepted = job.accepted;
         match decision {
             Decision::Accepted | Decision::Unpromised => {
-                let (teller, submit) = (&mut self.teller, job.spec.submit);
+                let (estimates, submit) = (&mut self.estimates, job.spec.submit);
                 if truth.killed {
-                    teller.observe_limit(truth.index, submit, truth.recorded, now);
+                    estimates.observe_limit(truth.index, submit, truth.recorded, now);
                 } else {
-                    teller.observe_completion(truth.index, submit, truth.recorded, now);
+                    estimates.observe_completion(truth.index, submit, truth.recorded, now);
                 }
             }
-            Decision::Rejected(_) => self.teller.discard(truth.index),
+            Decision::Rejected(_) => self.estimates.discard(truth.index),
         }
         let outcome = Outcome {
             submit: job.spec.submit,

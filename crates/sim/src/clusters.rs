@@ -9,7 +9,7 @@ use tollgate_gate::{AdmissionDecision, JobPrediction, LookAhead, LookAheadSubjec
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Credits, Distribution, Instant, JobId, Outcome, Span};
 use tollgate_policies::cluster_choice::{
-    ClusterQuote, QuotePreference, QuoteStanding, rank_quotes,
+    ClusterQuote, QuoteAdmission, QuotePreference, rank_quotes,
 };
 use tollgate_policy::{OutlookSubject, Policy};
 use tollgate_workload::JobArrival;
@@ -73,8 +73,8 @@ pub fn replay_clusters(
     let draw = ClusterDraw::new(&clusters, seed);
     let n_jobs = arrivals.len();
     let worlds = clusters.into_iter().map(|setup| {
-        let teller = EstimateProvider::of(&setup.estimates);
-        ClusterSim::new(n_jobs, setup.policy, &setup.config, teller)
+        let estimates = EstimateProvider::of(&setup.estimates);
+        ClusterSim::new(n_jobs, setup.policy, &setup.config, estimates)
     });
     let mut run = ClustersSim {
         worlds: worlds.collect(),
@@ -158,21 +158,21 @@ impl ClustersSim<'_> {
         arrival: &JobArrival,
     ) -> Option<ClusterQuote> {
         let world = &self.worlds[at];
-        let told = world.quoted(index, arrival);
+        let estimate = world.quoted(index, arrival);
         let gate = world.gate();
-        let forecast = told.forecast.as_ref();
-        let decision = gate.quote(now, &told.spec, forecast, &mut self.scratch);
-        let (standing, price) = match decision {
+        let forecast = estimate.forecast.as_ref();
+        let decision = gate.quote(now, &estimate.spec, forecast, &mut self.scratch);
+        let (score, price) = match decision {
             AdmissionDecision::Reject(_) => return None,
             AdmissionDecision::Queue
             | AdmissionDecision::Unpromised(_)
-            | AdmissionDecision::Waitlist { .. } => (QuoteStanding::Unpromised, None),
+            | AdmissionDecision::Waitlist { .. } => (QuoteAdmission::Unpromised, None),
             AdmissionDecision::Promise { price, .. } | AdmissionDecision::Run { price } => {
-                (QuoteStanding::Admitted, Some(price))
+                (QuoteAdmission::Admitted, Some(price))
             }
         };
-        let prediction = predict(world, now, &told);
-        Some(quote_of(standing, price, prediction, now))
+        let prediction = predict(world, now, &estimate);
+        Some(quote_of(score, price, prediction, now))
     }
 
     fn into_result(self) -> Result<ClustersResult, ReplayFailure> {
@@ -192,13 +192,13 @@ impl ClustersSim<'_> {
 }
 
 fn quote_of(
-    standing: QuoteStanding,
+    score: QuoteAdmission,
     price: Option<Credits>,
     prediction: Option<JobPrediction>,
     now: Instant,
 ) -> ClusterQuote {
     ClusterQuote {
-        standing,
+        admission: score,
         finish: prediction.map(|prediction| prediction.finish.since(now)),
         latest: prediction.map(|prediction| prediction.latest.since(now)),
         probability: prediction.and_then(|prediction| prediction.probability),
@@ -208,11 +208,11 @@ fn quote_of(
 
 /// Predicts the end of a job that is submitted now, as a service does: from the futures that the policy
 /// plays, else from one future in which every other job takes its expected time.
-fn predict(world: &ClusterSim<'_>, now: Instant, told: &JobEstimate) -> Option<JobPrediction> {
-    let (gate, spec, due) = (world.gate(), &told.spec, told.spec.due());
+fn predict(world: &ClusterSim<'_>, now: Instant, estimate: &JobEstimate) -> Option<JobPrediction> {
+    let (gate, spec, due) = (world.gate(), &estimate.spec, estimate.spec.due());
     let certain = Distribution::new([spec.estimate; N_LEVELS]);
-    let run_time = told.forecast.as_ref().unwrap_or(&certain);
-    let subject = OutlookSubject::New((spec, told.forecast.as_ref()), 1, told.kinship);
+    let run_time = estimate.forecast.as_ref().unwrap_or(&certain);
+    let subject = OutlookSubject::New((spec, estimate.forecast.as_ref()), 1, estimate.kinship);
     if let Some(runs) = gate.possible_runs(now, subject, None) {
         return JobPrediction::of_runs(runs, due);
     }
@@ -223,7 +223,7 @@ fn predict(world: &ClusterSim<'_>, now: Instant, told: &JobEstimate) -> Option<J
     };
     let mut ahead = LookAhead::new(gate, now, &expected, MAX_STEPS);
     let horizon = JobPrediction::horizon(run_time, due, Span::ZERO);
-    let subject = LookAheadSubject::New(spec, told.forecast.as_ref());
+    let subject = LookAheadSubject::New(spec, estimate.forecast.as_ref());
     let course = ahead.trajectory(subject, &horizon)?;
     if ahead.steps_left() == 0 {
         return None;

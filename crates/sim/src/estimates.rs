@@ -257,9 +257,9 @@ impl<'a> EstimateProvider<'a> {
             EstimateOrigin::True => arrival.runtime,
             EstimateOrigin::Forecast(level) => quantile(level),
             EstimateOrigin::Larger(level) => {
-                let said = self.context(index).has_user_estimate.then_some(user);
+                let stated = self.context(index).has_user_estimate.then_some(user);
                 let bound = quantile(level);
-                said.map_or(bound, |said| said.max(bound))
+                stated.map_or(bound, |stated| stated.max(bound))
             }
         };
         let (forecast, kinship, is_known) = match (self.uses_beliefs, &issued) {
@@ -453,24 +453,24 @@ mod tests {
     #[test]
     fn forecaster_learns_only_from_finished_jobs() {
         let level = Probability::new(0.9).unwrap();
-        let mut teller = provider(EstimateOrigin::Forecast(level), false, &[]);
-        let before = teller.estimate(0, &arrival(10_000, 50)).spec.estimate;
+        let mut learning = provider(EstimateOrigin::Forecast(level), false, &[]);
+        let before = learning.estimate(0, &arrival(10_000, 50)).spec.estimate;
         for job in 1..50 {
-            teller.estimate(job, &arrival(10_000, 50));
+            learning.estimate(job, &arrival(10_000, 50));
         }
         assert_eq!(
-            teller.estimate(50, &arrival(10_000, 50)).spec.estimate,
+            learning.estimate(50, &arrival(10_000, 50)).spec.estimate,
             before
         );
         for job in 0..50 {
-            teller.observe_completion(
+            learning.observe_completion(
                 job,
                 Instant::ZERO,
                 Span::from_secs(50),
                 Instant::from_secs(50),
             );
         }
-        let after = teller.estimate(51, &arrival(10_000, 50));
+        let after = learning.estimate(51, &arrival(10_000, 50));
         assert!(
             after.spec.estimate.as_secs_f64() < before.as_secs_f64() / 10.0,
             "{}",
@@ -486,38 +486,38 @@ mod tests {
             has_user_estimate: false,
             ..JobContext::default()
         }; 2];
-        let told = |job, runtime| {
+        let estimate = |job, runtime| {
             [
                 EstimateOrigin::Forecast(level),
                 EstimateOrigin::Larger(level),
             ]
             .map(|estimates| {
-                let mut teller = provider(estimates, false, &known);
-                teller
+                let mut hidden = provider(estimates, false, &known);
+                hidden
                     .estimate(job, &arrival(runtime, runtime))
                     .spec
                     .estimate
             })
         };
-        assert_eq!(told(0, 5), told(1, 500_000));
+        assert_eq!(estimate(0, 5), estimate(1, 500_000));
     }
 
     #[test]
     fn larger_estimate_is_never_below_the_user_estimate() {
         let level = Probability::new(0.9).unwrap();
-        let mut teller = provider(EstimateOrigin::Larger(level), false, &[]);
+        let mut estimates = provider(EstimateOrigin::Larger(level), false, &[]);
         for job in 0..50 {
-            teller.estimate(job, &arrival(10_000, 50));
-            teller.observe_completion(
+            estimates.estimate(job, &arrival(10_000, 50));
+            estimates.observe_completion(
                 job,
                 Instant::ZERO,
                 Span::from_secs(50),
                 Instant::from_secs(50),
             );
         }
-        let told = teller.estimate(50, &arrival(10_000, 50));
-        assert_eq!(told.spec.estimate, Span::from_secs(10_000));
-        assert!(told.forecast.unwrap().quantile(level) < Span::from_secs(5_000));
+        let estimate = estimates.estimate(50, &arrival(10_000, 50));
+        assert_eq!(estimate.spec.estimate, Span::from_secs(10_000));
+        assert!(estimate.forecast.unwrap().quantile(level) < Span::from_secs(5_000));
     }
 
     #[test]
@@ -558,10 +558,10 @@ mod tests {
     #[test]
     fn belief_under_true_estimates_is_the_run_time() {
         let mut provider = provider(EstimateOrigin::True, true, &[]);
-        let told = provider.estimate(0, &arrival(10_000, 50));
-        assert_eq!(told.spec.estimate, Span::from_secs(50));
+        let estimate = provider.estimate(0, &arrival(10_000, 50));
+        assert_eq!(estimate.spec.estimate, Span::from_secs(50));
         assert_eq!(
-            told.forecast.unwrap().quantiles(),
+            estimate.forecast.unwrap().quantiles(),
             &[Span::from_secs(50); N_LEVELS]
         );
         assert_eq!(provider.take_revised(Instant::ZERO), []);
@@ -573,10 +573,10 @@ mod tests {
             has_user_estimate: false,
             ..JobContext::default()
         }];
-        let told = |runtime| {
+        let estimate = |runtime| {
             let mut provider = provider(EstimateOrigin::User, true, &known);
             provider.estimate(0, &arrival(runtime, runtime)).forecast
         };
-        assert_eq!(told(5), told(500_000));
+        assert_eq!(estimate(5), estimate(500_000));
     }
 }

@@ -77,13 +77,13 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn task_of_number(&self, number: u64) -> Result<Option<TaskId>, StoreError> {
-        let Ok(wanted) = i64::try_from(number) else {
+        let Ok(sql_number) = i64::try_from(number) else {
             return Ok(None);
         };
         let sql = "SELECT array.job, numbers.first, tasks FROM
              (SELECT first, job FROM task_numbers WHERE first <= ?1 ORDER BY first DESC LIMIT 1) AS numbers
              JOIN array ON array.job = numbers.job";
-        let rows = self.rows(sql, [wanted], |row| {
+        let rows = self.rows(sql, [sql_number], |row| {
             let (job, first, tasks): (u64, u64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok((job, TaskNumbers::new(first, &parsed(&tasks))))
         })?;

@@ -79,7 +79,7 @@ impl StoreReader {
     pub fn tasks(
         &self,
         job: u64,
-        wanted: Option<&TaskRanges>,
+        chosen: Option<&TaskRanges>,
         limit: u32,
     ) -> Result<Option<Vec<JobRow>>, StoreError> {
         let Some((row, array)) = self.job(job)?.and_then(|mut row| {
@@ -88,7 +88,7 @@ impl StoreReader {
         }) else {
             return Ok(None);
         };
-        let tasks = wanted.map_or_else(|| array.tasks.clone(), |it| array.tasks.intersection(it));
+        let tasks = chosen.map_or_else(|| array.tasks.clone(), |it| array.tasks.intersection(it));
         let tasks: Vec<u32> = tasks.numbers().take(limit as usize).collect();
         let (Some(&first), Some(&last)) = (tasks.first(), tasks.last()) else {
             return Ok(Some(Vec::new()));

@@ -278,10 +278,10 @@ impl RiskAnalysis {
         let differences = |figure: usize| -> Vec<f64> {
             pairs.iter().map(|(a, b)| a[figure] - b[figure]).collect()
         };
-        let telling = (0..5)
+        let differing = (0..5)
             .map(differences)
             .find(|differences| differences.iter().any(|difference| *difference != 0.0));
-        let Some(differences) = telling else {
+        let Some(differences) = differing else {
             return Ok((self.seeds > 1).then_some(true));
         };
         let what = format!("{} before {}", self.policies[one], self.policies[other]);

@@ -307,10 +307,10 @@ impl<'r> ClaimMetrics<'r> {
         let points_of = |policy| {
             let points = analysis.points_of_seed(policy, seed, weights).ok()?;
             let named = analysis.scenarios().iter().zip(points);
-            let wanted = named
+            let metrics = named
                 .filter(|(s, _)| field.includes(**s))
                 .map(|(_, point)| point);
-            Some(wanted.collect::<Vec<Risk>>())
+            Some(metrics.collect::<Vec<Risk>>())
         };
         let points = points_of(policy)?;
         let profile = Profile::of(&points)?;

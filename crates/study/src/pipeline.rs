@@ -352,7 +352,7 @@ impl Study {
         let all = run::pending(&self.plan, chunk, &FinishedRuns::new()).len();
         let before = all - runs.len();
         let mut done = before;
-        let hear = |run, figures| {
+        let on_done = |run, figures| {
             journal.append(run, &figures).map_err(file_error(path))?;
             finished.insert(run, figures);
             done += 1;
@@ -360,7 +360,7 @@ impl Study {
             Ok::<(), StudyError>(())
         };
         let source = self.source.as_ref();
-        run::run(&self.plan, &self.registry, source, &runs, threads, hear)?;
+        run::run(&self.plan, &self.registry, source, &runs, threads, on_done)?;
         Ok(finished)
     }
 

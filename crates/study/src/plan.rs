@@ -63,7 +63,7 @@ pub struct RunBatch {
     /// The kind of work.
     pub work: BatchWork,
     /// The policies that are run, as indices, ascending.
-    pub wanted: BTreeSet<u32>,
+    pub policies: BTreeSet<u32>,
 }
 
 /// The work of a batch.
@@ -175,7 +175,7 @@ impl RunPlan {
 
     /// Returns the number of runs.
     pub fn runs(&self) -> usize {
-        self.batches.iter().map(|batch| batch.wanted.len()).sum()
+        self.batches.iter().map(|batch| batch.policies.len()).sum()
     }
 }
 
@@ -200,7 +200,7 @@ impl RunPlanner<'_> {
                 for (policy, _) in policies.filter(|(_, words)| varied.runs_policy(words)) {
                     for &batch in &batches {
                         let batch = &mut self.plan.batches[batch as usize];
-                        batch.wanted.insert(policy as u32);
+                        batch.policies.insert(policy as u32);
                     }
                     let rows = (1..).zip(&batches).map(|(seed, &batch)| PlannedRow {
                         set,
@@ -317,11 +317,11 @@ impl RunPlanner<'_> {
             let work = work();
             let new_family = self.families.len();
             let family = *self.families.entry((market, family)).or_insert(new_family);
-            let wanted = BTreeSet::new();
+            let policies = BTreeSet::new();
             self.plan.batches.push(RunBatch {
                 family,
                 work,
-                wanted,
+                policies,
             });
         }
         batch

@@ -91,7 +91,7 @@ pub fn pending(plan: &RunPlan, chunk: StudyChunk, finished: &FinishedRuns) -> Ve
 }
 
 fn runs_of(batch: usize, what: &RunBatch) -> impl Iterator<Item = RunId> {
-    what.wanted.iter().map(move |&policy| RunId {
+    what.policies.iter().map(move |&policy| RunId {
         batch: batch as u32,
         policy,
     })
@@ -224,9 +224,9 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
 
     fn report(&self, measured: Result<(RunId, RunMeasurements), E>) {
         let mut done = self.done.lock().expect("no thread panicked");
-        let (hear, outcome) = &mut *done;
+        let (on_done, outcome) = &mut *done;
         if outcome.is_ok() {
-            *outcome = measured.and_then(|(run, figures)| hear(run, figures));
+            *outcome = measured.and_then(|(run, figures)| on_done(run, figures));
             self.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
         }
     }

@@ -57,7 +57,11 @@ impl WorldKind {
                 .map(|setting| setting.keyword())
                 .chain([PREEMPTION_COST])
                 .collect(),
-            Some(model) => model.settings().iter().map(|knob| knob.key).collect(),
+            Some(model) => model
+                .settings()
+                .iter()
+                .map(|parameter| parameter.key)
+                .collect(),
         }
     }
 
@@ -70,8 +74,11 @@ impl WorldKind {
                 Some(setting::check(setting.0, f64::NAN).err()?.range)
             }
             Some(model) => {
-                let knob = model.settings().iter().find(|knob| knob.key == key)?;
-                let (min, max) = knob.range;
+                let parameter = model
+                    .settings()
+                    .iter()
+                    .find(|parameter| parameter.key == key)?;
+                let (min, max) = parameter.range;
                 Some(ValueRange { min, max })
             }
         }
@@ -86,8 +93,11 @@ impl WorldKind {
                 setting::check(setting, value).map_err(|error| error.to_string())
             }
             Some(model) => {
-                let knob = model.settings().iter().find(|knob| knob.key == key);
-                knob.map_or(Ok(()), |knob| knob.check(value))
+                let parameter = model
+                    .settings()
+                    .iter()
+                    .find(|parameter| parameter.key == key);
+                parameter.map_or(Ok(()), |parameter| parameter.check(value))
             }
         }
     }
@@ -147,8 +157,8 @@ mod tests {
         {
             let values = ParameterValues::of(model);
             assert_eq!(values.0.len(), model.settings().len());
-            for knob in model.settings() {
-                knob.check(knob.default).unwrap();
+            for parameter in model.settings() {
+                parameter.check(parameter.default).unwrap();
             }
             model.check_settings(&values).unwrap();
             let mut names: Vec<_> = model.quantities().iter().map(|q| q.name).collect();

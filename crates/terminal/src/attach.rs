@@ -162,7 +162,7 @@ struct TerminalClient<'a> {
     /// When this client leaves without an answer, once it was asked to.
     leave_at: Option<Instant>,
     ping_at: Instant,
-    heard_at: Instant,
+    received_at: Instant,
 }
 
 /// The streams that `poll` found ready.
@@ -199,7 +199,7 @@ impl<'a> TerminalClient<'a> {
             end: None,
             leave_at: None,
             ping_at: Instant::now() + PING_INTERVAL,
-            heard_at: Instant::now(),
+            received_at: Instant::now(),
         };
         client.send(&ClientMessage::Attach {
             access: options.access,
@@ -237,8 +237,8 @@ impl<'a> TerminalClient<'a> {
         stream.set(PollFlags::OUT, !self.unsent.is_empty());
         let takes_input = self.has_input && self.is_attached && self.unsent.len() < MAX_UNSENT;
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
-        let mut add = |fd, flags, is_wanted: bool| {
-            is_wanted.then(|| {
+        let mut add = |fd, flags, is_watched: bool| {
+            is_watched.then(|| {
                 fds.push(PollFd::from_borrowed_fd(fd, flags));
                 fds.len() - 1
             })
@@ -355,7 +355,7 @@ impl<'a> TerminalClient<'a> {
             match (&mut &*self.stream).read(&mut piece) {
                 Ok(0) => self.end(AttachEnd::Lost),
                 Ok(length) => {
-                    self.heard_at = Instant::now();
+                    self.received_at = Instant::now();
                     self.decoder.push(&piece[..length]);
                 }
                 Err(error) if is_temporary(&error) => {}
@@ -417,9 +417,9 @@ impl<'a> TerminalClient<'a> {
         }
         if self.output.len() >= MAX_UNSENT {
             // The holder is not read.
-            self.heard_at = now;
+            self.received_at = now;
         }
-        if now.duration_since(self.heard_at) >= MAX_SILENCE {
+        if now.duration_since(self.received_at) >= MAX_SILENCE {
             self.end(AttachEnd::Lost);
         }
         if self.leave_at.is_some_and(|at| now >= at) {

@@ -88,9 +88,9 @@ pub fn read_in_batches<E>(
         }
     };
     let bytes = StoppableReader { bytes, stop: &stop };
-    let outlet = &mut TraceSink::visiting(&mut hand_over);
+    let sink = &mut TraceSink::visiting(&mut hand_over);
     let outcome = open::read_with(name, bytes, |name, bytes| {
-        open::read_text(name, bytes, options, outlet)
+        open::read_text(name, bytes, options, sink)
     });
     match failure {
         Some(error) => Err(BatchReadError::Visitor(error)),

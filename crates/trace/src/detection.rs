@@ -106,27 +106,27 @@ impl TraceFormat {
             .find_map(|(is_record, format)| is_record(line).then_some(format))
     }
 
-    /// Reads the jobs in `reader`, which has this format, through `outlet`.
+    /// Reads the jobs in `reader`, which has this format, through `sink`.
     pub(crate) fn read(
         self,
-        outlet: &mut TraceSink<'_>,
+        sink: &mut TraceSink<'_>,
         source: &str,
         reader: impl BufRead,
         options: ReadOptions,
     ) -> Result<Trace, ReadError> {
         let trace = match self {
-            Self::Swf => swf::read_to(outlet, source, reader, options),
-            Self::Gwf => gwf::read_to(outlet, source, reader, options),
-            Self::GridEngine => sge::read_to(outlet, source, reader, options),
-            Self::Slurm => slurm::read_to(outlet, source, reader, options),
-            Self::SlurmJson => slurm::json::read_to(outlet, source, reader, options),
-            Self::SlurmEvents => slurm::events::read_to(outlet, source, reader, options),
-            Self::Pbs => pbs::read_to(outlet, source, reader, options),
-            Self::Lsf => lsf::read_to(outlet, source, reader, options),
-            Self::CondorHistory => condor::history::read_to(outlet, source, reader, options),
-            Self::CondorJson => condor::json::read_to(outlet, source, reader, options),
-            Self::CondorEvents => condor::events::read_to(outlet, source, reader, options),
-            Self::Table => job_table::read_to(outlet, source, reader, options),
+            Self::Swf => swf::read_to(sink, source, reader, options),
+            Self::Gwf => gwf::read_to(sink, source, reader, options),
+            Self::GridEngine => sge::read_to(sink, source, reader, options),
+            Self::Slurm => slurm::read_to(sink, source, reader, options),
+            Self::SlurmJson => slurm::json::read_to(sink, source, reader, options),
+            Self::SlurmEvents => slurm::events::read_to(sink, source, reader, options),
+            Self::Pbs => pbs::read_to(sink, source, reader, options),
+            Self::Lsf => lsf::read_to(sink, source, reader, options),
+            Self::CondorHistory => condor::history::read_to(sink, source, reader, options),
+            Self::CondorJson => condor::json::read_to(sink, source, reader, options),
+            Self::CondorEvents => condor::events::read_to(sink, source, reader, options),
+            Self::Table => job_table::read_to(sink, source, reader, options),
         };
         trace.map(|mut trace| {
             trace.format = Some(self);

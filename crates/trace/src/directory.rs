@@ -211,7 +211,7 @@ fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<TraceMetadata>
     let parts: Option<Vec<&TraceMetadata>> =
         traces.iter().map(|trace| trace.metadata.as_ref()).collect();
     let parts = parts?;
-    let tells_attempts = parts.iter().any(|part| part.attempts.is_some());
+    let has_attempts = parts.iter().any(|part| part.attempts.is_some());
     let mut merged = TraceMetadata::default();
     for &(at, row) in order {
         let part = parts[at];
@@ -225,7 +225,7 @@ fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<TraceMetadata>
         };
         let usage = part.usage.get(row).unwrap_or_default();
         merged.push(names, usage);
-        if tells_attempts {
+        if has_attempts {
             let attempts: &[TraceAttempt] = part.attempts.as_ref().map_or(&[], |all| all.of(row));
             merged.push_attempts(attempts);
         }

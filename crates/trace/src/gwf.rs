@@ -45,14 +45,14 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    record_reader::read(GwfFormat::default(), outlet, source, reader, options)
+    record_reader::read(GwfFormat::default(), sink, source, reader, options)
 }
 
 /// Returns whether `line` is a header with commas, or a record with blanks.
@@ -62,8 +62,8 @@ pub(crate) fn matches_format(line: &[u8]) -> bool {
 
 fn is_record(line: &[u8]) -> bool {
     let structure = BlankSeparatedFields(line).nth(STRUCTURE);
-    let told = structure.is_some_and(|word| STRUCTURES.contains(&word));
-    (told || BlankSeparatedFields(line).count() == FIELDS) && crate::swf::is_record(line)
+    let is_structured = structure.is_some_and(|word| STRUCTURES.contains(&word));
+    (is_structured || BlankSeparatedFields(line).count() == FIELDS) && crate::swf::is_record(line)
 }
 
 #[derive(Default)]

@@ -45,8 +45,8 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     if path.is_dir() {
         return directory::read(path, options);
     }
-    let outlet = &mut TraceSink::collecting();
-    open_with(path, |name, bytes| read_text(name, bytes, options, outlet))
+    let sink = &mut TraceSink::collecting();
+    open_with(path, |name, bytes| read_text(name, bytes, options, sink))
 }
 
 /// Reads a trace from any stream of bytes; `name` names the stream in messages.
@@ -54,9 +54,9 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
 /// # Errors
 /// As [`open`].
 pub fn read(name: &str, bytes: impl Read, options: ReadOptions) -> Result<Trace, OpenError> {
-    let outlet = &mut TraceSink::collecting();
+    let sink = &mut TraceSink::collecting();
     read_with(name, bytes, |name, bytes| {
-        read_text(name, bytes, options, outlet)
+        read_text(name, bytes, options, sink)
     })
 }
 
@@ -175,12 +175,12 @@ pub(crate) fn without_byte_order_mark(prefix: &mut Vec<u8>) {
     }
 }
 
-/// Reads a trace from bytes that are not compressed, through `outlet`.
+/// Reads a trace from bytes that are not compressed, through `sink`.
 pub(crate) fn read_text(
     name: &str,
     mut bytes: Box<dyn Read + '_>,
     options: ReadOptions,
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
 ) -> Result<Trace, ReadError> {
     let mut prefix = Vec::new();
     bytes
@@ -194,7 +194,7 @@ pub(crate) fn read_text(
     without_byte_order_mark(&mut prefix);
     let format = TraceFormat::of(&prefix)?;
     let whole = BufReader::with_capacity(BUFFER, Cursor::new(prefix).chain(bytes));
-    format.read(outlet, name, whole, options)
+    format.read(sink, name, whole, options)
 }
 
 /// Turns a read error that the decompressor caused into an error about the gzip data.

@@ -91,8 +91,8 @@ impl RecordFilter {
             },
         };
         let (start, end) = (on_clock(self.start)?, on_clock(self.end)?);
-        let is_one_of = |wanted: &[String], name: Option<&str>| {
-            wanted.is_empty() || name.is_some_and(|name| wanted.iter().any(|one| one == name))
+        let is_one_of = |chosen: &[String], name: Option<&str>| {
+            chosen.is_empty() || name.is_some_and(|name| chosen.iter().any(|one| one == name))
         };
         let names = trace.metadata.as_ref();
         let keeps = |row: usize| {

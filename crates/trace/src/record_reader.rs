@@ -106,18 +106,18 @@ pub(crate) trait RecordFormat {
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub(crate) fn read<F: RecordFormat>(
     format: F,
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.new_trace(source, options);
+    let mut trace = sink.new_trace(source, options);
     trace.unix_start = F::ORIGIN;
     let mut records = RecordReader {
         format,
         keep: options.columns,
         trace,
-        outlet,
+        sink,
         latest: Instant::ZERO,
         pending: Vec::new(),
         lines: Vec::new(),
@@ -127,14 +127,14 @@ pub(crate) fn read<F: RecordFormat>(
         .map_err(|(line, error)| ReadError::Io { line, error })?;
     records.finish_record();
     records.parts.finish(&mut records.trace.diagnostics);
-    records.outlet.finish(records.trace)
+    records.sink.finish(records.trace)
 }
 
 struct RecordReader<'a, 'v, F> {
     format: F,
     keep: ColumnSelection,
     trace: Trace,
-    outlet: &'a mut TraceSink<'v>,
+    sink: &'a mut TraceSink<'v>,
     latest: Instant,
     /// The lines since the beginning of the current record.
     pending: Vec<u8>,
@@ -186,7 +186,7 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
         if !is_blank {
             self.trace.diagnostics.record(Finding::StrayLine, number);
         }
-        self.outlet.after_line(&mut self.trace);
+        self.sink.after_line(&mut self.trace);
     }
 
     fn finish_record(&mut self) {
@@ -218,7 +218,7 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
         match content {
             Ok(RecordContent::Job(draft)) => {
                 // This must not happen earlier: the parts of a job come after it.
-                self.outlet.before_job(&mut self.trace);
+                self.sink.before_job(&mut self.trace);
                 let key = draft.key;
                 push(&mut self.trace, draft, begun, &mut self.latest);
                 if let Some(key) = key {
@@ -229,7 +229,7 @@ impl<F: RecordFormat> RecordReader<'_, '_, F> {
             Ok(RecordContent::Nothing) => {}
             Err(finding) => self.trace.diagnostics.record(finding, begun),
         }
-        self.outlet.after_line(&mut self.trace);
+        self.sink.after_line(&mut self.trace);
     }
 }
 

@@ -48,14 +48,14 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    record_reader::read(SlurmFormat::default(), outlet, source, reader, options)
+    record_reader::read(SlurmFormat::default(), sink, source, reader, options)
 }
 
 /// Returns whether `line` is a header, or a record in a known order.
@@ -267,8 +267,8 @@ fn times(
     let start = instant(record, SacctColumn::Start, RecordField::Start);
     let elapsed = elapsed(record);
     if start == Ok(None) {
-        let told = record.get(SacctColumn::Start).is_some();
-        return without_start(elapsed, told, status).map(|runtime| (runtime, None));
+        let has_start = record.get(SacctColumn::Start).is_some();
+        return without_start(elapsed, has_start, status).map(|runtime| (runtime, None));
     }
     if let Some(elapsed) = elapsed {
         let start = parse_field::usable(start, RecordField::Start, notes);
@@ -282,16 +282,16 @@ fn times(
     Ok((record_reader::run_time(start, end, notes), Some(start)))
 }
 
-/// Returns the run time of a job without a start. `told` is whether the record says that there was none.
+/// Returns the run time of a job without a start. `has_start` is whether the record says that there was none.
 fn without_start(
     elapsed: Option<Span>,
-    told: bool,
+    has_start: bool,
     status: Option<TraceStatus>,
 ) -> Result<Span, Finding> {
     let ended = !matches!(status, None | Some(TraceStatus::Cancelled));
     match elapsed {
-        Some(elapsed) if elapsed > Span::ZERO || (ended && !told) => Ok(elapsed),
-        None if ended && !told => Err(Finding::Missing(RecordField::Start)),
+        Some(elapsed) if elapsed > Span::ZERO || (ended && !has_start) => Ok(elapsed),
+        None if ended && !has_start => Err(Finding::Missing(RecordField::Start)),
         Some(_) | None => Ok(NEVER_RAN),
     }
 }

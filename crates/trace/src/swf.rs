@@ -43,23 +43,23 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
     let mut swf = SwfReader {
-        trace: outlet.new_trace(source, options),
-        outlet,
+        trace: sink.new_trace(source, options),
+        sink,
         latest: Instant::ZERO,
         comments: MAX_LINE,
         jobs: NumberSet::default(),
     };
     for_each_line(reader, |number, line| swf.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
-    swf.outlet.finish(swf.trace)
+    swf.sink.finish(swf.trace)
 }
 
 /// Returns whether `line` may be the first of an SWF file: a comment, or a number, perhaps with more
@@ -99,7 +99,7 @@ const FIELDS: usize = 18;
 const NUMBERS: usize = 11;
 
 struct SwfReader<'a, 'v> {
-    outlet: &'a mut TraceSink<'v>,
+    sink: &'a mut TraceSink<'v>,
     trace: Trace,
     latest: Instant,
     /// Number of bytes of comments that may still be kept; 0 after the first job.
@@ -125,7 +125,7 @@ impl SwfReader<'_, '_> {
         if let Err(finding) = found {
             self.trace.diagnostics.record(finding, number);
         }
-        self.outlet.after_line(&mut self.trace);
+        self.sink.after_line(&mut self.trace);
     }
 
     fn comment(&mut self, text: &[u8]) {
@@ -162,7 +162,7 @@ impl SwfReader<'_, '_> {
     fn record(&mut self, text: &[u8], line: u64) -> Result<(), Finding> {
         let record = SwfRecord::split(text)?;
         self.comments = 0;
-        self.outlet.before_job(&mut self.trace);
+        self.sink.before_job(&mut self.trace);
         let number = parse_field::job_number(record.number)?;
         if record.is_partial() && self.jobs.contains(number) {
             return Err(Finding::PartOfJob);

@@ -111,12 +111,12 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    /// Forgets where the worker's unreported attempts run, except those that `is_wanted`: these are
+    /// Forgets where the worker's unreported attempts run, except those that `is_needed`: these are
     /// sent again. For the others the start message was lost, or the end is already reported.
-    pub fn drop_unconfirmed(&mut self, worker: WorkerId, is_wanted: impl Fn(AttemptId) -> bool) {
+    pub fn drop_unconfirmed(&mut self, worker: WorkerId, is_needed: impl Fn(AttemptId) -> bool) {
         let gone = self.locations.extract_if(.., |&attempt, location| {
             let is_gone = location.worker == worker && location.is_unconfirmed && !location.ended;
-            is_gone && !is_wanted(attempt)
+            is_gone && !is_needed(attempt)
         });
         let gone: Vec<AttemptId> = gone.map(|(attempt, _)| attempt).collect();
         for attempt in gone {
@@ -227,7 +227,7 @@ impl<E: Engine> WorkerPool<E> {
     pub fn snapshots(&self, gate: &Gate) -> impl Iterator<Item = (WorkerId, WorkerSnapshot)> {
         let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL_WORKER);
         workers.map(|(worker, live)| {
-            let standing = WorkerSnapshot {
+            let snapshot = WorkerSnapshot {
                 state: self.state_of(worker, live),
                 incarnation: live.number,
                 nodes: live.nodes.len,
@@ -237,7 +237,7 @@ impl<E: Engine> WorkerPool<E> {
                     .get(&worker)
                     .is_some_and(|entry| entry.retired.is_some()),
             };
-            (worker, standing)
+            (worker, snapshot)
         })
     }
 

@@ -203,10 +203,10 @@ impl<E: Engine> WorkerPool<E> {
         std::mem::take(&mut self.outputs.repeated_ends)
     }
 
-    /// Collects the output of an attempt whose end a worker has repeated if `is_wanted`, and
+    /// Collects the output of an attempt whose end a worker has repeated if `is_needed`, and
     /// acknowledges the end otherwise.
-    pub fn settle_repeated_end(&mut self, worker: WorkerId, attempt: AttemptId, is_wanted: bool) {
-        match is_wanted {
+    pub fn settle_repeated_end(&mut self, worker: WorkerId, attempt: AttemptId, is_needed: bool) {
+        match is_needed {
             true => {
                 self.outputs.begin(attempt, worker, true);
                 self.continue_collections(worker);

@@ -17,10 +17,10 @@ const MAX_LAUNCHES_PER_FRAME: usize = 16;
 impl<E: Engine> WorkerPool<E> {
     /// Starts attempts. Attempts for a disconnected worker are sent when it connects again. An
     /// attempt waits until an earlier attempt of the same task has ended.
-    pub fn start(&mut self, duties: Vec<LaunchRequest>, now: Instant) -> Result<(), EngineError> {
+    pub fn start(&mut self, launches: Vec<LaunchRequest>, now: Instant) -> Result<(), EngineError> {
         let mut here = Vec::new();
         let mut away: BTreeMap<WorkerId, Vec<WorkerLaunch>> = BTreeMap::new();
-        for request in duties {
+        for request in launches {
             if self.predecessor_may_run(request.launch.attempt) {
                 self.delay(request);
                 continue;

@@ -26,8 +26,8 @@ const MAX_NODES: u32 = 4096;
 
 impl<E: Engine> WorkerPool<E> {
     /// Handles an event of a connection. Returns false if the connection is to be closed.
-    pub fn on_connection_event(&mut self, heard: ConnectionEvent) -> bool {
-        match heard.kind {
+    pub fn on_connection_event(&mut self, event: ConnectionEvent) -> bool {
+        match event.kind {
             ConnectionEventKind::Opened(line) => {
                 let connection = WorkerConnection {
                     sink: line,
@@ -35,12 +35,12 @@ impl<E: Engine> WorkerPool<E> {
                     sent: SequenceCounter::default(),
                     stage: HandshakeStage::New,
                 };
-                self.connections.insert(heard.connection, connection);
+                self.connections.insert(event.connection, connection);
             }
-            ConnectionEventKind::Received(frame) => self.on_frame(heard.connection, frame),
-            ConnectionEventKind::Closed => self.disconnect(heard.connection),
+            ConnectionEventKind::Received(frame) => self.on_frame(event.connection, frame),
+            ConnectionEventKind::Closed => self.disconnect(event.connection),
         }
-        self.connections.contains_key(&heard.connection)
+        self.connections.contains_key(&event.connection)
     }
 
     /// Closes a connection.
@@ -152,8 +152,8 @@ impl<E: Engine> WorkerPool<E> {
     fn reply(&mut self, line: u64, epoch: u32, message: ServerMessage) {
         let last = matches!(message, ServerMessage::Over | ServerMessage::Refused(_));
         let connection = self.connections.get_mut(&line);
-        let said = connection.is_some_and(|connection| connection.send(epoch, message));
-        if last || !said {
+        let sent = connection.is_some_and(|connection| connection.send(epoch, message));
+        if last || !sent {
             self.disconnect(line);
         }
     }

@@ -7,7 +7,7 @@ use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{fits_machine, price};
 use tollgate_policy::{AdmissionDecision, Host, View};
 
-use super::planned_job::{PlannedJob, Standing};
+use super::planned_job::{PlannedJob, WaitingClass};
 use super::promise_test::{Candidate, PromiseTest};
 use super::timetable::JobGroup;
 use super::user_share::{LatestWork, is_within};
@@ -74,11 +74,11 @@ impl PlanPolicy {
 
     /// Returns a job that is submitted now as one that is not promised.
     pub(super) fn candidate(&self, spec: &JobSpec, belief: &Distribution) -> PlannedJob {
-        let standing = match spec.sla.deadline {
-            Some(_) => Standing::Unpromised,
-            None => Standing::Free,
+        let waiting_class = match spec.sla.deadline {
+            Some(_) => WaitingClass::Unpromised,
+            None => WaitingClass::Free,
         };
-        PlannedJob::new(NEW, spec, standing, belief, &self.settings)
+        PlannedJob::new(NEW, spec, waiting_class, belief, &self.settings)
     }
 
     /// Returns the price and the place of `count` equal jobs with a deadline if they can be promised now.
@@ -139,7 +139,7 @@ impl PlanPolicy {
             job.spec.user == user && job.spec.sla.deadline.is_some() && job.is_promised()
         };
         let is_own_waiting =
-            |job: &&PlannedJob| job.user == user && job.standing == Standing::Promised;
+            |job: &&PlannedJob| job.user == user && job.waiting_class == WaitingClass::Promised;
         let until = |at: Instant| at.since(view.now);
         let waiting = self.waiting.planned.values().filter(is_own_waiting);
         let waiting =
@@ -149,7 +149,7 @@ impl PlanPolicy {
             LatestWork::new(view.job(id).spec.procs, 1, left, left)
         });
         let others = view.recent_requests(view.now).filter(|(of, _)| *of != user);
-        let others: Vec<f64> = others.map(|(_, asked)| asked / DAY_S).collect();
+        let others: Vec<f64> = others.map(|(_, occupied)| occupied / DAY_S).collect();
         let processors = share.processors(f64::from(view.n_up()), &others);
         let added = LatestWork::new(job.procs, count, job.run, until(job.due));
         is_within(processors, waiting.chain(running), added)
@@ -193,9 +193,9 @@ fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
         true => hosts.iter().any(suits),
         false => hosts.iter().map(|host| host.nodes.len).sum::<u32>() >= group.procs,
     };
-    let is_asked_for = |host: &&Host| group.accepts_host(host.terms.name);
+    let is_requested = |host: &&Host| group.accepts_host(host.terms.name);
     let there = view.hosts().iter().filter(is_there);
-    let there: Vec<&Host> = there.filter(is_asked_for).collect();
+    let there: Vec<&Host> = there.filter(is_requested).collect();
     if there.is_empty() || !group.one_host && !holds(&there) {
         // Whatever comes may hold it.
         return Ok(());

@@ -201,7 +201,7 @@ impl PlanPolicy {
         &self,
         view: View<'_>,
         planned: &[PlannedJob],
-        asked: &BTreeSet<JobId>,
+        fair_users: &BTreeSet<JobId>,
         new: Option<PlannedJob>,
         n_before: Option<u32>,
     ) -> Vec<FairTurn> {
@@ -212,8 +212,8 @@ impl PlanPolicy {
         let places = planned.iter().enumerate();
         let places: BTreeMap<JobId, usize> = places.map(|(at, job)| (job.id, at)).collect();
         let turns = fair.in_order(view).filter_map(|job| {
-            let is_subject = job.id == NEW || asked.contains(&job.id);
-            if job.standing.is_planned() {
+            let is_subject = job.id == NEW || fair_users.contains(&job.id);
+            if job.waiting_class.is_planned() {
                 let &index = places.get(&job.id)?;
                 let subjects = match (is_subject, n_before) {
                     (false, _) => 0..0,

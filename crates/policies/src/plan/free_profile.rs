@@ -354,9 +354,9 @@ fn licence_profiles(view: View<'_>, running: &[RunningUntil]) -> Vec<UnitProfile
     profiles.collect()
 }
 
-/// Returns whether as many units as `wanted` are free from `at` until `end`.
-fn covers(profiles: &[UnitProfile], wanted: &ResourceCounts, at: Instant, end: Instant) -> bool {
-    wanted.iter().all(|(kind, count)| {
+/// Returns whether as many units as `needed` are free from `at` until `end`.
+fn covers(profiles: &[UnitProfile], needed: &ResourceCounts, at: Instant, end: Instant) -> bool {
+    needed.iter().all(|(kind, count)| {
         let profile = profiles.iter().find(|profile| profile.kind == kind);
         profile.is_some_and(|profile| profile.free.fewest(at, end) >= u32::from(count))
     })

@@ -10,7 +10,7 @@ use tollgate_policy::{HostPart, PolicyContext, View};
 use super::deadline_dispatch::DeadlineDispatch;
 use super::free_profile::{FreeProfile, PlannedPlace, RunningUntil};
 use super::machine::PlanMachine;
-use super::planned_job::{PlannedJob, Standing};
+use super::planned_job::{PlannedJob, WaitingClass};
 use super::promise_test::{Candidate, PromiseTest};
 use super::start_rule::{self, FairJob, RuleJob, StartDecision};
 use super::waiting_jobs::PlanKey;
@@ -46,7 +46,7 @@ impl PlanPolicy {
     /// Returns whether a job has waited for long since the pass before. Only then, and after a change, may a job get a
     /// place for that: a pass for another reason, such as a belief that is stated anew, places none.
     fn note_patience(&mut self, now: Instant) -> bool {
-        let noted = std::mem::replace(&mut self.patience_noted, now);
+        let noted = std::mem::replace(&mut self.waits_noted, now);
         let mut ends = self.ends_of_patience();
         ends.any(|end| noted < end && end <= now)
     }
@@ -152,12 +152,15 @@ impl PlanPolicy {
             return false;
         };
         let id = self.part_first(cx, job.id);
-        match job.standing {
-            Standing::Free => {
+        match job.waiting_class {
+            WaitingClass::Free => {
                 let price = self.promised_price(cx.view(), id);
                 cx.accept(id, price, Some(place));
             }
-            Standing::Unpromised | Standing::Waitlisted | Standing::Promised | Standing::Placed => {
+            WaitingClass::Unpromised
+            | WaitingClass::Waitlisted
+            | WaitingClass::Promised
+            | WaitingClass::Placed => {
                 let price = self.unpromised_price(cx.view(), id);
                 cx.admit_unpromised(id, price, Some(place));
             }
@@ -171,7 +174,8 @@ impl PlanPolicy {
         let view = cx.view();
         if cx.n_idle() == 0 || self.waiting.fair.is_empty() {
             let mut fair = self.waiting.fair.in_order(view);
-            let first = fair.find(|job| !job.standing.is_planned() && !job.is_hopeless(view.now));
+            let first =
+                fair.find(|job| !job.waiting_class.is_planned() && !job.is_hopeless(view.now));
             return StartDecision {
                 held: first.map(|job| (job.rule(view), None)),
                 ..StartDecision::default()
@@ -226,18 +230,19 @@ impl PlanPolicy {
 
     /// Starts a job, or the first of a group, on these hosts if it matters on which.
     fn start(&mut self, cx: &mut PolicyContext<'_>, group: JobId, hosts: Option<&[HostPart]>) {
-        let standing = self.planned_job(cx.view(), group).standing;
+        let waiting_class = self.planned_job(cx.view(), group).waiting_class;
         let id = self.part_first(cx, group);
         self.running.insert(id);
-        let price = match standing {
-            Standing::Unpromised => {
+        let price = match waiting_class {
+            WaitingClass::Unpromised => {
                 let price = self.unpromised_price(cx.view(), id);
                 cx.admit_unpromised(id, price, None);
                 price
             }
-            Standing::Promised | Standing::Placed | Standing::Free | Standing::Waitlisted => {
-                self.promised_price(cx.view(), id)
-            }
+            WaitingClass::Promised
+            | WaitingClass::Placed
+            | WaitingClass::Free
+            | WaitingClass::Waitlisted => self.promised_price(cx.view(), id),
         };
         match hosts {
             Some(hosts) => cx.start_on_hosts(id, price, hosts),
@@ -267,11 +272,11 @@ impl PlanPolicy {
         let reopening = view.maintenance().next(now);
         let reopening = reopening.filter(|_| !self.waiting.fair.is_empty());
         let reopening = reopening.map(|window| window.until);
-        let patience = self.ends_of_patience();
+        let wait_end = self.ends_of_patience();
         let free = self.waiting.free.values().next();
         let free = free.map(|job| job.submit + LONGEST_PATIENCE);
         let all = gives_up.chain(reopening).chain(decision.next_place);
-        let all = all.chain(patience).chain(free);
+        let all = all.chain(wait_end).chain(free);
         all.filter(|&at| at > now).min()
     }
 }
@@ -282,7 +287,7 @@ fn fair_job(view: View<'_>, planned: &[PlannedJob], job: &PlannedJob) -> Option<
     if job.is_hopeless(view.now) {
         return Some(FairJob::Hopeless(job.rule(view)));
     }
-    if !job.standing.is_planned() {
+    if !job.waiting_class.is_planned() {
         return Some(FairJob::Unplanned(job.rule(view)));
     }
     let group = planned.binary_search_by_key(&job.key(), PlannedJob::key);

@@ -24,7 +24,7 @@ const KEPT_SLACK: f64 = 0.25;
 
 /// The standing of a waiting job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum WaitingClass {
     /// Its deadline is promised.
     Promised,
     /// It has no promise, but a place in the plan, because it has waited for long.
@@ -37,7 +37,7 @@ pub(super) enum Standing {
     Waitlisted,
 }
 
-impl Standing {
+impl WaitingClass {
     /// Returns the standing of a waiting job.
     pub(super) fn of(job: &JobSlot, settings: &PlanParams) -> Self {
         let has_place = job.accepted.is_some_and(|accepted| accepted.due.is_some());
@@ -68,7 +68,7 @@ pub(super) struct PlannedJob {
     pub(super) id: JobId,
     /// Number of such jobs that wait in the slot.
     pub(super) count: u32,
-    pub(super) standing: Standing,
+    pub(super) waiting_class: WaitingClass,
     pub(super) user: UserId,
     /// The place in the order of submission.
     pub(super) sequence: u64,
@@ -86,7 +86,7 @@ pub(super) struct PlannedJob {
     /// The place in the order of deadlines: that of `due`, or an earlier one.
     pub(super) place: Instant,
     /// The last instant at which the job is not hopeless.
-    hope_ends: Instant,
+    feasible_until: Instant,
     /// The instant at which the job is given up if it has not started, and why.
     pub(super) gives_up: Option<(Instant, Reason)>,
 }
@@ -100,8 +100,8 @@ impl PlannedJob {
         settings: &PlanParams,
     ) -> Self {
         let job = view.job(id);
-        let standing = Standing::of(job, settings);
-        let entry = Self::new(id, &job.spec, standing, belief, settings);
+        let waiting_class = WaitingClass::of(job, settings);
+        let entry = Self::new(id, &job.spec, waiting_class, belief, settings);
         let place = job.accepted.and_then(|accepted| accepted.due);
         let has_deadline = job.spec.sla.deadline.is_some();
         Self {
@@ -119,27 +119,32 @@ impl PlannedJob {
     pub(super) fn new(
         id: JobId,
         spec: &JobSpec,
-        standing: Standing,
+        waiting_class: WaitingClass,
         belief: &Distribution,
         settings: &PlanParams,
     ) -> Self {
         let run = belief.quantile(settings.level_of(spec));
         let due = spec.due().unwrap_or(Instant::MAX);
-        let hopeless = match standing {
-            Standing::Promised | Standing::Placed => HOPELESS,
-            Standing::Unpromised | Standing::Free | Standing::Waitlisted => HOPELESS_UNPROMISED,
+        let hopeless = match waiting_class {
+            WaitingClass::Promised | WaitingClass::Placed => HOPELESS,
+            WaitingClass::Unpromised | WaitingClass::Free | WaitingClass::Waitlisted => {
+                HOPELESS_UNPROMISED
+            }
         };
-        let hope_ends = due - belief.quantile(hopeless);
+        let feasible_until = due - belief.quantile(hopeless);
         let drops_late = spec.sla.drop_late || settings.drop_late;
-        let gives_up = match standing {
-            Standing::Waitlisted => Some((due - run, Reason::NoRoom)),
-            Standing::Unpromised if drops_late => Some((hope_ends, Reason::LATE)),
-            Standing::Promised | Standing::Placed | Standing::Unpromised | Standing::Free => None,
+        let gives_up = match waiting_class {
+            WaitingClass::Waitlisted => Some((due - run, Reason::NoRoom)),
+            WaitingClass::Unpromised if drops_late => Some((feasible_until, Reason::LATE)),
+            WaitingClass::Promised
+            | WaitingClass::Placed
+            | WaitingClass::Unpromised
+            | WaitingClass::Free => None,
         };
         Self {
             id,
             count: 1,
-            standing,
+            waiting_class,
             user: spec.user,
             sequence: u64::MAX,
             submit: spec.submit,
@@ -150,7 +155,7 @@ impl PlannedJob {
             guard: belief.quantile(settings.guard_of(spec)),
             due,
             place: due,
-            hope_ends,
+            feasible_until,
             gives_up,
         }
     }
@@ -183,15 +188,18 @@ impl PlannedJob {
 
     /// Returns whether the job will hardly end in time even if it starts now.
     pub(super) fn is_hopeless(&self, now: Instant) -> bool {
-        now > self.hope_ends
+        now > self.feasible_until
     }
 
     /// Returns the instant by which the job ends at its latest place: a part of its slack is not lent.
     pub(super) fn latest_end(&self) -> Instant {
         let slack = (self.due.since(self.submit) - self.guard).max(Span::ZERO);
-        match self.standing {
-            Standing::Placed => self.due,
-            Standing::Promised | Standing::Unpromised | Standing::Free | Standing::Waitlisted => {
+        match self.waiting_class {
+            WaitingClass::Placed => self.due,
+            WaitingClass::Promised
+            | WaitingClass::Unpromised
+            | WaitingClass::Free
+            | WaitingClass::Waitlisted => {
                 self.due - Span::from_secs_f64(KEPT_SLACK * slack.as_secs_f64())
             }
         }

@@ -7,7 +7,7 @@ use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 
 use super::draws::{DrawnJobs, JobBlock};
 use super::fair_turns::{FairTurn, FairTurns};
-use super::planned_job::{PlannedJob, Standing};
+use super::planned_job::{PlannedJob, WaitingClass};
 use super::timetable::JobGroup;
 use super::{NEW, PlanPolicy, RESERVED, belief_of, host_needs};
 
@@ -48,13 +48,13 @@ impl PlanPolicy {
     ) -> ScenarioJobs {
         let new = new_job(subject);
         let candidate = new.map(|new| self.new_planned_job(view, &new));
-        let asked = match subject {
+        let requested = match subject {
             OutlookSubject::Existing(jobs) => jobs,
             OutlookSubject::InGroup(ref job, _) => std::slice::from_ref(job),
             OutlookSubject::New(..) => &[],
             OutlookSubject::Array(array) => array.tasks,
         };
-        let asked: BTreeSet<JobId> = asked.iter().copied().collect();
+        let requested: BTreeSet<JobId> = requested.iter().copied().collect();
         let existing = |id: JobId| {
             let job = view.job(id);
             ScenarioJob {
@@ -65,12 +65,12 @@ impl PlanPolicy {
                 sequence: job.sequence,
                 start: self.running.contains(&id).then_some(job.start).flatten(),
                 running: self.running.contains(&id).then_some(id),
-                is_subject: asked.contains(&id),
+                is_subject: requested.contains(&id),
             }
         };
         let mut jobs: Vec<ScenarioJob> = self.running.iter().map(|&id| existing(id)).collect();
         let (mut planned, hopeless) = self.waiting.by_deadline(view.now);
-        if let Some(promised) = candidate.filter(|new| new.standing.is_planned()) {
+        if let Some(promised) = candidate.filter(|new| new.waiting_class.is_planned()) {
             let at = planned.partition_point(|job| job.place <= promised.place);
             planned.insert(at, promised);
         }
@@ -89,9 +89,9 @@ impl PlanPolicy {
         jobs.dedup_by(|next, block| block.absorb(next));
         let n_promised = jobs.len();
 
-        let subjects = self.waiting_standings(view, &asked);
+        let subjects = self.waiting_classes(view, &requested);
         let turns = match candidate.is_some() || !subjects.is_empty() {
-            true => self.fair_turns(view, &planned, &asked, candidate, n_before),
+            true => self.fair_turns(view, &planned, &requested, candidate, n_before),
             false => Vec::new(),
         };
         // What waits without a promise comes behind all that have one.
@@ -107,7 +107,7 @@ impl PlanPolicy {
                 })
             }
         });
-        let is_waitlisted = |of: Standing| of == Standing::Waitlisted;
+        let is_waitlisted = |of: WaitingClass| of == WaitingClass::Waitlisted;
         let waitlisted = subjects.iter().filter(|(_, of)| is_waitlisted(*of));
         let waitlisted = waitlisted.map(|&(id, _)| existing(id));
         let mut behind: Vec<ScenarioJob> = in_turn.chain(waitlisted).collect();
@@ -116,8 +116,8 @@ impl PlanPolicy {
         jobs.extend(behind);
 
         let is_hopeless = |id: JobId| hopeless.iter().any(|job| job.id == id);
-        let new_standing = candidate.map(|new| (NEW, new.standing));
-        let mut subjects = subjects.into_iter().chain(new_standing);
+        let new_class = candidate.map(|new| (NEW, new.waiting_class));
+        let mut subjects = subjects.into_iter().chain(new_class);
         let take_turns = subjects.all(|(id, of)| !is_waitlisted(of) && !is_hopeless(id));
         let turns = (take_turns && !turns.is_empty())
             .then(|| FairTurns::new(view, &planned, &hopeless, turns))
@@ -140,25 +140,29 @@ impl PlanPolicy {
     fn new_planned_job(&self, view: View<'_>, new: &ScenarioJob) -> PlannedJob {
         let place = self.promised_place(view, new);
         let may_run = self.settings.otherwise_of(&new.spec) == Otherwise::Run;
-        let standing = match (place, new.spec.sla.deadline) {
-            (Some(_), _) => Standing::Promised,
-            (None, None) => Standing::Free,
-            (None, Some(_)) if may_run => Standing::Unpromised,
-            (None, Some(_)) => Standing::Waitlisted,
+        let waiting_class = match (place, new.spec.sla.deadline) {
+            (Some(_), _) => WaitingClass::Promised,
+            (None, None) => WaitingClass::Free,
+            (None, Some(_)) if may_run => WaitingClass::Unpromised,
+            (None, Some(_)) => WaitingClass::Waitlisted,
         };
-        let mut job = PlannedJob::new(NEW, &new.spec, standing, &new.belief, &self.settings);
+        let mut job = PlannedJob::new(NEW, &new.spec, waiting_class, &new.belief, &self.settings);
         job.count = new.count;
         job.place = place.unwrap_or(job.place);
         job
     }
 
     /// Returns those of some jobs that wait, with their standings.
-    fn waiting_standings(&self, view: View<'_>, jobs: &BTreeSet<JobId>) -> Vec<(JobId, Standing)> {
+    fn waiting_classes(
+        &self,
+        view: View<'_>,
+        jobs: &BTreeSet<JobId>,
+    ) -> Vec<(JobId, WaitingClass)> {
         let waiting = jobs
             .iter()
             .filter(|id| view.job(**id).phase == JobPhase::Queued);
-        let standings = waiting.map(|&id| (id, self.planned_job(view, id).standing));
-        standings.collect()
+        let classes = waiting.map(|&id| (id, self.planned_job(view, id).waiting_class));
+        classes.collect()
     }
 
     /// Returns the place of a new job among the promised ones; None if it is not promised.

@@ -21,7 +21,7 @@ impl PlanPolicy {
         &self,
         view: View<'_>,
         subject: OutlookSubject<'_>,
-        tellable: Option<Probability>,
+        least_probability: Option<Probability>,
     ) -> Vec<RunInterval> {
         let ScenarioJobs {
             jobs,
@@ -34,7 +34,7 @@ impl PlanPolicy {
                 None
             }
         };
-        let n_scenarios = n_scenarios(self.settings.scenarios, tellable) as usize;
+        let n_scenarios = n_scenarios(self.settings.scenarios, least_probability) as usize;
         let mut draws = FutureDraws::new(n_scenarios);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             jobs.iter().map(|job| draws.of(&job.block())).collect();
@@ -58,8 +58,8 @@ impl PlanPolicy {
 
 /// Returns the number of scenarios that can tell whether something has a probability: 2 / (1 - P), within
 /// the usual number and the maximum.
-fn n_scenarios(usual: u32, tellable: Option<Probability>) -> u32 {
-    let needed = tellable.map_or(0.0, |probability| 2.0 / (1.0 - probability.as_f64()));
+fn n_scenarios(usual: u32, least_probability: Option<Probability>) -> u32 {
+    let needed = least_probability.map_or(0.0, |probability| 2.0 / (1.0 - probability.as_f64()));
     let needed = needed.min(f64::from(MAX_SCENARIOS)).ceil() as u32;
     usual.max(needed)
 }

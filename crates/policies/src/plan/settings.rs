@@ -50,7 +50,7 @@ impl PlanParams {
     /// probability above [`Self::MAX_LEVEL`] is ever stated.
     pub(super) fn level_of(&self, spec: &JobSpec) -> Probability {
         match spec.sla.confidence {
-            Some(wanted) if wanted < Self::MAX_LEVEL => wanted,
+            Some(confidence) if confidence < Self::MAX_LEVEL => confidence,
             Some(_) if Self::MAX_LEVEL > self.level => Self::MAX_LEVEL,
             Some(_) | None => self.level,
         }

@@ -16,15 +16,15 @@ pub enum UserShare {
 }
 
 impl UserShare {
-    /// Returns how many of `all` processors the promises to a user may take in the mean. `asked_by_others` has the
+    /// Returns how many of `all` processors the promises to a user may take in the mean. `others` has the
     /// processors that each of the other users asked for in the mean of the last day.
-    pub(super) fn processors(self, all: f64, asked_by_others: &[f64]) -> f64 {
+    pub(super) fn processors(self, all: f64, others: &[f64]) -> f64 {
         match self {
             Self::Part(part) => part * all,
-            Self::Auto if asked_by_others.is_empty() => f64::INFINITY,
+            Self::Auto if others.is_empty() => f64::INFINITY,
             Self::Auto => {
-                let equal = all / (asked_by_others.len() + 1) as f64;
-                let kept = asked_by_others.iter().map(|asked| asked.min(equal));
+                let equal = all / (others.len() + 1) as f64;
+                let kept = others.iter().map(|request| request.min(equal));
                 all - kept.fold(0.0, |sum, kept| sum + kept)
             }
         }

@@ -6,7 +6,7 @@ use tollgate_model::{Instant, JobId};
 use tollgate_policy::{View, WaitOrder};
 
 use super::fair_order::FairQueue;
-use super::planned_job::{PlannedJob, Standing};
+use super::planned_job::{PlannedJob, WaitingClass};
 
 /// The key of a job in the order of deadlines.
 pub(super) type PlanKey = (Instant, u64);
@@ -28,30 +28,32 @@ pub(super) struct WaitingJobs {
 
 impl WaitingJobs {
     pub(super) fn insert(&mut self, job: PlannedJob) {
-        match job.standing {
-            Standing::Promised | Standing::Placed => {
+        match job.waiting_class {
+            WaitingClass::Promised | WaitingClass::Placed => {
                 self.planned.insert(job.key(), job);
             }
-            Standing::Unpromised | Standing::Waitlisted => {
+            WaitingClass::Unpromised | WaitingClass::Waitlisted => {
                 self.unpromised.insert(job.key(), job);
             }
-            Standing::Free => {
+            WaitingClass::Free => {
                 self.free.insert(job.sequence, job);
             }
         }
-        if job.standing != Standing::Waitlisted {
+        if job.waiting_class != WaitingClass::Waitlisted {
             self.fair.insert(job);
             self.n_with_needs += usize::from(job.needs_hosts());
         }
     }
 
     pub(super) fn remove(&mut self, job: &PlannedJob) {
-        match job.standing {
-            Standing::Promised | Standing::Placed => self.planned.remove(&job.key()),
-            Standing::Unpromised | Standing::Waitlisted => self.unpromised.remove(&job.key()),
-            Standing::Free => self.free.remove(&job.sequence),
+        match job.waiting_class {
+            WaitingClass::Promised | WaitingClass::Placed => self.planned.remove(&job.key()),
+            WaitingClass::Unpromised | WaitingClass::Waitlisted => {
+                self.unpromised.remove(&job.key())
+            }
+            WaitingClass::Free => self.free.remove(&job.sequence),
         };
-        if job.standing != Standing::Waitlisted {
+        if job.waiting_class != WaitingClass::Waitlisted {
             self.fair.remove(job);
             self.n_with_needs -= usize::from(job.needs_hosts());
         }
@@ -94,7 +96,7 @@ impl WaitingJobs {
     /// Returns whether a job has a place and no promise.
     pub(super) fn has_placed(&self) -> bool {
         let mut planned = self.planned.values();
-        planned.any(|job| job.standing == Standing::Placed)
+        planned.any(|job| job.waiting_class == WaitingClass::Placed)
     }
 
     /// Returns what stands before a job in the fair order, and the planned jobs that have to start now; None of a job that

@@ -75,11 +75,13 @@ impl FeasibilityRule {
     fn read(place: &mut Self, word: &str) -> bool {
         let least = word.parse().ok().and_then(Probability::new);
         let least = least.filter(|least| 0.0 < least.as_f64() && least.as_f64() < 1.0);
-        let hope = match word {
+        let feasibility = match word {
             "estimate" => Some(Self::Estimate),
             _ => least.map(Self::Chance),
         };
-        hope.map(|hope| *place = hope).is_some()
+        feasibility
+            .map(|feasibility| *place = feasibility)
+            .is_some()
     }
 }
 

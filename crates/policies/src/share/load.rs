@@ -49,14 +49,14 @@ pub(super) struct NodeLoad {
 struct ShareCurves {
     constants: [f64; LANES],
     numerators: [f64; LANES],
-    dues: [f64; LANES],
+    due_us: [f64; LANES],
 }
 
 impl ShareCurves {
     const ZERO: Self = Self {
         constants: [0.0; LANES],
         numerators: [0.0; LANES],
-        dues: [f64::INFINITY; LANES],
+        due_us: [f64::INFINITY; LANES],
     };
 }
 
@@ -124,7 +124,7 @@ impl NodeLoad {
                 };
                 cells.constants[lane] = constant;
                 cells.numerators[lane] = numerator;
-                cells.dues[lane] = due;
+                cells.due_us[lane] = due;
                 load.base += constant;
                 load.total += share;
                 if due < load.first_due {
@@ -146,7 +146,7 @@ impl NodeLoad {
         let mut sums = [0.0; LANES];
         for curves in &self.curves {
             for (lane, sum) in sums.iter_mut().enumerate() {
-                *sum += curves.numerators[lane] / time_left(curves.dues[lane], now);
+                *sum += curves.numerators[lane] / time_left(curves.due_us[lane], now);
             }
         }
         self.base + (sums[0] + sums[1]) + (sums[2] + sums[3])
@@ -204,7 +204,7 @@ impl NodeLoad {
         let mut sums = [0.0; LANES];
         for curves in &self.curves {
             for (lane, sum) in sums.iter_mut().enumerate() {
-                let time_left = time_left(curves.dues[lane], now);
+                let time_left = time_left(curves.due_us[lane], now);
                 let share = curves.constants[lane] + curves.numerators[lane] / time_left;
                 let seconds = time_left * 1e-6;
                 *sum += share

@@ -37,10 +37,10 @@ impl Host {
     }
 
     /// Takes the lowest free devices.
-    fn take(&mut self, wanted: &ResourceCounts) -> Vec<HeldDevices> {
+    fn take(&mut self, needed: &ResourceCounts) -> Vec<HeldDevices> {
         self.taken.resize(MAX_RESOURCES, 0);
         let mut held = Vec::new();
-        for (index, count) in wanted.iter() {
+        for (index, count) in needed.iter() {
             let taken = &mut self.taken[usize::from(index.0)];
             let mut bits = 0;
             for _ in 0..count {

@@ -371,14 +371,14 @@ mod tests {
             user: UserId(0),
             sla: Sla::default(),
         });
-        let [told, later] = [5.0, 7.0].map(Credits::from_f64);
-        state.admit_unpromised(job, Instant::ZERO, told, None);
+        let [stated, later] = [5.0, 7.0].map(Credits::from_f64);
+        state.admit_unpromised(job, Instant::ZERO, stated, None);
         state.accept(job, Instant::from_secs(9), later, None);
         let admission = state.job(job).accepted.expect("admitted");
         assert!(admission.is_promised);
         assert_eq!(
             (admission.price, admission.at),
-            (told, Instant::from_secs(9))
+            (stated, Instant::from_secs(9))
         );
     }
 }

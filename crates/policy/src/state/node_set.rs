@@ -103,17 +103,17 @@ impl NodeSet {
     pub(super) fn take_lowest(&mut self, count: u32, taken: &mut Vec<NodeRange>) {
         assert!(count <= self.len, "{count} nodes wanted of {}", self.len);
         self.len -= count;
-        let mut wanted = count;
-        while wanted > 0 {
+        let mut remaining = count;
+        while remaining > 0 {
             let word = &mut self.words[self.lowest];
             if *word == 0 {
                 self.lowest += 1;
                 continue;
             }
             let bit = word.trailing_zeros();
-            let run = (*word >> bit).trailing_ones().min(wanted);
+            let run = (*word >> bit).trailing_ones().min(remaining);
             *word &= !mask(bit, run);
-            wanted -= run;
+            remaining -= run;
             push_run(taken, self.lowest as u32 * u64::BITS + bit, run);
         }
     }
@@ -137,18 +137,18 @@ impl NodeSet {
         count: u32,
         taken: &mut Vec<NodeRange>,
     ) {
-        let mut wanted = count;
+        let mut remaining = count;
         for (word, bits) in pieces(range) {
-            while wanted > 0 && self.words.get(word).is_some_and(|held| held & bits != 0) {
+            while remaining > 0 && self.words.get(word).is_some_and(|held| held & bits != 0) {
                 let held = self.words[word] & bits;
                 let bit = held.trailing_zeros();
-                let run = (held >> bit).trailing_ones().min(wanted);
+                let run = (held >> bit).trailing_ones().min(remaining);
                 self.words[word] &= !mask(bit, run);
-                wanted -= run;
+                remaining -= run;
                 push_run(taken, word as u32 * u64::BITS + bit, run);
             }
         }
-        assert_eq!(wanted, 0, "{count} nodes wanted of {range}");
+        assert_eq!(remaining, 0, "{count} nodes wanted of {range}");
         self.len -= count;
     }
 

@@ -273,7 +273,7 @@ impl<E: BlockEntry> BlockedList<E> {
         self.groups.extend(changed.map(merged::<E>));
     }
 
-    /// Returns the first entry from `from` on that `wanted` accepts, with its position. Blocks
+    /// Returns the first entry from `from` on that `matches` accepts, with its position. Blocks
     /// whose summary `may_hold` rejects are skipped without looking inside, and so are groups of blocks:
     /// it must accept the summary of several blocks if it accepts that of one of them.
     #[inline]
@@ -281,7 +281,7 @@ impl<E: BlockEntry> BlockedList<E> {
         &self,
         from: BlockCursor,
         may_hold: impl Fn(&E::Summary) -> bool,
-        wanted: impl Fn(&E) -> bool,
+        matches: impl Fn(&E) -> bool,
     ) -> Option<(BlockCursor, E)> {
         for group in from.block / GROUP..self.groups.len() {
             if !may_hold(&self.groups[group]) {
@@ -295,7 +295,7 @@ impl<E: BlockEntry> BlockedList<E> {
                 }
                 let skip = if block == from.block { from.entry } else { 0 };
                 let rest = self.blocks[block].get(skip..).unwrap_or_default();
-                if let Some(found) = rest.iter().position(&wanted) {
+                if let Some(found) = rest.iter().position(&matches) {
                     let entry = skip + found;
                     return Some((BlockCursor { block, entry }, rest[found]));
                 }

@@ -140,10 +140,10 @@ impl CapacityProfile {
                 }
                 continue;
             }
-            let wanted = procs + block.reserved;
+            let needed = procs + block.reserved;
             let begun = block.steps.partition_point(|step| step.0 < end);
             for &(at, free) in block.steps[..begun].iter().rev() {
-                if free < wanted {
+                if free < needed {
                     end = at;
                 } else if at <= end - length {
                     return Some(end - length);
@@ -328,13 +328,13 @@ impl ProfileBlock {
         procs: u32,
         length: Span,
     ) -> Option<Instant> {
-        let wanted = procs + self.reserved;
+        let needed = procs + self.reserved;
         let mut end = hole.map_or(Instant::MAX, |start| start + length);
         for &(at, free) in self.steps_from(from) {
             if at >= end {
                 return *hole;
             }
-            if free < wanted {
+            if free < needed {
                 *hole = None;
                 end = Instant::MAX;
             } else if hole.is_none() {

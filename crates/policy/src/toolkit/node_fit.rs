@@ -53,7 +53,7 @@ pub enum TieOrder {
 }
 
 /// Appends to `nodes` those that the `allowed` leads of `ranked` stand for, the lowest ranks first and
-/// nodes of equal rank in the order of `ties`, until `nodes` has `wanted` of them. Sorts only as many leads
+/// nodes of equal rank in the order of `ties`, until `nodes` has `n_nodes` of them. Sorts only as many leads
 /// as needed.
 ///
 /// ```
@@ -73,18 +73,18 @@ pub enum TieOrder {
 pub fn take_first(
     view: View<'_>,
     mut ranked: &mut [(i64, NodeId)],
-    wanted: usize,
+    n_nodes: usize,
     ties: TieOrder,
     nodes: &mut Vec<NodeId>,
     allowed: impl Fn(NodeId) -> bool,
 ) {
-    let mut batch = wanted.max(16);
+    let mut batch = n_nodes.max(16);
     while !ranked.is_empty() {
         let n_selected = select_ranks(ranked, batch);
         let (first, rest) = ranked.split_at_mut(n_selected);
         first.sort_unstable();
         for equals in first.chunk_by(|one, other| one.0 == other.0) {
-            let (from, missing) = (nodes.len(), wanted - nodes.len());
+            let (from, missing) = (nodes.len(), n_nodes - nodes.len());
             let leads = equals.iter().map(|&(_, lead)| lead);
             let groups = leads
                 .filter(|&lead| allowed(lead))
@@ -104,8 +104,8 @@ pub fn take_first(
                     nodes[from..].sort_unstable_by_key(|&node| Reverse(node));
                 }
             }
-            nodes.truncate(wanted);
-            if nodes.len() == wanted {
+            nodes.truncate(n_nodes);
+            if nodes.len() == n_nodes {
                 return;
             }
         }

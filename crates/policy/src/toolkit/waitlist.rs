@@ -128,8 +128,8 @@ impl Waitlist {
 /// Returns true if a waiting job can never be admitted because of its cost, given the reason for
 /// which it cannot start now.
 pub fn can_never_start(job: &JobSlot, reason: Reason) -> bool {
-    let too_dear = matches!(reason, Reason::OverBudget | Reason::PriceOverBudget);
-    too_dear && job.accepted.is_none()
+    let over_price = matches!(reason, Reason::OverBudget | Reason::PriceOverBudget);
+    over_price && job.accepted.is_none()
 }
 
 /// The strict order of the waiting jobs without a deadline during a pass: no job overtakes the

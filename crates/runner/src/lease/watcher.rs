@@ -128,7 +128,7 @@ impl WatcherLoop {
         let mut is_alone = false;
         // The end of the lease at the time when the runner ended.
         let mut left_with = None;
-        let mut asked_at = None;
+        let mut terminated_for = None;
         loop {
             let (now, end) = (BootTime::now(), self.lease_end());
             if is_alone
@@ -141,8 +141,8 @@ impl WatcherLoop {
                 end
             } else if now < end + self.grace {
                 // A working runner asks the tasks itself.
-                if asked_at != Some(end) && (is_alone || procfs::is_stopped(self.runner)) {
-                    asked_at = Some(end);
+                if terminated_for != Some(end) && (is_alone || procfs::is_stopped(self.runner)) {
+                    terminated_for = Some(end);
                     self.terminate_unfinished();
                 }
                 end + self.grace

@@ -101,27 +101,27 @@ impl RunnerConnection {
     pub(super) fn call(
         &mut self,
         id: u64,
-        ask: RunnerRequestKind,
+        request: RunnerRequestKind,
         is_recorded: bool,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<RunnerResponse, EngineError> {
-        let call = ask.name();
+        let call = request.name();
         let timed_out = EngineError::TimedOut {
             call,
-            after: patience,
+            after: timeout,
         };
         let line = protocol::encode_line(&RunnerRequest {
             id,
-            ask,
+            ask: request,
             is_recorded,
         });
-        let sent = self.stream.set_write_timeout(Some(patience));
+        let sent = self.stream.set_write_timeout(Some(timeout));
         match sent.and_then(|()| self.stream.write_all(&line)) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(timed_out),
             Err(_) => return Err(super::not_connected()),
             Ok(()) => {}
         }
-        match self.responses.recv_timeout(patience) {
+        match self.responses.recv_timeout(timeout) {
             Ok((answered, answer)) if answered == id => Ok(answer),
             Err(RecvTimeoutError::Timeout) => Err(timed_out),
             // A call that timed out closes the connection, so an answer never belongs to another
@@ -179,7 +179,7 @@ fn spawn_reader(
 ) -> Receiver<(u64, RunnerResponse)> {
     let (to, answers) = mpsc::channel();
     thread::spawn(move || {
-        let (mut line, mut has_news) = (Vec::new(), false);
+        let (mut line, mut has_reports) = (Vec::new(), false);
         while lines
             .read_until(b'\n', &mut line)
             .is_ok_and(|length| length > 0)
@@ -196,17 +196,17 @@ fn spawn_reader(
                 }
                 RunnerMessage::Report(report) => {
                     mailbox.lock().push_back(report);
-                    has_news = true;
+                    has_reports = true;
                 }
                 RunnerMessage::Output(answer) => {
                     mailbox.outputs().push(answer);
-                    has_news = true;
+                    has_reports = true;
                 }
             }
             // Reports that came together are handled together.
-            if has_news && !lines.buffer().contains(&b'\n') {
+            if has_reports && !lines.buffer().contains(&b'\n') {
                 mailbox.notify();
-                has_news = false;
+                has_reports = false;
             }
         }
         open.store(false, Ordering::Release);

@@ -36,9 +36,9 @@ impl RunnerProcess {
     pub(crate) fn connect(
         &mut self,
         settings: &RunnerConfig,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<UnixStream, EngineError> {
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         if let Some(stream) = connect_socket(&self.state_dir) {
             return Ok(stream);
         }
@@ -111,9 +111,12 @@ impl RunnerProcess {
         let path = self.state_dir.join("log");
         let log = std::fs::read(&path).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        let said = log.lines().next_back().unwrap_or("it says nothing");
+        let last_line = log.lines().next_back().unwrap_or("it says nothing");
         EngineError::Unreachable {
-            reason: format!("the runner exited at once: {said} ({})", path.display()),
+            reason: format!(
+                "the runner exited at once: {last_line} ({})",
+                path.display()
+            ),
         }
     }
 }

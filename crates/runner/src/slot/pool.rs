@@ -202,12 +202,12 @@ impl SlotPool {
                 | MemoryEnforcement::Unenforced => None,
             },
         };
-        let orders = Arc::new(SlotQueue::default());
-        let taken = Arc::clone(&orders);
+        let queue = Arc::new(SlotQueue::default());
+        let taken = Arc::clone(&queue);
         let thread = thread::Builder::new().stack_size(STACK_BYTES);
         let thread = thread.spawn(move || super::serve(slot, &taken))?;
         let handle = SlotThread {
-            jobs: orders,
+            jobs: queue,
             n_jobs: 0,
             setting_up,
             thread,

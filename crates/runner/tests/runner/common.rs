@@ -93,18 +93,18 @@ pub(crate) fn poll_until(
 /// Returns the end or the loss of each of `attempts`.
 pub(crate) fn wait_for_ends(engine: &mut dyn Engine, attempts: &[AttemptId]) -> Vec<AttemptEvent> {
     let began = Instant::now();
-    let mut fates = BTreeMap::new();
-    while attempts.iter().any(|attempt| !fates.contains_key(attempt)) {
-        assert!(began.elapsed() < TIMEOUT, "only {fates:?}");
+    let mut ends = BTreeMap::new();
+    while attempts.iter().any(|attempt| !ends.contains_key(attempt)) {
+        assert!(began.elapsed() < TIMEOUT, "only {ends:?}");
         // The next call replaces a runner that was killed on purpose.
         for report in engine.poll(Duration::from_millis(100)).unwrap_or_default() {
             if !matches!(report.event, AttemptEvent::Started(_)) {
-                fates.insert(report.attempt, report.event);
+                ends.insert(report.attempt, report.event);
             }
         }
     }
-    let fate = |attempt| fates.remove(attempt);
-    attempts.iter().filter_map(fate).collect()
+    let end = |attempt| ends.remove(attempt);
+    attempts.iter().filter_map(end).collect()
 }
 
 /// Runs one launch to its end.

@@ -33,8 +33,8 @@ fn kill_runner(engine: &LocalEngine) {
 }
 
 /// Returns whether an attempt ended with 7; false if it was lost.
-fn ended(fate: &AttemptEvent) -> bool {
-    match fate {
+fn ended(end: &AttemptEvent) -> bool {
+    match end {
         AttemptEvent::Ended(ended) => {
             assert_eq!(ended.status, AttemptStatus::Exited(7));
             true
@@ -68,11 +68,11 @@ fn runner_killed_at_failpoints_runs_each_task_exactly_once() {
         engine
             .start(std::slice::from_ref(&launch))
             .expect("taken on");
-        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        let end = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         assert_ne!(engine.runner_pid(), first, "{point}: it was not killed");
         let ran = times_run(&file);
         assert!(ran <= 1, "{point}: it ran {ran} times");
-        if ended(&fate) {
+        if ended(&end) {
             assert_eq!(ran, 1, "{point}");
         } else {
             assert!(!sure.contains(&point), "{point}: it was lost");
@@ -106,12 +106,12 @@ fn attempt_with_the_file_of_an_earlier_one_runs_at_most_once() {
         engine
             .start(std::slice::from_ref(&launch))
             .expect("taken on");
-        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        let end = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         assert_ne!(engine.runner_pid(), first, "{point}: it was not killed");
         assert_eq!(n_spares(), 0, "{point}: the file was not used");
         let ran = times_run(&file);
         assert!(ran <= 1, "{point}: it ran {ran} times");
-        assert!(!ended(&fate) || ran == 1, "{point}");
+        assert!(!ended(&end) || ran == 1, "{point}");
     }
 }
 
@@ -148,9 +148,9 @@ fn runner_that_cannot_start_reports_the_reason() {
     let line = format!("{:08x} {newer}\n", crc32fast::hash(newer.as_bytes()));
     fs::write(&journal, line).expect("written");
     let opened = LocalEngine::open(home.settings.clone());
-    let said = opened.err().expect("it is refused").to_string();
+    let message = opened.err().expect("it is refused").to_string();
     let expected = "journal: it is of version 99, and this program reads 1";
-    assert!(said.contains(expected), "{said}");
+    assert!(message.contains(expected), "{message}");
 }
 
 #[test]
@@ -159,8 +159,11 @@ fn child_stuck_in_setup_is_killed() {
     home.settings.setup_timeout = Duration::from_millis(100);
     let (launch, file) = witness(&home, 1);
     let ended = run(&mut home.open(), &launch);
-    let said = ended.status.to_string();
-    assert_eq!(said, "not started: user: it was killed while it was set up");
+    let status = ended.status.to_string();
+    assert_eq!(
+        status,
+        "not started: user: it was killed while it was set up"
+    );
     assert_eq!(times_run(&file), 0);
 }
 
@@ -190,9 +193,9 @@ fn task_outlives_its_runner_and_its_end_is_reported() {
             .set_shares(&[(launch.attempt, 0.5)])
             .expect("it is still ours");
         fs::write(home.path().join("go"), "").expect("written");
-        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        let end = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         let knows_exits = kernel_is_at_least(6, 15);
-        assert_eq!(ended(&fate), knows_exits, "{fate:?}");
+        assert_eq!(ended(&end), knows_exits, "{end:?}");
     }
 }
 
@@ -249,8 +252,8 @@ fn task_of_an_earlier_runner_can_be_killed() {
         engine
             .kill(&[launch.attempt], why)
             .expect("the next runner is asked");
-        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
-        if let AttemptEvent::Ended(ended) = fate {
+        let end = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        if let AttemptEvent::Ended(ended) = end {
             assert_eq!(ended.status, AttemptStatus::Signalled(9));
             assert_eq!(ended.killed, Some(why));
         }
@@ -277,8 +280,8 @@ fn recovery_spares_equally_named_attempts_of_another_runner() {
     kill_runner(crashed);
     common::signal(pids[0], rustix::process::Signal::KILL);
     common::wait_until("the task is gone", || !common::is_alive(pids[0]));
-    let fate = wait_for_ends(crashed, &[launch.attempt]).remove(0);
-    assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
+    let end = wait_for_ends(crashed, &[launch.attempt]).remove(0);
+    assert!(matches!(end, AttemptEvent::Lost { .. }), "{end:?}");
     assert!(common::is_alive(pids[1]), "the other runner's task is gone");
     other
         .kill(&[launch.attempt], tollgate_model::KillReason::Cancelled)
@@ -304,8 +307,8 @@ fn task_that_ends_without_a_runner_is_lost() {
         fs::read(&environ).unwrap_or_default().is_empty()
     });
     let mut engine = home.open();
-    let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
-    assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
+    let end = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+    assert!(matches!(end, AttemptEvent::Lost { .. }), "{end:?}");
     // The attempt is not started again either.
     engine
         .start(std::slice::from_ref(&launch))
@@ -333,12 +336,12 @@ fn runner_killed_under_load_runs_each_task_exactly_once() {
     }
     drop(engine);
     let mut engine = home.open();
-    let fates = wait_for_ends(&mut engine, &attempts);
-    let lost = fates.iter().filter(|fate| !ended(fate)).count();
+    let ends = wait_for_ends(&mut engine, &attempts);
+    let lost = ends.iter().filter(|end| !ended(end)).count();
     let runs: Vec<usize> = witnesses.iter().map(times_run).collect();
     assert!(runs.iter().all(|runs| *runs <= 1), "some ran twice");
-    for (fate, runs) in fates.iter().zip(&runs) {
-        assert!(!ended(fate) || *runs == 1, "ended without having run");
+    for (end, runs) in ends.iter().zip(&runs) {
+        assert!(!ended(end) || *runs == 1, "ended without having run");
     }
     // Each kill loses at most the attempts that were running.
     let slots = 8 * engine.capacity().expect("known").nodes as usize;
@@ -346,8 +349,8 @@ fn runner_killed_under_load_runs_each_task_exactly_once() {
     engine.acknowledge(&attempts).expect("acknowledged");
     drop(engine);
     let mut engine = home.open();
-    let told = poll_until(&mut engine, |_| true);
-    assert_eq!(told, []);
+    let acknowledged = poll_until(&mut engine, |_| true);
+    assert_eq!(acknowledged, []);
 }
 
 fn kernel_is_at_least(major: u32, minor: u32) -> bool {

@@ -196,20 +196,20 @@ fn next_runner_continues_the_lease_with_its_own_watcher() {
 
 #[test]
 fn terminated_runner_ends_its_tasks_and_exits() {
-    for asked in [Signal::TERM, Signal::INT] {
+    for stop_signal in [Signal::TERM, Signal::INT] {
         let mut home = EngineTestDir::new();
-        if asked == Signal::INT {
+        if stop_signal == Signal::INT {
             home.settings.lease = None;
         }
         let mut engine = home.open();
-        let (gentle, stubborn) = (command(1, &["sleep", "600"]), launch_ignoring_sigterm(2));
-        let tasks = [start(&mut engine, &gentle), start(&mut engine, &stubborn)];
+        let (gentle, ignoring) = (command(1, &["sleep", "600"]), launch_ignoring_sigterm(2));
+        let tasks = [start(&mut engine, &gentle), start(&mut engine, &ignoring)];
         let runner = engine.runner_pid().unwrap();
-        signal(runner, asked);
+        signal(runner, stop_signal);
         wait_until("the runner is gone", || !is_alive(runner));
         assert!(!tasks.into_iter().any(is_alive), "it leaves nothing");
         // The next runner reports their ends.
-        for (launch, signal) in [(gentle, 15), (stubborn, 9)] {
+        for (launch, signal) in [(gentle, 15), (ignoring, 9)] {
             let end = ended(&mut engine, &launch);
             assert_eq!(end.status, AttemptStatus::Signalled(signal));
             assert_eq!(end.killed, Some(KillReason::Evicted));

@@ -59,8 +59,9 @@ fn task_without_memory_limit_gets_the_share_of_its_nodes() {
             launch.output = Some("limit".into());
             change(&mut launch.limits);
             run(engine, &launch);
-            let said = std::fs::read_to_string(home.path().join("limit")).expect("written");
-            said.lines()
+            let written = std::fs::read_to_string(home.path().join("limit")).expect("written");
+            written
+                .lines()
                 .last()
                 .and_then(|line| line.parse::<u64>().ok())
         };
@@ -188,8 +189,8 @@ fn ten_thousand_tasks_each_run_once() {
     let launches: Vec<_> = (0..TASKS).map(launch).collect();
     let attempts: Vec<AttemptId> = launches.iter().map(|launch| launch.attempt).collect();
     engine.start(&launches).expect("taken on");
-    let fates = wait_for_ends(&mut engine, &attempts);
-    let succeeded = fates.iter().filter(|fate| match fate {
+    let ends = wait_for_ends(&mut engine, &attempts);
+    let succeeded = ends.iter().filter(|end| match end {
         AttemptEvent::Ended(ended) => ended.status.is_success(),
         AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => false,
     });
@@ -250,16 +251,16 @@ fn full_disk_loses_no_end_report() {
             assert_eq!(error.retryability(), Retryability::Later);
         }
         Ok(()) => {
-            let fate = wait_for_ends(&mut engine, &[late.attempt]).remove(0);
-            assert!(matches!(fate, AttemptEvent::Ended(_)), "{fate:?}");
+            let end = wait_for_ends(&mut engine, &[late.attempt]).remove(0);
+            assert!(matches!(end, AttemptEvent::Ended(_)), "{end:?}");
         }
     }
 
     std::fs::write(home.path().join("go"), "").expect("written elsewhere");
-    let fate = wait_for_ends(&mut engine, &[running.attempt]).remove(0);
+    let end = wait_for_ends(&mut engine, &[running.attempt]).remove(0);
     assert!(
-        matches!(&fate, AttemptEvent::Ended(ended) if ended.status == AttemptStatus::Exited(5)),
-        "{fate:?}"
+        matches!(&end, AttemptEvent::Ended(ended) if ended.status == AttemptStatus::Exited(5)),
+        "{end:?}"
     );
     drop(engine);
 
@@ -268,7 +269,7 @@ fn full_disk_loses_no_end_report() {
     let mut engine: LocalEngine = home.open();
     assert_eq!(
         wait_for_ends(&mut engine, &[running.attempt]).remove(0),
-        fate
+        end
     );
     assert_eq!(
         run(&mut engine, &command(4, &["true"])).status,

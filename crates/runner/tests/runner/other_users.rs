@@ -127,8 +127,8 @@ fn output_directory_is_created_with_the_rights_of_the_user() {
     for (job, output) in [(2, beside.as_path()), (3, Path::new("link/output"))] {
         let mut launch = as_other_user(&home, script(job, "true"));
         launch.output = Some(output.to_owned());
-        let said = run(&mut engine, &launch).status.to_string();
-        assert!(said.starts_with("not started: output: "), "{said}");
+        let status = run(&mut engine, &launch).status.to_string();
+        assert!(status.starts_with("not started: output: "), "{status}");
     }
     assert!(!home.path().join("beside").exists());
     assert!(!home.path().join("target").exists());
@@ -196,12 +196,12 @@ fn script_is_readable_by_its_user_only() {
     let metadata = fs::metadata(copy).expect("it is there");
     assert_eq!((metadata.uid(), metadata.mode() & 0o222), (0, 0));
     assert_eq!(fs::read_to_string(copy).expect("it is there"), text);
-    let said = output(&home);
-    assert_eq!(said.lines().next(), Some("54321"), "{said}");
+    let printed = output(&home);
+    assert_eq!(printed.lines().next(), Some("54321"), "{printed}");
     assert_eq!(
-        said.matches("Permission denied").count() + said.matches("not permitted").count(),
+        printed.matches("Permission denied").count() + printed.matches("not permitted").count(),
         3,
-        "{said}"
+        "{printed}"
     );
 
     // Another user knows the file name, like every user who lists processes.

@@ -45,8 +45,8 @@ fn script_runs_as_a_copy_with_its_arguments() {
         let text = format!("#!{interpreter}\necho \"$0\"\necho $1; exit 7\n");
         let ended = run(&mut engine, &launch(&home, job, &text));
         assert_eq!(ended.status, AttemptStatus::Exited(7));
-        let said = output(&home, job);
-        let (name, words) = said.split_once('\n').expect("two lines");
+        let printed = output(&home, job);
+        let (name, words) = printed.split_once('\n').expect("two lines");
         assert!(Path::new(name).starts_with(copies(&home)), "{name}");
         assert_eq!(words, "word\n");
     }
@@ -56,8 +56,8 @@ fn script_runs_as_a_copy_with_its_arguments() {
 fn script_without_an_interpreter_is_not_started() {
     let home = EngineTestDir::new();
     let ended = run(&mut home.open(), &launch(&home, 1, "echo no\n"));
-    let said = ended.status.to_string();
-    assert_eq!(said, "not started: program: Exec format error");
+    let status = ended.status.to_string();
+    assert_eq!(status, "not started: program: Exec format error");
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn runner_killed_at_failpoints_leaves_the_script_to_the_next() {
         engine
             .start(std::slice::from_ref(&launch))
             .expect("taken on");
-        let fate = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
+        let end = wait_for_ends(&mut engine, &[launch.attempt]).remove(0);
         assert_ne!(engine.runner_pid(), first, "{point}: it was not killed");
         let witness = fs::read_to_string(home.path().join("witness")).unwrap_or_default();
         assert!(witness.lines().count() <= 1, "{point}: {witness}");
-        match fate {
+        match end {
             AttemptEvent::Ended(ended) => {
                 assert_eq!(ended.status, AttemptStatus::Exited(7), "{point}")
             }
@@ -132,9 +132,9 @@ fn queued_script_is_run_by_the_next_runner_without_being_sent_again() {
     rustix::process::kill_process(runner, rustix::process::Signal::KILL).expect("killed");
     fs::write(home.path().join("go"), "").expect("written");
     let attempts: [AttemptId; 2] = [first.attempt, second.attempt];
-    let fates = wait_for_ends(&mut engine, &attempts);
-    let AttemptEvent::Ended(ended) = &fates[1] else {
-        panic!("{fates:?}");
+    let ends = wait_for_ends(&mut engine, &attempts);
+    let AttemptEvent::Ended(ended) = &ends[1] else {
+        panic!("{ends:?}");
     };
     assert_eq!(ended.status, AttemptStatus::Exited(7));
     wait_until("nothing is kept", || keeps_nothing(&home));

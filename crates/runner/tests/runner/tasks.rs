@@ -133,12 +133,12 @@ fn reason_of_a_failed_start_is_reported() {
     let not_allowed = command(4, &[not_executable.to_str().expect("text")]);
     let mut nowhere = command(5, &["true"]);
     nowhere.env = vec![("PATH".into(), "/no/such/dir".into())];
-    let said: Vec<String> = [no_dir, no_output, link, not_allowed, nowhere]
+    let reasons: Vec<String> = [no_dir, no_output, link, not_allowed, nowhere]
         .iter()
         .map(|launch| run(&mut engine, launch).status.to_string())
         .collect();
     assert_eq!(
-        said,
+        reasons,
         [
             "not started: dir: No such file or directory",
             "not started: output: No such file or directory",

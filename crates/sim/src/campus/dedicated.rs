@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use tollgate_grid_policies::retry;
 use tollgate_model::{Energy, Instant, Power, Span};
 
-use super::tasks::{CampusTask, TaskFate};
+use super::tasks::{CampusTask, TaskOutcome};
 
 /// A first-come-first-served queue. A task runs from its beginning, without transfer, until it
 /// ends, its user cancels it, or it reaches the time limit.
@@ -41,8 +41,8 @@ impl DedicatedQueue {
 
     /// Returns the number of computers that are neither taken nor waited for.
     pub(super) fn free(&self) -> u32 {
-        let wanted = self.running.len() + self.queue.len();
-        self.computers.saturating_sub(wanted as u32)
+        let n_needed = self.running.len() + self.queue.len();
+        self.computers.saturating_sub(n_needed as u32)
     }
 
     pub(super) fn push(&mut self, task: u32) {
@@ -54,20 +54,20 @@ impl DedicatedQueue {
         &mut self,
         tasks: &[CampusTask],
         now: Instant,
-    ) -> Option<(u32, TaskFate)> {
+    ) -> Option<(u32, TaskOutcome)> {
         if self.next_end()? > now {
             return None;
         }
         let Reverse((_, number)) = self.running.pop()?;
         let task = &tasks[number as usize];
-        let fate = if task.removed() <= now {
-            TaskFate::Removed
+        let outcome = if task.removed() <= now {
+            TaskOutcome::Removed
         } else if task.runtime() <= self.max_attempt {
-            TaskFate::Completed
+            TaskOutcome::Completed
         } else {
-            TaskFate::Abandoned
+            TaskOutcome::Abandoned
         };
-        Some((number, fate))
+        Some((number, outcome))
     }
 
     /// Starts waiting tasks; returns the tasks that were cancelled before their turn.

@@ -3,7 +3,7 @@
 use tollgate_grid_policies::retry::{EvictionFilter, TaskHistory};
 use tollgate_model::{Energy, Span};
 
-use super::tasks::{CampusTask, TaskFate};
+use super::tasks::{CampusTask, TaskOutcome};
 
 /// The metrics of a year under one retry and one select policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,14 +50,14 @@ pub struct TaskGroupMetrics {
 }
 
 impl TaskGroupMetrics {
-    pub(super) fn add(&mut self, fate: TaskFate, seen: &TaskHistory) {
+    pub(super) fn add(&mut self, outcome: TaskOutcome, seen: &TaskHistory) {
         let evictions = seen.evictions(EvictionFilter::All);
         self.tasks += 1;
-        match fate {
-            TaskFate::Unfinished => self.unfinished += 1,
-            TaskFate::Completed => self.completed += 1,
-            TaskFate::Abandoned => self.killed += 1,
-            TaskFate::Removed => self.removed += 1,
+        match outcome {
+            TaskOutcome::Unfinished => self.unfinished += 1,
+            TaskOutcome::Completed => self.completed += 1,
+            TaskOutcome::Abandoned => self.killed += 1,
+            TaskOutcome::Removed => self.removed += 1,
         }
         self.evictions += u64::from(evictions);
         self.max_evictions = self.max_evictions.max(evictions);
@@ -73,13 +73,13 @@ impl TaskGroupMetrics {
 /// Computes the metrics of both kinds.
 pub(super) fn groups(
     tasks: &[CampusTask],
-    fates: &[TaskFate],
+    outcomes: &[TaskOutcome],
     seen: &[TaskHistory],
 ) -> (TaskGroupMetrics, TaskGroupMetrics) {
     let (mut good, mut bad) = (TaskGroupMetrics::default(), TaskGroupMetrics::default());
-    for ((task, &fate), seen) in tasks.iter().zip(fates).zip(seen) {
+    for ((task, &outcome), seen) in tasks.iter().zip(outcomes).zip(seen) {
         let group = if task.is_good() { &mut good } else { &mut bad };
-        group.add(fate, seen);
+        group.add(outcome, seen);
     }
     (good, bad)
 }

@@ -23,7 +23,7 @@ use super::energy::EnergyMeter;
 use super::environment::CampusEnvironment;
 use super::metrics::{self, CampusMetrics};
 use super::sessions::MovementKind;
-use super::tasks::{CampusTask, TaskFate};
+use super::tasks::{CampusTask, TaskOutcome};
 
 /// The policies of a run.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct CampusRun {
     /// The history of each task.
     pub histories: Vec<TaskHistory>,
     /// The fate of each task.
-    pub fates: Vec<TaskFate>,
+    pub outcomes: Vec<TaskOutcome>,
 }
 
 impl CampusRun {
@@ -52,8 +52,8 @@ impl CampusRun {
             .tasks
             .iter()
             .zip(&self.histories)
-            .zip(&self.fates);
-        let completed = tasks.filter(|(_, fate)| **fate == TaskFate::Completed);
+            .zip(&self.outcomes);
+        let completed = tasks.filter(|(_, outcome)| **outcome == TaskOutcome::Completed);
         FinishedTasks::of(completed.map(|((task, seen), _)| {
             let accrued = seen.accrued(EvictionFilter::All) + task.attempt();
             (seen.evictions(EvictionFilter::All), accrued)
@@ -139,7 +139,7 @@ struct CampusSim<'e> {
     next_movement: usize,
     next_task: usize,
     histories: Vec<TaskHistory>,
-    fates: Vec<TaskFate>,
+    outcomes: Vec<TaskOutcome>,
     overhead: OverheadSum,
     attributed: Energy,
     allocations: u64,
@@ -178,7 +178,7 @@ impl<'e> CampusSim<'e> {
             next_movement: 0,
             next_task: 0,
             histories: vec![TaskHistory::default(); environment.tasks.len()],
-            fates: vec![TaskFate::Unfinished; environment.tasks.len()],
+            outcomes: vec![TaskOutcome::Unfinished; environment.tasks.len()],
             overhead: OverheadSum::default(),
             attributed: Energy::ZERO,
             allocations: 0,
@@ -252,7 +252,7 @@ impl<'e> CampusSim<'e> {
         let free = self.dedicated.as_ref().map_or(0, DedicatedQueue::free);
         match attempt.end {
             AttemptEnd::Finished => self.completed(attempt.task, now),
-            AttemptEnd::Removed => self.fates[attempt.task as usize] = TaskFate::Removed,
+            AttemptEnd::Removed => self.outcomes[attempt.task as usize] = TaskOutcome::Removed,
             AttemptEnd::AttemptLimit => {
                 self.apply_decision(attempt.task, self.retry.decide_on_timeout(free))
             }
@@ -275,14 +275,14 @@ impl<'e> CampusSim<'e> {
             (RetryDecision::Requeue, _) => self.queue.push_back(task),
             (RetryDecision::Dedicate, Some(dedicated)) => dedicated.push(task),
             (RetryDecision::Dedicate, None) | (RetryDecision::Abandon, _) => {
-                self.fates[task as usize] = TaskFate::Abandoned;
+                self.outcomes[task as usize] = TaskOutcome::Abandoned;
             }
         }
     }
 
     fn completed(&mut self, number: u32, now: Instant) {
         let task = &self.environment.tasks[number as usize];
-        self.fates[number as usize] = TaskFate::Completed;
+        self.outcomes[number as usize] = TaskOutcome::Completed;
         let overhead = now.since(task.submit) - task.runtime();
         self.overhead.sum_us += i128::from(overhead.as_micros());
         self.overhead.tasks += 1;
@@ -290,12 +290,12 @@ impl<'e> CampusSim<'e> {
 
     fn dedicated_end(&mut self, now: Instant) {
         while let Some(dedicated) = &mut self.dedicated
-            && let Some((task, fate)) = dedicated.pop_ended(&self.environment.tasks, now)
+            && let Some((task, outcome)) = dedicated.pop_ended(&self.environment.tasks, now)
         {
-            match fate {
-                TaskFate::Completed => self.completed(task, now),
-                TaskFate::Unfinished | TaskFate::Abandoned | TaskFate::Removed => {
-                    self.fates[task as usize] = fate
+            match outcome {
+                TaskOutcome::Completed => self.completed(task, now),
+                TaskOutcome::Unfinished | TaskOutcome::Abandoned | TaskOutcome::Removed => {
+                    self.outcomes[task as usize] = outcome
                 }
             }
         }
@@ -306,14 +306,14 @@ impl<'e> CampusSim<'e> {
             return;
         };
         for task in dedicated.start(&self.environment.tasks, now, self.environment.horizon()) {
-            self.fates[task as usize] = TaskFate::Removed;
+            self.outcomes[task as usize] = TaskOutcome::Removed;
         }
     }
 
     fn start_waiting(&mut self, now: Instant) {
         while let Some(&number) = self.queue.front() {
             if self.environment.tasks[number as usize].removed() <= now {
-                self.fates[number as usize] = TaskFate::Removed;
+                self.outcomes[number as usize] = TaskOutcome::Removed;
                 self.queue.pop_front();
                 continue;
             }
@@ -386,7 +386,7 @@ impl<'e> CampusSim<'e> {
         }
         self.note_removed(end);
         let tasks = &self.environment.tasks;
-        let (good, bad) = metrics::groups(tasks, &self.fates, &self.histories);
+        let (good, bad) = metrics::groups(tasks, &self.outcomes, &self.histories);
         let dedicated = self.dedicated.as_ref();
         let (extra, attributed) = dedicated.map_or((Energy::ZERO, Energy::ZERO), |dedicated| {
             dedicated.energy(&self.environment.dedicated, end)
@@ -407,15 +407,15 @@ impl<'e> CampusSim<'e> {
                 dedicated_tasks,
             },
             histories: self.histories,
-            fates: self.fates,
+            outcomes: self.outcomes,
         }
     }
 
     /// Records tasks that were cancelled while they waited and have not reached the head since.
     fn note_removed(&mut self, end: Instant) {
-        for (task, fate) in self.environment.tasks.iter().zip(&mut self.fates) {
-            if *fate == TaskFate::Unfinished && task.removed() <= end {
-                *fate = TaskFate::Removed;
+        for (task, outcome) in self.environment.tasks.iter().zip(&mut self.outcomes) {
+            if *outcome == TaskOutcome::Unfinished && task.removed() <= end {
+                *outcome = TaskOutcome::Removed;
             }
         }
     }

@@ -111,18 +111,18 @@ impl CampusSessions {
         rooms: &ClusterUsage,
     ) -> Self {
         let users = &settings.users;
-        let wanted_s = users.mean_idle.as_secs_f64();
+        let target_s = users.mean_idle.as_secs_f64();
         let calendars =
             OpeningHours::ALL.map(|opening| LoginCalendar::new(opening, users, settings.days));
         let mut rate = users.base_rate;
         let mut sessions = Self::none(Instant::ZERO + settings.horizon());
         sessions.draw_at_rate(settings, computers, rooms, &calendars, rate);
         for _ in 1..ADJUSTMENTS {
-            let mean_s = sessions.mean_gap().map_or(wanted_s, Span::as_secs_f64);
-            if (mean_s - wanted_s).abs() <= users.idle_within.as_secs_f64() {
+            let mean_s = sessions.mean_gap().map_or(target_s, Span::as_secs_f64);
+            if (mean_s - target_s).abs() <= users.idle_within.as_secs_f64() {
                 break;
             }
-            rate *= mean_s / wanted_s;
+            rate *= mean_s / target_s;
             sessions.draw_at_rate(settings, computers, rooms, &calendars, rate);
         }
         sessions

@@ -34,7 +34,7 @@ pub enum TaskTruth {
 
 /// The fate of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskFate {
+pub enum TaskOutcome {
     /// The task waits or runs; at the end of the year it is unfinished.
     Unfinished,
     /// The task ended by itself.
@@ -159,13 +159,13 @@ fn batch_submission(settings: &CampusConfig, stream: &mut RandomStream) -> f64 {
 /// are at their limits, so the search takes a few rounds.
 fn stretch(settings: &CampusConfig, drafts: &[(f64, f64, Span)]) -> f64 {
     const ROUNDS: usize = 20;
-    let Some(wanted) = settings.good.useful else {
+    let Some(useful) = settings.good.useful else {
         return 1.0;
     };
     let mut stretch = 1.0;
     for _ in 0..ROUNDS {
         let sum: f64 = drafts.iter().map(|draft| clamped(stretch * draft.1)).sum();
-        stretch *= wanted.as_secs_f64() * settings.scale / sum;
+        stretch *= useful.as_secs_f64() * settings.scale / sum;
     }
     stretch
 }

@@ -80,7 +80,7 @@ struct FederationSim<'a> {
     jobs_per_tick: f64,
     meters: Vec<SiteEstimator>,
     /// By site: the score at the end of the tick.
-    standings: Vec<SiteScore>,
+    scores: Vec<SiteScore>,
     outcome: FederationOutcome,
 }
 
@@ -106,7 +106,7 @@ impl<'a> FederationSim<'a> {
             agenda: SiteAgenda::new(setup.sites, setup.ticks),
             production: vec![0.0; setup.sites],
             jobs_per_tick: setup.jobs_per_tick(),
-            standings: vec![SiteScore::default(); setup.sites],
+            scores: vec![SiteScore::default(); setup.sites],
             outcome: FederationOutcome::default(),
         }
     }
@@ -125,8 +125,8 @@ impl<'a> FederationSim<'a> {
         }
         if self.decider.moves() {
             self.migrate(tick);
-            for standing in &mut self.standings {
-                standing.newest += u32::from(standing.pending > 0);
+            for score in &mut self.scores {
+                score.newest += u32::from(score.pending > 0);
             }
         }
     }
@@ -160,7 +160,7 @@ impl<'a> FederationSim<'a> {
             return;
         }
         let sighting = site.observation(self.setup, flops, tick);
-        self.standings[at] = match self.decider {
+        self.scores[at] = match self.decider {
             MigrationDecider::Policy(_) => {
                 let steady = meter.steady_ticks(&sighting);
                 self.agenda.add(at, steady.saturating_add(tick + 1));
@@ -176,7 +176,7 @@ impl<'a> FederationSim<'a> {
         let now = DispatchTick::new(self.setup, &self.hazards, tick);
         let settings = self.decider.settings();
         for _ in 0..settings.max_moves {
-            let Some(chosen) = choose(settings, &self.standings) else {
+            let Some(chosen) = choose(settings, &self.scores) else {
                 return;
             };
             let given =
@@ -189,8 +189,8 @@ impl<'a> FederationSim<'a> {
             // Further moves of this round use the updated queues; values stay as they were.
             for at in [chosen.from, chosen.to] {
                 let sighting = self.sites[at].observation(self.setup, 1.0, tick);
-                self.standings[at].pending = sighting.pending;
-                self.standings[at].newest = sighting.newest;
+                self.scores[at].pending = sighting.pending;
+                self.scores[at].newest = sighting.newest;
                 self.agenda.add(at, tick + 1);
             }
         }

@@ -73,8 +73,8 @@ pub fn evaluate(
     for (nth, (job, class)) in record.jobs.iter().zip(classes).enumerate() {
         let completed = completed(job, class);
         let mut ended = Vec::new();
-        let said = course.submit(&completed, |learned| ended.push(learned));
-        let said = said.expect("the jobs of a record ran");
+        let forecast = course.submit(&completed, |learned| ended.push(learned));
+        let forecast = forecast.expect("the jobs of a record ran");
         // With one-step feedback the job itself is among those that ended.
         let (own, earlier): (Vec<JobFeedback>, Vec<JobFeedback>) = ended
             .into_iter()
@@ -82,7 +82,7 @@ pub fn evaluate(
         for learned in &earlier {
             state.learn(learned);
         }
-        state.forecast(job, class, &said, nth >= first_scored);
+        state.forecast(job, class, &forecast, nth >= first_scored);
         for learned in &own {
             state.learn(learned);
         }
@@ -120,11 +120,11 @@ struct SourceState {
 }
 
 impl SourceState {
-    fn forecast(&mut self, job: &GridJob, class: ClassId, said: &Forecast, is_scored: bool) {
-        let together = ln(said.point());
+    fn forecast(&mut self, job: &GridJob, class: ClassId, stated: &Forecast, is_scored: bool) {
+        let together = ln(stated.point());
         let mut points = [together; N_POINTS];
         for expert in Expert::ALL {
-            points[expert as usize] = said.expert_forecast(expert).map_or(together, ln);
+            points[expert as usize] = stated.expert_forecast(expert).map_or(together, ln);
         }
         let series = self.series.entry(class).or_default();
         let others = [
@@ -141,7 +141,7 @@ impl SourceState {
         let own = self.errors.get(&class).filter(|errors| errors.is_known());
         let errors = own.unwrap_or(&self.site_errors);
         let ln_run = ln(job.runtime);
-        let quantiles = *said.distribution().quantiles();
+        let quantiles = *stated.distribution().quantiles();
         let expert_bounds = std::array::from_fn(|level| ln(quantiles[FIRST_LEVEL + level]));
         let mut kept = [0; N_POINTS];
         for (source, kept) in kept.iter_mut().enumerate() {
@@ -164,7 +164,7 @@ impl SourceState {
             points,
             expert_bounds,
             kept,
-            stage: said.stage(),
+            stage: stated.stage(),
             event: ClassEvent::Usual,
             learned_at: usize::MAX,
             is_scored,

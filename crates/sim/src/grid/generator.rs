@@ -182,9 +182,9 @@ impl GridProgram {
 
     /// Returns the limit that the user chooses: at least three times the usual run time.
     fn limit(&self) -> Span {
-        let wanted = 3.0 * libm::exp(self.ln_median);
+        let bound = 3.0 * libm::exp(self.ln_median);
         let mut limits = LIMITS_H.into_iter().map(|hours| hours * 3600.0);
-        Span::from_secs_f64(limits.find(|limit| *limit >= wanted).unwrap_or(wanted))
+        Span::from_secs_f64(limits.find(|limit| *limit >= bound).unwrap_or(bound))
     }
 }
 

@@ -45,7 +45,7 @@ impl UnivariateSeries {
 
     /// Returns ln of the cubic trend of the last ten run times.
     pub fn cubic(&self) -> Option<f64> {
-        trends(&self.secs).map(|orders| ln_of(orders[3]))
+        trends(&self.secs).map(|trend| ln_of(trend[3]))
     }
 
     /// Returns the forecast of the ARMA model of logarithms, at most as far beyond the latest values

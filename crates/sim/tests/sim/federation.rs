@@ -88,13 +88,13 @@ fn paper_metric_loses_with_fast_changing_waits_or_site_limits() {
 
 #[test]
 fn parse_errors_list_the_valid_names() {
-    let said = |words| MigrationDecider::parse(words).unwrap_err().to_string();
+    let message = |words| MigrationDecider::parse(words).unwrap_err().to_string();
     assert_eq!(
-        said("papre"),
+        message("papre"),
         "there is no migration policy `papre`: none, paper, share, rate, cap-aware, marginal, \
          omniscient"
     );
-    assert!(said("omniscient:moves=0").contains("moves=N (1 to 1000)"));
+    assert!(message("omniscient:moves=0").contains("moves=N (1 to 1000)"));
 }
 
 fn setups() -> impl Strategy<Value = FederationConfig> {

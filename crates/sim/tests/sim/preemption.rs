@@ -222,8 +222,8 @@ fn whole_schedules_with_a_cost_are_valid() {
     let couplings = [TaskCoupling::Independent, TaskCoupling::Rigid];
     for (policy, is_paused) in [("tail-risk", true), ("libra", false), ("easy", false)] {
         for tasks in couplings {
-            let [free, dear] = [0, 600].map(|cost_s| generated(policy, tasks, cost_s));
-            assert_eq!(free != dear, is_paused, "{policy}");
+            let [free, costly] = [0, 600].map(|cost_s| generated(policy, tasks, cost_s));
+            assert_eq!(free != costly, is_paused, "{policy}");
         }
     }
 }

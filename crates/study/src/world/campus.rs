@@ -21,7 +21,7 @@ pub(super) struct CampusWorld;
 
 impl WorldModel for CampusWorld {
     fn settings(&self) -> &'static [WorldParameter] {
-        parameters::KNOBS
+        parameters::PARAMETERS
     }
 
     fn quantities(&self) -> &'static [WorldMetric] {
@@ -129,7 +129,10 @@ fn substitute_parameters(words: &str, values: &ParameterValues) -> Result<String
         let (key, after) = behind
             .split_once('}')
             .ok_or_else(|| format!("`{words}`: expected `}}` behind `{{`"))?;
-        if !parameters::KNOBS.iter().any(|knob| knob.key == key) {
+        if !parameters::PARAMETERS
+            .iter()
+            .any(|parameter| parameter.key == key)
+        {
             return Err(format!("`{words}`: there is no setting `{key}`"));
         }
         resolved.push_str(before);

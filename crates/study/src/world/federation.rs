@@ -187,44 +187,49 @@ const PARAMETERS: &[WorldParameter] = &[
         3.0,
         (0.01, 1000.0),
     )),
-    knob(
+    parameter(
         "proxies",
         "proxies of each site at first",
         6.0,
         (1.0, 1000.0),
     ),
-    real(knob("size", "processors of a proxy", 32.0, (0.01, 1e6))),
-    knob(
+    real(parameter(
+        "size",
+        "processors of a proxy",
+        32.0,
+        (0.01, 1e6),
+    )),
+    parameter(
         "run-ticks",
         "ticks that a proxy runs; Table I prints 4",
         5.0,
         (1.0, 1000.0),
     ),
-    real(knob(
+    real(parameter(
         "job-size",
         "processors of a user job",
         4.0,
         (0.01, 1e6),
     )),
-    real(knob(
+    real(parameter(
         "job-ticks",
         "ticks of a user job at speed 1",
         1.0,
         (0.01, 1e6),
     )),
-    knob(
+    parameter(
         "limit",
         "own proxies that a site lets run at a time; 0 for any number",
         0.0,
         (0.0, 1e6),
     ),
-    knob(
+    parameter(
         "first-age",
         "waiting time that a proxy has at its first draw, in ticks",
         1.0,
         (0.0, 1.0),
     ),
-    knob(
+    parameter(
         "oldest-first",
         "1 if proxies draw in the order of their age instead of at random",
         0.0,
@@ -232,7 +237,7 @@ const PARAMETERS: &[WorldParameter] = &[
     ),
 ];
 
-const fn knob(
+const fn parameter(
     key: &'static str,
     meaning: &'static str,
     default: f64,
@@ -256,13 +261,13 @@ const fn environment(
 ) -> WorldParameter {
     WorldParameter {
         environment: true,
-        ..knob(key, meaning, default, range)
+        ..parameter(key, meaning, default, range)
     }
 }
 
-const fn real(knob: WorldParameter) -> WorldParameter {
+const fn real(parameter: WorldParameter) -> WorldParameter {
     WorldParameter {
         whole: false,
-        ..knob
+        ..parameter
     }
 }

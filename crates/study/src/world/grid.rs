@@ -22,7 +22,7 @@ pub(super) struct GridWorld;
 
 impl WorldModel for GridWorld {
     fn settings(&self) -> &'static [WorldParameter] {
-        parameters::KNOBS
+        parameters::PARAMETERS
     }
 
     fn quantities(&self) -> &'static [WorldMetric] {

@@ -91,8 +91,12 @@ pub struct ParameterValues(pub(super) BTreeMap<&'static str, f64>);
 impl ParameterValues {
     /// Creates the defaults of a model.
     pub fn of(model: &dyn WorldModel) -> Self {
-        let knobs = model.settings().iter();
-        Self(knobs.map(|knob| (knob.key, knob.default)).collect())
+        let parameters = model.settings().iter();
+        Self(
+            parameters
+                .map(|parameter| (parameter.key, parameter.default))
+                .collect(),
+        )
     }
 
     /// Returns the value of a setting.
@@ -113,10 +117,10 @@ impl ParameterValues {
     /// Returns the key of the values, by the bits of numbers; with `environment`, only of settings
     /// that affect the environment.
     pub(crate) fn key(&self, model: &dyn WorldModel, environment: bool) -> Vec<u64> {
-        let knobs = model.settings().iter();
-        let counted = knobs.filter(|knob| knob.environment || !environment);
+        let parameters = model.settings().iter();
+        let counted = parameters.filter(|parameter| parameter.environment || !environment);
         counted
-            .map(|knob| (self.get(knob.key) + 0.0).to_bits())
+            .map(|parameter| (self.get(parameter.key) + 0.0).to_bits())
             .collect()
     }
 }
@@ -140,7 +144,7 @@ mod tests {
 
     #[test]
     fn out_of_range_value_error_names_the_range() {
-        let knob = WorldParameter {
+        let parameter = WorldParameter {
             key: "sites",
             meaning: "how many sites",
             default: 16.0,
@@ -148,9 +152,9 @@ mod tests {
             whole: true,
             environment: true,
         };
-        assert_eq!(knob.check(64.0), Ok(()));
+        assert_eq!(parameter.check(64.0), Ok(()));
         let expected = "sites is 2.5, expected a whole number, 2 to 64";
-        assert_eq!(knob.check(2.5), Err(expected.to_owned()));
-        assert!(knob.check(f64::NAN).is_err());
+        assert_eq!(parameter.check(2.5), Err(expected.to_owned()));
+        assert!(parameter.check(f64::NAN).is_err());
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct HeldClient {
     /// Whether output was skipped, so that the screen must be drawn again.
     has_skipped: bool,
     /// When the client last sent something.
-    heard_at: Instant,
+    received_at: Instant,
     /// When the client last took something, or had nothing to take.
     took_at: Instant,
 }
@@ -66,7 +66,7 @@ impl HeldClient {
             n_sent: 0,
             n_unsent: GREETING.len(),
             has_skipped: false,
-            heard_at: Instant::now(),
+            received_at: Instant::now(),
             took_at: Instant::now(),
         })
     }
@@ -131,7 +131,7 @@ impl HeldClient {
             Ok(_) if self.role == ClientRole::Leaving => {}
             Ok(length) => {
                 self.decoder.push(&piece[..length]);
-                self.heard_at = Instant::now();
+                self.received_at = Instant::now();
             }
             Err(error) if is_temporary(&error) => {}
             Err(_) => self.leave(),
@@ -228,9 +228,9 @@ impl HeldClient {
     /// Drops a client that has sent nothing for too long.
     pub(super) fn check_silence(&mut self, max_silence: Duration, takes_input: bool) {
         if self.is_writer() && !takes_input {
-            self.heard_at = Instant::now();
+            self.received_at = Instant::now();
         }
-        if self.heard_at.elapsed() >= max_silence {
+        if self.received_at.elapsed() >= max_silence {
             self.leave();
         }
     }

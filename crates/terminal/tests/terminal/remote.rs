@@ -134,8 +134,8 @@ fn stream_ends_with_a_killed_job() {
 fn other_secret_gets_no_terminal() {
     let listener = TerminalListener::bind().unwrap();
     let (_, addresses) = listener.ticket().split_once(' ').unwrap();
-    let mut stranger = job(&format!("{} {addresses}", "00".repeat(32)), "true");
-    assert_eq!(wait_for_end(&mut stranger).code(), Some(69));
+    let mut other = job(&format!("{} {addresses}", "00".repeat(32)), "true");
+    assert_eq!(wait_for_end(&mut other).code(), Some(69));
     // Nonsense on the port does not keep the job from connecting.
     let loopback = addresses.rsplit(' ').next().unwrap();
     let mut nonsense = TcpStream::connect(loopback).unwrap();

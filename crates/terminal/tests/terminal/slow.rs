@@ -125,8 +125,8 @@ fn nonsense_ends_only_its_own_connection() {
         assert!(rest.is_empty() || rest == b"tty\x01", "{rest:?}");
     }
     // Input of a client that is not attached goes nowhere.
-    let mut stranger = BareClient::connect(&held.socket());
-    stranger.send(&ClientMessage::Input(b"stranger\n".to_vec()));
+    let mut other = BareClient::connect(&held.socket());
+    other.send(&ClientMessage::Input(b"stranger\n".to_vec()));
     let mut user = held.attach("attach", 80, 24);
     user.expect("begun");
     user.type_keys("me\r");

@@ -43,14 +43,14 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.new_trace(source, options);
+    let mut trace = sink.new_trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
     let mut log = EventLogReader {
         trace,
@@ -63,8 +63,8 @@ pub(crate) fn read_to(
     };
     for_each_line(reader, |number, line| log.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
-    let trace = log.finish(outlet);
-    outlet.finish(trace)
+    let trace = log.finish(sink);
+    sink.finish(trace)
 }
 
 /// Returns whether `line` is the first of an event: a number of three digits and a job in
@@ -155,7 +155,7 @@ impl EventLogReader {
         Ok(())
     }
 
-    fn finish(mut self, outlet: &mut TraceSink<'_>) -> Trace {
+    fn finish(mut self, sink: &mut TraceSink<'_>) -> Trace {
         self.finish_event();
         for job in self.open.values() {
             self.trace.diagnostics.record(Finding::NotEnded, job.line);
@@ -164,7 +164,7 @@ impl EventLogReader {
             .sort_by_key(|(line, draft)| (draft.submit, *line));
         let mut latest = Instant::ZERO;
         for (line, draft) in self.ended {
-            outlet.before_job(&mut self.trace);
+            sink.before_job(&mut self.trace);
             record_reader::push(&mut self.trace, draft, line, &mut latest);
         }
         self.trace

@@ -25,18 +25,18 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.new_trace(source, options);
+    let mut trace = sink.new_trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
     let mut history = CondorHistoryReader {
         trace,
-        outlet,
+        sink,
         latest: Instant::ZERO,
         keep: options.columns,
         ad: JobAd::default(),
@@ -45,7 +45,7 @@ pub(crate) fn read_to(
     for_each_line(reader, |number, line| history.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
     history.finish_ad();
-    history.outlet.finish(history.trace)
+    history.sink.finish(history.trace)
 }
 
 /// Returns whether `line` is an attribute that is in every job ad, or an attribute that begins job
@@ -59,7 +59,7 @@ pub(crate) fn is_attribute(line: &[u8]) -> bool {
 }
 
 struct CondorHistoryReader<'o, 'v> {
-    outlet: &'o mut TraceSink<'v>,
+    sink: &'o mut TraceSink<'v>,
     trace: Trace,
     latest: Instant,
     keep: ColumnSelection,
@@ -104,7 +104,7 @@ impl CondorHistoryReader<'_, '_> {
         };
         match ad.to_record(self.keep) {
             Ok(draft) => {
-                self.outlet.before_job(&mut self.trace);
+                self.sink.before_job(&mut self.trace);
                 record_reader::push(&mut self.trace, draft, line, &mut self.latest);
             }
             Err(finding) => self.trace.diagnostics.record(finding, line),

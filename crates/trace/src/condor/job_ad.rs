@@ -298,8 +298,10 @@ impl<'a> JobAd<'a> {
         };
         // A job that was removed while it waited ran before; its ad does not record until when.
         let ran_last = matches!(self.get("LastJobStatus"), None | Some(b"2" | b"6" | b"7"));
-        let told = ended == TraceAttemptEnd::Finished || ran_last;
-        let known = start.zip(end).filter(|(start, end)| told && end >= start);
+        let is_last = ended == TraceAttemptEnd::Finished || ran_last;
+        let known = start
+            .zip(end)
+            .filter(|(start, end)| is_last && end >= start);
         let attempt = known.map(|(start, end)| TraceAttempt { start, end, ended });
         attempt.into_iter().collect()
     }

@@ -27,14 +27,14 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.new_trace(source, options);
+    let mut trace = sink.new_trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, None, |line, record| {
@@ -43,16 +43,16 @@ pub(crate) fn read_to(
             let JsonJobAd(ad) = json::parse_record(record, &mut notes)?;
             let mut draft = ad.to_record(options.columns)?;
             draft.notes.append(&mut notes);
-            outlet.before_job(&mut trace);
+            sink.before_job(&mut trace);
             record_reader::push(&mut trace, draft, line, &mut latest);
             Ok(())
         }) {
             trace.diagnostics.record(finding, line);
         }
-        outlet.after_line(&mut trace);
+        sink.after_line(&mut trace);
     })
     .map_err(|(line, error)| ReadError::Io { line, error })?;
-    outlet.finish(trace)
+    sink.finish(trace)
 }
 
 /// Returns whether `start`, the beginning of a file, is that of objects with attributes of a job

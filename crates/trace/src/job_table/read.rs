@@ -28,9 +28,9 @@ pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Tra
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl Read,
     options: ReadOptions,
@@ -53,14 +53,14 @@ pub(crate) fn read_to(
         return Err(ReadError::Empty);
     }
     let header = JobTableHeader::parse(&record, line_of(&record))?;
-    let trace = outlet.new_trace(source, options);
+    let trace = sink.new_trace(source, options);
     let mut table = JobTableReader::new(trace, header, record.len());
     while next(&mut record)? {
-        outlet.before_job(&mut table.trace);
+        sink.before_job(&mut table.trace);
         table.line(&record);
-        outlet.after_line(&mut table.trace);
+        sink.after_line(&mut table.trace);
     }
-    outlet.finish(table.trace)
+    sink.finish(table.trace)
 }
 
 /// Returns the lines up to the first that is not blank.

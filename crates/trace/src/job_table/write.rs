@@ -81,10 +81,10 @@ impl<W: Write> JobTableWriter<W> {
     fn begin(
         &mut self,
         trace: &Trace,
-        is_wanted: impl Fn(JobTableColumn) -> bool,
+        is_chosen: impl Fn(JobTableColumn) -> bool,
     ) -> io::Result<()> {
         let columns = JobTableColumn::VARIANTS.iter().copied();
-        let columns = columns.filter(|&column| is_wanted(column));
+        let columns = columns.filter(|&column| is_chosen(column));
         for column in self.columns.insert(columns.collect()) {
             self.csv.write_field(column.name())?;
         }

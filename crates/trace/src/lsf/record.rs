@@ -49,8 +49,8 @@ impl<'a> LsfRecord<'a> {
         // Requirement, dependency, pre-execution command, submission host, directory, three files
         // and the job file come before the requested hosts.
         words.skip(9)?;
-        let asked = words.count()?;
-        words.skip(asked)?;
+        let n_words = words.count()?;
+        words.skip(n_words)?;
         let (slots, hosts) = words.hosts()?;
         let (status, host_factor) = (words.next()?, words.next()?);
         let name = words.next()?;

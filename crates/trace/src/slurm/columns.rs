@@ -143,8 +143,8 @@ impl SacctHeader {
 
     /// Returns the first known order that `line` fits.
     pub(super) fn known_order(line: &[u8]) -> Option<Self> {
-        let orders = [(XDMOD, 0), (COST_SIMULATOR, 1)].into_iter();
-        orders
+        let layouts = [(XDMOD, 0), (COST_SIMULATOR, 1)].into_iter();
+        layouts
             .filter_map(|(header, optional)| {
                 let columns = Self::of_header(header)?;
                 Some(Self {

@@ -36,20 +36,14 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    record_reader::read(
-        SlurmEventsFormat::default(),
-        outlet,
-        source,
-        reader,
-        options,
-    )
+    record_reader::read(SlurmEventsFormat::default(), sink, source, reader, options)
 }
 
 /// Returns whether `line` is an event: the time, the kind, and its options after a bar.

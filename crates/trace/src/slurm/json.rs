@@ -40,14 +40,14 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     read_to(&mut TraceSink::collecting(), source, reader, options)
 }
 
-/// Reads as [`read`] does, through `outlet`.
+/// Reads as [`read`] does, through `sink`.
 pub(crate) fn read_to(
-    outlet: &mut TraceSink<'_>,
+    sink: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut trace = outlet.new_trace(source, options);
+    let mut trace = sink.new_trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, Some(JOBS), |line, record| {
@@ -55,16 +55,16 @@ pub(crate) fn read_to(
             let mut notes = Vec::new();
             let job: SacctJob = json::parse_record(record, &mut notes)?;
             let draft = job.to_record(options.columns, notes)?;
-            outlet.before_job(&mut trace);
+            sink.before_job(&mut trace);
             record_reader::push(&mut trace, draft, line, &mut latest);
             Ok(())
         }) {
             trace.diagnostics.record(finding, line);
         }
-        outlet.after_line(&mut trace);
+        sink.after_line(&mut trace);
     })
     .map_err(|(line, error)| ReadError::Io { line, error })?;
-    outlet.finish(trace)
+    sink.finish(trace)
 }
 
 /// Returns whether `start`, the beginning of a file, is that of an object with a list of jobs, or
@@ -251,8 +251,8 @@ impl SacctJob {
             .and_then(Result::ok)
             .filter(|&elapsed| elapsed >= Span::ZERO);
         let Some(start) = self.time.start.positive() else {
-            let told = self.time.start.text().is_some();
-            return without_start(elapsed, told, status).map(|runtime| (runtime, None));
+            let has_start = self.time.start.text().is_some();
+            return without_start(elapsed, has_start, status).map(|runtime| (runtime, None));
         };
         let start = instant(start, RecordField::Start);
         if let Some(elapsed) = elapsed {

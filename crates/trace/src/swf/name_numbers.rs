@@ -69,9 +69,9 @@ mod tests {
             .into();
         assert_eq!(given, [3, 1, 2, 4, 5, 1, 6, 3]);
         assert_eq!(numbers.number_of(None), None);
-        let told: Vec<_> = numbers.assigned().collect();
+        let assigned: Vec<_> = numbers.assigned().collect();
         assert_eq!(
-            told,
+            assigned,
             [(1, "ann"), (2, "bob"), (4, "2"), (5, "07"), (6, "1")]
         );
     }

@@ -73,10 +73,13 @@ fn directory_jobs_are_in_submission_order_with_all_columns() {
     assert_eq!(extra.names(), ["note", "site"]);
     assert_eq!(extra.row(2).collect::<Vec<_>>(), ["", "x"]);
     assert_eq!(trace.diagnostics.count(Finding::UnusableFile), 1);
-    let said = trace.diagnostics.to_string();
+    let messages = trace.diagnostics.to_string();
     let file = |name| folder.path().join(name).display().to_string();
-    assert!(said.contains(&format!("({}:3)", file("b"))), "{said}");
-    assert!(said.contains(&file("readme")), "{said}");
+    assert!(
+        messages.contains(&format!("({}:3)", file("b"))),
+        "{messages}"
+    );
+    assert!(messages.contains(&file("readme")), "{messages}");
 }
 
 #[test]
@@ -132,24 +135,27 @@ fn directories_without_a_trace_are_rejected() {
     let table = "job_id,submit_s,runtime_s,procs\n9,0,1,1\n";
     let mixed = TraceDir::new("mixed", &[("a.swf", swf), ("b.csv", table)]);
     let error = open(mixed.path(), ALL).unwrap_err();
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(
-        said.contains("expected files of one format, found"),
-        "{said}"
+        message.contains("expected files of one format, found"),
+        "{message}"
     );
-    assert!(said.contains("a.swf` (Standard Workload Format)"), "{said}");
+    assert!(
+        message.contains("a.swf` (Standard Workload Format)"),
+        "{message}"
+    );
     assert!(error.hint().unwrap().contains("one file at a time"));
 
     let empty = TraceDir::new("empty", &[]);
-    let said = open(empty.path(), ALL).unwrap_err().to_string();
+    let message = open(empty.path(), ALL).unwrap_err().to_string();
     assert!(
-        said.ends_with("is empty; expected a trace with at least one job"),
-        "{said}"
+        message.ends_with("is empty; expected a trace with at least one job"),
+        "{message}"
     );
 
     let words = TraceDir::new("words", &[("a", "hello there\n")]);
-    let said = open(words.path(), ALL).unwrap_err().to_string();
-    assert!(said.contains("found `hello there`"), "{said}");
+    let message = open(words.path(), ALL).unwrap_err().to_string();
+    assert!(message.contains("found `hello there`"), "{message}");
 }
 
 #[test]

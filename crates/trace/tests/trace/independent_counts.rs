@@ -136,15 +136,15 @@ fn pbs(line: &str, sums: &mut Sums) {
     };
     let hosts = of("exec_host").map_or(0, |hosts| hosts.split('+').map(slots).sum());
     let used = of("resources_used.ncpus").map_or(0, |cpus| number(cpus) as i64);
-    let asked = of("Resource_List.nodes").and_then(|nodes| nodes.split_once(":ppn="));
-    let asked = asked.map_or(0, |(nodes, each)| {
+    let requested = of("Resource_List.nodes").and_then(|nodes| nodes.split_once(":ppn="));
+    let requested = requested.map_or(0, |(nodes, each)| {
         let each = each.split(':').next().unwrap_or_default();
         (number(nodes) * number(each)) as i64
     });
     let procs = if hosts.max(used) > 0 {
         hosts.max(used)
     } else {
-        asked
+        requested
     };
     let runtime = number(of("end").unwrap()) - number(of("start").unwrap());
     sums.add(runtime, procs.max(1), of("user").unwrap_or_default());

@@ -99,10 +99,10 @@ impl<E: Engine> WorkerAgent<E> {
         if self.joining_ends().is_some_and(|due| now >= due) {
             return self.begin_draining("not registered within a minute");
         }
-        let is_asking_pointless = self.stage != AgentStage::Registered;
+        let is_unregistered = self.stage != AgentStage::Registered;
         match self.is_idle() && self.pending.is_empty() {
             false => self.last_busy = Some(now),
-            true if is_asking_pointless => {
+            true if is_unregistered => {
                 self.begin_draining("idle, and the service cannot be reached");
             }
             true => {
@@ -164,9 +164,9 @@ impl<E: Engine> WorkerAgent<E> {
     /// with the incarnation. The departure waits for the acknowledgements of the reports, because the
     /// service collects the outputs before; but not for long.
     pub(super) fn announce_departure(&mut self, now: Duration) {
-        let is_asked = self.departure.is_leaving() && self.stage == AgentStage::Registered;
-        let is_asked = is_asked && self.suspicious.is_empty();
-        let is_over = is_asked && self.pending.is_empty() && self.is_idle();
+        let waits_for_drain = self.departure.is_leaving() && self.stage == AgentStage::Registered;
+        let waits_for_drain = waits_for_drain && self.suspicious.is_empty();
+        let is_over = waits_for_drain && self.pending.is_empty() && self.is_idle();
         if !is_over || !self.reports.values().all(|all| has_ended(all)) {
             return;
         }

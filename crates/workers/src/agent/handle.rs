@@ -59,12 +59,12 @@ impl<E: Engine> WorkerAgent<E> {
 
     /// Records that the service has acknowledged the message with this number.
     fn extend_lease(&mut self, number: u64) {
-        while let Some(&(said, at)) = self.unanswered.front() {
-            if said > number {
+        while let Some(&(sent, at)) = self.unanswered.front() {
+            if sent > number {
                 return;
             }
             self.unanswered.pop_front();
-            if said == number && self.stage == AgentStage::Registered && at > self.lease_start {
+            if sent == number && self.stage == AgentStage::Registered && at > self.lease_start {
                 self.lease_start = at;
                 self.renew_lease();
             }

@@ -38,8 +38,8 @@ impl<E: Engine> WorkerAgent<E> {
             self.reads.insert(id, pending);
         }
         let engine = self.engine.as_mut();
-        let asked = engine.map_or(Ok(()), |engine| engine.request_outputs(&passed));
-        if let Err(error) = asked {
+        let requested = engine.map_or(Ok(()), |engine| engine.request_outputs(&passed));
+        if let Err(error) = requested {
             let failed = passed.iter().map(|read| OutputAnswer {
                 id: read.id,
                 found: Err(error.to_string()),

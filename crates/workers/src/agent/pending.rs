@@ -64,9 +64,9 @@ impl<E: Engine> WorkerAgent<E> {
 
     fn try_engine(
         &mut self,
-        ask: impl FnOnce(&mut E) -> Result<(), EngineError>,
+        call: impl FnOnce(&mut E) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        self.engine.as_mut().map_or(Ok(()), ask)
+        self.engine.as_mut().map_or(Ok(()), call)
     }
 
     /// Starts attempts. An attempt that no engine could start has ended without having run.

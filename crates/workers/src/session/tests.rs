@@ -33,13 +33,13 @@ struct TestSession {
 }
 
 impl TestSession {
-    fn new(whose: JobOwners) -> Self {
+    fn new(owners: JobOwners) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let world = SimHost::new(1, 1 << 30, SimProgram::of_command);
         let mut fleet = WorkerPool::new(SimEngine::open(&world), "here".to_owned());
         let pool_config = WorkerPoolConfig {
             service: "this".to_owned(),
-            owners: whose,
+            owners,
             lease: LeaseTimings::default(),
             registry: folder.path().join("workers.json"),
             name_of: Arc::new(|_| Ok("ann".to_owned())),
@@ -47,14 +47,14 @@ impl TestSession {
         fleet
             .accept_workers(pool_config, Box::new(|| Duration::ZERO))
             .unwrap();
-        let said = RecordingSink::default();
+        let sink = RecordingSink::default();
         fleet.on_connection_event(ConnectionEvent {
             connection: 1,
-            kind: ConnectionEventKind::Opened(Box::new(said.clone())),
+            kind: ConnectionEventKind::Opened(Box::new(sink.clone())),
         });
         Self {
             pool: fleet,
-            sink: said,
+            sink,
             seq: 0,
             _folder: folder,
         }
@@ -77,8 +77,8 @@ impl TestSession {
     }
 
     fn sent(&self) -> Vec<ServerMessage> {
-        let said = std::mem::take(&mut *self.sink.0.lock().unwrap());
-        said.into_iter().map(|frame| frame.message).collect()
+        let messages = std::mem::take(&mut *self.sink.0.lock().unwrap());
+        messages.into_iter().map(|frame| frame.message).collect()
     }
 
     fn is_connected(&self) -> bool {
@@ -101,12 +101,12 @@ fn hello(user: &str) -> WorkerHello {
     }
 }
 
-fn is_refused(whose: JobOwners, hello: WorkerHello) -> bool {
-    let mut talk = TestSession::new(whose);
-    match talk.exchange(0, WorkerMessage::Hello(hello)).as_slice() {
+fn is_refused(owners: JobOwners, hello: WorkerHello) -> bool {
+    let mut session = TestSession::new(owners);
+    match session.exchange(0, WorkerMessage::Hello(hello)).as_slice() {
         [ServerMessage::Welcome { goes_on: false, .. }] => false,
         [ServerMessage::Refused(why)] => {
-            assert!(!why.is_empty() && !talk.is_connected());
+            assert!(!why.is_empty() && !session.is_connected());
             true
         }
         other => panic!("{other:?}"),
@@ -153,19 +153,19 @@ fn registered_worker() -> (TestSession, Gate) {
 }
 
 fn registered_worker_until(until: Option<Instant>) -> (TestSession, Gate) {
-    let mut talk = TestSession::new(JobOwners::Own("ann".to_owned()));
-    talk.exchange(0, WorkerMessage::Hello(hello("ann")));
-    let capacity = talk.pool.capacity().unwrap();
+    let mut session = TestSession::new(JobOwners::Own("ann".to_owned()));
+    session.exchange(0, WorkerMessage::Hello(hello("ann")));
+    let capacity = session.pool.capacity().unwrap();
     let running = Vec::new();
     let offer = WorkerMessage::Offer {
         capacity,
         running,
         until,
     };
-    assert_eq!(talk.exchange(0, offer), [], "the gate is told first");
+    assert_eq!(session.exchange(0, offer), [], "the gate is told first");
     let rules = builtin_registry().named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
-    let changes = talk.pool.membership_changes(&gate, Span::ZERO, || false);
+    let changes = session.pool.membership_changes(&gate, Span::ZERO, || false);
     let [
         ServiceCommand::WorkerUp {
             worker,
@@ -189,30 +189,34 @@ fn registered_worker_until(until: Option<Instant>) -> (TestSession, Gate) {
         },
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
-    talk.pool.sync_with_gate(&gate);
-    assert_eq!(talk.sent(), [ServerMessage::Taken]);
+    session.pool.sync_with_gate(&gate);
+    assert_eq!(session.sent(), [ServerMessage::Taken]);
     assert_eq!(
-        talk.pool.membership_changes(&gate, Span::ZERO, || false),
+        session.pool.membership_changes(&gate, Span::ZERO, || false),
         [],
         "said once"
     );
-    (talk, gate)
+    (session, gate)
 }
 
 #[test]
 fn moved_end_is_planned_with_once_the_worker_has_taken_it() {
-    let (mut talk, mut gate) = registered_worker_until(Some(Instant::from_secs(600)));
+    let (mut session, mut gate) = registered_worker_until(Some(Instant::from_secs(600)));
     let before = gate.closing_of(WorkerId(1)).unwrap();
     let until = Instant::from_secs(500);
-    assert!(!talk.pool.move_end("another", until));
-    assert!(!talk.pool.move_end("blade", Instant::from_secs(600)));
-    assert!(talk.pool.move_end("blade", until));
-    assert_eq!(talk.sent(), [ServerMessage::Until(until)]);
-    let changes = |talk: &mut TestSession, gate: &Gate, ahead| {
-        talk.pool.membership_changes(gate, ahead, || false)
+    assert!(!session.pool.move_end("another", until));
+    assert!(!session.pool.move_end("blade", Instant::from_secs(600)));
+    assert!(session.pool.move_end("blade", until));
+    assert_eq!(session.sent(), [ServerMessage::Until(until)]);
+    let changes = |session: &mut TestSession, gate: &Gate, ahead| {
+        session.pool.membership_changes(gate, ahead, || false)
     };
-    assert_eq!(changes(&mut talk, &gate, Span::ZERO), [], "not confirmed");
-    assert_eq!(talk.exchange(1, WorkerMessage::Until(until)), []);
+    assert_eq!(
+        changes(&mut session, &gate, Span::ZERO),
+        [],
+        "not confirmed"
+    );
+    assert_eq!(session.exchange(1, WorkerMessage::Until(until)), []);
     // The same command comes again until the gate has it: the disk may be full. Ends are those of the host's clock.
     let ahead = Span::from_secs(40);
     let closes = before - Span::from_secs(100) + ahead;
@@ -222,7 +226,7 @@ fn moved_end_is_planned_with_once_the_worker_has_taken_it() {
         closes,
     };
     for _ in 0..2 {
-        let again = changes(&mut talk, &gate, ahead);
+        let again = changes(&mut session, &gate, ahead);
         assert_eq!(again, std::slice::from_ref(&command));
     }
     let input = GateInput::WorkerCloses {
@@ -232,7 +236,7 @@ fn moved_end_is_planned_with_once_the_worker_has_taken_it() {
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
     assert_eq!(gate.closing_of(WorkerId(1)), Some(closes));
-    assert_eq!(changes(&mut talk, &gate, ahead), []);
+    assert_eq!(changes(&mut session, &gate, ahead), []);
 }
 
 #[test]
@@ -267,41 +271,41 @@ fn end(job: u64) -> AttemptReport {
 
 #[test]
 fn frame_of_another_incarnation_is_answered_and_ignored() {
-    let (mut talk, _) = registered_worker();
+    let (mut session, _) = registered_worker();
     let report = end(1);
-    talk.pool.assign(report.attempt, WorkerId(1));
-    let answer = talk.exchange(7, WorkerMessage::Reports(vec![report]));
+    session.pool.assign(report.attempt, WorkerId(1));
+    let answer = session.exchange(7, WorkerMessage::Reports(vec![report]));
     assert_eq!(answer, [ServerMessage::Over]);
-    assert_eq!(talk.pool.inbox, []);
-    assert!(!talk.is_connected());
+    assert_eq!(session.pool.inbox, []);
+    assert!(!session.is_connected());
 }
 
 #[test]
 fn reports_about_attempts_of_other_workers_are_ignored() {
-    let (mut talk, _) = registered_worker();
-    let [its, another_s, nobody_s] = [end(1), end(2), end(3)];
-    talk.pool.assign(its.attempt, WorkerId(1));
-    talk.pool.assign(another_s.attempt, WorkerId(2));
-    let done = vec![another_s.attempt, nobody_s.attempt];
-    let said = vec![its.clone(), another_s, nobody_s];
-    let answer = talk.exchange(1, WorkerMessage::Reports(said));
+    let (mut session, _) = registered_worker();
+    let [its, another_s, unowned] = [end(1), end(2), end(3)];
+    session.pool.assign(its.attempt, WorkerId(1));
+    session.pool.assign(another_s.attempt, WorkerId(2));
+    let done = vec![another_s.attempt, unowned.attempt];
+    let reports = vec![its.clone(), another_s, unowned];
+    let answer = session.exchange(1, WorkerMessage::Reports(reports));
     assert_eq!(answer, [ServerMessage::Acknowledge(done)]);
-    assert_eq!(talk.pool.inbox, [its]);
+    assert_eq!(session.pool.inbox, [its]);
 }
 
 #[test]
 fn duplicate_frame_is_ignored_and_missing_frame_disconnects() {
-    let (mut talk, _) = registered_worker();
+    let (mut session, _) = registered_worker();
     assert_eq!(
-        talk.exchange(1, WorkerMessage::Beat(4)),
+        session.exchange(1, WorkerMessage::Beat(4)),
         [ServerMessage::Beat(4)]
     );
-    talk.seq -= 1;
-    assert_eq!(talk.exchange(1, WorkerMessage::Beat(4)), []);
-    assert!(talk.is_connected());
-    talk.seq += 1;
-    assert_eq!(talk.exchange(1, WorkerMessage::Beat(5)), []);
-    assert!(!talk.is_connected());
+    session.seq -= 1;
+    assert_eq!(session.exchange(1, WorkerMessage::Beat(4)), []);
+    assert!(session.is_connected());
+    session.seq += 1;
+    assert_eq!(session.exchange(1, WorkerMessage::Beat(5)), []);
+    assert!(!session.is_connected());
 }
 
 /// Says hello as the pilot `identity` of a site on a new connection, and returns its number.

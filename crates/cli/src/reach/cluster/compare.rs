@@ -10,7 +10,7 @@ use tollgate_client::clusters_file::ClusterSettings;
 use tollgate_client::types::{JobDecision, SubmitResponse};
 use tollgate_model::{Credits, Probability, Span};
 use tollgate_policies::cluster_choice::{
-    ClusterQuote, QuotePreference, QuoteStanding, rank_quotes,
+    ClusterQuote, QuoteAdmission, QuotePreference, rank_quotes,
 };
 use tollgate_policy::ParameterEnum;
 
@@ -218,21 +218,21 @@ const fn decision_word(decision: JobDecision) -> &'static str {
 /// Returns an answer as a quote to compare; None if the cluster does not take the job.
 fn quote_of(answer: &SubmitResponse) -> Option<ClusterQuote> {
     let parts = answer.tasks.iter().map(|part| part.decision);
-    let standing = match answer.decision {
+    let admission = match answer.decision {
         JobDecision::Rejected => return None,
         JobDecision::Accepted if parts.clone().all(|part| part == JobDecision::Accepted) => {
-            QuoteStanding::Admitted
+            QuoteAdmission::Admitted
         }
         JobDecision::Accepted
         | JobDecision::Queued
         | JobDecision::Waitlisted
         | JobDecision::Unpromised
-        | JobDecision::Deferred => QuoteStanding::Unpromised,
+        | JobDecision::Deferred => QuoteAdmission::Unpromised,
     };
     let expected = answer.expected.as_ref();
     let span = |end: &str| span_between(&answer.now_at, end);
     Some(ClusterQuote {
-        standing,
+        admission,
         finish: expected.and_then(|expected| span(&expected.expected_finish_at)),
         latest: expected.and_then(|expected| span(&expected.latest_finish_at)),
         probability: expected

@@ -68,11 +68,11 @@ impl FreeProfile {
         group: &JobGroup,
     ) -> Option<Vec<(&'a CapacityProfile, u32)>> {
         let mut taken = vec![(&host.procs, group.procs)];
-        for (profiles, wanted) in [
+        for (profiles, needed) in [
             (&host.devices, group.devices),
             (&self.licences, group.licences),
         ] {
-            for (kind, count) in wanted.iter() {
+            for (kind, count) in needed.iter() {
                 let profile = profiles.iter().find(|profile| profile.kind == kind)?;
                 taken.push((&profile.free, u32::from(count)));
             }

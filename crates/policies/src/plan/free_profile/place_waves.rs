@@ -305,9 +305,9 @@ impl FreeProfile {
         };
         // The end of a job that starts when it last may.
         let last_end = |last_start: Instant| last_start - group.reserved + length;
-        let of_units = |profiles: &[UnitProfile], wanted: &ResourceCounts| {
-            let wanted = profiles.iter().filter(|of| wanted.of(of.kind) > 0);
-            let steady: Vec<_> = wanted.map(|of| of.free.steady_around(at)).collect();
+        let of_units = |profiles: &[UnitProfile], needed: &ResourceCounts| {
+            let needed = profiles.iter().filter(|of| needed.of(of.kind) > 0);
+            let steady: Vec<_> = needed.map(|of| of.free.steady_around(at)).collect();
             steady
         };
         for steady in of_units(&self.licences, &group.licences) {
@@ -356,11 +356,11 @@ impl HostProfile {
 }
 
 /// Returns for how many jobs that want these units each they suffice from `at` until `end`.
-fn units_for(profiles: &[UnitProfile], wanted: &ResourceCounts, at: Instant, end: Instant) -> u32 {
+fn units_for(profiles: &[UnitProfile], needed: &ResourceCounts, at: Instant, end: Instant) -> u32 {
     let of = |(kind, count): (ResourceIndex, u8)| {
         let profile = profiles.iter().find(|profile| profile.kind == kind);
         let free = profile.map_or(0, |profile| profile.free.fewest(at, end));
         free / u32::from(count).max(1)
     };
-    wanted.iter().map(of).min().unwrap_or(u32::MAX)
+    needed.iter().map(of).min().unwrap_or(u32::MAX)
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use tollgate_grid_policies::select::CampusComputer;
 use tollgate_model::{Instant, Power, Span, Watts};
 use tollgate_sim::campus::{
-    CampusConfig, CampusEnvironment, CampusLayout, CampusSessions, CampusTask, TaskFate, TaskTruth,
-    UserSession,
+    CampusConfig, CampusEnvironment, CampusLayout, CampusSessions, CampusTask, TaskOutcome,
+    TaskTruth, UserSession,
 };
 
 use super::small::run_policies;
@@ -60,7 +60,7 @@ fn case() -> impl Strategy<Value = CampusCase> {
 }
 
 /// Returns the fate and the evictions of each task, and the energy in joules beyond the users' own.
-fn simulate_slowly(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
+fn simulate_slowly(case: &CampusCase) -> (Vec<TaskOutcome>, Vec<u32>, f64) {
     let computers = case.users.len();
     let mut order: Vec<usize> = (0..computers).collect();
     let gap = |c: &usize| {
@@ -68,7 +68,7 @@ fn simulate_slowly(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
         (HORIZON_S - used) as f64 / (case.users[*c].len() as f64 + 1.0)
     };
     order.sort_by(|a, b| gap(b).total_cmp(&gap(a)).then(a.cmp(b)));
-    let mut fates = vec![TaskFate::Unfinished; case.tasks.len()];
+    let mut outcomes = vec![TaskOutcome::Unfinished; case.tasks.len()];
     let mut evictions = vec![0; case.tasks.len()];
     let mut queue: VecDeque<usize> = VecDeque::new();
     let mut running: Vec<Option<(usize, i64)>> = vec![None; computers];
@@ -82,13 +82,13 @@ fn simulate_slowly(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
             let (submit, runtime, removal) = case.tasks[task];
             let user = case.users[computer].iter().any(|&(from, _)| from == now);
             if runtime.is_some_and(|runtime| from + runtime == now) {
-                fates[task] = TaskFate::Completed;
+                outcomes[task] = TaskOutcome::Completed;
             } else if runtime.is_none() && submit + removal == now {
-                fates[task] = TaskFate::Removed;
+                outcomes[task] = TaskOutcome::Removed;
             } else if user || now % 86_400 == REBOOT_S {
                 evictions[task] += 1;
                 match evictions[task] > case.max_evictions {
-                    true => fates[task] = TaskFate::Abandoned,
+                    true => outcomes[task] = TaskOutcome::Abandoned,
                     false => queue.push_back(task),
                 }
             } else {
@@ -107,7 +107,7 @@ fn simulate_slowly(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
             let (submit, runtime, removal) = case.tasks[task];
             let gone = runtime.is_none() && submit + removal <= now;
             if gone {
-                fates[task] = TaskFate::Removed;
+                outcomes[task] = TaskOutcome::Removed;
             }
             !gone
         });
@@ -132,7 +132,7 @@ fn simulate_slowly(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
             joules -= watts(there, &mut used[computer]);
         }
     }
-    (fates, evictions, joules)
+    (outcomes, evictions, joules)
 }
 
 fn environment(case: &CampusCase) -> CampusEnvironment {
@@ -177,9 +177,9 @@ proptest! {
 
     #[test]
     fn simulation_agrees_with_the_slow_oracle(case in case()) {
-        let (fates, evictions, joules) = simulate_slowly(&case);
+        let (outcomes, evictions, joules) = simulate_slowly(&case);
         let year = run_policies(&environment(&case), &format!("n1:{}/c2", case.max_evictions));
-        prop_assert_eq!(&year.fates, &fates);
+        prop_assert_eq!(&year.outcomes, &outcomes);
         let counted: Vec<u32> = year
             .histories
             .iter()

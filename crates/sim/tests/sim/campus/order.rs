@@ -2,7 +2,7 @@
 //! batches.
 
 use tollgate_grid_policies::{retry, select};
-use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, TaskFate};
+use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, TaskOutcome};
 
 use super::small::{campus, make, run_policies};
 
@@ -122,12 +122,15 @@ fn every_policy_leaves_every_task_with_one_fate() {
         let (good, bad) = (&year.metrics.good, &year.metrics.bad);
         assert_eq!((good.tasks + bad.tasks) as usize, campus.tasks().len());
         for group in [good, bad] {
-            let fates = group.completed + group.killed + group.removed + group.unfinished;
-            assert_eq!(fates, group.tasks, "{words}");
+            let outcomes = group.completed + group.killed + group.removed + group.unfinished;
+            assert_eq!(outcomes, group.tasks, "{words}");
         }
         assert_eq!((good.removed, bad.completed), (0, 0), "{words}");
-        for (task, fate) in campus.tasks().iter().zip(&year.fates) {
-            assert!(*fate != TaskFate::Completed || task.is_good(), "{words}");
+        for (task, outcome) in campus.tasks().iter().zip(&year.outcomes) {
+            assert!(
+                *outcome != TaskOutcome::Completed || task.is_good(),
+                "{words}"
+            );
         }
     }
 }

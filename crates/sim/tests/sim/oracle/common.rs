@@ -9,9 +9,11 @@ use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult};
 
 /// Returns this number of cases, or `PROPTEST_CASES`; the same cases each time.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok();
+    let variable = std::env::var("PROPTEST_CASES").ok();
     ProptestConfig {
-        cases: asked.and_then(|asked| asked.parse().ok()).unwrap_or(cases),
+        cases: variable
+            .and_then(|variable| variable.parse().ok())
+            .unwrap_or(cases),
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         ..ProptestConfig::default()

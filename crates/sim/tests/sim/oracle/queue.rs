@@ -44,16 +44,17 @@ fn agree(
     expected: Vec<OracleOutcome>,
 ) -> Result<(), TestCaseError> {
     for (job, mut expected) in expected.into_iter().enumerate() {
-        let mut told = super::common::observed_outcome(replay, job);
+        let mut observed = super::common::observed_outcome(replay, job);
         // The user's bid is the price where users bid; the oracle knows only the provider's price.
-        told.price = expected.price;
-        if let (Decision::Rejected(a), Decision::Rejected(b)) = (told.decision, expected.decision)
+        observed.price = expected.price;
+        if let (Decision::Rejected(a), Decision::Rejected(b)) =
+            (observed.decision, expected.decision)
             && hopeless(a)
             && hopeless(b)
         {
-            expected.decision = told.decision;
+            expected.decision = observed.decision;
         }
-        prop_assert_eq!(told, expected, "{} job {}", words, job);
+        prop_assert_eq!(observed, expected, "{} job {}", words, job);
     }
     Ok(())
 }

@@ -85,11 +85,11 @@ fn compare_at_speeds(
 ) -> Result<(), TestCaseError> {
     let nodes = case.nodes;
     let relative = speeds.relative(nodes);
-    let told = OracleCase {
+    let observed = OracleCase {
         nodes,
         jobs: speeds.on_slowest(&case.jobs, nodes),
     };
-    let Some(expected) = settled(&told, |jobs| oracle(jobs, &relative)) else {
+    let Some(expected) = settled(&observed, |jobs| oracle(jobs, &relative)) else {
         return Ok(());
     };
     let machine = speeds.machine(nodes);
@@ -103,15 +103,15 @@ fn agree(
     expected: &[OracleOutcome],
 ) -> Result<(), TestCaseError> {
     for (job, expected) in expected.iter().enumerate() {
-        let told = super::common::observed_outcome(replay, job);
-        let what = difference(&told, expected);
+        let observed = super::common::observed_outcome(replay, job);
+        let what = difference(&observed, expected);
         prop_assert_eq!(
             what,
             None,
             "{} job {}: {:?} is not {:?}",
             words,
             job,
-            told,
+            observed,
             expected
         );
     }

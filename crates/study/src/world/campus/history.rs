@@ -3,7 +3,7 @@
 
 use tollgate_model::Span;
 use tollgate_sim::campus::retry::EvictionFilter;
-use tollgate_sim::campus::{CampusEnvironment, TaskFate, run_campus};
+use tollgate_sim::campus::{CampusEnvironment, TaskOutcome, run_campus};
 
 use super::{BASELINE, parameters, policies};
 use crate::chart::{AxisSpacing, ChartSeries, ChartTable, SeriesKind, WorldChart};
@@ -135,9 +135,9 @@ fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<World
         tasks: campus
             .tasks()
             .iter()
-            .zip(year.histories.iter().zip(&year.fates))
-            .filter(|(task, (_, fate))| {
-                task.is_good() == good && (good || **fate != TaskFate::Completed)
+            .zip(year.histories.iter().zip(&year.outcomes))
+            .filter(|(task, (_, task_outcome))| {
+                task.is_good() == good && (good || **task_outcome != TaskOutcome::Completed)
             })
             .map(|(_, (seen, _))| {
                 (

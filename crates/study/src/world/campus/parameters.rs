@@ -14,7 +14,7 @@ type ParameterSetter = fn(&mut CampusConfig, f64);
 macro_rules! knobs {
     ($($kind:ident $key:literal $meaning:literal $default:literal $low:literal..$high:literal
         $number:ident $($set:expr)?;)*) => {
-        pub(super) const KNOBS: &[WorldParameter] = &[$(WorldParameter {
+        pub(super) const PARAMETERS: &[WorldParameter] = &[$(WorldParameter {
             key: $key,
             meaning: $meaning,
             default: $default,
@@ -134,9 +134,9 @@ fn minutes(value: f64) -> Span {
 /// Returns the campus with these values, and the default seed and scale.
 pub(super) fn settings(values: &ParameterValues) -> CampusConfig {
     let mut settings = CampusConfig::default();
-    for (knob, set) in KNOBS.iter().zip(SET) {
+    for (parameter, set) in PARAMETERS.iter().zip(SET) {
         if let Some(set) = set {
-            set(&mut settings, values.get(knob.key));
+            set(&mut settings, values.get(parameter.key));
         }
     }
     settings

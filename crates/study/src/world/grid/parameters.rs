@@ -5,15 +5,15 @@ use tollgate_sim::grid::GridConfig;
 use crate::world::model::{ParameterValues, WorldParameter};
 
 /// The settings. The defaults are those of [`GridConfig`].
-pub(super) const KNOBS: &[WorldParameter] = &[
-    knob(
+pub(super) const PARAMETERS: &[WorldParameter] = &[
+    parameter(
         "causal",
         "1 if only jobs that had ended by the submission are known, 0 if all earlier ones are",
         1.0,
         (0.0, 1.0),
         true,
     ),
-    knob(
+    parameter(
         "level",
         "probability at which bounds are stated",
         0.9,
@@ -90,7 +90,7 @@ pub(super) const KNOBS: &[WorldParameter] = &[
     ),
 ];
 
-const fn knob(
+const fn parameter(
     key: &'static str,
     meaning: &'static str,
     default: f64,
@@ -116,7 +116,7 @@ const fn environment(
 ) -> WorldParameter {
     WorldParameter {
         environment: true,
-        ..knob(key, meaning, default, range, whole)
+        ..parameter(key, meaning, default, range, whole)
     }
 }
 

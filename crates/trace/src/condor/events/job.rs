@@ -185,9 +185,9 @@ impl CondorEventJob {
                 let count = row.last().map(|text| parse_field::procs(text));
                 self.procs = count.and_then(Result::ok).flatten().or(self.procs);
             } else if let Some((b"Memory (MB)", row)) = resource(line) {
-                let asked = row.len().checked_sub(2).map(|at| row[at]);
-                let asked = asked.and_then(|text| memory(text, MEBI));
-                self.requested_memory = asked.or(self.requested_memory);
+                let requested = row.len().checked_sub(2).map(|at| row[at]);
+                let requested = requested.and_then(|text| memory(text, MEBI));
+                self.requested_memory = requested.or(self.requested_memory);
                 if let [used, _, _] = row[..] {
                     self.peak(used, MEBI);
                 }

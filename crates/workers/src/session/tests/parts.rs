@@ -54,31 +54,31 @@ fn attempt() -> PartAttempt {
 
 /// Returns a session in which [`WHOLE`] runs on the host of the service.
 fn running_whole() -> TestSession {
-    let (mut talk, _) = registered_worker();
-    talk.pool.assign(WHOLE, LOCAL_WORKER);
-    talk
+    let (mut session, _) = registered_worker();
+    session.pool.assign(WHOLE, LOCAL_WORKER);
+    session
 }
 
 /// Asks for a part as a process of `user` on the host of the service.
 fn ask(
-    talk: &mut TestSession,
+    session: &mut TestSession,
     user: &str,
     request: PartRequest,
     attempt: Option<PartAttempt>,
 ) -> RecordingPartSink {
     let sink = RecordingPartSink::default();
     let call = PartCall::local(user.to_owned(), request, Box::new(sink.clone()));
-    talk.pool.request_part(call);
-    for call in talk.pool.take_part_calls() {
-        talk.pool.start_part(call, attempt.clone());
+    session.pool.request_part(call);
+    for call in session.pool.take_part_calls() {
+        session.pool.start_part(call, attempt.clone());
     }
     sink
 }
 
 /// Starts a part of [`WHOLE`] on the worker, and returns its id.
-fn start_part(talk: &mut TestSession) -> (AttemptId, RecordingPartSink) {
-    let sink = ask(talk, "ann", request(WHOLE, "blade"), Some(attempt()));
-    match talk.sent().as_slice() {
+fn start_part(session: &mut TestSession) -> (AttemptId, RecordingPartSink) {
+    let sink = ask(session, "ann", request(WHOLE, "blade"), Some(attempt()));
+    match session.sent().as_slice() {
         [ServerMessage::Start(launches)] => (launches[0].launch.attempt, sink),
         other => panic!("{other:?}"),
     }
@@ -90,9 +90,14 @@ fn end_of(attempt: AttemptId) -> AttemptReport {
 
 #[test]
 fn part_is_an_attempt_of_its_own_with_its_share_of_the_limits() {
-    let mut talk = running_whole();
-    ask(&mut talk, "ann", request(WHOLE, "blade"), Some(attempt()));
-    let sent = talk.sent();
+    let mut session = running_whole();
+    ask(
+        &mut session,
+        "ann",
+        request(WHOLE, "blade"),
+        Some(attempt()),
+    );
+    let sent = session.sent();
     let [ServerMessage::Start(launches)] = sent.as_slice() else {
         panic!("{sent:?}");
     };
@@ -110,7 +115,7 @@ fn part_is_an_attempt_of_its_own_with_its_share_of_the_limits() {
         launch.env,
         variables.map(|(name, value)| (name.into(), value.into()))
     );
-    let (second, _) = start_part(&mut talk);
+    let (second, _) = start_part(&mut session);
     assert_ne!(second, launch.attempt);
 }
 
@@ -123,51 +128,51 @@ fn request_without_a_right_to_the_attempt_is_refused() {
         ("here", "ann", request(other, "blade"), Some(attempt())),
         ("host", "ann", request(WHOLE, "sword"), Some(attempt())),
     ] {
-        let mut talk = running_whole();
-        let sink = ask(&mut talk, user, request, attempt);
+        let mut session = running_whole();
+        let sink = ask(&mut session, user, request, attempt);
         assert!(
             matches!(sink.take().as_slice(), [PartEvent::Refused(_)]),
             "{what}"
         );
-        assert_eq!(talk.sent(), [], "{what}");
+        assert_eq!(session.sent(), [], "{what}");
     }
 }
 
 #[test]
 fn process_on_a_worker_asks_for_a_part_by_its_worker() {
-    let mut talk = running_whole();
-    let ask = |call| WorkerMessage::Part {
+    let mut session = running_whole();
+    let part_message = |call| WorkerMessage::Part {
         call,
         user: "ann".to_owned(),
         request: request(WHOLE, "blade"),
     };
     // The attempt runs on the host of the service, so no process on the worker may ask for it.
-    assert_eq!(talk.exchange(1, ask(5)), []);
-    for call in talk.pool.take_part_calls() {
-        talk.pool.start_part(call, Some(attempt()));
+    assert_eq!(session.exchange(1, part_message(5)), []);
+    for call in session.pool.take_part_calls() {
+        session.pool.start_part(call, Some(attempt()));
     }
-    let sent = talk.sent();
+    let sent = session.sent();
     let [ServerMessage::Part { call: 5, event }] = sent.as_slice() else {
         panic!("{sent:?}");
     };
     assert!(matches!(event, PartEvent::Refused(_)));
     // With a part there it may, as a daemon of mpirun does.
-    let (part, _) = start_part(&mut talk);
-    talk.exchange(1, ask(6));
-    for call in talk.pool.take_part_calls() {
-        talk.pool.start_part(call, Some(attempt()));
+    let (part, _) = start_part(&mut session);
+    session.exchange(1, part_message(6));
+    for call in session.pool.take_part_calls() {
+        session.pool.start_part(call, Some(attempt()));
     }
-    let sent = talk.sent();
+    let sent = session.sent();
     let [ServerMessage::Start(launches)] = sent.as_slice() else {
         panic!("{sent:?}");
     };
     let second = launches[0].launch.attempt;
     assert_ne!(second, part);
-    talk.exchange(1, WorkerMessage::Reports(vec![end_of(second)]));
-    talk.pool.poll(Instant::ZERO);
+    session.exchange(1, WorkerMessage::Reports(vec![end_of(second)]));
+    session.pool.poll(Instant::ZERO);
     let event = PartEvent::Ended("exit 0".to_owned());
     assert_eq!(
-        talk.sent(),
+        session.sent(),
         [
             ServerMessage::Part { call: 6, event },
             ServerMessage::Acknowledge(vec![second])
@@ -177,8 +182,8 @@ fn process_on_a_worker_asks_for_a_part_by_its_worker() {
 
 #[test]
 fn reports_of_a_part_reach_the_process_that_asked_and_nobody_else() {
-    let mut talk = running_whole();
-    let (part, sink) = start_part(&mut talk);
+    let mut session = running_whole();
+    let (part, sink) = start_part(&mut session);
     let start = AttemptStart {
         pid: None,
         at: Instant::ZERO,
@@ -187,57 +192,65 @@ fn reports_of_a_part_reach_the_process_that_asked_and_nobody_else() {
         attempt: part,
         event: AttemptEvent::Started(start),
     };
-    talk.exchange(1, WorkerMessage::Reports(vec![started]));
-    assert_eq!(talk.pool.poll(Instant::ZERO).0, []);
+    session.exchange(1, WorkerMessage::Reports(vec![started]));
+    assert_eq!(session.pool.poll(Instant::ZERO).0, []);
     assert_eq!(sink.take(), [PartEvent::Started]);
-    talk.exchange(1, WorkerMessage::Reports(vec![end_of(part)]));
-    assert_eq!(talk.pool.poll(Instant::ZERO).0, []);
+    session.exchange(1, WorkerMessage::Reports(vec![end_of(part)]));
+    assert_eq!(session.pool.poll(Instant::ZERO).0, []);
     assert!(matches!(sink.take().as_slice(), [PartEvent::Ended(_)]));
-    assert_eq!(talk.sent(), [ServerMessage::Acknowledge(vec![part])]);
+    assert_eq!(session.sent(), [ServerMessage::Acknowledge(vec![part])]);
 }
 
 #[test]
 fn end_of_an_attempt_ends_its_parts_and_waits_for_them() {
-    let mut talk = running_whole();
-    let (part, _) = start_part(&mut talk);
-    talk.pool.inbox.push(end_of(WHOLE));
+    let mut session = running_whole();
+    let (part, _) = start_part(&mut session);
+    session.pool.inbox.push(end_of(WHOLE));
     assert_eq!(
-        talk.pool.poll(Instant::ZERO).0,
+        session.pool.poll(Instant::ZERO).0,
         [],
         "its nodes are not free"
     );
     let kill = ServerMessage::Kill(vec![part], KillReason::Cancelled);
-    assert_eq!(talk.sent(), [kill]);
+    assert_eq!(session.sent(), [kill]);
     // The engine may report the end again.
-    talk.pool.inbox.push(end_of(WHOLE));
-    assert_eq!(talk.pool.poll(Instant::ZERO).0, []);
-    talk.sent();
-    talk.exchange(1, WorkerMessage::Reports(vec![end_of(part)]));
-    assert_eq!(talk.pool.poll(Instant::ZERO).0, [end_of(WHOLE)]);
-    let sink = ask(&mut talk, "ann", request(WHOLE, "blade"), Some(attempt()));
+    session.pool.inbox.push(end_of(WHOLE));
+    assert_eq!(session.pool.poll(Instant::ZERO).0, []);
+    session.sent();
+    session.exchange(1, WorkerMessage::Reports(vec![end_of(part)]));
+    assert_eq!(session.pool.poll(Instant::ZERO).0, [end_of(WHOLE)]);
+    let sink = ask(
+        &mut session,
+        "ann",
+        request(WHOLE, "blade"),
+        Some(attempt()),
+    );
     assert!(matches!(sink.take().as_slice(), [PartEvent::Refused(_)]));
 }
 
 #[test]
 fn killed_attempt_takes_its_parts_along() {
-    let mut talk = running_whole();
-    let (part, _) = start_part(&mut talk);
+    let mut session = running_whole();
+    let (part, _) = start_part(&mut session);
     let kill = |pool: &mut WorkerPool<SimEngine>| {
         pool.kill(&[WHOLE], KillReason::TimeLimit, Instant::ZERO)
     };
-    kill(&mut talk.pool).unwrap();
+    kill(&mut session.pool).unwrap();
     let expected = ServerMessage::Kill(vec![part], KillReason::TimeLimit);
-    assert_eq!(talk.sent(), [expected]);
-    talk.pool.set_shares(&[(WHOLE, 0.25)]).unwrap();
-    assert_eq!(talk.sent(), [ServerMessage::SetShares(vec![(part, 0.25)])]);
+    assert_eq!(session.sent(), [expected]);
+    session.pool.set_shares(&[(WHOLE, 0.25)]).unwrap();
+    assert_eq!(
+        session.sent(),
+        [ServerMessage::SetShares(vec![(part, 0.25)])]
+    );
 }
 
 #[test]
 fn next_attempt_waits_for_the_parts_of_the_last() {
-    let mut talk = running_whole();
-    let (part, _) = start_part(&mut talk);
+    let mut session = running_whole();
+    let (part, _) = start_part(&mut session);
     // The host of the first attempt is gone, and the attempt with it.
-    talk.pool.locations.remove(&WHOLE);
+    session.pool.locations.remove(&WHOLE);
     let next = AttemptId {
         attempt: 2,
         ..WHOLE
@@ -247,11 +260,11 @@ fn next_attempt_waits_for_the_parts_of_the_last() {
         owner: 1_000,
         launch,
     };
-    talk.pool.start(vec![request], Instant::ZERO).unwrap();
-    assert_eq!(talk.sent(), []);
-    talk.exchange(1, WorkerMessage::Reports(vec![end_of(part)]));
-    talk.pool.poll(Instant::ZERO);
-    let sent = talk.sent();
+    session.pool.start(vec![request], Instant::ZERO).unwrap();
+    assert_eq!(session.sent(), []);
+    session.exchange(1, WorkerMessage::Reports(vec![end_of(part)]));
+    session.pool.poll(Instant::ZERO);
+    let sent = session.sent();
     assert!(
         sent.iter()
             .any(|message| matches!(message, ServerMessage::Start(_))),
@@ -261,19 +274,19 @@ fn next_attempt_waits_for_the_parts_of_the_last() {
 
 #[test]
 fn lost_worker_ends_the_wait_for_its_parts() {
-    let (mut talk, mut gate) = registered_worker();
-    talk.pool.assign(WHOLE, LOCAL_WORKER);
-    let (_, sink) = start_part(&mut talk);
-    talk.pool.inbox.push(end_of(WHOLE));
-    assert_eq!(talk.pool.poll(Instant::ZERO).0, []);
-    assert_eq!(talk.pool.max_idle(), Some(LeaseTimings::default().grace));
+    let (mut session, mut gate) = registered_worker();
+    session.pool.assign(WHOLE, LOCAL_WORKER);
+    let (_, sink) = start_part(&mut session);
+    session.pool.inbox.push(end_of(WHOLE));
+    assert_eq!(session.pool.poll(Instant::ZERO).0, []);
+    assert_eq!(session.pool.max_idle(), Some(LeaseTimings::default().grace));
     let lost = GateInput::WorkerLost {
         worker: WorkerId(1),
         incarnation: 1,
     };
     gate.handle(Instant::ZERO, lost, &mut Vec::new()).unwrap();
-    talk.pool.sync_with_gate(&gate);
+    session.pool.sync_with_gate(&gate);
     assert!(matches!(sink.take().as_slice(), [PartEvent::Ended(_)]));
-    assert_eq!(talk.pool.max_idle(), Some(Duration::ZERO));
-    assert_eq!(talk.pool.poll(Instant::ZERO).0, [end_of(WHOLE)]);
+    assert_eq!(session.pool.max_idle(), Some(Duration::ZERO));
+    assert_eq!(session.pool.poll(Instant::ZERO).0, [end_of(WHOLE)]);
 }
