@@ -18,9 +18,11 @@ mod query;
 mod queue;
 mod quota;
 mod request;
+mod request_error;
 mod requested_times;
 mod resources;
 mod response;
+mod snapshots;
 mod startup;
 mod state;
 mod storage_quota;
@@ -35,11 +37,10 @@ pub use clock::HostClock;
 pub use keys::{AnswerRenderer, KeyedRequest};
 pub use outputs::OutputLookup;
 use queue::RequestQueue;
-pub use request::{
-    ClusterInfo, ControllerRequest, NamedHost, NewJob, RequestError, ResourceUse, Responder,
-    StatusSnapshot, SubmittedJob, TaskOutlook,
-};
+pub use request::{ControllerRequest, NewJob, Responder, SubmittedJob};
+pub use request_error::RequestError;
 pub use requested_times::{RequestedBegin, RequestedTimes};
+pub use snapshots::{ClusterInfo, NamedHost, ResourceUse, StatusSnapshot, TaskOutlook};
 pub use startup::StartError;
 pub use state::Controller;
 use tollgate_engine::Engine;

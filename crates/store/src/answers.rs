@@ -12,8 +12,8 @@ use tollgate_model::{Instant, Span};
 
 use crate::error::{StoreError, sqlite};
 use crate::read::StoreReader;
+use crate::statement::run;
 use crate::store::Store;
-use crate::write::run;
 
 /// The time for which an answer is kept, at least.
 const KEPT_FOR: Span = Span::from_secs(24 * 3_600);

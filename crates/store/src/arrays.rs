@@ -4,7 +4,8 @@ use rusqlite::{Transaction, params};
 use tollgate_model::Reason;
 use tollgate_service::{ArraySpec, TaskCounts, TaskDropCause, TaskRanges};
 
-use crate::write::{keys, run};
+use crate::job_rows::keys;
+use crate::statement::run;
 use crate::{books, task_numbers};
 
 pub(crate) fn insert(to: &Transaction<'_>, job: u64, plan: &ArraySpec) -> rusqlite::Result<()> {

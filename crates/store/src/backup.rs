@@ -241,8 +241,8 @@ pub fn check(data: &Path, registry: &PolicyRegistry) -> Result<CheckedStore, Bac
 }
 
 /// Replaces each value of the store that cannot be true by the nearest one that can, if no service uses the
-/// data directory and one could go on with the store. An older store gets the tables of this version. Returns
-/// the values that were replaced, and the store as it is now.
+/// data directory and one could go on with the store. Returns the
+/// values that were replaced, and the store as it is now.
 ///
 /// # Errors
 /// As [`check`], and if the store cannot be written; nothing is changed then.

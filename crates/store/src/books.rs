@@ -7,8 +7,8 @@ use tollgate_model::{BookEntry, Books, Span};
 
 use crate::error::StoreError;
 use crate::read::StoreReader;
+use crate::statement::run;
 use crate::usage::{RecordFilter, UsageKeys};
-use crate::write::run;
 
 /// Microseconds in a day.
 pub(crate) const DAY_MICROS: i64 = 86_400_000_000;

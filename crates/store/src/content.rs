@@ -9,12 +9,21 @@ use tollgate_engine::LaunchScript;
 use tollgate_engine::script::sha256;
 
 use crate::error::{StoreError, sqlite};
+use crate::job_program::JobProgram;
 use crate::read::StoreReader;
 use crate::read::program_of;
-use crate::schema::contents::{MAX_COMMAND, MAX_WORD, TEXTS};
+use crate::statement::run;
 use crate::store::Store;
-use crate::write::JobProgram;
-use crate::write::run;
+
+/// Maximum size of a command, in bytes of JSON, that is part of the record of its job. A longer one is a text
+/// of its own.
+const MAX_COMMAND: usize = 1_024;
+
+/// Maximum length of the word that stays of a longer command.
+const MAX_WORD: usize = 255;
+
+/// The columns of a job that name its texts.
+const TEXTS: [&str; 3] = ["script", "environment", "command"];
 
 /// The stored program of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]

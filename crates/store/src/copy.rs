@@ -104,14 +104,14 @@ impl OpenStore {
     /// # Errors
     /// If the store cannot be read, is damaged, or was written by a version that is too new or too old.
     fn check(&self) -> Result<CheckedRows, StoreError> {
-        let Some(version) = schema::version(&self.connection, &self.path)? else {
+        if schema::version(&self.connection, &self.path)?.is_none() {
             return Err(StoreError::Damaged {
                 path: self.path.clone(),
                 what: "the store is empty".to_owned(),
             });
-        };
-        schema::compare(&self.connection, &self.path, version)?;
-        integrity::check(&self.connection, &self.path, version)
+        }
+        schema::compare(&self.connection, &self.path)?;
+        integrity::check(&self.connection, &self.path)
     }
 }
 

@@ -41,7 +41,7 @@ pub enum StoreError {
         found: u32,
     },
     /// The store was written before the first release.
-    #[error("{}: written by a version before the first release (format {found}, this program reads {FIRST} to {VERSION})", path.display())]
+    #[error("{}: written before the first release (format {found}, this program reads {FIRST})", path.display())]
     Older {
         /// The file.
         path: PathBuf,
@@ -129,7 +129,9 @@ impl StoreError {
             Self::Newer { .. } => {
                 Some("start the version of tollgate that wrote it, or a newer one")
             }
-            Self::Older { .. } => Some("begin with a new folder: `--data`"),
+            Self::Older { .. } => Some(
+                "start revision bee789cb of tollgate with it once, which renews its tables, then this one; or begin with a new folder: `--data`",
+            ),
             Self::Full { .. } => Some("make room on the disk"),
             Self::OtherProgram { .. } => {
                 Some("start that version once and stop it with SIGTERM, then start this one")

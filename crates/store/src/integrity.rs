@@ -4,24 +4,54 @@
 //! keeps the number of rows of each table and the sum of their checksums. Triggers update both in
 //! the transaction that changes the rows; `check` computes them again and compares.
 
-mod tables;
-
 use std::path::Path;
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
-use tollgate_engine::script::sha256;
 
 use crate::error::{StoreError, sqlite};
-use crate::{sums, task_numbers};
-use tables::{ADDED_TABLES, CHANGED_TABLES, REMOVED_TABLES, SUMMED_TABLES, summed_tables};
-pub(crate) use tables::{
-    FIRST_VERSION_WITH_ANSWERS, FIRST_VERSION_WITH_BOOKS, FIRST_VERSION_WITH_CONTENTS,
-    FIRST_VERSION_WITH_ENDS, FIRST_VERSION_WITH_GRANTS, FIRST_VERSION_WITH_PROMISES,
-    FIRST_VERSION_WITH_SUMS, FIRST_VERSION_WITH_TASK_NUMBERS, FIRST_VERSION_WITH_UNPROMISED,
-    FIRST_VERSION_WITH_USAGE,
-};
+use crate::sums;
+
+/// The tables with a checksum, and their columns.
+const SUMMED_TABLES: [(&str, &str); 20] = [
+    ("account", "user, day, charges, penalties"),
+    ("answered", "user, key, at, request, status, body"),
+    (
+        "array",
+        "job, tasks, most, queued, held, running, finished, cancelled, lost, rejected, kept, worst, broken, void, unpromised, cpu, peak_memory, timed_out, out_of_memory, output_limit, unpromised_in_time",
+    ),
+    (
+        "attempt",
+        "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending, promise, work, host",
+    ),
+    // `checksum` covers the commands; a replay verifies it.
+    ("batch", "seq, at, checksum"),
+    ("book", "user, account, day, entry, jobs"),
+    ("content", "sha256, text"),
+    ("granted", "job, at, user, reason"),
+    (
+        "job",
+        "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue, forecast, environment, command, batches",
+    ),
+    ("kept", "user, sha256, bytes, last"),
+    ("kept_by_user", "user, bytes"),
+    ("ledger", "job, task, attempt, kind, at, user, amount"),
+    (
+        "promise",
+        "user, tenth, batches, promises, expected, kept, void",
+    ),
+    ("removed", "id, jobs, forecasts, covered"),
+    ("rules", "id, program, body"),
+    ("snapshot", "id, seq, format, checksum"),
+    ("task_numbers", "first, job, n_tasks"),
+    ("task_range", "job, first, last, state, at, reasons"),
+    ("total", "user, wait, budgets, utility"),
+    (
+        "usage",
+        "user, account, day, jobs, wait, wall, core_ms, cpu, charges, penalties",
+    ),
+];
 
 /// The numbers of rows that a check has verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,8 +71,6 @@ pub struct CheckedRows {
 /// If SQLite rejects a function.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     sums::register(connection)?;
-    task_numbers::register(connection)?;
-    register_sha256(connection)?;
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
         | FunctionFlags::SQLITE_INNOCUOUS;
@@ -76,51 +104,16 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Registers the function that names the texts of jobs.
-fn register_sha256(connection: &Connection) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8
-        | FunctionFlags::SQLITE_DETERMINISTIC
-        | FunctionFlags::SQLITE_INNOCUOUS;
-    connection.create_scalar_function("sha256", 1, flags, |row| Ok(sha256(&row.get::<String>(0)?)))
-}
-
-/// Returns the migration that adds the sums to the store. A later migration that changes the
-/// columns of a table has to replace the table's triggers and its sum.
-pub(crate) fn step() -> String {
+/// Returns the statements that create the sums, and the triggers that keep them.
+pub(crate) fn sums_of_tables() -> String {
     let table = "CREATE TABLE sum_of (
     name TEXT PRIMARY KEY,
     n_rows INTEGER NOT NULL,
     sum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";
-    let tables = SUMMED_TABLES
-        .iter()
-        .map(|(name, columns)| keep_sum_of(name, columns));
-    table.to_owned() + &tables.collect::<String>()
-}
-
-/// Returns the statements that drop the sums of the tables that `version` changes before the change, and
-/// those that make them again after it, together with those of new tables.
-pub(crate) fn renewed_sums(version: u32) -> [String; 2] {
-    let drop = |(name, _): &(&str, &str)| {
-        let events = ["inserted", "updated", "deleted"];
-        let triggers = events.map(|event| format!("DROP TRIGGER {name}_sum_of_{event};\n"));
-        format!(
-            "DELETE FROM sum_of WHERE name = '{name}';\n{}",
-            triggers.concat()
-        )
-    };
-    let keep = |(name, columns): &(&str, &str)| keep_sum_of(name, columns);
-    let removed = REMOVED_TABLES.iter().filter(|(of, _)| *of == version);
-    let removed = removed.map(|(_, name)| format!("DELETE FROM sum_of WHERE name = '{name}';\n"));
-    let changed = CHANGED_TABLES.iter().find(|(of, _)| *of == version);
-    let tables = changed.map_or(&[][..], |(_, tables)| tables);
-    let added = ADDED_TABLES.iter().filter(|(of, _)| *of == version);
-    let added = added.map(|(_, table)| table);
-    [
-        tables.iter().map(drop).chain(removed).collect(),
-        tables.iter().chain(added).map(keep).collect(),
-    ]
+    let tables = SUMMED_TABLES.map(|(name, columns)| keep_sum_of(name, columns));
+    table.to_owned() + &tables.concat()
 }
 
 fn keep_sum_of(name: &str, columns: &str) -> String {
@@ -149,16 +142,11 @@ END;
 }
 
 /// Verifies the structure of the file, the sums of all tables, and that accounts and totals are the
-/// sums of the ledger. Reads the whole file. A store older than version [`FIRST_VERSION_WITH_SUMS`] has no sums of
-/// tables.
+/// sums of the ledger. Reads the whole file.
 ///
 /// # Errors
 /// [`StoreError::Damaged`] with a description of the damage, or an error of reading the store.
-pub(crate) fn check(
-    connection: &Connection,
-    path: &Path,
-    version: u32,
-) -> Result<CheckedRows, StoreError> {
+pub(crate) fn check(connection: &Connection, path: &Path) -> Result<CheckedRows, StoreError> {
     let failed = sqlite(path, "cannot be read");
     let damaged = |what: String| StoreError::Damaged {
         path: path.to_owned(),
@@ -173,9 +161,8 @@ pub(crate) fn check(
         return Err(damaged(found));
     }
     let mut checked = CheckedRows::default();
-    for (name, columns) in summed_tables(version) {
-        let rows = compare_sum(&reading, name, columns, version >= FIRST_VERSION_WITH_SUMS)
-            .map_err(failed)?;
+    for (name, columns) in SUMMED_TABLES {
+        let rows = compare_sum(&reading, name, columns).map_err(failed)?;
         let rows =
             rows.ok_or_else(|| damaged(format!("the rows of `{name}` are not what was written")))?;
         checked.rows += rows;
@@ -190,18 +177,9 @@ pub(crate) fn check(
             ACCOUNTS_DIFFER,
             "the accounts are not the sums of the ledger",
         ),
+        (TOTALS_DIFFER, "the totals are not the sums of the ledger"),
         (
-            match version < FIRST_VERSION_WITH_PROMISES {
-                true => OLD_TOTALS_DIFFER,
-                false => TOTALS_DIFFER,
-            },
-            "the totals are not the sums of the ledger",
-        ),
-        (
-            match version < FIRST_VERSION_WITH_USAGE {
-                true => "SELECT false",
-                false => USAGE_DIFFERS,
-            },
+            USAGE_DIFFERS,
             "the bookings in the usage are not the sums of the ledger",
         ),
     ] {
@@ -220,13 +198,9 @@ fn compare_sum(
     connection: &Connection,
     name: &str,
     columns: &str,
-    has_sums: bool,
 ) -> rusqlite::Result<Option<u64>> {
     let sql = format!("SELECT count(*), coalesce(sum(row_sum({columns})), 0) FROM {name}");
     let found: (i64, i64) = connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if !has_sums {
-        return Ok(Some(found.0.unsigned_abs()));
-    }
     let sql = "SELECT EXISTS (SELECT 1 FROM sum_of WHERE name = ?1 AND n_rows = ?2 AND sum = ?3)";
     let is_so: bool =
         connection.query_row(sql, params![name, found.0, found.1], |row| row.get(0))?;
@@ -260,14 +234,3 @@ const USAGE_DIFFERS: &str = "SELECT EXISTS (
         SELECT user, day, charges, penalties FROM account
         UNION ALL SELECT user, day, 0, 0 FROM usage)
     GROUP BY user, day)";
-
-/// Before version [`FIRST_VERSION_WITH_PROMISES`] a single job entered the totals once it was
-/// finished, and tasks of an array entered them at once.
-const OLD_TOTALS_DIFFER: &str = "SELECT EXISTS (
-    SELECT user, saturating_sum(amount) FROM (
-        SELECT ledger.user AS user, amount FROM ledger JOIN job ON id = ledger.job
-        WHERE state IN ('finished', 'lost', 'rejected')
-            OR EXISTS (SELECT 1 FROM array WHERE array.job = id)
-        UNION ALL SELECT user, 0 FROM total)
-    GROUP BY user
-    EXCEPT SELECT user, utility FROM total)";

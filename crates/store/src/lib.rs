@@ -6,7 +6,8 @@
 //! | [`data_dir`] | [`DataDir`]: the data directory: its lock, its files, their permissions |
 //! | `store`, `error` | [`Store`]: opening of a store; errors |
 //! | `format` | the versions of what is stored |
-//! | `write`, `arrays`, `attempts` | the rows that a step changes |
+//! | `write`, `job_rows`, `arrays`, `attempts`, `statement` | the rows that a step changes |
+//! | `job_program` | [`JobProgram`]: what a job runs |
 //! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
 //! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
 //! | `task_numbers` | [`TaskNumbers`]: whole numbers of the tasks of arrays |
@@ -19,7 +20,7 @@
 //! | `replay`, `recover` | the state after a crash, from snapshot and commands; new rules for it |
 //! | `earlier_runs` | the runs of finished jobs, from which a state of another format is learned anew |
 //! | `rehearsal` | the recovery of a store that stays as it is, for checks |
-//! | `schema` | the tables, and their migrations |
+//! | `schema` | the tables |
 //! | `sums` | sums in SQL that stay in range |
 //! | [`integrity`] | checksums of rows, and the check of a whole store |
 //! | `copy`, [`backup`] | consistent copies of a store, and backups of a data directory |
@@ -63,6 +64,8 @@ mod error;
 mod format;
 mod impossible;
 pub mod integrity;
+mod job_program;
+mod job_rows;
 mod objectives;
 mod prune;
 mod read;
@@ -72,6 +75,7 @@ mod repair;
 mod replay;
 mod rights;
 mod schema;
+mod statement;
 mod store;
 mod sums;
 mod task_numbers;
@@ -88,6 +92,7 @@ pub use error::StoreError;
 pub use format::{FIRST, FORMAT, VERSION};
 pub use impossible::ImpossibleValue;
 pub use integrity::CheckedRows;
+pub use job_program::{JobProgram, RepeatOptions};
 pub use objectives::EstimateCoverage;
 pub use prune::RemovalProgress;
 pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
@@ -97,4 +102,4 @@ pub use store::Store;
 pub use task_numbers::TaskNumbers;
 pub use tasks::{ArrayRow, FailedTasks};
 pub use usage::{LedgerRow, RecordFilter, UsageKeys, UsageRow};
-pub use write::{CommandBatch, JobProgram, RepeatOptions};
+pub use write::CommandBatch;

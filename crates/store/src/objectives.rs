@@ -85,13 +85,3 @@ impl StoreReader {
         Ok(rows.into_iter().next().unwrap_or_default())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    /// The migrations contain the tolerance as a number, which cannot refer to the constant.
-    #[test]
-    fn migrations_use_the_deadline_tolerance_of_the_objectives() {
-        let tolerance = tollgate_model::outcome::DELAY_TOLERANCE.as_micros();
-        assert_eq!(tolerance, 1_000);
-    }
-}

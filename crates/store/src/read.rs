@@ -7,9 +7,9 @@ use tollgate_model::{AttemptId, BookEntry, Credits, Instant, JobEndState, Span, 
 use tollgate_service::{TaskCounts, TaskRanges};
 
 use crate::error::{StoreError, sqlite};
+use crate::job_program::JobProgram;
 use crate::task_numbers::TaskNumbers;
 use crate::tasks::ArrayRow;
-use crate::write::JobProgram;
 
 /// A read-only connection to the store, in parallel with the writer.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use tollgate_model::{AttemptId, Instant, Span};
 
 use crate::error::{StoreError, sqlite};
 use crate::impossible::{AttemptMeasures, ImpossibleValue, impossible_attempts, impossible_values};
-use crate::schema::records::usage_of_attempt;
 use crate::store::Store;
 
 /// The sums of `usage` over attempts.
@@ -13,6 +12,15 @@ const USAGE_SUMS: [&str; 3] = ["wall", "core_ms", "cpu"];
 
 /// Microseconds in a day.
 const DAY: &str = "86400000000";
+
+/// The wall-clock time of an attempt, processors times that time in milliseconds, and its processor time, as the triggers
+/// of the table `attempt` add them up.
+const USED: [&str; 3] = [
+    "max(coalesce(attempt.wall, attempt.finish - coalesce(attempt.start, attempt.ordered)), 0)",
+    "CAST((max(coalesce(attempt.wall, attempt.finish - coalesce(attempt.start, attempt.ordered)), 0) * procs + 500)
+        / 1000 AS INTEGER)",
+    "coalesce(attempt.cpu, 0)",
+];
 
 impl Store {
     /// Replaces each value that cannot be true by the nearest one that can, and corrects the sums that such
@@ -60,7 +68,7 @@ fn repair(store: &Connection, last: Instant) -> rusqlite::Result<Vec<ImpossibleV
 
 /// Adds what an attempt used to the usage of its user and day, or subtracts it.
 fn add_to_usage(store: &Connection, attempt: AttemptId, sign: char) -> rusqlite::Result<()> {
-    let [wall, core, cpu] = usage_of_attempt();
+    let [wall, core, cpu] = USED;
     let sums =
         USAGE_SUMS.map(|sum| format!("{sum} = CAST(usage.{sum} {sign} used.{sum} AS INTEGER)"));
     let sql = format!(
@@ -79,7 +87,7 @@ fn add_to_usage(store: &Connection, attempt: AttemptId, sign: char) -> rusqlite:
 /// Raises the usage of the user and day of an attempt to the sum over the attempts that are there. The usage
 /// is less if a sum had reached the greatest number of its column.
 fn raise_usage(store: &Connection, attempt: AttemptId) -> rusqlite::Result<()> {
-    let [wall, core, cpu] = usage_of_attempt();
+    let [wall, core, cpu] = USED;
     let sums = USAGE_SUMS.map(|sum| format!("{sum} = max(usage.{sum}, used.{sum})"));
     let sql = format!(
         "UPDATE usage SET {sums} FROM (

@@ -104,11 +104,11 @@ impl<'a> Replay<'a> {
     }
 
     /// Fails if another version of the program has left batches, or unfinished jobs in a state of another
-    /// format: only that version can go on with them, and it could not after a migration.
+    /// format: only that version can go on with them.
     ///
     /// # Errors
     /// [`StoreError::OtherProgram`], [`StoreError::OtherFormat`], or an error of reading the store.
-    pub(crate) fn check_version(&self) -> Result<(), StoreError> {
+    fn check_version(&self) -> Result<(), StoreError> {
         let Some((program, _)) = self.rules_in_force()? else {
             return Ok(());
         };

@@ -9,9 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::disk_reserve::DiskReserve;
 use crate::error::{StoreError, sqlite};
-use crate::format::VERSION;
 use crate::read::{self, StoreReader};
-use crate::replay::Replay;
 use crate::schema;
 use crate::{copy, integrity, sums};
 
@@ -30,15 +28,14 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or creates the store at `path`, and migrates an older one. Verifies all of its
-    /// contents, which reads the whole file.
+    /// Opens or creates the store at `path`. Verifies all of its contents, which reads the whole file.
     ///
     /// # Errors
     /// If the store cannot be read or written, is damaged, or was written by a version that is too
     /// new or too old.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let store = Self::open_unchecked(path)?;
-        integrity::check(&store.connection, path, VERSION)?;
+        integrity::check(&store.connection, path)?;
         Ok(store)
     }
 
@@ -69,9 +66,7 @@ impl Store {
             })?;
         let mut connection = Connection::open(path).map_err(failed("cannot be opened"))?;
         integrity::register(&connection).map_err(failed("cannot be prepared"))?;
-        if schema::version(&connection, path)?.is_some_and(|found| found < VERSION) {
-            Replay::new(&connection, path).check_version()?;
-        }
+        schema::version(&connection, path)?;
         copy::check_writable(&connection, path)?;
         schema::prepare(&mut connection, path)?;
         let batch = connection

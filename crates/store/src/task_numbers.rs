@@ -3,15 +3,14 @@
 //! The tasks of an array have consecutive numbers, in their order, which the array gets with its submission. One row an
 //! array is stored, however many tasks the array has, and the row outlives the array, so no number is given twice.
 
-use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Transaction, params};
 use tollgate_model::{FIRST_TASK_NUMBER, TaskId};
 use tollgate_service::TaskRanges;
 
 use crate::error::{StoreError, sqlite};
 use crate::read::StoreReader;
+use crate::statement::run;
 use crate::store::Store;
-use crate::write::run;
 
 /// The numbers of the tasks of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,20 +127,6 @@ pub(crate) fn insert(to: &Transaction<'_>, job: u64, tasks: &TaskRanges) -> rusq
              (SELECT first + n_tasks FROM task_numbers ORDER BY first DESC LIMIT 1), ?1), ?2, ?3)",
         params![FIRST_TASK_NUMBER, job, tasks.len()],
     )
-}
-
-/// Registers the function that counts the tasks of arrays of earlier versions.
-///
-/// # Errors
-/// If SQLite rejects the function.
-pub(crate) fn register(connection: &Connection) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8
-        | FunctionFlags::SQLITE_DETERMINISTIC
-        | FunctionFlags::SQLITE_INNOCUOUS;
-    connection.create_scalar_function("task_count", 1, flags, |row| {
-        let tasks: String = row.get(0)?;
-        Ok(parsed(&tasks).len() as i64)
-    })
 }
 
 #[cfg(test)]

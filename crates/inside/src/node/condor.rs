@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::{ForegroundDaemon, LEAVE_BEFORE_S, NodeOptions, NodePhase};
 use crate::htcondor::{self, CondorNode, CondorPool};
-use crate::scheduler::condor_programs;
+use crate::scheduler::condor_daemons::condor_programs;
 use crate::{InsideError, NodeAccess, NodeTicket, SchedulerKind, guard, host};
 
 /// The time that jobs and daemons have to end after the first request, and after the second.

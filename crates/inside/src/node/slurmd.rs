@@ -8,7 +8,8 @@ use tollgate_sites::EngineShell;
 
 use super::{ForegroundDaemon, LEAVE_BEFORE_S, NodeOptions, NodePhase, left_s};
 use crate::host::{self, recorded_daemon, search_path, wait_until};
-use crate::scheduler::{munge_command, run, run_in, succeed};
+use crate::scheduler::command::{run, run_in, succeed};
+use crate::scheduler::slurm_daemons::munge_command;
 use crate::slurm::{self, KILL_WAIT_S, SlurmCluster, SlurmNode};
 use crate::{InsideError, NodeAccess, NodeTicket, SchedulerKind, guard};
 

@@ -10,7 +10,8 @@ use tollgate_model::Instant;
 use tollgate_service::CommandResult;
 use tollgate_store::{KeyedAnswer, StoredAnswer};
 
-use super::request::{ControllerRequest, RequestError};
+use super::request::ControllerRequest;
+use super::request_error::RequestError;
 use super::state::Controller;
 use super::tick::TickInput;
 

@@ -4,7 +4,7 @@ use tollgate_engine::Engine;
 use tollgate_model::Instant;
 use tollgate_store::RemovalProgress;
 
-use super::request::RequestError;
+use super::request_error::RequestError;
 use super::state::Controller;
 
 /// Maximum number of rows that one turn removes, about. A turn with so many takes some ten

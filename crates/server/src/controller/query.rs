@@ -6,9 +6,9 @@ use tollgate_policy::{JobPhase, WaitOrder};
 use tollgate_service::ActiveArray;
 use tollgate_workers::WorkerState;
 
-use super::request::{
-    ClusterInfo, ControllerRequest, NamedHost, RequestError, StatusSnapshot, TaskOutlook,
-};
+use super::request::ControllerRequest;
+use super::request_error::RequestError;
+use super::snapshots::{ClusterInfo, NamedHost, StatusSnapshot, TaskOutlook};
 use super::state::Controller;
 
 impl<E: Engine> Controller<E> {

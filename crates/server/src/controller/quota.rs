@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate_service::UnfinishedCounts;
 
-use super::request::RequestError;
+use super::request_error::RequestError;
 
 /// The users' remaining numbers of jobs and tasks in a turn.
 pub(super) struct UserQuota {

@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, Span};
 use tollgate_service::{JobChange, Submission};
 
-use super::request::RequestError;
+use super::request_error::RequestError;
 
 /// Maximum time to a deadline or a begin: a hundred years.
 const MAX_SPAN_AHEAD: Span = Span::from_secs(3_200_000_000);

@@ -9,7 +9,7 @@ use tollgate_model::{AttemptId, NodeId, ResourceCounts};
 use tollgate_policy::HeldDevices;
 use tollgate_service::LOCAL_WORKER;
 
-use super::request::ResourceUse;
+use super::snapshots::ResourceUse;
 use super::state::Controller;
 
 /// Variables by which libraries of GPU vendors limit the devices that a program sees.

@@ -4,7 +4,8 @@ use tollgate_engine::Engine;
 use tollgate_service::{ActiveArray, ActiveTask, CommandResult as Said, StepOutput, SubmitOutcome};
 use tollgate_store::StoreError;
 
-use super::request::{RequestError, Responder, SubmittedJob};
+use super::request::{Responder, SubmittedJob};
+use super::request_error::RequestError;
 use super::state::Controller;
 
 /// The response that a command gets once its step is committed.

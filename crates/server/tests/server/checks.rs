@@ -6,9 +6,9 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use tollgate_policies::builtin_registry;
-use tollgate_store::{Store, backup, integrity};
+use tollgate_store::{FIRST, Store, StoreError, VERSION, backup};
 
-use crate::common::older_store::{copy_older_store, copy_store_with_older_tables};
+use crate::common::store_sample::copy_sample_of;
 use crate::damage::{StoreSample, answers, store_sample};
 use crate::simulation::random::SplitMix;
 
@@ -128,42 +128,35 @@ fn store_that_is_not_served_is_refused_by_its_check_in_the_same_words() {
 }
 
 #[test]
-fn older_store_with_steps_of_another_version_is_refused_before_its_migration() {
+fn store_with_unfinished_jobs_of_another_format_is_refused_as_it_is() {
     let data_dir = tempfile::tempdir().unwrap();
-    let path = copy_store_with_older_tables(12, data_dir.path());
-    let connection = Connection::open(&path).unwrap();
-    integrity::register(&connection).unwrap();
-    let sql = "UPDATE rules SET program = '0.0.9';
-         INSERT INTO batch SELECT seq + 1, 0, x'00', 0 FROM snapshot;";
-    connection.execute_batch(sql).unwrap();
-    drop(connection);
+    let path = data_dir.path().join("tollgate.db");
+    copy_sample_of(VERSION, &path);
+    let before = fs::read(&path).unwrap();
     let checked = backup::check(data_dir.path(), &builtin_registry()).unwrap_err();
-    let served = Store::open(&path).unwrap_err();
-    assert_eq!(checked.to_string(), served.to_string());
-    assert!(
-        served.to_string().contains("version 0.0.9 was killed"),
-        "{served}"
-    );
-    assert_eq!(table_version(&path), 12);
+    let expected = "another version left unfinished jobs";
+    assert!(checked.to_string().contains(expected), "{checked}");
+    // The version that wrote it still reads it, as the hint says.
+    assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 #[test]
-fn older_store_with_unfinished_jobs_of_another_format_is_refused_before_its_migration() {
+fn store_with_older_tables_is_refused_as_it_is_with_the_revision_that_reads_it() {
     let data_dir = tempfile::tempdir().unwrap();
-    let path = copy_older_store(14, data_dir.path());
+    let path = data_dir.path().join("tollgate.db");
+    copy_sample_of(VERSION, &path);
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .pragma_update(None, "user_version", FIRST - 1)
+        .unwrap();
+    drop(connection);
+    let before = fs::read(&path).unwrap();
     let checked = backup::check(data_dir.path(), &builtin_registry()).unwrap_err();
     let served = Store::open(&path).unwrap_err();
     assert_eq!(checked.to_string(), served.to_string());
-    let expected = "another version left unfinished jobs";
-    assert!(served.to_string().contains(expected), "{served}");
-    // The version that wrote it still reads its tables, as the hint says.
-    assert_eq!(table_version(&path), 14);
-}
-
-fn table_version(path: &Path) -> u32 {
-    let connection = Connection::open(path).unwrap();
-    let version = connection.pragma_query_value(None, "user_version", |row| row.get(0));
-    version.unwrap()
+    assert!(matches!(served, StoreError::Older { found, .. } if found == FIRST - 1));
+    assert!(served.hint().unwrap().contains("revision bee789cb"));
+    assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 fn bytes_of(path: &Path, sql: &str) -> Vec<u8> {

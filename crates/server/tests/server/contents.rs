@@ -16,7 +16,6 @@ use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{ServiceCommand, Submission, SubmissionOptions};
 use tollgate_store::{JobProgram, Store, StoredProgram};
 
-use crate::common::older_store::copy_store_with_older_tables;
 use crate::common::{TestCluster, program, submission};
 
 /// Two users. Their jobs are held, so that none needs an account.
@@ -183,26 +182,6 @@ fn texts_of_removed_jobs_are_removed() {
     // The last job still has the second text.
     assert!(!has(&cluster, &texts[0]) && has(&cluster, &texts[1]));
     tollgate_store::check(&cluster.store()).unwrap();
-}
-
-#[test]
-fn environments_of_an_older_store_become_one_text() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let path = copy_store_with_older_tables(14, data_dir.path());
-    let mut store = Store::open(&path).unwrap();
-    let environment_of = |store: &Store, job| match store.program(job).unwrap() {
-        Some(StoredProgram::Whole(program)) => program.env,
-        other => panic!("job {job}: {other:?}"),
-    };
-    // A job that is over, and one that is held.
-    let kept = environment_of(&store, 1);
-    assert!(kept.iter().any(|(name, _)| name == "PATH"), "{kept:?}");
-    assert_eq!(environment_of(&store, 5), kept);
-    assert_eq!(contents(&path).len(), 1);
-    store.limit_kept(0).unwrap();
-    assert_eq!(environment_of(&store, 5), kept);
-    let reader = store.reader().unwrap();
-    assert_eq!(reader.job(1).unwrap().unwrap().dropped, ["environment"]);
 }
 
 /// A step of the property. Numbers select among the users, texts or unfinished jobs.

@@ -1,7 +1,7 @@
 //! A service on an engine that runs nothing, for the tests of the controller.
 
 pub(crate) mod core_driver;
-pub(crate) mod older_store;
+pub(crate) mod store_sample;
 pub(crate) mod store_view;
 pub(crate) mod test_service;
 

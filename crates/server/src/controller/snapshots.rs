@@ -1,0 +1,125 @@
+//! The state of the service, of its nodes and of a task at one instant, as answers to requests.
+
+use std::collections::BTreeMap;
+
+use tollgate_engine::EngineCapacity;
+use tollgate_model::{Instant, MaintenanceWindow, NodeRange, Span};
+use tollgate_service::{
+    EngineWait, FailedLaunches, JobPrediction, PolicyComparison, PromiseAtRisk, PromiseRisk,
+};
+
+/// The state of the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusSnapshot {
+    /// The instant of this state.
+    pub now: Instant,
+    /// How far the service's clock is ahead of its host's, if by more than a minute.
+    pub clock_ahead: Option<Span>,
+    /// The numbers of promises at risk by cause; an array is one.
+    pub at_risk: BTreeMap<PromiseRisk, u32>,
+    /// Number of promises that are neither kept, broken nor void yet.
+    pub open_promises: u32,
+    /// Number of unfinished tasks whose deadline is not promised.
+    pub open_unpromised: u32,
+    /// Nodes that are up.
+    pub nodes: u32,
+    /// Nodes that are up and run nothing.
+    pub idle: u32,
+    /// Tasks that wait in the queue.
+    pub queued: u32,
+    /// Tasks that are held by their user.
+    pub held: u32,
+    /// Tasks that run.
+    pub running: u32,
+    /// Workers that are connected.
+    pub workers: u32,
+    /// Workers that are disconnected, within their grace period.
+    pub workers_disconnected: u32,
+    /// The maintenance window at this instant, or the next one.
+    pub maintenance: Option<MaintenanceWindow>,
+    /// Batches that were committed since the store was created.
+    pub commits: u64,
+    /// The number of times the engine could not carry out a command since the service was started.
+    pub engine_failures: u64,
+    /// The comparison of the shadow policy with the real one, if a shadow policy is configured.
+    pub shadow: Option<PolicyComparison>,
+}
+
+/// The capacity of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterInfo {
+    /// The capacity that the engine enforces.
+    pub capacity: EngineCapacity,
+    /// The number of tasks on each node, by node number; None if the node is down.
+    pub nodes: Vec<Option<u32>>,
+    /// The drained nodes.
+    pub drained: Vec<NodeRange>,
+    /// Whether the service offers nodes of its own host.
+    pub offers_local_nodes: bool,
+    /// The workers on other hosts, with their ranges of these nodes.
+    pub workers: Vec<tollgate_workers::WorkerInfo>,
+    /// Devices of hosts that are up, and licences.
+    pub resources: Vec<ResourceUse>,
+}
+
+/// How much of a generic resource is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceUse {
+    /// The name.
+    pub name: String,
+    /// The host whose devices they are; None for licences of the site.
+    pub host: Option<String>,
+    /// Number of units.
+    pub total: u8,
+    /// Number of units that running jobs take.
+    pub taken: u8,
+}
+
+/// A host that a waiting task asks for by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedHost {
+    /// The name.
+    pub name: String,
+    /// The number of idle processors there, the most of several hosts of this name; None if none of them
+    /// takes jobs now.
+    pub idle: Option<u32>,
+}
+
+/// The state of an unfinished task, with its prediction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskOutlook {
+    /// The instant of this state.
+    pub now: Instant,
+    /// The number of waiting tasks ahead of this one, without tasks that are not yet materialised.
+    pub queued_ahead: u32,
+    /// What stands before the task, if the policy tells.
+    pub order: Option<tollgate_policy::WaitOrder>,
+    /// Idle processors.
+    pub idle: u32,
+    /// Whether the service has nodes, idle or not.
+    pub has_nodes: bool,
+    /// Number of tasks of its array that are submitted to the gate before this one. None if it is there.
+    pub tasks_ahead: Option<u64>,
+    /// The number of tasks of its array that may run at once, if as many run.
+    pub reached_limit: Option<u32>,
+    /// The host that the task asks for by name, if it does.
+    pub host: Option<NamedHost>,
+    /// The instant for which processors are reserved for the task.
+    pub reserved: Option<Instant>,
+    /// The predicted start and end, with their uncertainty.
+    pub prediction: Option<JobPrediction>,
+    /// Jobs that the task depends on.
+    pub dependencies: Vec<u64>,
+    /// The instant for which the task waits before its decision.
+    pub begin: Option<Instant>,
+    /// Number of jobs of its class that have failed by themselves.
+    pub failures: u64,
+    /// The launches since its last start that the site could not carry out.
+    pub failed_launches: Option<FailedLaunches>,
+    /// The wait of the current attempt for the start of its program, if the engine has not reported it.
+    pub engine_wait: Option<EngineWait>,
+    /// The end of its host, if the promise of the running task is at risk because of that.
+    pub closes_before_end: Option<Instant>,
+    /// The risk of the promise to the job, if it is at risk.
+    pub risk: Option<PromiseAtRisk>,
+}
