@@ -16,12 +16,15 @@
 //! | [`frame`](AgentFrame) | frames between agents |
 //! | `link` | connections between agents |
 //! | `tls` | the keys of connections |
-//! | [`run`](AgentDirectory) | the process of an agent |
+//! | [`run`](AgentDirectory), `agent_input`, `engine_thread`, `agent_clock` | the process of an agent, what it waits for, its engine and its clock |
 //! | [`operator`](AgentOperator) | the user's side: asks agents, sends lists, ends agents |
 //! | [`status`](AgentStatus) | the state of an agent, for people |
 //! | [`error`](AgentError) | errors |
 
 mod agent;
+mod agent_clock;
+mod agent_input;
+mod engine_thread;
 mod error;
 mod frame;
 #[doc(hidden)]

@@ -1,23 +1,26 @@
 //! The process of an agent: threads for the engine and the connections, around [`SiteAgent`].
 
+use crate::agent_clock::AgentClock;
+use crate::agent_input::AgentInput;
+use crate::engine_thread::EngineThread;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, read_to_string};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant as WallInstant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use tollgate_client::Fingerprint;
 use tollgate_client::certificate::{CertificateFiles, TlsCertificate};
 use tollgate_federation::SiteId;
 use tollgate_federation::durable::DurableState;
-use tollgate_model::{Instant, Span};
+use tollgate_model::Instant;
 
 use crate::AgentError;
 use crate::agent::{AgentNames, OutgoingMessage, SiteAgent};
@@ -26,15 +29,13 @@ use crate::journal::{AgentJournal, read_journal};
 use crate::link::{PeerInput, PeerLinks, accept_all};
 use crate::membership::{AgentMembership, MEMBERS_FILE};
 use crate::meter::{PilotKind, SiteMeter, look_interval};
-use crate::queue::{PilotQueue, QueueView};
+use crate::queue::PilotQueue;
 use crate::tls::{PeerRole, peer_config, server_config};
 
 /// The file of the journal, in the directory of an agent.
 const JOURNAL_FILE: &str = "journal";
 /// The file that the agent locks.
 const LOCK_FILE: &str = "lock";
-/// The pause of the thread that asks the engine, before an epoch begins.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The time in which a listener wakes to end.
 const WAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -50,16 +51,6 @@ pub struct AgentDirectory {
     site: String,
     /// Keeps the lock.
     _lock: File,
-}
-
-/// An input of the main loop.
-enum AgentInput {
-    /// From another agent, or the operator.
-    Peer(PeerInput),
-    /// A view of the queue.
-    Looked(Result<QueueView, String>),
-    /// The pilots have ended, or some may be left.
-    Ended(Result<(), String>),
 }
 
 /// How an epoch ended.
@@ -375,113 +366,6 @@ impl Drop for ListenerThread {
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
             let _ = thread.join();
         }
-    }
-}
-
-/// The thread that asks the engine: its commands may take half a minute, which would be too long for
-/// the protocol.
-struct EngineThread {
-    target: Arc<AtomicU32>,
-    /// Whether the pilots are to end.
-    is_ending: Arc<AtomicBool>,
-    wake: SyncSender<()>,
-    turn: Arc<Mutex<Option<EngineTurn>>>,
-}
-
-/// The pause between two looks in an epoch, and the place for what was seen.
-struct EngineTurn {
-    pause: Duration,
-    inputs: Sender<AgentInput>,
-}
-
-impl EngineThread {
-    fn start(mut queue: Box<dyn PilotQueue>) -> Self {
-        let target = Arc::new(AtomicU32::new(0));
-        let turn = Arc::new(Mutex::new(None::<EngineTurn>));
-        let is_ending = Arc::new(AtomicBool::new(false));
-        let (wake, woken) = sync_channel(1);
-        let thread = Self {
-            target: Arc::clone(&target),
-            is_ending: Arc::clone(&is_ending),
-            wake,
-            turn: Arc::clone(&turn),
-        };
-        thread::spawn(move || {
-            let mut pause = FIRST_PAUSE;
-            loop {
-                match woken.recv_timeout(pause) {
-                    Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return,
-                }
-                let is_begun = turn
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .is_some();
-                if !is_begun {
-                    continue;
-                }
-                let seen = match is_ending.load(Ordering::Relaxed) {
-                    true => AgentInput::Ended(queue.end()),
-                    false => AgentInput::Looked(queue.hold(target.load(Ordering::Relaxed))),
-                };
-                let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(turn) = turn.as_ref() {
-                    pause = turn.pause;
-                    // An epoch that has ended takes no view.
-                    let _ = turn.inputs.send(seen);
-                }
-            }
-        });
-        thread
-    }
-
-    fn begin(&self, pause: Duration, target: u32, inputs: Sender<AgentInput>) {
-        self.target.store(target, Ordering::Relaxed);
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        *turn = Some(EngineTurn { pause, inputs });
-        drop(turn);
-        let _ = self.wake.try_send(());
-    }
-
-    /// Ends all pilots.
-    fn end(&self) {
-        self.is_ending.store(true, Ordering::Relaxed);
-        let _ = self.wake.try_send(());
-    }
-
-    /// Follows the wanted number again, after pilots did not end.
-    fn goes_on(&self) {
-        self.is_ending.store(false, Ordering::Relaxed);
-    }
-
-    /// Sets the wanted number of pilots. A new one is carried out at once.
-    fn want(&self, target: u32) {
-        if self.target.swap(target, Ordering::Relaxed) != target {
-            let _ = self.wake.try_send(());
-        }
-    }
-}
-
-/// A clock that begins with the system's and never goes back.
-struct AgentClock {
-    began: WallInstant,
-    at: Instant,
-}
-
-impl AgentClock {
-    fn start() -> Self {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        let micros = since_epoch.unwrap_or_default().as_micros();
-        Self {
-            began: WallInstant::now(),
-            at: Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX)),
-        }
-    }
-
-    fn now(&self) -> Instant {
-        let passed = self.began.elapsed().as_micros();
-        let passed = i64::try_from(passed).unwrap_or(i64::MAX);
-        self.at + Span::from_micros(passed)
     }
 }
 

@@ -30,10 +30,10 @@ pub use groups::TaskGroup;
 pub use outlook::{ArrayOutlook, RunningTask};
 pub use task_counts::TaskCounts;
 
+use crate::active_task::ActiveTask;
 use crate::command::{ArraySpec, Submission};
-use crate::followers::TaskPace;
-use crate::jobs::ActiveTask;
 use crate::promise::LatePromises;
+use crate::task_pace::TaskPace;
 use crate::task_ranges::TaskRanges;
 
 /// Maximum number of unpromised tasks of an array in the gate, per node.

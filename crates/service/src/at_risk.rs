@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Probability, Span, TaskId};
 
+use crate::active_task::ActiveTask;
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::{PromiseAtRisk, PromiseRisk, RowChange, StepOutput};
 use crate::runtime_forecast::ForecastBasis;
 

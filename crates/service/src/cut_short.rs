@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use tollgate_gate::{GateInput, OnEviction, WorkerId};
 use tollgate_model::{Instant, Probability, Span, TaskId};
 
+use crate::active_task::ActiveTask;
 use crate::at_risk::RISK_LEVEL;
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::{CommandError, PromiseRisk, StepOutput};
 
 impl Core {

@@ -13,36 +13,21 @@
 //! and memory. A task with a promise follows another one only while its deadline is far: the plan keeps no place for
 //! what is held.
 
+use crate::task_pace::TaskPace;
 use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;
-use tollgate_model::{
-    AttemptEvent, AttemptId, AttemptReport, AttemptStatus, Instant, JobId, Market, NodeRange, Span,
-    TaskId,
-};
+use tollgate_model::{AttemptId, Instant, JobId, Market, NodeRange, Span, TaskId};
 use tollgate_policy::JobPhase;
 
 use crate::array::ActiveArray;
-use crate::clock::dated_within;
 use crate::core::{Core, LOCAL_WORKER};
-use crate::output::{AdmissionState, CommandError, EngineAction, RowChange, StepOutput};
+use crate::output::{AdmissionState, EngineAction, StepOutput};
 use crate::task_ranges::TaskRanges;
 
-/// Maximum number of tasks that follow each other on a node: they bridge two decisions.
-const MAX_FOLLOWERS: usize = 32;
-/// The time for which followers are to keep a node busy.
-const HORIZON: Span = Span::from_micros(100_000);
-/// Run time of a task besides the run time of its program, about.
-const START_COST: Span = Span::from_micros(1_000);
-/// Mean run time from which on a start takes hardly any of the time.
-const MAX_MEAN: Span = Span::from_micros(50_000);
 /// Time after which a follower that has not started goes back to the queue.
 const PATIENCE: Span = Span::from_secs(1);
 /// Time before the last start in time from which on no task with a deadline follows another one.
 const FAR: Span = Span::from_secs(60);
-/// Number of ends after which the mean run time of an array's tasks is known.
-const MIN_ENDS: u32 = 4;
-/// The weight of the latest run time in the mean is one in this number.
-const MEAN_OF: i64 = 4;
 
 /// The fate of a follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,33 +48,6 @@ pub(crate) struct Follower {
     /// The time at which it is withdrawn.
     pub(crate) until: Instant,
     pub(crate) fate: FollowerFate,
-}
-
-/// How long the tasks of an array run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TaskPace {
-    n_ends: u32,
-    mean: Span,
-}
-
-impl TaskPace {
-    fn count(&mut self, wall: Span) {
-        let change = (wall.as_micros() - self.mean.as_micros()) / MEAN_OF;
-        self.mean = match self.n_ends {
-            0 => wall,
-            _ => self.mean + Span::from_micros(change),
-        };
-        self.n_ends = self.n_ends.saturating_add(1);
-    }
-
-    /// Returns the number of followers that keep a node busy.
-    fn n_followers(self) -> usize {
-        if self.n_ends < MIN_ENDS || self.mean > MAX_MEAN {
-            return 0;
-        }
-        let each = (self.mean + START_COST).as_micros();
-        usize::try_from(HORIZON.as_micros() / each).map_or(MAX_FOLLOWERS, |n| n.min(MAX_FOLLOWERS))
-    }
 }
 
 /// Followers before the gate.
@@ -325,204 +283,6 @@ impl Core {
     }
 }
 
-/// Ends of attempts that others follow, and of followers.
-impl Core {
-    /// Starts the follower of an attempt that has ended on these nodes.
-    pub(crate) fn begin_follower(
-        &mut self,
-        ended: AttemptId,
-        nodes: &[NodeRange],
-        step: &mut StepOutput,
-    ) {
-        let Some(task) = self.jobs.follower_of(ended) else {
-            return;
-        };
-        let Some(live) = self.jobs.get(task) else {
-            return;
-        };
-        let (slot, attempt) = (live.slot, live.next_attempt_key(task));
-        let effects = &mut self.effects;
-        if self
-            .gate
-            .start_follower(self.now, slot, nodes, effects)
-            .is_err()
-        {
-            // The nodes have gone, or others have taken the place: with it goes all that was to follow.
-            self.lose_followers_of(ended, step);
-            return;
-        }
-        let follower = self.jobs.begin_follower(task);
-        self.apply_effects(step);
-        let is_own = |action: &&mut EngineAction| matches!(action, EngineAction::Start { attempt: started, .. } if *started == attempt);
-        if let Some(action) = step.actions.iter_mut().rev().find(is_own) {
-            *action = EngineAction::Continued {
-                attempt,
-                nodes: nodes.iter().flat_map(|range| range.nodes()).collect(),
-            };
-        }
-        match follower.map(|follower| follower.fate) {
-            Some(FollowerFate::Cancel) => {
-                let _ = self.apply_input(GateInput::Cancel { job: slot }, step);
-            }
-            Some(FollowerFate::Hold) => {
-                if let Some(live) = self.jobs.get_mut(task) {
-                    live.hold_if_withdrawn = true;
-                }
-            }
-            Some(FollowerFate::Run) | None => {}
-        }
-    }
-
-    /// Queues a task again, or holds it for its user, that the engine has taken back after the end of the
-    /// attempt before it was reported.
-    pub(crate) fn return_started(
-        &mut self,
-        task: TaskId,
-        hold: bool,
-        step: &mut StepOutput,
-    ) -> Result<(), CommandError> {
-        self.forget_pace(task.job);
-        let live = self.jobs.get(task).ok_or(CommandError::UnknownJob)?;
-        let (job, attempt) = (live.slot, live.gate_attempt);
-        self.apply_input(GateInput::Withdrawn { job, attempt }, step)?;
-        if hold && self.hold_task(task, true, step).is_ok() {
-            self.report_held(task.job, step);
-        }
-        Ok(())
-    }
-
-    /// Handles a report of a follower whose predecessor has not ended, as far as is known.
-    pub(crate) fn report_follower(
-        &mut self,
-        report: &AttemptReport,
-        follower: Follower,
-        step: &mut StepOutput,
-    ) -> Result<(), CommandError> {
-        let task = report.attempt.task();
-        match &report.event {
-            AttemptEvent::Ended(ended) if matches!(ended.status, AttemptStatus::NotStarted(_)) => {
-                self.return_follower(report, step)
-            }
-            AttemptEvent::Lost { .. } => {
-                self.lose_follower(task, step);
-                Ok(())
-            }
-            // Engines report the end of the predecessor first. If it is missing, it is lost.
-            AttemptEvent::Started(_) | AttemptEvent::Ended(_) => {
-                let lost = AttemptReport {
-                    attempt: follower.after,
-                    event: AttemptEvent::Lost { at: self.now },
-                };
-                self.report(&lost, step)?;
-                self.report(report, step)
-            }
-        }
-    }
-
-    /// Queues a follower that the engine has not started.
-    fn return_follower(
-        &mut self,
-        report: &AttemptReport,
-        step: &mut StepOutput,
-    ) -> Result<(), CommandError> {
-        let task = report.attempt.task();
-        let fate = self
-            .jobs
-            .take_from_chain(task)
-            .map(|follower| follower.fate);
-        let Some(live) = self.jobs.get_mut(task) else {
-            return Err(CommandError::UnknownJob);
-        };
-        let slot = live.slot;
-        if fate == Some(FollowerFate::Cancel) {
-            return self.apply_input(GateInput::Cancel { job: slot }, step);
-        }
-        // The engine knows this attempt, and would not start it again.
-        live.attempt += 1;
-        let dated = dated_within(report, self.now, self.now);
-        self.record_unstarted(dated, step);
-        self.forget_pace(task.job);
-        if fate == Some(FollowerFate::Hold) {
-            self.mark_held(task, true);
-            self.report_held(task.job, step);
-            return Ok(());
-        }
-        self.queue_held_task(task, step)
-    }
-
-    /// Handles the loss of a follower, which may have started: it goes back to the queue if it may run
-    /// again, and is lost otherwise.
-    pub(crate) fn lose_follower(&mut self, task: TaskId, step: &mut StepOutput) {
-        let follower = self.jobs.take_from_chain(task);
-        let array = self.jobs.arrays.get(&task.job);
-        let (Some(array), Some(follower)) = (array, follower) else {
-            return;
-        };
-        let may_run_again = array.submission.retry == tollgate_gate::OnEviction::Requeue;
-        let Some(live) = self.jobs.get_mut(task) else {
-            return;
-        };
-        live.attempt += 1;
-        let (slot, attempt) = (live.slot, live.attempt_key(task));
-        let lost = AttemptReport {
-            attempt,
-            event: AttemptEvent::Lost { at: self.now },
-        };
-        self.record_unstarted(lost, step);
-        step.actions.push(EngineAction::Kill { attempt });
-        let done = if may_run_again && follower.fate != FollowerFate::Cancel {
-            self.queue_held_task(task, step)
-        } else {
-            if let Some(live) = self.jobs.get_mut(task) {
-                live.is_lost = follower.fate != FollowerFate::Cancel;
-            }
-            self.apply_input(GateInput::Cancel { job: slot }, step)
-        };
-        debug_assert!(done.is_ok(), "a follower is held: {done:?}");
-    }
-
-    /// Records an attempt at a follower that is over and whose start is not known. Later changes of its task, as its
-    /// cancellation, are recorded with its last attempt.
-    fn record_unstarted(&mut self, report: AttemptReport, step: &mut StepOutput) {
-        if let Some(array) = self.jobs.arrays.get_mut(&report.attempt.job) {
-            array.count_unstarted();
-        }
-        step.changes.push(RowChange::Started {
-            attempt: report.attempt,
-            of_array: true,
-        });
-        step.changes.push(RowChange::AttemptReported(report));
-    }
-
-    /// Loses all that follows an attempt.
-    pub(crate) fn lose_followers_of(&mut self, attempt: AttemptId, step: &mut StepOutput) {
-        while let Some(task) = self.jobs.follower_of(attempt) {
-            self.lose_follower(task, step);
-        }
-    }
-
-    /// Checks that each follower is held in the gate and known by the attempt before it, which runs or follows another
-    /// one.
-    pub(crate) fn check_followers(&self) -> Result<(), tollgate_gate::InvariantViolation> {
-        let view = self.gate.view(self.now);
-        for (task, live) in self.jobs.iter() {
-            let Some(follower) = live.follows else {
-                continue;
-            };
-            let is_linked = self.jobs.follower_of(follower.after) == Some(task);
-            let before = self.jobs.get(follower.after.task());
-            let is_open = before.is_some_and(|before| before.is_ordered(follower.after));
-            if !is_linked || !is_open || view.job(live.slot).phase != JobPhase::Held {
-                return Err(tollgate_gate::InvariantViolation(format!(
-                    "job {}, task {} follows {}, which is over or does not know it, or is not held",
-                    task.job, task.task, follower.after
-                )));
-            }
-        }
-        Ok(())
-    }
-}
-
 impl ActiveArray {
     /// Returns whether tasks may follow those that run.
     fn can_be_followed(&self) -> bool {
@@ -535,26 +295,5 @@ impl ActiveArray {
             && self.n_awaiting_turn() == 0
             && self.pace.n_followers() > 0
             && !options.needs_hosts()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_tasks_are_followed_by_many_and_long_tasks_by_none() {
-        let pace = |walls: &[i64]| {
-            let mut pace = TaskPace::default();
-            walls
-                .iter()
-                .for_each(|&wall| pace.count(Span::from_micros(wall * 1_000)));
-            pace.n_followers()
-        };
-        assert_eq!(pace(&[1, 1, 1]), 0);
-        assert_eq!(pace(&[1, 1, 1, 1]), MAX_FOLLOWERS);
-        assert_eq!(pace(&[19; 8]), 5);
-        assert_eq!(pace(&[60; 8]), 0);
-        assert_eq!(pace(&[1, 1, 1, 1, 1_000]), 0);
     }
 }

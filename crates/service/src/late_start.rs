@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;
 use tollgate_model::{Instant, Span, TaskId};
 
+use crate::active_task::ActiveTask;
 use crate::core::Core;
-use crate::jobs::{ActiveTask, JobTable};
+use crate::jobs::JobTable;
 use crate::output::StepOutput;
 
 /// The time from the order of an attempt until its run is counted anew, and then from one count to the next.

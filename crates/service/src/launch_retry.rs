@@ -3,8 +3,9 @@
 
 use tollgate_model::{Instant, Span, TaskId};
 
+use crate::active_task::ActiveTask;
 use crate::core::Core;
-use crate::jobs::{ActiveTask, JobTable};
+use crate::jobs::JobTable;
 use crate::output::{CommandError, RowChange, StepOutput};
 
 /// Number of failed launches in a row after which a task is held until its user releases it.

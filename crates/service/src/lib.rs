@@ -24,18 +24,19 @@
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
 //! | `retry_rule`, `retry` | failed tasks that are tried again, as their users want it |
 //! | `run_record`, `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
-//! | `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
+//! | `active_task`, `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
 //! | `unfinished` | the numbers of unfinished jobs and tasks, of all users and of each |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
-//! | `followers` | tasks of short arrays that the engine gets ahead of time |
+//! | `task_pace`, `followers`, `follower_ends` | tasks of short arrays that the engine gets ahead of time |
 //! | `resources`, `resource_needs` | the names of hosts, devices and licences |
 //! | `rules` | the rules under which the service decides |
 //! | `takeover` | a change of rules while jobs are unfinished |
 //! | `shadow` | a second policy that decides about the same jobs on paper |
 //! | `query` | answers to queries, and checks of invariants |
 
+mod active_task;
 mod admission;
 mod alter;
 mod array;
@@ -48,6 +49,7 @@ mod cut_short;
 mod dependency;
 mod early_tasks;
 mod effects;
+mod follower_ends;
 mod followers;
 mod grant;
 mod hold;
@@ -72,19 +74,20 @@ mod shadow;
 mod step;
 mod submit;
 mod takeover;
+mod task_pace;
 mod task_ranges;
 mod unfinished;
 mod work;
 mod workers;
 
 pub use crate::core::{Core, CoreSnapshot, LOCAL_WORKER};
+pub use active_task::ActiveTask;
 pub use array::{ActiveArray, ArrayOutlook, RunningTask, TaskCounts, TaskGroup};
 pub use clock::{ClockReading, ServiceClock};
 pub use command::{
     ArraySpec, DependencyCondition, EarlyTasks, JobChange, JobDependency, ServiceCommand,
     Submission, SubmissionOptions,
 };
-pub use jobs::ActiveTask;
 pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use output::{

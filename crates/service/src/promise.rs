@@ -9,8 +9,8 @@ use tollgate_model::{
 };
 use tollgate_policy::JobPhase;
 
+use crate::active_task::ActiveTask;
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::{RowChange, StepOutput};
 
 /// Returns the entry of a promised task that ended so before its deadline. A limit that the user set is the user's

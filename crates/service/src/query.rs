@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tollgate_model::TaskId;
 use tollgate_policy::JobPhase;
 
+use crate::active_task::ActiveTask;
 use crate::array::ActiveArray;
 use crate::command::Submission;
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::EngineAction;
 
 impl Core {

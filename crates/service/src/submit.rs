@@ -3,11 +3,11 @@
 use tollgate_gate::GateInput;
 use tollgate_model::{Instant, JobSpec, Sla, TaskId};
 
+use crate::active_task::ActiveTask;
 use crate::admission::AdmissionCandidate;
 use crate::array::{ActiveArray, TaskCounts};
 use crate::command::Submission;
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::{
     AdmissionState, CommandResult, RejectReason, RowChange, StepOutput, SubmitOutcome,
 };

@@ -6,8 +6,8 @@
 
 use tollgate_model::{Distribution, Instant, Span};
 
+use crate::active_task::ActiveTask;
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 
 /// The resolution of work on shared nodes, in microseconds. Ends are rounded to the next microsecond
 /// and rates are summed as floating-point numbers; neither may make two equal runs differ.

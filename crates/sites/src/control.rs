@@ -6,7 +6,8 @@ mod submission;
 
 pub use follow::{WorkerSeat, WorkerSeats};
 
-use std::fmt;
+use crate::pilot_counts::PilotCounts;
+use crate::service_address::{ServiceAddress, TokenIssuer};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -41,96 +42,6 @@ pub struct SiteControl {
     dialect: Box<dyn EngineDialect>,
     shell: EngineShell,
     clock: fn() -> Instant,
-}
-
-/// The service as pilots reach it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceAddress {
-    /// `https://HOST:PORT` or `unix:SOCKET`.
-    pub connect: String,
-    /// The fingerprint of the service's key. None for a socket.
-    pub fingerprint: Option<String>,
-    /// Whether a pilot must show a token.
-    pub needs_token: bool,
-    /// The program of pilots.
-    pub body: PilotBody,
-}
-
-/// The program that a pilot runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PilotBody {
-    /// A worker of the service.
-    #[default]
-    Worker,
-    /// An execution daemon of another scheduler. Its token is the ticket with which it joins; the
-    /// address of the service is not used.
-    ExecutionDaemon,
-}
-
-impl ServiceAddress {
-    /// Returns the address for pilots that are execution daemons of another scheduler. All that they
-    /// need is in the tickets that take the place of tokens.
-    pub const fn execution_daemons() -> Self {
-        Self {
-            connect: String::new(),
-            fingerprint: None,
-            needs_token: true,
-            body: PilotBody::ExecutionDaemon,
-        }
-    }
-}
-
-/// A source of tokens for pilots: the service.
-pub trait TokenIssuer {
-    /// Creates a token with which one pilot can register.
-    ///
-    /// # Errors
-    /// A description of the problem.
-    fn issue(&mut self) -> Result<PilotToken, String>;
-
-    /// Revokes the token with this id, whose pilot is gone. It is no error if there is no such token.
-    ///
-    /// # Errors
-    /// A description of the problem.
-    fn revoke(&mut self, id: &str) -> Result<(), String>;
-}
-
-/// A token for one pilot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PilotToken {
-    /// The token, as the pilot reads it.
-    pub text: String,
-    /// The id by which it is revoked. None if it ends by itself.
-    pub id: Option<String>,
-}
-
-/// The numbers of pilots that wait, run and end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PilotCounts {
-    /// The number that waits, or may do so.
-    pub pending: usize,
-    /// The number that runs.
-    pub running: usize,
-    /// The number that is cancelled and that the engine has not ended yet.
-    pub ending: usize,
-}
-
-/// `1 pending, 2 running`, and `, 3 ending` if some end.
-impl fmt::Display for PilotCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} pending, {} running", self.pending, self.running)?;
-        match self.ending {
-            0 => Ok(()),
-            ending => write!(f, ", {ending} ending"),
-        }
-    }
-}
-
-impl PilotCounts {
-    /// Returns the number of pilots that the engine still has.
-    pub const fn total(self) -> usize {
-        self.pending + self.running + self.ending
-    }
 }
 
 /// The outcome of a wanted number.
@@ -498,29 +409,6 @@ impl SiteControl {
             pilots.find(|pilot| pilot.number == *number)?.id
         };
         numbers.iter().filter_map(of).collect()
-    }
-}
-
-impl SiteState {
-    /// Returns the numbers of pilots that wait, run and end.
-    pub fn counts(&self) -> PilotCounts {
-        let counted = || self.pilots.iter().filter(|pilot| pilot.counts());
-        let live = self.pilots.iter().filter(|pilot| pilot.is_live());
-        let pending = counted().filter(|pilot| pilot.is_pending()).count();
-        PilotCounts {
-            pending,
-            running: counted().count() - pending,
-            ending: live.count() - counted().count(),
-        }
-    }
-
-    /// Returns the waits of the pilots that started, oldest first.
-    pub fn waits(&self, now: Instant) -> Vec<Span> {
-        let started = self
-            .pilots
-            .iter()
-            .filter(|pilot| pilot.started_at.is_some());
-        started.filter_map(|pilot| pilot.waited(now)).collect()
     }
 }
 

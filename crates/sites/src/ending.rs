@@ -3,8 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::control::{PilotBody, PilotToken, ServiceAddress, SiteControl, TokenIssuer};
+use crate::control::SiteControl;
 use crate::error::SiteError;
+use crate::service_address::{PilotBody, PilotToken, ServiceAddress, TokenIssuer};
 
 /// How long pilots may take to end. Batch systems give them half a minute after SIGTERM.
 const PILOT_LIMIT: Duration = Duration::from_secs(60);

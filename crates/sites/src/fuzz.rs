@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::journal::SiteState;
-use crate::settings::SitesFile;
+use crate::sites_file::SitesFile;
 
 /// Parses `data` as `sites.toml`, and checks that a legal file survives writing and reading. Returns
 /// false if the file is not legal.

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use crate::control::{PilotCounts, ScaleOutcome, SiteControl};
+use crate::control::{ScaleOutcome, SiteControl};
 use crate::demand::{SiteDemand, SiteSupply, wanted_pilots};
 use crate::error::SiteError;
 use crate::journal::now;
+use crate::pilot_counts::PilotCounts;
 use crate::plan::ScalePlan;
 use crate::settings::SiteSettings;
 use crate::work::{PilotService, PilotWork, for_sites};

@@ -8,8 +8,9 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`settings`](SiteSettings) | `sites.toml` |
-//! | [`control`](SiteControl) | what is done at one site |
+//! | [`settings`](SiteSettings), [`sites_file`](SitesFile) | `sites.toml` |
+//! | [`control`](SiteControl), [`pilot_counts`](PilotCounts) | what is done at one site |
+//! | [`service_address`](ServiceAddress) | what pilots are told about the service |
 //! | [`keep`](KeepRecord) | the last decision about a site that follows the work, and its pauses |
 //! | [`keeper`](SiteKeeper) | rounds in which the pilots of several sites follow the work |
 //! | [`work`](PilotService) | the service that pilots join, as sites need it |
@@ -21,7 +22,7 @@
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
 //! | [`pilot`](PilotRecord) | a pilot as it was last seen |
 //! | [`script`](PilotScript) | the script of a pilot |
-//! | [`probe`](SiteProbe) | a job that says what works at a site |
+//! | [`probe`](SiteProbe), [`node_size`](NodeSize) | a job that says what works at a site, and the largest pilot there |
 //! | [`array`](ArrayControl) | job arrays, found again by their names |
 //! | [`shell`](EngineShell) | commands run here or over `ssh`, with a time limit |
 //! | [`local_queue`] | the engine `local`: processes of this host |
@@ -38,21 +39,22 @@ mod journal;
 mod keep;
 mod keeper;
 pub mod local_queue;
+mod node_size;
 mod pace;
 mod pilot;
+mod pilot_counts;
 mod plan;
 mod probe;
 mod script;
+mod service_address;
 mod settings;
 mod shell;
+mod sites_file;
 mod usage;
 mod work;
 
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
-pub use control::{
-    PilotBody, PilotCounts, PilotToken, ScaleOutcome, ScalePreview, ServiceAddress, SiteControl,
-    TokenIssuer, WorkerSeat, WorkerSeats,
-};
+pub use control::{ScaleOutcome, ScalePreview, SiteControl, WorkerSeat, WorkerSeats};
 pub use demand::{
     DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,
 };
@@ -61,12 +63,16 @@ pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState, now, replace_file};
 pub use keep::{KeepLock, KeepRecord, LearnedLimit};
 pub use keeper::{KeeperDecision, KeeperMemory, SiteKeeper, decide, describe_changes};
+pub use node_size::NodeSize;
 pub use pace::QueueLooks;
 pub use pilot::{PilotPhase, PilotRecord};
+pub use pilot_counts::PilotCounts;
 pub use plan::ScalePlan;
-pub use probe::{NodeSize, ProbeFinding, ProbeOutcome, SiteProbe};
+pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
 pub use script::{EXECUTION_NODE_ARG, PilotScript};
-pub use settings::{SITES_FILE, SITES_VARIABLE, SiteSettings, SitesFile, state_dir, user_dir};
+pub use service_address::{PilotBody, PilotToken, ServiceAddress, TokenIssuer};
+pub use settings::SiteSettings;
+pub use sites_file::{SITES_FILE, SITES_VARIABLE, SitesFile, state_dir, user_dir};
 pub use usage::SiteUsage;
 pub use work::{PilotService, PilotWork, for_sites};
 

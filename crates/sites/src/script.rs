@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tollgate_batch::{EngineKind, shell};
 
-use crate::control::{PilotBody, ServiceAddress};
+use crate::service_address::{PilotBody, ServiceAddress};
 use crate::settings::SiteSettings;
 
 /// The hidden argument with which the program becomes an execution daemon of another scheduler.

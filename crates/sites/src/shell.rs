@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tollgate_batch::{CommandAnswer, EngineCommand};
 
-use crate::settings::SITES_VARIABLE;
+use crate::sites_file::SITES_VARIABLE;
 
 /// The variable with the directories of the commands of batch systems, where PATH begins with the front
 /// ends of this program, whose names are the same.

@@ -17,10 +17,11 @@
 //! | `measurements`, [`results`], [`columns`] | the tidy table of results |
 //! | [`confidence`], [`analysis`] | means over seeds, risk analysis and rankings |
 //! | `tables` | risk analysis as tables |
-//! | `claim_metric` | the quantity of a claim, seed by seed |
+//! | `claim_scope`, `claim_metric` | the cases of a claim, and its quantity, seed by seed |
 //! | [`claim_results`] | the verdict on each claim |
 //! | [`chart`], `world_charts` | charts that a world adds |
-//! | [`pipeline`], [`output_dir`] | all steps, from a file to a directory of results |
+//! | [`pipeline`], `overrides`, [`output_dir`] | all steps, from a file to a directory of results |
+//! | `study_error` | errors |
 //! | `summary` | versions, seeds, workload and counts of a finished study |
 //!
 //! The same experiment on the same jobs gives the same bytes, for any number of threads or chunks,
@@ -32,6 +33,7 @@ pub mod chart;
 pub mod claim;
 mod claim_metric;
 pub mod claim_results;
+mod claim_scope;
 pub mod columns;
 pub mod confidence;
 mod did_you_mean;
@@ -43,6 +45,7 @@ pub mod keyword;
 mod measurements;
 pub mod metric;
 pub mod output_dir;
+mod overrides;
 pub mod parse;
 pub mod pipeline;
 pub mod plan;
@@ -50,6 +53,7 @@ pub mod results;
 pub mod run;
 pub mod setting;
 pub mod speed_list_name;
+mod study_error;
 mod summary;
 mod tables;
 mod toml_path;
@@ -65,11 +69,13 @@ pub use claim_results::ClaimResults;
 pub use experiment::Experiment;
 pub use measurements::RunMeasurements;
 pub use output_dir::OutputDir;
+pub use overrides::ExperimentOverrides;
 pub use parse::ExperimentError;
-pub use pipeline::{ExperimentOverrides, OnExistingResults, Study, StudyError, StudyProgress};
+pub use pipeline::{OnExistingResults, Study, StudyProgress};
 pub use plan::RunPlan;
 pub use results::StudyResults;
 pub use run::StudyChunk;
+pub use study_error::StudyError;
 pub use tollgate_sim::PolicyRegistry;
 pub use workload_source::StudyWorkload;
 pub use world::WorldKind;

@@ -1,42 +1,29 @@
 //! A study: an experiment from its file to its directory of results.
 
+use crate::overrides::ExperimentOverrides;
+use crate::study_error::{StudyError, file_error};
 use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tollgate_model::SpeedCountError;
-use tollgate_sim::{MAX_RECORD_NODES, PolicyRegistry};
-use tollgate_trace::{ColumnSelection, OpenError};
+use tollgate_sim::PolicyRegistry;
+use tollgate_trace::ColumnSelection;
 use tollgate_workload::MissingRequests;
 
-use crate::builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
+use crate::builtin::BuiltinExperiment;
 use crate::chart::{self, CHARTS_FILE};
 use crate::claim_results::ClaimResults;
 use crate::experiment::Experiment;
 use crate::fingerprint::InputFingerprint;
 use crate::journal::{self, JournalContents, RunJournal};
 use crate::output_dir::OutputDir;
-use crate::parse::ExperimentError;
-use crate::plan::{MAX_ROWS, RunPlan};
+use crate::plan::RunPlan;
 use crate::results::{ResultsError, StudyResults};
-use crate::run::{self, FinishedRuns, PolicyRunError, StudyChunk};
-use crate::validate::MAX_SCALE;
+use crate::run::{self, FinishedRuns, StudyChunk};
 use crate::workload_source::StudyWorkload;
 use crate::world::model::WorldInput;
 use crate::{summary, tables, world_charts};
-
-/// The changes of a user to an experiment without editing its file.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ExperimentOverrides {
-    /// Number of seeds; at least 1.
-    pub seeds: Option<u64>,
-    /// Trace of the jobs.
-    pub workload: Option<String>,
-    /// Factor of the number of jobs, or of the size of a world without jobs; positive. At least one
-    /// job is left.
-    pub scale: Option<f64>,
-}
 
 /// An experiment that is ready to be run.
 #[derive(Clone, Debug)]
@@ -67,93 +54,6 @@ pub struct StudyProgress {
     pub before: usize,
     /// All runs.
     pub all: usize,
-}
-
-/// Why a study cannot be run.
-#[derive(Debug, thiserror::Error)]
-pub enum StudyError {
-    /// There is no built-in experiment and no file of that name.
-    #[error("there is no study `{0}`, neither built in nor as a file")]
-    Unknown(String),
-    /// The file is not a valid experiment.
-    #[error(transparent)]
-    Experiment(#[from] ExperimentError),
-    /// The jobs cannot be read.
-    #[error(transparent)]
-    Workload(#[from] OpenError),
-    /// A policy could not decide on every job of a run.
-    #[error(transparent)]
-    Run(#[from] PolicyRunError),
-    /// A user's change is out of range.
-    #[error("{what} is {value}: expected {expected}")]
-    Change {
-        /// Name of the changed number.
-        what: &'static str,
-        /// Value of the change.
-        value: String,
-        /// Expected values.
-        expected: &'static str,
-    },
-    /// The machine of the workload is too large.
-    #[error("the machine of the workload has {nodes} nodes: expected at most {MAX_RECORD_NODES}")]
-    HugeMachine {
-        /// Number of its nodes.
-        nodes: u32,
-    },
-    /// The speeds are those of another number of nodes.
-    #[error("world.speeds: {0}")]
-    Speeds(#[from] SpeedCountError),
-    /// The directory already holds results.
-    #[error("{0} holds results already")]
-    Occupied(PathBuf),
-    /// A file in the directory belongs to another experiment, workload or version.
-    #[error("{0} belongs to another study, or to another workload or version of this one")]
-    Foreign(PathBuf),
-    /// A file of the directory cannot be read or written.
-    #[error("{file}: {error}")]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// The error of the operating system.
-        error: io::Error,
-    },
-    /// A table cannot be read or written.
-    #[error("{file}: {error}")]
-    Table {
-        /// The file.
-        file: PathBuf,
-        /// The problem with the table.
-        error: ResultsError,
-    },
-}
-
-impl StudyError {
-    /// Returns a suggestion for the user, if there is one.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Unknown(_) => {
-                let names: Vec<&str> = BUILTIN_EXPERIMENTS
-                    .iter()
-                    .map(|builtin| builtin.name)
-                    .collect();
-                Some(format!("built in are {}", names.join(", ")))
-            }
-            Self::Experiment(error) => error.hint(),
-            Self::Workload(error) => error.hint().map(str::to_owned),
-            Self::Occupied(_) => {
-                Some("--resume continues them; --out names another directory".into())
-            }
-            Self::Foreign(_) => Some("--out names another directory".into()),
-            Self::HugeMachine { .. } => {
-                Some("`[world] nodes` of the study says how large the machine is".into())
-            }
-            Self::Speeds(_) => {
-                Some("a last speed without a count takes the rest of the nodes".into())
-            }
-            Self::Run(error) => Some(error.failure.hint().into()),
-            Self::Change { .. } | Self::File { .. } | Self::Table { .. } => None,
-        }
-    }
 }
 
 impl Study {
@@ -447,107 +347,5 @@ fn lock(path: &Path) -> io::Result<fs::File> {
     match file.lock() {
         Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
         Ok(()) | Err(_) => Ok(file),
-    }
-}
-
-impl ExperimentOverrides {
-    fn apply(&self, experiment: &mut Experiment) -> Result<(), StudyError> {
-        let wrong = |what, value: String, expected| StudyError::Change {
-            what,
-            value,
-            expected,
-        };
-        if let Some(seeds) = self.seeds {
-            if seeds == 0 {
-                return Err(wrong(
-                    "the number of seeds",
-                    seeds.to_string(),
-                    "at least 1",
-                ));
-            }
-            experiment.seeds = seeds;
-            if RunPlan::rows_of(experiment) > MAX_ROWS {
-                return Err(wrong(
-                    "the number of seeds",
-                    seeds.to_string(),
-                    "as many as give at most 1000000 rows of results",
-                ));
-            }
-        }
-        if let Some(scale) = self.scale
-            && !(scale > 0.0 && scale.is_finite())
-        {
-            let expected = "a positive number";
-            return Err(wrong("the scale", scale.to_string(), expected));
-        }
-        let world = experiment.world.kind;
-        match (world.0.model(), &self.workload) {
-            (_, None) => {}
-            (None, Some(workload)) => experiment.workload.file = Some(workload.clone()),
-            (Some(model), Some(workload)) if model.reads_traces() => {
-                experiment.workload.file = Some(workload.clone());
-            }
-            (Some(_), Some(workload)) => {
-                let expected = "none: the world of this study has no jobs of its own";
-                return Err(wrong("the workload", workload.clone(), expected));
-            }
-        }
-        if let (Some(_), Some(scale)) = (world.0.model(), self.scale) {
-            let scale = scale * experiment.world.scale.unwrap_or(1.0);
-            if scale > MAX_SCALE {
-                return Err(wrong("the scale", scale.to_string(), "at most 100"));
-            }
-            experiment.world.scale = Some(scale);
-        }
-        Ok(())
-    }
-
-    /// Returns the jobs of an experiment in the cluster world.
-    fn source(
-        &self,
-        experiment: &mut Experiment,
-        registry: &PolicyRegistry,
-    ) -> Result<StudyWorkload, StudyError> {
-        let mut source = StudyWorkload::of(experiment, columns(experiment, registry))?;
-        if experiment.world.nodes.is_none() && source.nodes() > MAX_RECORD_NODES {
-            return Err(StudyError::HugeMachine {
-                nodes: source.nodes(),
-            });
-        }
-        if let Some(list) = &experiment.world.speeds {
-            let speeds = list.0.of_machine(source.nodes())?;
-            source = source.with_speeds(speeds);
-        }
-        if let Some(scale) = self.scale {
-            source = source.scaled(scale);
-            experiment.workload.last = Some(source.trace().jobs.len());
-        }
-        Ok(source)
-    }
-}
-
-/// Returns the columns of a trace that an experiment needs: names, if deadlines or forecasts follow
-/// from what users did before.
-fn columns(experiment: &Experiment, registry: &PolicyRegistry) -> ColumnSelection {
-    let mut policies = experiment.markets.iter().flat_map(|m| &m.policies);
-    let believes = policies.any(|words| {
-        let specs = registry.parse_list(words).unwrap_or_default();
-        specs.iter().any(|spec| spec.uses_beliefs())
-    });
-    let needs_names = experiment.sets.iter().any(|set| {
-        experiment.deadlines(set).columns() == ColumnSelection::All
-            || experiment.estimates(set).uses_forecast()
-    });
-    match believes || needs_names {
-        true => ColumnSelection::All,
-        false => ColumnSelection::Core,
-    }
-}
-
-fn file_error(file: &Path) -> impl Fn(io::Error) -> StudyError {
-    let file = file.to_owned();
-    move |error| StudyError::File {
-        file: file.clone(),
-        error,
     }
 }

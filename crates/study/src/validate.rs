@@ -1,12 +1,16 @@
 //! Validation of an experiment: every name must exist, and every value must be in its range.
 
+pub(crate) use self::checks::ValidationError;
+use self::checks::{
+    ValidationResult, at_least_one, check_keyword, check_known, invalid, names, not_empty,
+};
+use self::pictures::pictures;
 use std::collections::BTreeSet;
 
 use tollgate_model::Market;
 use tollgate_sim::{MAX_NODES, PolicyRegistry, TaskCoupling};
 use tollgate_workload::DeadlineModel;
 
-use crate::did_you_mean::nearest;
 use crate::experiment::{Experiment, ExperimentSet, Scenario, WorkloadSpec};
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};
@@ -15,16 +19,9 @@ use crate::setting::{SettingKey, SettingOverrides};
 use crate::toml_path::TomlPath;
 use crate::world::WorldKind;
 
+mod checks;
 mod claims;
-
-/// A problem of an experiment, with its place in the file.
-#[derive(Debug)]
-pub(crate) struct ValidationError {
-    pub(crate) place: TomlPath,
-    pub(crate) message: String,
-}
-
-type ValidationResult = Result<(), ValidationError>;
+mod pictures;
 
 /// Returns the first problem of an experiment.
 pub(crate) fn check(experiment: &Experiment, registry: &PolicyRegistry) -> ValidationResult {
@@ -155,67 +152,6 @@ fn check_size(experiment: &Experiment) -> ValidationResult {
 /// Maximum scale of a world, relative to full size.
 pub(crate) const MAX_SCALE: f64 = 100.0;
 
-fn invalid(place: TomlPath, message: impl Into<String>) -> ValidationResult {
-    Err(ValidationError {
-        place,
-        message: message.into(),
-    })
-}
-
-fn at_least_one(place: TomlPath, count: u64) -> ValidationResult {
-    if count == 0 {
-        return invalid(place, "expected at least 1");
-    }
-    Ok(())
-}
-
-fn not_empty<T>(place: TomlPath, list: &[T]) -> ValidationResult {
-    if list.is_empty() {
-        return invalid(place, "expected at least one");
-    }
-    Ok(())
-}
-
-/// Checks that each name is unique and is valid as a file name.
-fn names<'a>(list: &TomlPath, key: &str, names: impl Iterator<Item = &'a str>) -> ValidationResult {
-    let mut seen = BTreeSet::new();
-    for (at, name) in names.enumerate() {
-        let place = list.item(at).child(key);
-        let plain = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
-        if name.is_empty() || !name.chars().all(plain) {
-            return invalid(
-                place,
-                format!("`{name}` is no name: expected letters, digits, `-`, `_` and `.`"),
-            );
-        }
-        if !seen.insert(name) {
-            return invalid(place, format!("there is another `{name}`"));
-        }
-    }
-    Ok(())
-}
-
-/// Checks that `name` is one of `known`; `lacking` is the beginning of the message otherwise.
-fn check_known<'a>(
-    place: TomlPath,
-    lacking: &str,
-    name: &str,
-    known: impl Iterator<Item = &'a str> + Clone,
-) -> ValidationResult {
-    if known.clone().any(|there| there == name) {
-        return Ok(());
-    }
-    let meant = nearest(name, known.clone())
-        .map(|meant| format!("; did you mean `{meant}`?"))
-        .unwrap_or_default();
-    let listed: Vec<&str> = known.collect();
-    let listed = listed.join(", ");
-    invalid(
-        place,
-        format!("{lacking} `{name}`: expected one of {listed}{meant}"),
-    )
-}
-
 fn overrides(place: &TomlPath, world: WorldKind, overrides: &SettingOverrides) -> ValidationResult {
     for (key, value) in &overrides.0 {
         let place = place.child(key);
@@ -247,21 +183,6 @@ fn measure(
     let words: Vec<&str> = measures.iter().map(|measure| measure.key()).collect();
     check_keyword(place, "a measure", &name.0, &words)?;
     Ok(experiment.measure(name).expect("it is one of them"))
-}
-
-/// Checks that `named` is one of `words`, which are of that kind.
-fn check_keyword(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> ValidationResult {
-    if words.contains(&named) {
-        return Ok(());
-    }
-    let meant = nearest(named, words.iter().copied())
-        .map(|meant| format!("; did you mean `{meant}`?"))
-        .unwrap_or_default();
-    let listed = words.join(", ");
-    invalid(
-        place,
-        format!("`{named}` is not {kind}: expected one of {listed}{meant}"),
-    )
 }
 
 fn markets(experiment: &Experiment, registry: &PolicyRegistry) -> ValidationResult {
@@ -419,57 +340,6 @@ fn values(place: &TomlPath, world: WorldKind, scenario: &Scenario) -> Validation
         if scenario.values[..at].contains(value) {
             return invalid(place, format!("there is another {value}"));
         }
-    }
-    Ok(())
-}
-
-fn pictures(experiment: &Experiment) -> ValidationResult {
-    let list = TomlPath::key("curves");
-    names(&list, "id", experiment.curves.iter().map(|p| p.id.as_str()))?;
-    for (at, curves) in experiment.curves.iter().enumerate() {
-        let place = list.item(at);
-        set(place.child("set"), experiment, &curves.set)?;
-        market(&place, experiment, curves.market)?;
-        scenario(
-            place.child("scenario"),
-            experiment,
-            &curves.scenario,
-            &curves.set,
-        )?;
-        let shown = experiment.scenario(&curves.scenario);
-        let run = experiment
-            .markets
-            .iter()
-            .flat_map(|market| &market.policies);
-        let run = run.filter(|words| shown.is_some_and(|scenario| scenario.runs_policy(words)));
-        for (at, words) in curves.policies.iter().enumerate() {
-            let place = place.child("policies").item(at);
-            let run = run.clone().map(String::as_str);
-            check_known(place, "that scenario has no policy", words, run)?;
-        }
-        let at = place.child("measure");
-        if let StudyMetric::Risk(_) = measure(at.clone(), experiment, &curves.measure)? {
-            return invalid(
-                at,
-                format!("`{}` has no value at a single setting", curves.measure),
-            );
-        }
-    }
-    let list = TomlPath::key("risk-plot");
-    if experiment.world.kind.0.model().is_some() && !experiment.risk_plots.is_empty() {
-        let message = format!("the world `{}` has no objectives", experiment.world.kind);
-        return invalid(list, message);
-    }
-    names(
-        &list,
-        "id",
-        experiment.risk_plots.iter().map(|p| p.id.as_str()),
-    )?;
-    for (at, plot) in experiment.risk_plots.iter().enumerate() {
-        let place = list.item(at);
-        set(place.child("set"), experiment, &plot.set)?;
-        market(&place, experiment, plot.market)?;
-        objectives(place.child("objectives"), &plot.objectives)?;
     }
     Ok(())
 }

@@ -3,10 +3,10 @@
 use tollgate_gate::{GateInput, InputAck, JobPrediction};
 use tollgate_model::{Credits, JobId, JobSpec, Otherwise, Probability, Reason, TaskId};
 
+use crate::active_task::ActiveTask;
 use crate::admission::AdmissionCandidate;
 use crate::command::{ArraySpec, Submission};
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::{
     AdmissionState, RejectReason, RowChange, StepOutput, SubmitOutcome, TaskDropCause,
     TaskGroupOutcome,

@@ -3,9 +3,9 @@
 use tollgate_gate::{Effect, GateInput};
 use tollgate_model::{Credits, JobId};
 
+use crate::active_task::ActiveTask;
 use crate::command::{ArraySpec, JobChange, Submission};
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::{
     AdmissionState, CommandError, CommandResult, RowChange, StepOutput, SubmitOutcome,
 };

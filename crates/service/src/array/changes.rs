@@ -4,8 +4,8 @@ use tollgate_gate::JobEnding;
 use tollgate_model::TaskId;
 
 use super::ActiveArray;
+use crate::active_task::ActiveTask;
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::{CommandError, RowChange, StepOutput, TaskDropCause};
 use crate::task_ranges::TaskRanges;
 

@@ -9,8 +9,9 @@ use tollgate_gate::{GateInput, InputAck, JobEnding, Notice};
 use tollgate_model::{BookEntry, JobId, Reason, TaskId};
 
 use super::ActiveArray;
+use crate::active_task::ActiveTask;
 use crate::core::Core;
-use crate::jobs::{ActiveTask, JobTable};
+use crate::jobs::JobTable;
 use crate::output::{RejectReason, RowChange, StepOutput, TaskDropCause};
 use crate::task_ranges::TaskRanges;
 

@@ -11,9 +11,9 @@ use tollgate_model::{
 use super::ShadowPolicy;
 use super::job::{ObservedRuntime, ShadowJob};
 use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
+use crate::active_task::ActiveTask;
 use crate::command::Submission;
 use crate::core::Core;
-use crate::jobs::ActiveTask;
 use crate::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer, TaskDropCause};
 use crate::task_ranges::TaskRanges;
 
