@@ -1,8 +1,5 @@
 //! The process of an agent: threads for the engine and the connections, around [`SiteAgent`].
 
-use crate::agent_clock::AgentClock;
-use crate::agent_input::AgentInput;
-use crate::engine_thread::EngineThread;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, read_to_string};
 use std::io::{self, Write};
@@ -24,6 +21,9 @@ use tollgate_model::Instant;
 
 use crate::AgentError;
 use crate::agent::{AgentNames, OutgoingMessage, SiteAgent};
+use crate::agent_clock::AgentClock;
+use crate::agent_input::AgentInput;
+use crate::engine_thread::EngineThread;
 use crate::frame::{AgentAnswer, AgentFrame};
 use crate::journal::{AgentJournal, read_journal};
 use crate::link::{PeerInput, PeerLinks, accept_all};

@@ -16,14 +16,14 @@ mod settings;
 
 use std::cell::RefCell;
 
+use demand::NodeDemand;
+use runtime_model::{LastAnswer, RuntimeModel, RuntimeQuestion};
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
 use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{TieOrder, fits_machine, price, take_first};
 use tollgate_policy::{InvariantViolation, JobInfo, Node, NodeTask, ProbeScratch, View};
 
 use crate::time_shared::NodeAdmission;
-use demand::NodeDemand;
-use runtime_model::{LastAnswer, RuntimeModel, RuntimeQuestion};
 
 pub use settings::{DeadlineTrust, TailParams};
 

@@ -10,6 +10,7 @@ mod risk;
 mod settings;
 mod weights;
 
+use load::{NodeLoad, total_by_tasks};
 use tollgate_model::{
     Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeSpeed, Reason,
 };
@@ -19,7 +20,6 @@ use tollgate_policy::{
 };
 
 use crate::time_shared::NodeAdmission;
-use load::{NodeLoad, total_by_tasks};
 
 pub use settings::{FitStrategy, PricingRule, ShareAdmissionTest, ShareParams};
 pub use weights::ShareRule;

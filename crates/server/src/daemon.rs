@@ -19,6 +19,7 @@ mod startup;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use background::{check_large_store, is_large, plan_maintenance, prune_regularly};
 use rustix::fs::Mode;
 use tollgate_engine::{Engine, ServiceLocation, SpreadAccess};
 use tollgate_model::Span;
@@ -40,7 +41,6 @@ use crate::user_names::UserNames;
 use crate::wall_clock::{now, read_clocks};
 use crate::workers::WorkerAcceptor;
 use crate::workers::batch_nodes::BatchNodes;
-use background::{check_large_store, is_large, plan_maintenance, prune_regularly};
 pub use error::ServeError;
 use listen::{TcpDoor, listen, listen_for_parts, serve_parts};
 pub use own_files::check_own_files;

@@ -13,7 +13,6 @@
 //! and memory. A task with a promise follows another one only while its deadline is far: the plan keeps no place for
 //! what is held.
 
-use crate::task_pace::TaskPace;
 use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;
 use tollgate_model::{AttemptId, Instant, JobId, Market, NodeRange, Span, TaskId};
@@ -22,6 +21,7 @@ use tollgate_policy::JobPhase;
 use crate::array::ActiveArray;
 use crate::core::{Core, LOCAL_WORKER};
 use crate::output::{AdmissionState, EngineAction, StepOutput};
+use crate::task_pace::TaskPace;
 use crate::task_ranges::TaskRanges;
 
 /// Time after which a follower that has not started goes back to the queue.

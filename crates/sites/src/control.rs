@@ -6,8 +6,6 @@ mod submission;
 
 pub use follow::{WorkerSeat, WorkerSeats};
 
-use crate::pilot_counts::PilotCounts;
-use crate::service_address::{ServiceAddress, TokenIssuer};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -21,8 +19,10 @@ use tollgate_model::{Instant, Span};
 use crate::error::SiteError;
 use crate::journal::now;
 use crate::journal::{LogEntry, SiteJournal, SiteState};
+use crate::pilot_counts::PilotCounts;
 use crate::plan::ScalePlan;
 use crate::script::PilotScript;
+use crate::service_address::{ServiceAddress, TokenIssuer};
 use crate::settings::SiteSettings;
 use crate::shell::EngineShell;
 use crate::usage::core_seconds;

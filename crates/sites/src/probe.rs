@@ -1,6 +1,5 @@
 //! A job that says what works at a site.
 
-use crate::node_size::{describe, excess, own_queues};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -14,6 +13,7 @@ use tollgate_model::{Instant, Span};
 use crate::control::SiteControl;
 use crate::error::SiteError;
 use crate::journal::now;
+use crate::node_size::{describe, excess, own_queues};
 use crate::script::probe_script;
 
 /// The shortest and the longest pause between two looks at the probe.

@@ -1,12 +1,12 @@
 //! The quantities of a claim, seed by seed.
 
-use crate::claim_scope::{ClaimCase, ClaimScope, cases, measure_of};
 use std::collections::BTreeMap;
 
 use tollgate_risk::{Gradient, Profile, Ranking, Risk};
 
 use crate::analysis::{LEAST_VISIBLE, RiskAnalysis};
 use crate::claim::{Claim, ClaimPoints, ClaimRelation};
+use crate::claim_scope::{ClaimCase, ClaimScope, cases, measure_of};
 use crate::metric::{RiskMetric, RunMetric, StudyMetric};
 use crate::results::{ExperimentPoint, StudyResults};
 

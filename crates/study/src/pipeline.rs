@@ -1,7 +1,5 @@
 //! A study: an experiment from its file to its directory of results.
 
-use crate::overrides::ExperimentOverrides;
-use crate::study_error::{StudyError, file_error};
 use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
@@ -18,9 +16,11 @@ use crate::experiment::Experiment;
 use crate::fingerprint::InputFingerprint;
 use crate::journal::{self, JournalContents, RunJournal};
 use crate::output_dir::OutputDir;
+use crate::overrides::ExperimentOverrides;
 use crate::plan::RunPlan;
 use crate::results::{ResultsError, StudyResults};
 use crate::run::{self, FinishedRuns, StudyChunk};
+use crate::study_error::{StudyError, file_error};
 use crate::workload_source::StudyWorkload;
 use crate::world::model::WorldInput;
 use crate::{summary, tables, world_charts};

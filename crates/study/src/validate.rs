@@ -1,16 +1,16 @@
 //! Validation of an experiment: every name must exist, and every value must be in its range.
 
 pub(crate) use self::checks::ValidationError;
-use self::checks::{
-    ValidationResult, at_least_one, check_keyword, check_known, invalid, names, not_empty,
-};
-use self::pictures::pictures;
 use std::collections::BTreeSet;
 
 use tollgate_model::Market;
 use tollgate_sim::{MAX_NODES, PolicyRegistry, TaskCoupling};
 use tollgate_workload::DeadlineModel;
 
+use self::checks::{
+    ValidationResult, at_least_one, check_keyword, check_known, invalid, names, not_empty,
+};
+use self::pictures::pictures;
 use crate::experiment::{Experiment, ExperimentSet, Scenario, WorkloadSpec};
 use crate::keyword::{Keyword, KeywordEnum};
 use crate::metric::{MetricName, StudyMetric};

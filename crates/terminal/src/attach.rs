@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use detach_key::{DetachKey, TypedInput};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::signal::unix::SignalKind;
 
@@ -20,7 +21,6 @@ use crate::message::{
 };
 use crate::screen::TerminalModes;
 use crate::signals;
-use detach_key::{DetachKey, TypedInput};
 pub use user_terminal::UserTerminal;
 
 /// Time between two pings.

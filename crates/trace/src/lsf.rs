@@ -21,6 +21,7 @@ mod record;
 use std::borrow::Cow;
 use std::io::BufRead;
 
+use record::LsfRecord;
 use tollgate_model::{Bytes, Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
@@ -35,7 +36,6 @@ use crate::record_reader::{
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
-use record::LsfRecord;
 
 const KIBI: u64 = 1 << 10;
 

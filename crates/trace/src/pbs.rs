@@ -18,6 +18,8 @@ mod procs;
 
 use std::io::BufRead;
 
+use attributes::PbsAttributes;
+use lines::LineJoiner;
 use tollgate_model::{Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
@@ -32,8 +34,6 @@ use crate::record_reader::{
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
-use attributes::PbsAttributes;
-use lines::LineJoiner;
 pub(crate) use lines::begins_record;
 
 /// Reads every record of `reader`; records that are not jobs are counted and skipped.

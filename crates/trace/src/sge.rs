@@ -16,6 +16,7 @@ mod record;
 
 use std::io::BufRead;
 
+use record::{GridEngineRecord, is_number};
 use tollgate_model::{Bytes, Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
@@ -29,7 +30,6 @@ use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordContent, RecordF
 use crate::trace::Trace;
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
-use record::{GridEngineRecord, is_number};
 
 /// Minimum of an instant in milliseconds: as seconds it would be in the year 5138, as milliseconds
 /// it is in 1973.

@@ -22,9 +22,9 @@ mod usage;
 
 use std::io::BufRead;
 
-use tollgate_model::{Instant, Span};
-
+use columns::{SacctColumn, SacctHeader, SacctRecord};
 use memchr::memchr;
+use tollgate_model::{Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
@@ -38,7 +38,6 @@ use crate::record_reader::{
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
-use columns::{SacctColumn, SacctHeader, SacctRecord};
 
 /// Reads every record of `reader`; records that are not jobs are counted and skipped.
 ///

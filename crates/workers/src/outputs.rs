@@ -11,6 +11,7 @@ mod shown;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use shown::ShownReads;
 use tollgate_engine::output::{MAX_OUTPUT_READ, OutputPiece, OutputPosition};
 use tollgate_engine::{AttemptPart, Engine, OutputAnswer, OutputRead};
 use tollgate_gate::WorkerId;
@@ -19,7 +20,6 @@ use tollgate_service::LOCAL_WORKER;
 
 use crate::pool::WorkerPool;
 use crate::protocol::ServerMessage;
-use shown::ShownReads;
 
 /// Number of outputs of a worker whose beginnings are read at a time.
 const MAX_FIRST_READS: usize = 32;

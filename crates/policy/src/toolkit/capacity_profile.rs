@@ -2,10 +2,10 @@
 
 mod found_holes;
 
+use found_holes::FoundHoles;
 use tollgate_model::{Instant, Span};
 
 use crate::state::View;
-use found_holes::FoundHoles;
 
 /// A step function of free processors: each step's number holds from its instant to the next step.
 /// Never empty; the first step is the present.

@@ -19,6 +19,8 @@ mod job;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
+use event::{CondorEvent, CondorJobId, EventCalendar};
+use job::CondorEventJob;
 use tollgate_model::Instant;
 
 use crate::diagnostics::Finding;
@@ -28,8 +30,6 @@ use crate::options::{ColumnSelection, ReadOptions};
 use crate::record_reader::{self, ParsedRecord};
 use crate::trace::Trace;
 use crate::trace_sink::TraceSink;
-use event::{CondorEvent, CondorJobId, EventCalendar};
-use job::CondorEventJob;
 
 /// The line that separates events.
 const END: &[u8] = b"...";

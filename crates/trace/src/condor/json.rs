@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::BufRead;
 
+use memchr::memmem;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::Instant;
 
@@ -17,7 +18,6 @@ use crate::options::ReadOptions;
 use crate::record_reader;
 use crate::trace::Trace;
 use crate::trace_sink::TraceSink;
-use memchr::memmem;
 
 /// Reads every ad of `reader`; ads that are not jobs that have ended are counted and skipped.
 ///

@@ -10,6 +10,7 @@
 
 use std::io::BufRead;
 
+use memchr::memmem;
 use serde::Deserialize;
 use tollgate_model::{Bytes, Instant, Span};
 
@@ -24,7 +25,6 @@ use crate::record_reader::{self, NEVER_RAN, ParsedRecord};
 use crate::trace::{RecordNames, Trace};
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
-use memchr::memmem;
 
 /// The key of the list of jobs.
 const JOBS: &str = "jobs";
