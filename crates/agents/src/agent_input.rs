@@ -1,4 +1,4 @@
-//! What an agent waits for.
+//! Inputs of an agent.
 
 use crate::link::PeerInput;
 use crate::queue::QueueView;

@@ -16,7 +16,7 @@
 //! | [`frame`](AgentFrame) | frames between agents |
 //! | `link` | connections between agents |
 //! | `tls` | the keys of connections |
-//! | [`run`](AgentDirectory), `agent_input`, `engine_thread`, `agent_clock` | the process of an agent, what it waits for, its engine and its clock |
+//! | [`run`](AgentDirectory), `agent_input`, `engine_thread`, `agent_clock` | the process of an agent, its inputs, its engine and its clock |
 //! | [`operator`](AgentOperator) | the user's side: asks agents, sends lists, ends agents |
 //! | [`status`](AgentStatus) | the state of an agent, for people |
 //! | [`error`](AgentError) | errors |

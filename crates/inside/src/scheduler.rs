@@ -2,8 +2,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `kind` | what schedulers have in common |
-//! | `slurm_daemons`, `condor_daemons` | what each does in a way of its own |
+//! | `kind` | kinds of schedulers, their nodes and their load |
+//! | `slurm_daemons`, `condor_daemons` | Slurm and HTCondor |
 //! | `command` | commands and daemons |
 
 pub(crate) mod command;
@@ -48,7 +48,7 @@ const NODE_PORT_CHOICES: u16 = 40;
 /// The file with the number of a daemon's process, and the signal that ends the daemon.
 type DaemonEnd = (&'static str, Signal);
 
-/// What a scheduler does in a way of its own. Files are relative to the directory of the scheduler.
+/// The parts in which schedulers differ. Files are relative to the directory of the scheduler.
 trait SchedulerSystem {
     /// Returns the programs that the log-in host needs.
     fn programs(&self) -> &'static [&'static str];

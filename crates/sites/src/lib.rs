@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`settings`](SiteSettings), [`sites_file`](SitesFile) | `sites.toml` |
 //! | [`control`](SiteControl), [`pilot_counts`](PilotCounts) | what is done at one site |
-//! | [`service_address`](ServiceAddress) | what pilots are told about the service |
+//! | [`service_address`](ServiceAddress) | the service that pilots join |
 //! | [`keep`](KeepRecord) | the last decision about a site that follows the work, and its pauses |
 //! | [`keeper`](SiteKeeper) | rounds in which the pilots of several sites follow the work |
 //! | [`work`](PilotService) | the service that pilots join, as sites need it |

@@ -1,4 +1,4 @@
-//! What pilots are told about the service that they join.
+//! The service that pilots join, as their scripts name it.
 
 /// The service as pilots reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]

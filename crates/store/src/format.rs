@@ -1,4 +1,4 @@
-//! The versions of what is stored.
+//! The versions of the stored form.
 
 /// The oldest version of the tables that is read.
 pub const FIRST: u32 = 17;

@@ -5,9 +5,9 @@
 //! |---|---|
 //! | [`data_dir`] | [`DataDir`]: the data directory: its lock, its files, their permissions |
 //! | `store`, `error` | [`Store`]: opening of a store; errors |
-//! | `format` | the versions of what is stored |
+//! | `format` | the versions of the stored form |
 //! | `write`, `job_rows`, `arrays`, `attempts`, `statement` | the rows that a step changes |
-//! | `job_program` | [`JobProgram`]: what a job runs |
+//! | `job_program` | [`JobProgram`]: the program of a job |
 //! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
 //! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
 //! | `task_numbers` | [`TaskNumbers`]: whole numbers of the tasks of arrays |

@@ -1,4 +1,4 @@
-//! The store, for writing: opening, and what belongs to no other module.
+//! The store, for writing: opening, disk space, and readers.
 
 use std::fs::{self, OpenOptions};
 use std::io;

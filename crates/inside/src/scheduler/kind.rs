@@ -1,4 +1,4 @@
-//! What personal schedulers have in common: their kinds, their nodes and their load.
+//! Kinds of personal schedulers, their nodes and their load.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Checks of single values, which name the place of what is wrong.
+//! Checks of single values. Each error names its place.
 
 use std::collections::BTreeSet;
 
