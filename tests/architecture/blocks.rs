@@ -5,8 +5,9 @@ use std::path::Path;
 
 use crate::metadata;
 
-/// The legal texts of a fence: commands that are run, commands that are run only in the long form, those that
-/// are typed at a real engine, those that are typed on hosts with names, commands that are not run here, and text.
+/// The legal texts of a fence. They are commands that are run, commands that are run only in the long form,
+/// and commands that are typed at a real engine. Then come those that are typed on hosts with names, commands
+/// that are not run here, and text.
 const KINDS: &[&str] = &[
     "sh",
     "sh full",

@@ -1,8 +1,8 @@
 //! Tests that texts for users and comments are plain English with the words of the field.
 //!
-//! Documents and the help of the program once used a dialect of their own, in which a job was not
-//! submitted or admitted but `handed in` and `let in`, and a process could be `whoever` or
-//! `nobody`. The test counts the lines that still do.
+//! Documents and the help of the program once used a dialect of their own, in which a job was not submitted
+//! or admitted but `handed in` and `let in`. A process could be `whoever` or `nobody`. The test counts the
+//! lines that still do.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! The journal of an agent: the state of its site on disk.
 //!
 //! A line is a checksum and a JSON value. The first line is a snapshot of the state, each further one a
-//! record. A record is on disk before the agent acts on it, and one record is written at a time, so a
-//! crash damages at most the last line, on which nothing was based: that line is left out. Damage
-//! before the last line is an error, because a site that forgets a transfer loses or doubles a pilot.
+//! record. A record is on disk before the agent acts on it, and one record is written at a time. So a crash
+//! damages at most the last line, on which nothing was based; that line is left out. Damage before the last
+//! line is an error, because a site that forgets a transfer loses or doubles a pilot.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! Connections between agents, one a direction and pair.
 //!
-//! The protocol allows that messages are lost, so nothing is queued for a site that is not reached:
-//! its messages are dropped, and a connection is tried again after a pause.
+//! The protocol allows that messages are lost, so nothing is queued for a site that is not reached. Its
+//! messages are dropped, and a connection is tried again after a pause.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};

@@ -54,9 +54,9 @@ pub(crate) fn look_interval(period: Span) -> Span {
 /// of the time that a pilot runs, keep that ratio ([`MigrationParams::in_seconds`]). The history of
 /// eq. (4) of Walker (2009) has one sample a period.
 ///
-/// A pilot that has waited less than the time between two looks counts as one that runs: where pilots
-/// reach their time limits together, those in their place are all pending at the next look, which says
-/// nothing about the queue.
+/// A pilot that has waited less than the time between two looks counts as one that runs. Where pilots reach
+/// their time limits together, those in their place are all pending at the next look, which says nothing
+/// about the queue.
 #[derive(Debug)]
 pub struct SiteMeter {
     params: MigrationParams,

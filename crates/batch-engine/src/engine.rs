@@ -24,7 +24,7 @@ use crate::system::{SystemShared, SystemState};
 /// A node of a batch system. Its cores are the nodes of the engine, numbered from 0; attempts are jobs of the
 /// batch system on the node.
 ///
-/// It departs from other engines in these points, all of which [`EngineCapacity`] reports: shares are not
+/// It departs from other engines in these points, all of which [`EngineCapacity`] reports. Shares are not
 /// enforced, memory and processors are left to the batch system, and attempts run as the engine's own user.
 /// There is no lease: a job goes on without the service, because the next service finds it.
 pub struct BatchEngine {

@@ -1,8 +1,8 @@
 //! Further arguments of an engine's submit command, as users pass them on.
 //!
 //! An argument that would change the name, the number or the place of a job, or the way to its answers, is
-//! rejected: the job would not be found again, and another one submitted in its place, for ever. Every
-//! spelling that the engine accepts is known: abbreviated, joined with its value, or bundled.
+//! rejected. Otherwise the job would not be found again, and another one submitted in its place, for ever.
+//! Every spelling that the engine accepts is known: abbreviated, joined with its value, or bundled.
 
 mod htcondor;
 mod options;

@@ -20,9 +20,8 @@ pub trait EngineDialect: Send + Sync {
     /// Returns the command that submits a job. Its standard input has the script.
     fn submit(&self, job: &BatchJob) -> EngineCommand;
 
-    /// Returns the command that submits an array: `elements` copies of a job, at least 1, under one
-    /// name and one id, which the states and the cancellation of the id cover. None if the engine
-    /// has no arrays.
+    /// Returns the command that submits an array: `elements` copies of a job, at least 1, under one name and
+    /// one id. The states and the cancellation of the id cover all copies. None if the engine has no arrays.
     fn submit_array(&self, job: &BatchJob, elements: u32) -> Option<EngineCommand>;
 
     /// Returns the arithmetic expression of a POSIX shell whose value is the number of the element,

@@ -313,9 +313,9 @@ fn parse_job(job: Node<'_, '_>) -> Option<BatchJobReport> {
     })
 }
 
-/// Returns the phase of a state, whose letters are added up by Grid Engine: `E` error, `h` hold,
-/// `q` queued, `w` waiting, `R` restarted, `t` transferring, `r` running, `s`, `S` and `T`
-/// suspended, `d` deletion, `z` ended.
+/// Returns the phase of a state, whose letters are added up by Grid Engine. The letters are `E` error, `h`
+/// hold, `q` queued, `w` waiting, `R` restarted, `t` transferring, `r` running, `s`, `S` and `T` suspended,
+/// `d` deletion, `z` ended.
 fn phase(state: &str) -> Option<BatchJobPhase> {
     let has = |letters: &str| state.contains(|letter| letters.contains(letter));
     let is_known = !state.is_empty() && state.chars().all(|letter| "EhqwRtrsSTdz".contains(letter));

@@ -307,8 +307,8 @@ fn parse_line(line: &str) -> Option<BatchJobReport> {
     })
 }
 
-/// Returns why a job waits or ended as it did: the engine's reason, with the state of a job that did not complete
-/// before it, which says more: `PREEMPTED`, `TIMEOUT`, `CANCELLED by 1000`.
+/// Returns why a job waits or ended as it did: the engine's reason. Before it stands the state of a job that
+/// did not complete, which says more: `PREEMPTED`, `TIMEOUT`, `CANCELLED by 1000`.
 fn reason_of(state: &str, phase: BatchJobPhase, reason: &str) -> String {
     let reason = if reason == "None" { "" } else { reason };
     let is_end = phase == BatchJobPhase::Over && state != "COMPLETED";

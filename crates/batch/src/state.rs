@@ -48,8 +48,8 @@ pub enum BatchLimit {
     Memory,
 }
 
-/// Words of engines for the limit by which a job ended: of Slurm the reason of the job, of HTCondor the
-/// reason why it is held, of Grid Engine the code in the records.
+/// Words of engines for the limit by which a job ended. They are the reason of the job (Slurm), the reason
+/// why it is held (HTCondor), or the code in the records (Grid Engine).
 const LIMIT_WORDS: [(&str, BatchLimit); 7] = [
     ("TimeLimit", BatchLimit::Time),
     ("TIMEOUT", BatchLimit::Time),

@@ -85,9 +85,9 @@ pub struct LaunchLimits {
     /// Maximum memory in bytes, where [`crate::EngineCapacity`] says that this limit is enforced.
     /// Positive.
     pub memory: Option<u64>,
-    /// Whether an attempt without a memory limit of its own gets its nodes' share of the machine's
-    /// memory as the limit, where a control group limits the task as a whole. If false, such an
-    /// attempt has no limit.
+    /// Whether an attempt without a memory limit of its own gets its nodes' share of the machine's memory as
+    /// the limit. It does only where a control group limits the task as a whole. If false, such an attempt
+    /// has no limit.
     #[serde(default)]
     pub share_of_memory: bool,
     /// Maximum number of processes and threads at a time, where [`crate::EngineCapacity`] says that

@@ -121,8 +121,8 @@ pub struct SpreadAccess {
     pub service: Option<ServiceLocation>,
 }
 
-/// Parameters of Open MPI (4 and older) and PRRTE (Open MPI 5), by which `mpirun` starts its daemons on
-/// other hosts with this program: the agent, every daemon from the first host, none in the background.
+/// Parameters of Open MPI (4 and older) and PRRTE (Open MPI 5), by which `mpirun` starts its daemons on other
+/// hosts with this program. They are the agent, every daemon from the first host, and none in the background.
 const AGENT_PARAMETERS: [&str; 2] = ["OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"];
 /// The parameters beside them, each with its value.
 const FIXED_PARAMETERS: [(&str, &str); 4] = [

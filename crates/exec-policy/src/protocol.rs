@@ -1,9 +1,9 @@
 //! The lines between the simulation and the program: one JSON object each.
 //!
-//! Times are seconds since the start of the record, amounts credits. Both are counted in millionths,
-//! and the number written is the nearest `f64`: below 2^32 seconds or credits (136 years) no two
-//! counts share a number, so what compares less here compares less there. Nothing in an answer is a
-//! time or an amount, so none is ever rounded on its way back.
+//! Times are seconds since the start of the record, amounts credits. Both are counted in millionths, and the
+//! number written is the nearest `f64`. Below 2^32 seconds or credits (136 years) no two counts share a
+//! number, so what compares less here compares less there. Nothing in an answer is a time or an amount, so
+//! none is ever rounded on its way back.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

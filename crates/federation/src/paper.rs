@@ -4,9 +4,9 @@
 //! message duplicates it, and one site that does not answer stops every round. Use `durable` in
 //! production.
 //!
-//! This module decides where the paper is silent: a proposer with one NACK retires; a site that
-//! sends a NACK begins a round only if its value is strictly higher and it is not already
-//! proposing; a site computes its value once a period, or at the first proposal before that.
+//! This module decides where the paper is silent. A proposer with one NACK retires. A site that sends a NACK
+//! begins a round only if its value is strictly higher and it is not already proposing. A site computes its
+//! value once a period, or at the first proposal before that.
 
 use std::collections::BTreeMap;
 

@@ -17,8 +17,8 @@ impl SessionTiming {
         Span::from_micros(self.max_delay.as_micros().saturating_mul(4))
     }
 
-    /// Returns the time for which a site that gave or received a proxy takes part in no other move,
-    /// and a site that promised a round begins none: nine tenths of a period.
+    /// Returns nine tenths of a period. For this time a site that gave or received a proxy takes part in no
+    /// other move, and a site that promised a round begins none.
     pub const fn cool_down(&self) -> Span {
         Span::from_micros(self.period.as_micros() / 10 * 9)
     }

@@ -105,8 +105,8 @@ pub struct BeliefScore {
     /// By level: the part of the run times within the stated quantile.
     pub coverage: [f64; N_BELIEF_LEVELS],
     /// The same where the n-th statement about a batch weighs 1/n, which is known when it is stated. How many
-    /// tasks a batch gets is not: whoever submits one job after another often stops after one that took unlike
-    /// long, so that misses stand in small batches and `coverage` is lower.
+    /// tasks a batch gets is not. A user who submits one job after another often stops after one that took
+    /// unlike long, so that misses stand in small batches and `coverage` is lower.
     pub coverage_when_stated: [f64; N_BELIEF_LEVELS],
     /// The mean pinball loss over the levels, of logarithms of seconds.
     pub pinball: f64,

@@ -11,8 +11,8 @@ pub(crate) type ExpertForecasts = [Option<f64>; N_EXPERTS];
 const RATE: f64 = 2.0;
 /// Maximum loss, as a logarithm of the error: one anomaly must not decide.
 const MAX_LOSS: f64 = 2.0;
-/// The fraction of all votes that is redistributed equally after each job, so that a method that
-/// was bad in the last mode can lead in the next (Herbster & Warmuth 1998).
+/// The fraction of all votes that is redistributed equally after each job (Herbster & Warmuth 1998). So a
+/// method that was bad in the last mode can lead in the next.
 const SHARED: f64 = 0.05;
 
 /// The votes of the experts of a class; they sum to 1.

@@ -231,11 +231,11 @@ impl Forecaster {
         Ok(event)
     }
 
-    /// Records whether promises of one forecast were kept by a job that ran for `runtime`: those with
-    /// these `bounds`, at the level of the `first` promise and the levels that follow. A promise should
-    /// be judged when it falls due, its bound after the start of the job: judging at the end of the job
-    /// reports kept promises long before the broken promises of the same day, and bounds become too
-    /// short in between.
+    /// Records whether promises of one forecast were kept by a job that ran for `runtime`. These promises
+    /// have these `bounds`, and the level of the `first` promise and the levels that follow. A promise should
+    /// be judged when it falls due, its bound after the start of the job. Judging at the end of the job
+    /// reports kept promises long before the broken promises of the same day, and bounds become too short in
+    /// between.
     pub fn judge(&mut self, first: &BoundPromise, bounds: &[Span], runtime: Span) {
         let family = self.classes.get_mut(&first.class);
         let mut class = family.map(|family| family.part_mut(first.part));
@@ -263,12 +263,12 @@ impl Forecaster {
     /// Learns that a job needs more than the run time of `record`, after which it was ended: the run time
     /// is right-censored. Returns whether that taught anything.
     ///
-    /// A time beyond the present forecast's quantile at `CENSORED_LEVEL` is learned as if it were the
-    /// run time, and the bounds of `forecast` below the time are judged as missed. A shorter time teaches
+    /// A time beyond the present forecast's quantile at `CENSORED_LEVEL` is learned as if it were the run
+    /// time, and the bounds of `forecast` below the time are judged as missed. A shorter time teaches
     /// nothing: learned as a run time it would shorten the forecasts, although the job took longer. So
-    /// forecasts are never shortened by jobs that were ended, but lengthened by less than these jobs
-    /// needed; an estimator for censored data (Kaplan & Meier 1958) would need the censored jobs in
-    /// every window of the class.
+    /// forecasts are never shortened by jobs that were ended, but lengthened by less than these jobs needed.
+    /// An estimator for censored data (Kaplan & Meier 1958) would need the censored jobs in every window of
+    /// the class.
     ///
     /// # Errors
     /// As [`Self::learn`].

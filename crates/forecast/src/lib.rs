@@ -1,8 +1,8 @@
 //! Probabilistic forecasts of job run times.
 //!
-//! After Lazarevic, Sacks & Prnjat, *Managing Uncertainty: A Case for Probabilistic Grid
-//! Scheduling* (2005): many simple methods forecast side by side, feedback rewards the best, and a
-//! class that changes its mode gets a new model once the new model is better than the old one.
+//! After Lazarevic, Sacks & Prnjat, *Managing Uncertainty: A Case for Probabilistic Grid Scheduling* (2005).
+//! Many simple methods forecast side by side, and feedback rewards the best. A class that changes its mode
+//! gets a new model once the new model is better than the old one.
 //!
 //! | module | contents |
 //! |---|---|

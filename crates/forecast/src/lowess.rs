@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crate::expert::median;
 
-/// Returns the smoothed values of `y` at x = 0, 1, ..: local straight lines over the nearest
-/// `fraction` (0..=1) of the points with tricube weights, repeated `rounds` times with bisquare
-/// weights of the residuals over 6 x their median absolute value.
+/// Returns the smoothed values of `y` at x = 0, 1, ... They are local straight lines over the nearest
+/// `fraction` (0..=1) of the points with tricube weights. The smoothing is repeated `rounds` times with
+/// bisquare weights of the residuals over 6 x their median absolute value.
 pub fn lowess(y: &[f64], fraction: f64, rounds: usize) -> Vec<f64> {
     let n = y.len();
     // The small excess keeps a product that is whole but for rounding from being truncated.

@@ -153,8 +153,8 @@ impl Gate {
         self.verify(now);
     }
 
-    /// Returns the time by which the driver must send [`GateInput::Tick`] and settle even without
-    /// other inputs, because an estimate is used up, a deadline passes, or a planned start is due.
+    /// Returns the time by which the driver must send [`GateInput::Tick`] and settle even without other
+    /// inputs. It must do so because an estimate is used up, a deadline passes, or a planned start is due.
     pub fn next_wake(&self) -> Option<Instant> {
         let node = self.alarms.nodes.next();
         node.into_iter().chain(self.alarms.pass).min()
@@ -261,9 +261,9 @@ impl Gate {
         self.alarms.pass = Some(self.alarms.pass.map_or(now, |pass| pass.min(now)));
     }
 
-    /// Returns the complete state of the gate, for storage. Slots of finished jobs are recycled and
-    /// the policy's index is rebuilt, so that this gate and a gate [`Gate::restore`]d from the
-    /// snapshot decide alike from here on, to the last bit.
+    /// Returns the complete state of the gate, for storage. Slots of finished jobs are recycled and the
+    /// policy's index is rebuilt. So this gate and a gate [`Gate::restore`]d from the snapshot decide alike
+    /// from here on, to the last bit.
     ///
     /// # Panics
     /// If nodes form groups.

@@ -1,10 +1,10 @@
 //! Files in a directory that another account may write to.
 //!
-//! The account can put a link, a pipe, a device or another file of the host in the place of any name.
-//! So a file is opened without following a link and without waiting, and is used only if it is a
-//! regular file with one name that belongs to the directory: to this user, to the owner of the
-//! directory, or to the account that the directory is open to. In a directory that only this user can
-//! write to, a file may belong to anyone.
+//! The account can put a link, a pipe, a device or another file of the host in the place of any name. So a
+//! file is opened without following a link and without waiting, and is used only if it is a regular file with
+//! one name that belongs to the directory. It then belongs to this user, to the owner of the directory, or to
+//! the account that the directory is open to. In a directory that only this user can write to, a file may
+//! belong to anyone.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};

@@ -1,9 +1,9 @@
 //! Processes that end with their pilot, however it ends.
 //!
-//! A pilot is two processes of this program. The batch system sees the first; the second has a
-//! session of its own, so that a signal to the process group of the first does not reach it, and runs
-//! the daemons. Both inherit the daemons' orphans (as subreapers). The second sees the end of the
-//! first by a pipe, and kills everything; the first kills everything when the second has ended.
+//! A pilot is two processes of this program. The batch system sees the first; the second runs the daemons. It
+//! has a session of its own, so that a signal to the process group of the first does not reach it. Both
+//! inherit the daemons' orphans (as subreapers). The second sees the end of the first by a pipe, and kills
+//! everything; the first kills everything when the second has ended.
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -233,8 +233,8 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
     }
 }
 
-/// Returns the daemon that a file names, if it runs and has `marker` in its environment or on its
-/// command line: a process id alone may belong to another process by now.
+/// Returns the daemon that a file names, if it runs and has `marker` in its environment or on its command
+/// line. A process id alone may belong to another process by now.
 pub fn recorded_daemon(pid_file: &Path, marker: &str) -> Option<Pid> {
     let pid: i32 = fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
     let process = PathBuf::from(format!("/proc/{pid}"));

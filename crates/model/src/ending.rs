@@ -22,8 +22,8 @@ impl ExceededLimit {
     /// Every limit.
     pub const ALL: [Self; 3] = [Self::Time, Self::Memory, Self::Output];
 
-    /// Returns the exit code of `wait`: 124 as of `timeout`, 137 as of a process that the kernel killed for
-    /// memory (128 + SIGKILL), 153 as of one with a file that is too large (128 + SIGXFSZ).
+    /// Returns the exit code of `wait`. It is 124 as of `timeout`, 137 as of a process that the kernel killed
+    /// for memory (128 + SIGKILL). It is 153 as of one with a file that is too large (128 + SIGXFSZ).
     pub const fn wait_code(self) -> u8 {
         match self {
             Self::Time => 124,

@@ -1,8 +1,8 @@
 //! The range in which the values of a report can be true.
 //!
-//! A worker runs on another host, with another clock, and may be faulty or stolen. The books add its
-//! values up for years, so a value that cannot be true is replaced by the nearest one that can, and the
-//! service says so in its log. An attempt is not lost for that: its user did nothing wrong.
+//! A worker runs on another host, with another clock, and may be faulty or stolen. The books add its values
+//! up for years, so a value that cannot be true is replaced by the nearest one that can. The service says so
+//! in its log. An attempt is not lost for that: its user did nothing wrong.
 
 use crate::{
     AttemptEvent, AttemptOutcome, AttemptReport, AttemptStatus, Instant, LaunchFailure, Span,
@@ -11,8 +11,8 @@ use crate::{
 /// Maximum length of the words of a status, in bytes: a message of the system with a long path fits.
 const MAX_TEXT_LEN: usize = 5_000;
 
-/// Time by which a worker's measure of a span may exceed the service's, besides one per cent: reports
-/// and starts are under way for a moment, and no two clocks run at the same pace.
+/// Time by which a worker's measure of a span may exceed the service's, besides one per cent. Reports and
+/// starts are under way for a moment, and no two clocks run at the same pace.
 const SLACK: Span = Span::from_secs(60);
 
 /// Processors of the largest host: the maximum of Linux on most machines. A job may use more

@@ -1,8 +1,8 @@
 //! Benchmark: one admission decision on a large, busy cluster of 10,000 single-processor nodes with
 //! ten tasks each.
 //!
-//! `cargo bench -p tollgate-policies`. The limit is the arithmetic: the total share of a node that may
-//! suit is a sum of ten divisions over a row of memory, and that of any other one is bounded by one division.
+//! `cargo bench -p tollgate-policies`. The limit is the arithmetic. The total share of a node that may suit
+//! is a sum of ten divisions over a row of memory. That of any other one is bounded by one division.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;

@@ -1,9 +1,9 @@
 //! Benchmark: decisions of `plan` on a full machine.
 //!
 //! `cargo bench -p tollgate-policies --bench plan`. A decision plays the plan with the job, and once more
-//! without it where a promise would suffer; what limits it is the scan for a waiting job that fits, at
-//! every end of the plan. A probability plays it 32 times more. Two lines are printed beside
-//! Criterion's: how long decisions on many different jobs take, and the memory of a large plan.
+//! without it where a promise would suffer. What limits it is the scan for a waiting job that fits, at every
+//! end of the plan. A probability plays it 32 times more. Two lines are printed beside Criterion's: how long
+//! decisions on many different jobs take, and the memory of a large plan.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -117,8 +117,8 @@ impl Cluster {
     }
 }
 
-/// Measures a pass on a machine of 1,000 processors with 10 idle ones, and 1,000 jobs that wait for 16 to 64: each second
-/// one has a promise, the others no deadline. Nothing can start.
+/// Measures a pass on a machine of 1,000 processors with 10 idle ones, and 1,000 jobs that wait for 16 to 64.
+/// Each second one has a promise, the others no deadline. Nothing can start.
 fn pass(criterion: &mut Criterion) {
     let mut cluster = Cluster::full(990);
     cluster.state.add_nodes(10);

@@ -1,12 +1,12 @@
 //! Time-shared admission by the tail of predictive distributions.
 //!
-//! Two rules keep promises although run times are guesses. **Running**: on each node the task that
-//! is due first runs alone. No other order of one node's tasks keeps a set of deadlines that this
-//! order breaks (Dertouzos 1974), and the order needs no run times at all, so a wrong guess takes
-//! no time from other users. **Admission**: a node takes a job if every promise there is still kept
-//! when each task needs its quantile at probability 1 - bound, given how long the task has run
-//! already. Where tasks are long together, as when the jobs of a user change all at once, the
-//! probability that any promise on the node breaks is then at most the bound.
+//! Two rules keep promises although run times are guesses. **Running**: on each node the task that is due
+//! first runs alone. No other order of one node's tasks keeps a set of deadlines that this order breaks
+//! (Dertouzos 1974). The order needs no run times at all, so a wrong guess takes no time from other users.
+//! **Admission**: a node takes a job if every promise there is still kept when each task needs its quantile
+//! at probability 1 - bound. The quantile is given how long the task has run already. Tasks are long together
+//! when, for example, the jobs of a user change all at once. The probability that any promise on the node
+//! breaks is then at most the bound.
 //!
 //! A task past its deadline has no promise left to keep: it runs when no other task wants the node.
 
@@ -53,8 +53,8 @@ impl TailAdmission {
         }
     }
 
-    /// Returns the task that runs on a node at `now`, that of the job `only` if there is one, and the
-    /// seconds of work at which the task outlives the next quantile of its distribution.
+    /// Returns the task that runs on a node at `now`, that of the job `only` if there is one. Also returns
+    /// the seconds of work at which the task outlives the next quantile of its distribution.
     fn first<'a>(
         &self,
         node: &Node,

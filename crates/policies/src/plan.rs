@@ -1,11 +1,11 @@
 //! The policy that promises at submission, from a plan of all promises over time.
 //!
-//! Jobs are rigid (all processors at once), have their processors to themselves and are never paused.
-//! Every promised job stands in the plan with the run time that it exceeds with probability
-//! 1 - `level`. A job is promised if by that plan it ends in time and every job that was in time
-//! without it still is; its place is that of its deadline or, where it would end too late there, of an
-//! earlier date. Promises are never withdrawn or traded. What cannot be promised runs where no promise suffers,
-//! and is tried again for a promise when others end early.
+//! Jobs are rigid (all processors at once), have their processors to themselves and are never paused. Every
+//! promised job stands in the plan with the run time that it exceeds with probability 1 - `level`. A job is
+//! promised if by that plan it ends in time and every job that was in time without it still is. Its place is
+//! that of its deadline or, where it would end too late there, of an earlier date. Promises are never
+//! withdrawn or traded. What cannot be promised runs where no promise suffers, and is tried again for a
+//! promise when others end early.
 //!
 //! | module | contents |
 //! |---|---|
@@ -82,8 +82,8 @@ pub struct PlanPolicy {
     market: Market,
     waiting: WaitingJobs,
     running: BTreeSet<JobId>,
-    /// True if a job has ended, or one without a promise has been queued, since the last pass: the tasks of an
-    /// array that could not be promised together may fit one by one.
+    /// True if a job has ended, or one without a promise has been queued, since the last pass. The tasks of
+    /// an array that could not be promised together may fit one by one.
     has_changed: bool,
     /// The instant up to which jobs that have waited for long were noticed.
     waits_noted: Instant,

@@ -1,9 +1,9 @@
 //! The family of space-shared policies: an ordered queue, one job per processor.
 //!
-//! The family's common parameter is the **depth**: the number of waiting jobs with a reservation
-//! that later jobs must not delay: 0 (strictly in order), one (EASY), a few, or all (conservative).
-//! The other axes are the order of the queue, whether a candidate may use what a reservation leaves
-//! over, when a hopeless job is dropped, and when passes happen.
+//! The family's common parameter is the **depth**: the number of waiting jobs with a reservation that later
+//! jobs must not delay. It is 0 (strictly in order), one (EASY), a few, or all (conservative). The other axes
+//! are the order of the queue, whether a candidate may use what a reservation leaves over, when a hopeless
+//! job is dropped, and when passes happen.
 
 mod order;
 mod queued_job;
@@ -497,7 +497,7 @@ impl Policy for QueuePolicy {
         let plan = self.plan.take();
         self.forget_last_pass();
         // A start takes one of a limited number of reservations away from those that the next pass would
-        // make; a job that is dropped at its start leaves a reservation without a job.
+        // make. A job that is dropped at its start leaves a reservation without a job.
         let has_all = self.settings.depth == ReservationDepth::All;
         let in_time = job.estimated_end() == Some(view.now);
         let keeps = has_all && in_time && self.settings.test == DropRule::None;

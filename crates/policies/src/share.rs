@@ -1,9 +1,9 @@
 //! The family of time-shared policies: every admitted job starts at once and progresses by its
 //! share, remaining work / remaining time (Yeo & Buyya 2006, eq. 1).
 //!
-//! The policies differ in five rules: when a node suits a job (admission), which suitable nodes are
-//! taken (fit), the price (pricing), and the share of a task that outlived its estimate (overrun)
-//! or its deadline (expired).
+//! The policies differ in five rules. They are: when a node suits a job (admission), which suitable nodes are
+//! taken (fit), and the price (pricing). The others are the share of a task that outlived its estimate
+//! (overrun) or its deadline (expired).
 
 mod load;
 mod risk;
@@ -105,11 +105,10 @@ impl ShareAdmission {
         Ok(Credits::from_f64(max_price))
     }
 
-    /// Returns Libra+$'s price on a node: (alpha + beta / free) x base price x estimate, where free
-    /// is the unpromised part of the node's time until the job's deadline, less the job's own
-    /// estimate there (Yeo & Buyya 2008, §5.2). A second costs as much on a faster node, which would be
-    /// cheaper if the estimate there were paid; so the estimate on the slowest node is. None if nothing is
-    /// free.
+    /// Returns Libra+$'s price on a node: (alpha + beta / free) x base price x estimate. Here free is the
+    /// unpromised part of the node's time until the job's deadline, less the job's own estimate there (Yeo &
+    /// Buyya 2008, §5.2). A second costs as much on a faster node, which would be cheaper if the estimate
+    /// there were paid; so the estimate on the slowest node is. None if nothing is free.
     fn price(&self, request: &ShareRequest<'_>, node: NodeId) -> Option<f64> {
         let request = request.at_speed(request.view.node(node).speed());
         let promised = if request.deadline.is_finite() {

@@ -229,8 +229,8 @@ impl<'a> PolicyContext<'a> {
         self.announce_start(job, price, new);
     }
 
-    /// Starts a queued job exclusively on the lowest idle nodes of these hosts, with the devices and
-    /// licences that it needs, and admits it at `price` if it was not admitted before.
+    /// Starts a queued job exclusively on the lowest idle nodes of these hosts, with the devices and licences
+    /// that it needs. Admits it at `price` if it was not admitted before.
     pub fn start_on_hosts(&mut self, job: JobId, price: Credits, parts: &[HostPart]) {
         let new = self.state.job(job).accepted.is_none();
         self.state.start_on_hosts(job, self.now, price, parts);

@@ -156,7 +156,7 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
         false
     }
 
-    /// Returns true if the policy chooses the hosts of its jobs: it counts devices and licences, keeps a
+    /// Returns true if the policy chooses the hosts of its jobs. Then it counts devices and licences, keeps a
     /// job on one host, and starts none on a host that closes before its end. False by default.
     fn chooses_hosts(&self) -> bool {
         false
@@ -180,9 +180,9 @@ pub trait PolicySettings: DynSettings + Debug + Send + Sync {
         None
     }
 
-    /// Returns true if another program decides. Such a policy cannot be copied, and nothing is known
-    /// of what its decisions depend on: no service runs by it, and a study simulates it anew for each
-    /// set of bids. False by default.
+    /// Returns true if another program decides. Such a policy cannot be copied, and nothing is known of what
+    /// its decisions depend on. So no service runs by it, and a study simulates it anew for each set of bids.
+    /// False by default.
     fn is_external(&self) -> bool {
         false
     }

@@ -123,10 +123,9 @@ pub type JobInfo<'a> = (&'a JobSpec, Option<&'a Distribution>);
 
 /// The rule by which the tasks of a node share it, independent of all other nodes.
 pub trait NodeSharing {
-    /// Sets the shares of a copy of a node, as [`Policy::update_shares`] sets those of the node itself:
-    /// after its tasks changed, or after one of them outlived its estimate or its deadline. `known`
-    /// returns the job of every task. Returns the latest instant at which the shares must be
-    /// recomputed.
+    /// Sets the shares of a copy of a node, as [`Policy::update_shares`] sets those of the node itself. It is
+    /// called after its tasks changed, or after one of them outlived its estimate or its deadline. `known`
+    /// returns the job of every task. Returns the latest instant at which the shares must be recomputed.
     fn set_shares<'a>(
         &self,
         node: &mut Node,
@@ -217,9 +216,8 @@ pub trait Policy: ClonePolicy + Debug + Send {
         Ok(())
     }
 
-    /// Returns the rule by which each node is shared if the outcome of a job with this SLA depends
-    /// only on its own nodes: jobs share nodes, and no waiting job could affect this one by
-    /// starting.
+    /// Returns the rule by which each node is shared if the outcome of a job with this SLA depends only on
+    /// its own nodes. That is, jobs share nodes, and no waiting job could affect this one by starting.
     fn node_sharing(&self, _: &Sla) -> Option<&dyn NodeSharing> {
         None
     }

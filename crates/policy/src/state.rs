@@ -238,7 +238,7 @@ impl ClusterState {
     }
 
     /// Returns the mean time that a task of a job takes on the nodes of the present attempt, if it takes
-    /// `time` on the slowest node of the machine; `time` without an attempt.
+    /// `time` on the slowest node of the machine. Returns `time` without an attempt.
     pub fn mean_task_time(&self, id: JobId, time: Span) -> Span {
         let placement = &self.jobs[id.index()].placement;
         self.speeds.mean_time_for(time, placement)

@@ -36,11 +36,11 @@ const MAX_LINES: i64 = 16;
 /// A chart of a schedule, with nodes down and time across. A long chart is broken into lines, like
 /// a text, so that jobs stay wide enough to be seen.
 ///
-/// Each line has three parts, from the top: a tick for each rejected job at the instant of its
-/// decision, the nodes with their jobs, and the number of processors that waiting jobs ask for. A
-/// job that misses its deadline has another colour, and a darker colour from the deadline on. A
-/// dark line across the nodes of a job marks the instant for which the nodes were last reserved.
-/// Where nodes are shared, jobs are translucent.
+/// Each line has three parts, from the top. They are a tick for each rejected job at the instant of its
+/// decision, the nodes with their jobs, and the number of processors that waiting jobs ask for. A job that
+/// misses its deadline has another colour, and a darker colour from the deadline on. A dark line across the
+/// nodes of a job marks the instant for which the nodes were last reserved. Where nodes are shared, jobs are
+/// translucent.
 #[derive(Clone, Copy, Debug)]
 pub struct GanttChart<'a> {
     /// The text above the chart.

@@ -86,8 +86,8 @@ impl ProbabilityBin {
     }
 }
 
-/// Returns the 95 % score interval of the share `part` of `of` (Wilson 1927), which stays within 0 and 1
-/// and is wide for small numbers even if the share is 1. `of` is at least 1.
+/// Returns the 95 % score interval of the share `part` of `of` (Wilson 1927). It stays within 0 and 1 and is
+/// wide for small numbers even if the share is 1. `of` is at least 1.
 pub fn score_interval(part: u64, of: u64) -> [f64; 2] {
     /// The 0.975-quantile of the normal distribution.
     const Z: f64 = 1.959_964;

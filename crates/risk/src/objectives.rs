@@ -59,9 +59,9 @@ pub struct Objectives {
     /// Work of the jobs that ran (procs x mean run time of a task) over nodes x makespan, in seconds of the
     /// nodes themselves, however fast they are. 0 to 1 if no node was counted twice.
     pub utilisation: Option<f64>,
-    /// Span from the first submission, whether or not that job was accepted, to the last finish.
-    /// Published makespans are counted this way: Lublin's 10,000 jobs on 256 processors under EASY
-    /// take 8,730,698 s, from the first submission at 5,094 s to the last finish at 8,735,792 s.
+    /// Span from the first submission, whether or not that job was accepted, to the last finish. Published
+    /// makespans are counted this way. Lublin's 10,000 jobs on 256 processors under EASY take 8,730,698 s,
+    /// from the first submission at 5,094 s to the last finish at 8,735,792 s.
     pub makespan: Option<Span>,
 }
 

@@ -9,8 +9,8 @@ use tollgate_engine::{LaunchSpec, LaunchUser};
 
 /// The checks that a runner applies to each launch, whatever the service requests.
 ///
-/// The user of a task must be named, have an account on this host, and be neither root, unless that
-/// is allowed, nor the account of the service, nor one of the system's. The groups are those that the
+/// The user of a task must be named and have an account on this host. The user must be neither root, unless
+/// that is allowed, nor the account of the service, nor one of the system's. The groups are those that the
 /// system knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchGuard {

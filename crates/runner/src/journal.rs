@@ -1,9 +1,9 @@
 //! The runner's journal: an append-only file of attempts taken, ended and acknowledged.
 //!
-//! A line is a checksum and a JSON value. A line that does not match its checksum was being written
-//! when the machine went down, or is damaged. Such a line is skipped, which is safe: an attempt
-//! without its first entry has its `started` file, which prevents a second start, and an attempt
-//! without its end is reported as lost.
+//! A line is a checksum and a JSON value. A line that does not match its checksum was being written when the
+//! machine went down, or is damaged. Such a line is skipped, which is safe. An attempt without its first
+//! entry has its `started` file, which prevents a second start. An attempt without its end is reported as
+//! lost.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -45,8 +45,8 @@
 //! | `attempts/<attempt>` | mark that the attempt was started: created by its child, which never replaces one |
 //! | `spares/` | files for later marks |
 //!
-//! The copies of scripts that tasks run are in a directory beside the runner's, `<folder>-scripts`,
-//! where tasks of other users can reach them (see `scripts`); so are the files that list hosts.
+//! The copies of scripts that tasks run are in a directory beside the runner's, `<folder>-scripts`, where
+//! tasks of other users can reach them (see `scripts`). So are the files that list hosts.
 //!
 //! The order of steps prevents a second start of an attempt and the loss of an end:
 //!
@@ -60,11 +60,11 @@
 //! With a *lease* tasks may run only until a time that the caller renews. Then the runner ends
 //! them, or, if the runner was killed or stopped, the runner's *watcher* does (see `lease::watcher`).
 //!
-//! A runner that gets SIGTERM or SIGINT asks all tasks to end, records their ends, and exits. A
-//! runner that is killed leaves its tasks running. The next runner finds the live ones by process
-//! id and start time, watches them, and gets their exit status from the kernel (Linux 6.15 and
-//! newer; on older kernels they are reported as lost when they end). Tasks that have ended
-//! meanwhile are lost. Tasks without a `started` file never ran, and are started.
+//! A runner that gets SIGTERM or SIGINT asks all tasks to end, records their ends, and exits. A runner that
+//! is killed leaves its tasks running. The next runner finds the live ones by process id and start time,
+//! watches them, and gets their exit status from the kernel (Linux 6.15 and newer). On older kernels they are
+//! reported as lost when they end. Tasks that have ended meanwhile are lost. Tasks without a `started` file
+//! never ran, and are started.
 
 pub mod attempt;
 mod cgroup;

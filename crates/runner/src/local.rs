@@ -153,9 +153,9 @@ impl LocalEngine {
     /// Connects to the runner of the directory, and starts a runner if none is running.
     ///
     /// # Errors
-    /// [`EngineError::Setup`] if the directory is not private to this user or no runner can be
-    /// started, [`EngineError::OtherVersion`] if a runner of another release is still busy there,
-    /// or the errors of any call.
+    /// [`EngineError::Setup`] if the directory is not private to this user or no runner can be started,
+    /// [`EngineError::OtherVersion`] if a runner of another release is still busy there. Otherwise the errors
+    /// of any call.
     pub fn open(settings: LocalEngineConfig) -> Result<Self, EngineError> {
         let path = settings.state_dir.clone();
         // The starter owns the directory, if there is a starter.

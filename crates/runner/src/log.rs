@@ -24,8 +24,8 @@ pub enum LogFormat {
     /// `2026-11-22T06:02:29.014382Z  INFO worker is here name="blade" nodes=4`.
     #[default]
     Text,
-    /// One JSON object per line, with the keys `timestamp`, `level` and `message`, the keys of the
-    /// event, and `span` with the keys of the connection if the event belongs to one.
+    /// One JSON object per line, with the keys `timestamp`, `level` and `message`, and the keys of the event.
+    /// `span` has the keys of the connection if the event belongs to one.
     Json,
 }
 

@@ -1,10 +1,10 @@
 //! Reads of the outputs of attempts, for callers on other hosts.
 //!
-//! A path that a user chose is opened as that user: a thread takes the user's effective user id and
-//! groups, on which Linux decides for each thread by itself, and keeps root's real and saved user ids,
-//! so that the user can send the thread no signal. So a task that puts a link, a pipe or another
-//! user's file in the place of its output gains nothing. There is one thread for each user, because a
-//! file system that does not answer is to keep no other user waiting.
+//! A path that a user chose is opened as that user. A thread takes the user's effective user id and groups,
+//! on which Linux decides for each thread by itself. It keeps root's real and saved user ids, so that the
+//! user can send the thread no signal. So a task that puts a link, a pipe or another user's file in the place
+//! of its output gains nothing. There is one thread for each user, because a file system that does not answer
+//! is to keep no other user waiting.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;

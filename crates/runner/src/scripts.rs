@@ -1,11 +1,10 @@
 //! The scripts of unfinished tasks: their texts, and the copies that tasks run. The files that list the
 //! hosts of tasks (`node_files`) are beside the copies.
 //!
-//! The runner writes a text into `scripts` in its own directory, which no task can enter. A child
-//! that needs the text makes the copy in the directory beside the runner's, before it becomes the
-//! user. The runner itself must not make the copy: every child that is set up while the runner has
-//! a file open for writing inherits that file, and the system runs no file that is open for
-//! writing.
+//! The runner writes a text into `scripts` in its own directory, which no task can enter. A child that needs
+//! the text makes the copy in the directory beside the runner's, before it becomes the user. The runner
+//! itself must not make the copy. Every child that is set up while the runner has a file open for writing
+//! inherits that file, and the system runs no file that is open for writing.
 //!
 //! A copy belongs to the runner's user, the only user that may change it. The user of its task can
 //! read it and no other user can, because the arguments of a process, including the name of its

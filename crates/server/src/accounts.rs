@@ -1,8 +1,8 @@
 //! Accounts of the host: a user number with the name that it had.
 //!
 //! Systems give a number of a deleted account to the next one. So the service knows a user as number and
-//! name: an account with the number of another one is a user of its own, under a number that only the
-//! service has, and finds neither the jobs nor the tokens of the earlier account.
+//! name. An account with the number of another one is a user of its own, under a number that only the service
+//! has. It finds neither the jobs nor the tokens of the earlier account.
 
 use std::collections::BTreeMap;
 use std::io;

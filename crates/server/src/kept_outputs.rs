@@ -58,8 +58,8 @@ pub struct KeptOutputs {
 }
 
 impl KeptOutputs {
-    /// Opens the directory. Removes the files of jobs without an owner, which do not exist, so that no job
-    /// that gets such a number later has the output of another one, and those beyond `max_bytes`.
+    /// Opens the directory. Removes the files of jobs without an owner, which do not exist, and those beyond
+    /// `max_bytes`. So no job that gets such a number later has the output of another one.
     ///
     /// # Errors
     /// If the directory cannot be created or read.

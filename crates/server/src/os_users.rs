@@ -79,7 +79,7 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(60);
 type LookupCache = Arc<Mutex<BTreeMap<u32, (Instant, RunAsResult)>>>;
 
 /// Returns a resolver that runs jobs of every user as the user's account, like [`any_user`], as long as it
-/// has its number, but never waits for the name service: a separate thread does.
+/// has its number. The resolver never waits for the name service: a separate thread does.
 ///
 /// # Errors
 /// If the thread cannot be started.

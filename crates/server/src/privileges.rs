@@ -140,9 +140,9 @@ impl ServiceAccount {
         Ok(PrivilegeDrop { starter, took_over })
     }
 
-    /// Prepares a data directory that root owns and the account writes to: its group is the
-    /// account's, whose members may create files but rename and delete only their own (sticky bit).
-    /// Returns the canonical path, and whether the directory was changed.
+    /// Prepares a data directory that root owns and the account writes to. Its group is the account's, whose
+    /// members may create files but rename and delete only their own (sticky bit). Returns the canonical
+    /// path, and whether the directory was changed.
     fn take_over(&self, path: &Path) -> Result<(PathBuf, bool), PrivilegeError> {
         let failed = |action| {
             let path = path.to_owned();

@@ -32,8 +32,8 @@ const PART_OF_REST: i64 = 32;
 /// The least number of promises that are looked at at a time, and the most.
 const N_LOOKS: [usize; 2] = [4, 64];
 
-/// The product of the promises that are looked at at a time and the jobs in the gate, tasks in groups one by one: each look
-/// plays the futures of all, which takes 0.3 ms with 40 jobs and so some 30 ms in all.
+/// The product of the promises that are looked at at a time and the jobs in the gate, tasks in groups one by
+/// one. Each look plays the futures of all, which takes 0.3 ms with 40 jobs and so some 30 ms in all.
 const JOBS_PLAYED: usize = 4_000;
 
 /// The promises at risk, and where the looks at the promises are.
@@ -165,9 +165,10 @@ impl Core {
         })
     }
 
-    /// Returns the least probability with which one of these tasks of a promise, which run, ends in time by what is believed
-    /// now. None if nothing runs, or if what was believed at its start rests on many batches, or on all that have ended by
-    /// now: decisions rest on it, so it stays, but few batches may turn out to be unlike those that end later.
+    /// Returns the least probability with which one of these tasks of a promise, which run, ends in time by
+    /// what is believed now. None if nothing runs, or if what was believed at its start rests on many
+    /// batches, or on all that have ended by now. Decisions rest on it, so it stays, but few batches may turn
+    /// out to be unlike those that end later.
     fn chance_of_unproven(&self, tasks: &[TaskId]) -> Option<Probability> {
         let lives = tasks
             .iter()

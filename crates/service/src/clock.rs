@@ -73,9 +73,9 @@ impl ServiceClock {
     }
 }
 
-/// Returns a report about an attempt that was ordered at `ordered`, with an instant between the order and `now`. The
-/// clock of the host that ran the attempt may be wrong; its measure of the time that passed is not, so an end is
-/// not before the end of that time either.
+/// Returns a report about an attempt that was ordered at `ordered`, with an instant between the order and
+/// `now`. The clock of the host that ran the attempt may be wrong. Its measure of the time that passed is
+/// not, so an end is not before the end of that time either.
 pub(crate) fn dated_within(
     report: &AttemptReport,
     ordered: Instant,

@@ -2,10 +2,10 @@
 //! of the same array once that has ended.
 //!
 //! A decision takes as long as it takes to store it, and so does a start. Where tasks take less than that,
-//! nodes would stand idle most of the time. So while all that waits is tasks of one array that are over
-//! in a moment, the next of them are decided ahead of time and stored, and the engine starts each at the
-//! end of the one before it. The gate keeps a follower held, and starts it when the end of the task
-//! before it is reported.
+//! nodes would stand idle most of the time. Sometimes all that waits is tasks of one array that are over in a
+//! moment. Then the next of them are decided ahead of time and stored, and the engine starts each at the end
+//! of the one before it. The gate keeps a follower held, and starts it when the end of the task before it is
+//! reported.
 //!
 //! Followers are few, and go back to the queue if they have not started within a second, so that hardly any
 //! job waits longer for them. Where nodes are shared, a follower takes the place of the task before it, with

@@ -1,10 +1,10 @@
 //! Attempts whose program the engine has not started yet: as long as they wait in the queue of a batch system.
 //!
-//! The gate gives a job its nodes when it orders the attempt, and forecasts contain the usual delay of a batch system
-//! ([`AdmissionRules::start_delay`](crate::AdmissionRules)). Where the engine takes longer, the run counts from the
-//! program's start, less that delay. Until then it is counted anew every half minute, as if the engine had got the
-//! order at that moment, so that no prediction takes the wait for a part of the run. Engines without a queue start
-//! programs at once, and nothing is counted anew.
+//! The gate gives a job its nodes when it orders the attempt, and forecasts contain the usual delay of a
+//! batch system ([`AdmissionRules::start_delay`](crate::AdmissionRules)). Where the engine takes longer, the
+//! run counts from the program's start, less that delay. Until then it is counted anew every half minute, as
+//! if the engine had got the order at that moment. So no prediction takes the wait for a part of the run.
+//! Engines without a queue start programs at once, and nothing is counted anew.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::GateInput;

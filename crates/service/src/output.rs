@@ -122,8 +122,8 @@ pub struct SubmitOutcome {
 }
 
 impl SubmitOutcome {
-    /// Returns the number of jobs that count as asked for, by which a user's share leaves room for other users: 0 or 1 of
-    /// a single job, else tasks of the array.
+    /// Returns the number of jobs that count as requested, by which a user's share leaves room for other
+    /// users. It is 0 or 1 of a single job, else tasks of the array.
     pub(crate) fn n_asked_for(&self, submission: &Submission) -> u64 {
         if self.groups.is_empty() {
             let array = submission.options.array.as_ref();

@@ -89,8 +89,9 @@ impl ActiveTask {
         }
     }
 
-    /// Returns why the task is late: the site, if it took an attempt from the task or was slow to start the
-    /// current one, else the task itself, if it started early enough for the run time planned for it.
+    /// Returns why the task is late. It is the site, if it took an attempt from the task or was slow to start
+    /// the current one. Else it is the task itself, if it started early enough for the run time planned for
+    /// it.
     pub(crate) fn cause_of_delay(&self) -> BreakCause {
         let n_over = self.attempt - u32::from(self.has_nodes());
         let is_slow_start = self.engine_wait.is_some();
@@ -211,8 +212,8 @@ impl Core {
         });
     }
 
-    /// Returns the probability that a task ends by its deadline if it starts now and has its processors for itself: that
-    /// of its run time alone, without a look at what else may happen.
+    /// Returns the probability that a task ends by its deadline if it starts now and has its processors for
+    /// itself. It is that of its run time alone, without a look at what else may happen.
     fn chance_of_start(&self, task: TaskId) -> Option<Probability> {
         let live = self.jobs.get(task)?;
         let view = self.gate.view(self.now);

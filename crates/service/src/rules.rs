@@ -138,11 +138,11 @@ impl AdmissionRules {
     }
 }
 
-/// Returns the specification of a job with its estimate, as if submitted at `now`. A deadline that
-/// counts from an earlier instant is reduced to the time left, which may be nothing. A node has its
-/// share of the machine's memory, and a job's memory is spread over its nodes: a job that needs
-/// more memory than its processors come with gets as many nodes as that memory comes with. `level` is that at
-/// which the policy promises.
+/// Returns the specification of a job with its estimate, as if submitted at `now`. A deadline that counts
+/// from an earlier instant is reduced to the time left, which may be nothing. A node has its share of the
+/// machine's memory, and a job's memory is spread over its nodes. A job that needs more memory than its
+/// processors come with gets as many nodes as that memory comes with. `level` is that at which the policy
+/// promises.
 pub(crate) fn spec(
     submission: &Submission,
     estimate: Span,

@@ -69,8 +69,9 @@ impl Core {
         (distribution.delayed_by(self.rules.start_delay), basis)
     }
 
-    /// Returns the estimate of a job without the delay of its start: the user's; else, by the jobs of its
-    /// class, its user or the site, the run time that it exceeds with probability 1 - level; else the default.
+    /// Returns the estimate of a job without the delay of its start. It is the user's, else the run time that
+    /// it exceeds with probability 1 - level by the jobs of its class, its user or the site. Else it is the
+    /// default.
     fn estimate(
         &self,
         job: &ForecastJob,

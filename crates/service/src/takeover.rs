@@ -1,8 +1,7 @@
 //! A change of rules while jobs are unfinished: what another policy takes over.
 //!
-//! Promises stay promises. A policy takes over jobs that wait with a promise only if it keeps such promises,
-//! and a job whose place was never in doubt does not lose it to a policy that rejects what it cannot
-//! promise.
+//! Promises stay promises. A policy takes over jobs that wait with a promise only if it keeps such promises.
+//! A job whose place was never in doubt does not lose it to a policy that rejects what it cannot promise.
 
 use tollgate_model::{Instant, JobId};
 use tollgate_policy::{AdmissionDecision, JobPhase};

@@ -1,8 +1,8 @@
 //! The work of attempts.
 //!
-//! Work is what the gate accounts: on nodes of its own an attempt does one second of work a second,
-//! and on nodes that it shares it does as much as its rate says. A job needs a certain amount of work,
-//! however long it takes; so forecasts are about work.
+//! Work is what the gate accounts. On nodes of its own an attempt does one second of work a second, and on
+//! nodes that it shares it does as much as its rate says. A job needs a certain amount of work, however long
+//! it takes; so forecasts are about work.
 
 use tollgate_model::{Distribution, Instant, Span};
 
@@ -37,9 +37,9 @@ impl Core {
         work.max(Span::from_micros(WORK_STEP_US)).min(wall)
     }
 
-    /// Returns the seconds of work that the gate has accounted to a task on shared nodes by `at`: a job
-    /// on several nodes progresses as one process, at the mean of its rates. None if the task has its
-    /// nodes to itself.
+    /// Returns the seconds of work that the gate has accounted to a task on shared nodes by `at`. A job on
+    /// several nodes progresses as one process, at the mean of its rates. None if the task has its nodes to
+    /// itself.
     pub(crate) fn shared_work_s(&self, live: &ActiveTask, at: Instant) -> Option<f64> {
         let view = self.gate.view(self.now);
         let placement = view.find_job(live.slot)?.placement();

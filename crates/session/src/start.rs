@@ -152,8 +152,8 @@ fn own_address(is_elsewhere: bool) -> IpAddr {
     }
 }
 
-/// Returns the sites of a file as a session has them: with names for their jobs that no other cluster of this user
-/// has, and with workers that run the session's jobs.
+/// Returns the sites of a file as a session has them. They have names for their jobs that no other cluster of
+/// this user has, and workers that run the session's jobs.
 fn own_sites(file: &Path) -> Result<SitesFile, SessionError> {
     let key = random_key().map_err(|error| SessionError::Unreadable {
         file: "the system's random source".to_owned(),

@@ -5,10 +5,10 @@
 //!
 //! - *conservative*: twenty times more work than the machine can do, so that the queue grows to most of
 //!   the jobs. The goal is 10,000 jobs in 0.5 s.
-//! - *wide*: jobs of 1 to 8,192 processors on 93,312 nodes, 30 % used. The goal is a decision whose cost
-//!   does not grow with all nodes: 20,000 jobs in 3 s with libra and libra-risk, in 5 s with tail-risk. It
-//!   is reached: nodes that hold equal tasks form groups, and a task of a job is an event once a group.
-//!   libra and libra-risk still ask some 2,000 groups at each submission.
+//! - *wide*: jobs of 1 to 8,192 processors on 93,312 nodes, 30 % used. The goal is a decision whose cost does
+//!   not grow with all nodes: 20,000 jobs in 3 s with libra and libra-risk, in 5 s with tail-risk. It is
+//!   reached. Nodes that hold equal tasks form groups, and a task of a job is an event once a group. `libra`
+//!   and `libra-risk` still ask some 2,000 groups at each submission.
 
 use std::sync::Arc;
 

@@ -76,8 +76,8 @@ pub fn replay_with(
     Ok(replay)
 }
 
-/// Runs a replay as [`replay_with`] does, and keeps nothing of it: `visit` gets each outcome in the order
-/// of arrival, as soon as the job and all before it have ended. Schedules are not verified as a whole.
+/// Runs a replay as [`replay_with`] does, and keeps nothing of it. `visit` gets each outcome in the order of
+/// arrival, as soon as the job and all before it have ended. Schedules are not verified as a whole.
 ///
 /// # Errors
 /// As [`replay_with`], after some of the outcomes.

@@ -1,5 +1,5 @@
-//! Several clusters with gates of their own, and jobs that go to one of them: each job to the best of the
-//! quotes, as `tollgate submit --to` chooses it, or by a rule that asks no cluster.
+//! Several clusters with gates of their own, and jobs that go to one of them. Each job goes to the best of
+//! the quotes, as `tollgate submit --to` chooses it, or by a rule that asks no cluster.
 //!
 //! The clusters share a clock and nothing else. Each learns run times from its own jobs alone. A quote is
 //! free, takes no time and reserves nothing; of two jobs at the same instant, the second is quoted after
@@ -206,8 +206,8 @@ fn quote_of(
     }
 }
 
-/// Predicts the end of a job that is submitted now, as a service does: from the futures that the policy
-/// plays, else from one future in which every other job takes its expected time.
+/// Predicts the end of a job that is submitted now, as a service does. It does so from the futures that the
+/// policy plays, else from one future in which every other job takes its expected time.
 fn predict(world: &ClusterSim<'_>, now: Instant, estimate: &JobEstimate) -> Option<JobPrediction> {
     let (gate, spec, due) = (world.gate(), &estimate.spec, estimate.spec.due());
     let certain = Distribution::new([spec.estimate; N_LEVELS]);

@@ -222,8 +222,8 @@ impl<'a> EstimateProvider<'a> {
         }
     }
 
-    /// Passes what became of jobs to the beliefs, in the order of arrival, as a service does after each pass:
-    /// what is believed of jobs that start together depends on their order.
+    /// Passes what became of jobs to the beliefs, in the order of arrival, as a service does after each pass.
+    /// What is believed of jobs that start together depends on their order.
     pub(crate) fn follow_jobs(&mut self) {
         for (index, change) in std::mem::take(&mut self.changes) {
             let beliefs = &mut self.history.beliefs;

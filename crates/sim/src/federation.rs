@@ -1,5 +1,5 @@
-//! The federation world: proxies wait at several sites until they are dispatched, run for a while
-//! and return to the queue; once per tick one of them may be moved (Walker 2009, §IV).
+//! The federation world: proxies wait at several sites until they are dispatched, run for a while and return
+//! to the queue. Once per tick one of them may be moved (Walker 2009, §IV).
 //!
 //! | module | contents |
 //! |---|---|
@@ -11,10 +11,10 @@
 //! | [`policy`](MigrationDecider) | the decision on moves: a policy, or the bound that knows the truth |
 //! | [`run`] | a run, tick by tick |
 //!
-//! The order of a tick: waits are redrawn if due; runs end, and each ended proxy is pending again;
-//! at each site every pending proxy draws once; every running proxy, including the newly dispatched
-//! ones, produces; the sites are sampled, and a migration round is held. A site is simulated only in
-//! ticks in which it can change.
+//! The order of a tick: waits are redrawn if due. Runs end, and each ended proxy is pending again. At each
+//! site every pending proxy draws once. Every running proxy, including the newly dispatched ones, produces;
+//! the sites are sampled, and a migration round is held. A site is simulated only in ticks in which it can
+//! change.
 
 mod agenda;
 pub mod dispatch;

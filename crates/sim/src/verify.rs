@@ -7,9 +7,9 @@ use tollgate_model::{Instant, Outcome, Span};
 
 use crate::cluster::{ReplayConfig, ReplayResult};
 
-/// Verifies a whole schedule: no job started before its submission or ended before it ran, every
-/// accepted job has finished and no rejected job ran, no job ran on nodes that do not exist, and no
-/// node did more work than there was time.
+/// Verifies a whole schedule. No job started before its submission or ended before it ran, every accepted job
+/// has finished and no rejected job ran. No job ran on nodes that do not exist, and no node did more work
+/// than there was time.
 ///
 /// The caller guarantees that every job has exactly one outcome: outcomes are per job.
 ///
@@ -34,9 +34,9 @@ fn check_outcome(outcome: &Outcome) -> Result<(), &'static str> {
     }
 }
 
-/// Verifies that jobs that overlap in time on a node had enough time together: in each busy period,
-/// the sum of their run times on this node is at most its length. On nodes that are alike, two exclusive
-/// jobs can only overlap by breaking this.
+/// Verifies that jobs that overlap in time on a node had enough time together. In each busy period, the sum
+/// of their run times on this node is at most its length. On nodes that are alike, two exclusive jobs can
+/// only overlap by breaking this.
 fn capacity(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), InvariantViolation> {
     let Some(placements) = &replay.placements else {
         return Ok(());

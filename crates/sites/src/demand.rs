@@ -1,9 +1,8 @@
 //! From the work that waits to the number of pilots that are wanted at each site.
 //!
-//! Work is counted in core-seconds and divided freely among cores, but a job counts only for pilots that
-//! are wide enough and last long enough to run it whole. Work with a deadline has to fit into the time
-//! until the deadline; the number of pilots is the largest over all such horizons, the last of which
-//! is without end.
+//! Work is counted in core-seconds and divided freely among cores, but a job counts only for pilots that are
+//! wide enough and last long enough to run it whole. Work with a deadline has to fit into the time until the
+//! deadline. The number of pilots is the largest over all such horizons, the last of which is without end.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -196,10 +195,10 @@ impl fmt::Display for DemandReason {
 
 /// Returns how many pilots are wanted at each site, in the order of `sites`.
 ///
-/// First the pilots that run take what they can, then those that wait where they are, then new ones at
-/// the sites in the order of their mean wait, the shortest first; ties by their order in `sites`. A
-/// site without any wait so far counts as one without delay. A pilot that waits is wanted no more
-/// if neither the work nor the site's base needs it, at the site with the longest wait first.
+/// First the pilots that run take what they can, then those that wait where they are. New ones at the sites
+/// follow in the order of their mean wait, the shortest first; ties by their order in `sites`. A site without
+/// any wait so far counts as one without delay. A pilot that waits is wanted no more if neither the work nor
+/// the site's base needs it, at the site with the longest wait first.
 pub fn wanted_pilots(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
     let mut order: Vec<usize> = (0..sites.len()).collect();
     order.sort_by_key(|at| (sites[*at].mean_wait.unwrap_or(Span::ZERO), *at));

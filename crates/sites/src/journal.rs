@@ -236,8 +236,9 @@ pub fn now() -> Instant {
     Instant::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Returns whether a span has passed since an instant that was written down. An instant that lies in the future by more
-/// than the span was written by a clock that has been set back since: nobody waits for the clock to catch up.
+/// Returns whether a span has passed since an instant that was written down. An instant that lies in the
+/// future by more than the span was written by a clock that has been set back since. Nothing waits for the
+/// clock to catch up.
 pub(crate) fn has_passed(span: Span, since: Instant, now: Instant) -> bool {
     let passed = now.since(since);
     passed >= span || passed <= -span

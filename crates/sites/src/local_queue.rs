@@ -1,9 +1,9 @@
 //! The engine `local`: processes of this host in sessions of their own, which outlive the command
 //! that started them.
 //!
-//! A file with the name of a job has the process that runs it and the start of that process, so
-//! that a process of the same number that came later is not taken for the job. The process itself
-//! creates the file, before its script begins: a name is used once, whoever is killed in between.
+//! A file with the name of a job has the process that runs it and the start of that process. So a later
+//! process of the same number is not taken for the job. The process itself creates the file, before its
+//! script begins: a name is used once, whoever is killed in between.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -23,8 +23,9 @@ pub struct QueueLooks {
 }
 
 impl QueueLooks {
-    /// Returns whether a look is due: a quarter of the time since the last change has passed since the last
-    /// look, at most `longest`; or the number of workers is another one than before.
+    /// Returns whether a look is due. It is due if a quarter of the time since the last change has passed
+    /// since the last look, at most `longest`. It is also due if the number of workers is another one than
+    /// before.
     pub fn is_due(&self, now: Instant, longest: Span, workers: u32) -> bool {
         let Some(last) = self.last.filter(|last| *last <= now) else {
             return true;

@@ -46,9 +46,8 @@
 //! | `removed` | counts of jobs that were removed because of their age |
 //! | `sum_of` | the number of rows of each of these tables, and the sum of their checksums |
 //!
-//! Each step is one transaction over all of these tables, through SQLite's write-ahead log with
-//! full synchronisation: a committed step survives a crash of the process, of the system, and a
-//! power failure.
+//! Each step is one transaction over all of these tables, through SQLite's write-ahead log with full
+//! synchronisation. A committed step survives a crash of the process, of the system, and a power failure.
 
 mod answers;
 mod arrays;

@@ -17,9 +17,9 @@ impl Store {
     /// into force afterwards.
     ///
     /// # Errors
-    /// If the store cannot be read or is damaged; if `rules` would break the promises of unfinished
-    /// jobs; if another version of the program has left batches to replay, because this version
-    /// might decide otherwise; or if it has left unfinished jobs in a state of another format.
+    /// If the store cannot be read or is damaged, or if `rules` would break the promises of unfinished jobs.
+    /// If another version of the program has left batches to replay, because this version might decide
+    /// otherwise, or unfinished jobs in a state of another format.
     pub fn recover(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {
         self.recover_with_progress(rules, drop)
     }
@@ -49,9 +49,9 @@ impl Store {
         self.change_rules(state, rules)
     }
 
-    /// Returns `rules` with the policy under which jobs wait or run; as they are if there are no such
-    /// jobs, if the registry does not know the policy, or if it is that of the rules with other settings, whose promises
-    /// the policy keeps.
+    /// Returns `rules` with the policy under which jobs wait or run. Returns them as they are if there are no
+    /// such jobs or if the registry does not know the policy. So it does if the policy is that of the rules
+    /// with other settings, whose promises the policy keeps.
     ///
     /// # Errors
     /// If the store cannot be read.

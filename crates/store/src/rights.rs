@@ -12,8 +12,8 @@ use crate::data_dir;
 /// Permission bits of a directory that others than its owner may write to.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Runs `act` with the rights of those who write to the data directory `dir`: if root calls this and
-/// another account writes there, in a thread that has become the account. Names in the directory then
+/// Runs `act` with the rights of those who write to the data directory `dir`. If root calls this and another
+/// account writes there, `act` runs in a thread that has become the account. Names in the directory then
 /// reach nothing that the account could not reach itself.
 ///
 /// # Errors

@@ -83,9 +83,9 @@ mod tests {
         );
     }
 
-    /// 2 sets x (11 + 10 + 11) values + 2 x 11 of inaccuracy, 3 policies. Each set runs its default
-    /// once instead of three times; both defaults are in the inaccuracy scenario with 20 % high
-    /// urgency, and the ends of the scenario with 80 % are in the high urgency scenarios.
+    /// 2 sets x (11 + 10 + 11) values + 2 x 11 of inaccuracy, 3 policies. Each set runs its default once
+    /// instead of three times. Both defaults are in the inaccuracy scenario with 20 % high urgency, and the
+    /// ends of the scenario with 80 % are in the high urgency scenarios.
     #[test]
     fn the_libra_risk_study_runs_each_setting_once() {
         assert_eq!(

@@ -58,13 +58,13 @@ pub struct Claim {
     pub against: Option<ClaimBaseline>,
     /// How the quantity must lie.
     pub relation: Keyword<ClaimRelation>,
-    /// Where `greater`, `less` and `is` must be true of a measure of runs: at each value of the
-    /// varied setting (`each`, the default), or only of the mean over these values (`mean`).
+    /// Where `greater`, `less` and `is` must be true of a measure of runs. It is at each value of the varied
+    /// setting (`each`, the default), or only of the mean over these values (`mean`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Keyword<ClaimPoints>>,
-    /// By how much at least; with a negative number, at most so much the other way. By default the
-    /// least effect that is visible in a plot: 0.01 of performance, volatility or distance, a
-    /// hundredth of the greatest value in the scenario for a measure of runs, 0 for other measures.
+    /// By how much at least; with a negative number, at most so much the other way. By default the least
+    /// effect that is visible in a plot. It is 0.01 of performance, volatility or distance, a hundredth of
+    /// the greatest value in the scenario for a measure of runs, and 0 for other measures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<f64>,
     /// Which value, for `is` and `crosses`.

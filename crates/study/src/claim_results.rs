@@ -37,8 +37,8 @@ pub struct ClaimResult {
     pub measured: Option<SeedMean>,
 }
 
-/// The number of points of the varied setting at which the mean over seeds satisfies a claim; for
-/// the shape of a curve, the number of its steps that go the right way.
+/// The number of points of the varied setting at which the mean over seeds satisfies a claim. For the shape
+/// of a curve, it is the number of its steps that go the right way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PointAgreement {
     /// Points or steps that agree.

@@ -451,7 +451,7 @@ impl TerminalHolder {
         Ok(())
     }
 
-    /// Returns the output with which a client begins: a drawing of the screen for a terminal, the last
+    /// Returns the output with which a client begins. It is a drawing of the screen for a terminal, the last
     /// output for a reader without a window, and nothing for a script that types.
     fn picture(&self, at: usize) -> Vec<u8> {
         match (self.clients[at].window(), self.clients[at].is_writer()) {

@@ -1,9 +1,9 @@
 //! Anonymisation of a trace: each name becomes a token, the same token wherever the name occurs.
 //!
-//! A token is a pseudo-random function of the key, the column and the name (SipHash-2-4 with a key
-//! of 128 bits: Aumasson & Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012), so names
-//! cannot be guessed and tried without the key. The same key gives the same tokens in every run.
-//! Numbers and times stay as they are, with everything that they reveal.
+//! A token is a pseudo-random function of the key, the column and the name (SipHash-2-4 with a key of 128
+//! bits: Aumasson & Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012). So names cannot be guessed
+//! and tried without the key. The same key gives the same tokens in every run. Numbers and times stay as they
+//! are, with everything that they reveal.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hasher;

@@ -65,8 +65,8 @@ impl TraceFormat {
         })
     }
 
-    /// Returns whether a file with these lines is SWF: by its first line; or, behind a line of text, by a record
-    /// with all of its fields, unless the text names the columns of another format.
+    /// Returns whether a file with these lines is SWF. Its first line decides, or, behind a line of text, a
+    /// record with all of its fields, unless the text names the columns of another format.
     fn is_swf<'a>(first: &[u8], mut others: impl Iterator<Item = &'a [u8]>) -> bool {
         if swf::matches_format(first) {
             return true;

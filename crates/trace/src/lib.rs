@@ -60,10 +60,10 @@
 //! | `peak_use` | the most processors that ran jobs at once |
 //! | `trace_sink` | the destination of the jobs: the trace, or a visitor of batches |
 //!
-//! Readers stream: memory grows with the jobs kept, never with the bytes read. No reader repairs
-//! data silently: see [`Diagnostics`]. A new reader is a module that parses lines with
-//! `line_reader` and `record_reader`, fields with `parse_field`, `parse_number`, `parse_time` and
-//! `memory_size` or values with `json`, and passes jobs to the `trace_sink`; `detection` names it.
+//! Readers stream: memory grows with the jobs kept, never with the bytes read. No reader repairs data
+//! silently: see [`Diagnostics`]. A new reader is a module that parses lines with `line_reader` and
+//! `record_reader`. It parses fields with `parse_field`, `parse_number`, `parse_time` and `memory_size` or
+//! values with `json`, and passes jobs to the `trace_sink`. `detection` names it.
 
 pub mod anonymise;
 pub mod attempts;

@@ -38,9 +38,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// files, in order of submission.
 ///
 /// # Errors
-/// [`OpenError`] with the file, the line, the expected content and perhaps a hint, if the file
-/// cannot be opened or read, is empty, binary, damaged or in no known format, or has no usable
-/// line. Files that are only partly bad are read: see [`Trace::diagnostics`].
+/// [`OpenError`] with the file, the line, the expected content and perhaps a hint. The file cannot be opened
+/// or read, is empty, binary, damaged or in no known format, or has no usable line. Files that are only
+/// partly bad are read: see [`Trace::diagnostics`].
 pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     if path.is_dir() {
         return directory::read(path, options);

@@ -27,9 +27,9 @@ impl ZoneOrigin {
     }
 }
 
-/// Parses an instant as a record of any format writes it: Unix seconds; or a date and a time of
-/// day with a blank or a `T` between them, perhaps a fraction, and perhaps `Z` or an offset
-/// (`+01:00`, `+0100`, `+01`). A time without an offset is taken as UTC.
+/// Parses an instant as a record of any format writes it. It is Unix seconds, or a date and a time of day
+/// with a blank or a `T` between them. There may be a fraction, and `Z` or an offset (`+01:00`, `+0100`,
+/// `+01`). A time without an offset is taken as UTC.
 ///
 /// # Errors
 /// If `text` is neither, or is before 1970.

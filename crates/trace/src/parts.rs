@@ -28,8 +28,8 @@ pub(crate) struct JobKey {
 pub(crate) enum PartUsage {
     /// The record of the job leaves out the usage of its parts: everything adds up.
     Added,
-    /// The record of the job counts its parts, as far as it has a value: the parts only fill in an
-    /// unknown or zero processor time, and the peak is that of the largest part.
+    /// The record of the job counts its parts, as far as it has a value. The parts only fill in an unknown or
+    /// zero processor time, and the peak is that of the largest part.
     Covered,
 }
 

@@ -128,8 +128,8 @@ pub struct WorkerAgent<E> {
     last_read: u64,
     /// Unacknowledged reports, oldest first.
     reports: BTreeMap<AttemptId, Vec<AttemptReport>>,
-    /// Ends by a signal with which a batch system ends its jobs, with the times at which they were seen:
-    /// they are not reported before it is known whether this worker ends too.
+    /// Ends by a signal with which a batch system ends its jobs, with the times at which they were seen. They
+    /// are not reported before it is known whether this worker ends too.
     suspicious: BTreeMap<AttemptId, (Duration, AttemptReport)>,
     /// When the worker began to look for the service; None before the first turn.
     began: Option<Duration>,

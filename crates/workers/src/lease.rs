@@ -10,13 +10,13 @@
 //!  service:    heartbeat received ----------------- grace ---------------------------> gives it up
 //! ```
 //!
-//! A heartbeat is received after it is sent, so the worker's host always acts first, provided that
-//! its clock and the service's run at the same speed within a tenth. The runner does not trust the
-//! worker to be alive: its lease ends at a moment that the worker renews only when the service has
-//! answered, and only up to a span after the answered message was sent. A worker that is stopped,
-//! hangs or is killed renews nothing. Nor does the host trust the runner: a second process, the
-//! runner's watcher, ends the tasks if the runner does not. On the host all three read one clock,
-//! which goes on while the host is suspended: a host that wakes up too late ends its tasks at once.
+//! A heartbeat is received after it is sent, so the worker's host always acts first, provided that its clock
+//! and the service's run at the same speed within a tenth. The runner does not trust the worker to be alive.
+//! Its lease ends at a moment that the worker renews only when the service has answered, and only up to a
+//! span after the answered message was sent. A worker that is stopped, hangs or is killed renews nothing. Nor
+//! does the host trust the runner: a second process, the runner's watcher, ends the tasks if the runner does
+//! not. On the host all three read one clock, which goes on while the host is suspended: a host that wakes up
+//! too late ends its tasks at once.
 
 use std::time::Duration;
 

@@ -19,10 +19,10 @@
 //! | `registry` | the file of all workers that ever registered |
 //! | [`agent`] | [`WorkerAgent`]: the worker's side, free of I/O except through its engine |
 //!
-//! The worker opens the connection. On each connection the two sides first agree whether the
-//! worker's last *incarnation* goes on, and then bring each other up to date: the worker reports
-//! its running and ended attempts, and the service sends the attempts to run. So a message that is
-//! lost with a connection needs no separate repetition, and a repeated message does no harm.
+//! The worker opens the connection. On each connection the two sides first agree whether the worker's last
+//! *incarnation* goes on, and then bring each other up to date. The worker reports its running and ended
+//! attempts, and the service sends the attempts to run. So a message that is lost with a connection needs no
+//! separate repetition, and a repeated message does no harm.
 //!
 //! Incarnations are numbered with a growing epoch. An incarnation ends when the service has
 //! received nothing from the worker for the grace period; its jobs are then requeued, or lost. By

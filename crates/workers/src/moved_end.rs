@@ -1,8 +1,9 @@
 //! Ends of workers that move: a batch system gave a pilot another time limit while it ran.
 //!
-//! A look at the queue of the batch system shows the new end to the service, which passes it on to the worker. The
-//! worker takes it on and confirms it; then the gate plans with it. So worker and gate never count on an end that the
-//! other one does not know of for longer than a message takes, and a worker that connects again offers its own.
+//! A look at the queue of the batch system shows the new end to the service, which passes it on to the
+//! worker. The worker takes it on and confirms it; then the gate plans with it. So worker and gate never
+//! count on an end that the other one does not know of for longer than a message takes. A worker that
+//! connects again offers its own.
 
 use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};

@@ -1,7 +1,7 @@
 //! Outputs of attempts on workers: read for clients while the attempt runs, and collected at its end.
 //!
-//! The service asks and the worker answers, so that no more of an output is ever on the line than the
-//! service has asked for: one piece of a long output and the beginnings of a few short ones a worker.
+//! The service asks and the worker answers, so that no more of an output is ever on the line than the service
+//! has requested. That is one piece of a long output and the beginnings of a few short ones a worker.
 //! Heartbeats overtake nothing on the line, so more would cost a worker on a slow line its lease.
 //!
 //! The report of an end waits for nothing. Its acknowledgement does: a worker's engine knows the file of an

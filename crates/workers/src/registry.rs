@@ -69,10 +69,10 @@ impl WorkerRegistry {
         self.entries.get(&id.0)
     }
 
-    /// Returns the id of a worker: its own from earlier, else the id of a worker with the same name
-    /// whose vacancy is not [`WorkerVacancy::None`], else that of a pilot of the same site whose vacancy
-    /// is [`WorkerVacancy::Clean`], else a new one. Pilots do not come again, and without this the nodes
-    /// would grow with every pilot that ever came. The id is on disk when this returns.
+    /// Returns the id of a worker. It is its own from earlier, else the id of a worker with the same name
+    /// whose vacancy is not [`WorkerVacancy::None`]. Else it is that of a pilot of the same site whose
+    /// vacancy is [`WorkerVacancy::Clean`], else a new one. Pilots do not come again, and without this the
+    /// nodes would grow with every pilot that ever came. The id is on disk when this returns.
     pub(crate) fn register(
         &mut self,
         newcomer: &WorkerHello,

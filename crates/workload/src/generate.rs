@@ -1,10 +1,10 @@
 //! The embedded default workload: jobs like those of the published subset of SDSC SP2.
 //!
-//! The code holds nothing of the trace but a few dozen quantiles and shares, measured on its last
-//! 5000 records. They are combined so that the properties that policies react to come out alike:
-//! when users submit (day, week, busy days, sessions), how wide and how long jobs are, and above
-//! all how wrong estimates are. Most estimates are several times too long; a few are overrun by the
-//! half minute that it takes to kill a job at its limit.
+//! The code holds nothing of the trace but a few dozen quantiles and shares, measured on its last 5000
+//! records. They are combined so that the properties that policies react to come out alike. These are when
+//! users submit (day, week, busy days, sessions), how wide and how long jobs are, and above all how wrong
+//! estimates are. Most estimates are several times too long; a few are overrun by the half minute that it
+//! takes to kill a job at its limit.
 
 mod calendar;
 mod curve;

@@ -10,9 +10,9 @@ pub(crate) fn probability(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Returns the value that a normal deviate stays below with probability `p`, in (0, 1): PPND16
-/// (Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied
-/// Statistics 37, 1988), relative error about 1e-16.
+/// Returns the value that a normal deviate stays below with probability `p`, in (0, 1). It is PPND16
+/// (Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics 37,
+/// 1988), relative error about 1e-16.
 pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {

@@ -10,8 +10,8 @@ use crate::settings::{SlaFactor, WorkloadConfig};
 /// replays reproduce their statements.
 const SPREAD: f64 = 0.25;
 
-/// A model that draws the SLA of any job of a set, in any order: each seed, job and parameter has a
-/// random stream of its own, so that sweeping one parameter does not change any other draw.
+/// A model that draws the SLA of any job of a set, in any order. Each seed, job and parameter has a random
+/// stream of its own, so that sweeping one parameter does not change any other draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlaModel {
     high_urgency: f64,

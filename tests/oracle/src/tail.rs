@@ -1,6 +1,6 @@
-//! Time-shared admission by the tail of distributions: the task due first runs, and a job is
-//! admitted where every promise is kept when each task needs its quantile at the level 1 - bound.
-//! Estimates only: no oracle forecasts.
+//! Time-shared admission by the tail of distributions. The task due first runs, and a job is admitted where
+//! every promise is kept when each task needs its quantile at the level 1 - bound. Estimates only: no oracle
+//! forecasts.
 
 mod node;
 

@@ -1,5 +1,5 @@
-//! Attempts at an engine that loses answers, repeats jobs and forgets them, under a service that is killed: at
-//! most one copy of each attempt runs, each attempt has one end, and none is lost that was left alone.
+//! Attempts at an engine that loses answers, repeats jobs and forgets them, under a service that is killed.
+//! At most one copy of each attempt runs, each attempt has one end, and none is lost that was left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -194,9 +194,8 @@ impl ServiceAddressArgs {
         }
     }
 
-    /// Returns the address under which workers elsewhere reach the service: `connect` if it is
-    /// given, else the URL, else the address at which the service of this host listens, else its
-    /// socket.
+    /// Returns the address under which workers elsewhere reach the service. It is `connect` if it is given,
+    /// else the URL, else the address at which the service of this host listens, else its socket.
     pub(crate) fn for_workers(&self, connect: Option<&str>) -> Result<ServiceAddress, CliFailure> {
         let (url, data, given) = match self.endpoint()? {
             ServiceEndpoint::Remote(options) => (Some(options.url), None, options.fingerprint),

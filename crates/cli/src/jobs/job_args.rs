@@ -112,9 +112,9 @@ pub(crate) struct JobArgs {
 
     /// What to do if the deadline cannot be promised [default: run]
     ///
-    /// run: it runs without a promise, where no promise suffers, and gets one if others make room. wait:
-    /// it waits for a promise, and is rejected once no room could help. reject: it is rejected at once.
-    /// With `--confidence` or `--at-least` the default is reject; a service can have another one.
+    /// With run it runs without a promise, where no promise suffers, and gets one if others make room. With
+    /// wait it waits for a promise, and is rejected once no room could help. With reject it is rejected at
+    /// once. With `--confidence` or `--at-least` the default is reject; a service can have another one.
     #[arg(long, value_name = "wait|run|reject", value_parser = parse_otherwise)]
     pub(crate) otherwise: Option<JobOtherwise>,
 
@@ -159,7 +159,8 @@ pub(crate) struct JobArgs {
     /// Output file; `none` discards the output [default: tollgate-%j.out, tollgate-%j/%a.out]
     ///
     /// %j stands for the number of the job, %a for the number of the task of an array, %x for the name of the
-    /// job, %u for the user, %N for the host, %r for the number of restarts, %% for a percent sign.
+    /// job. %u stands for the user, %N for the host, %r for the number of restarts, and %% for a percent
+    /// sign.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<String>,
 

@@ -36,9 +36,8 @@ pub(crate) fn format_waiting_start(expected: &JobForecast, now: &Zoned) -> Strin
     }
 }
 
-/// Formats an instant of the protocol in the user's zone for a narrow table, without the zone: the time
-/// of day if the instant is within a day of `now`, and otherwise the date, in another year without the
-/// time.
+/// Formats an instant of the protocol in the user's zone for a narrow table, without the zone. It is the time
+/// of day if the instant is within a day of `now`, and otherwise the date, in another year without the time.
 pub(crate) fn format_short_time(at: &str, now: &Zoned) -> String {
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.to_owned();
@@ -93,8 +92,8 @@ pub(crate) fn format_probability(probability: f64) -> String {
 /// The beginning of the status of a job whose program never ran.
 const NOT_STARTED: &str = "not started";
 
-/// Returns the state of a job as users read it: a job whose program never ran is not called finished, and a job that
-/// is held because the site could not start it says so.
+/// Returns the state of a job as users read it. A job whose program never ran is not called finished, and a
+/// job that is held because the site could not start it says so.
 pub(crate) fn state_word(job: &JobDetails) -> &'static str {
     let status = job.status.as_deref().unwrap_or_default();
     match (status.starts_with(NOT_STARTED), job.state.key()) {

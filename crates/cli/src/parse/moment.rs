@@ -26,9 +26,9 @@ enum Moment {
     EndOfDay(Timestamp),
 }
 
-/// Parses an instant: `+2h`, `now+2hours`, `in 2 hours` and `1-12:00:00` (from now), `17:00` (the next
-/// time of day), `tomorrow 9am`, `next friday 5 pm`, `noon`, `12/31-17:00`, `2026-12-01T09:00` in the zone
-/// of `now`, or ISO 8601 with an offset. A day without a time means its end.
+/// Parses an instant: `+2h`, `now+2hours`, `in 2 hours` and `1-12:00:00` (from now), or `17:00` (the next
+/// time of day). It can also be `tomorrow 9am`, `next friday 5 pm`, `noon`, `12/31-17:00`, `2026-12-01T09:00`
+/// in the zone of `now`, or ISO 8601 with an offset. A day without a time means its end.
 fn parse_words(words: &str, now: &Zoned) -> Result<Moment, String> {
     let text = words.trim().to_ascii_lowercase();
     if let Some(later) = span_from_now(&text) {

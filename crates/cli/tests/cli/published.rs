@@ -44,8 +44,8 @@ fn easy_on_lublin() {
     }
 }
 
-/// Returns, for tasks that run each at a rate of its own as in the paper, the means over seeds 1 to
-/// 5 of the fulfilled jobs, in % of the submitted jobs and in % of the accepted jobs.
+/// Returns the means over seeds 1 to 5 of the fulfilled jobs, in % of the submitted jobs and in % of the
+/// accepted jobs. Each task runs at a rate of its own, as in the paper.
 fn sdsc_sp2(policy: &str, words: &[&str]) -> Option<(f64, f64)> {
     let trace = trace("SDSC-SP2-1998-4.2-cln.swf.gz")?;
     let of_seed = |seed: u32| {

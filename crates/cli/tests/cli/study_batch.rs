@@ -8,10 +8,9 @@ use std::process::Output;
 use crate::program::{command, folder, tollgate};
 use crate::study::{out_folder, read, small};
 
-/// Accepts an array and runs its elements one after another in the background. Each call takes a line
-/// of the file `faults` first: `kills` ends the command that called after the array was accepted,
-/// `kills-before` ends it without the array, `half` runs the first two elements only, `none` runs no
-/// element.
+/// Accepts an array and runs its elements one after another in the background. Each call takes a line of the
+/// file `faults` first. `kills` ends the command that called after the array was accepted, and `kills-before`
+/// ends it without the array. `half` runs the first two elements only, and `none` runs no element.
 const SBATCH: &str = r#"#!/bin/sh
 cd "$(dirname "$0")"
 for word; do

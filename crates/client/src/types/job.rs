@@ -90,11 +90,12 @@ pub struct JobDetails {
     /// End that was forecast when the job was decided about; none for an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_finish_at: Option<String>,
-    /// What became of the promise of the deadline: `kept`, `broken` (late, lost, or ended by the site or a limit that the
-    /// site set) or `void` (failed by itself, reached a limit that its user set, or cancelled while it ran, before its
-    /// deadline). Of a job whose deadline was not promised: `unpromised_in_time`, `unpromised_late`,
-    /// `unpromised_dropped` (cancelled as late) or `unpromised_void`. None before, without a deadline, for a job that
-    /// was never admitted or started, and for an array, whose tasks have one each.
+    /// What became of the promise of the deadline: `kept`, `broken` or `void`. Broken: late, lost, or ended
+    /// by the site or a limit that the site set. Void: failed by itself, reached a limit that its user set,
+    /// or cancelled while it ran, before its deadline. Of a job whose deadline was not promised:
+    /// `unpromised_in_time`, `unpromised_late`, `unpromised_dropped` (cancelled as late) or
+    /// `unpromised_void`. None before, without a deadline, for a job that was never admitted or started, and
+    /// for an array, whose tasks have one each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
     /// The cause of a broken promise: `own_run` (it started early enough for the run time planned for it), `others` (it
@@ -141,9 +142,9 @@ pub struct JobDetails {
 }
 
 impl JobDetails {
-    /// Returns the exit code that the job stands for, in `wait` and its like: 0 after a success, or if the
-    /// job is not over; that of the limit that ended it: 124 (time), 137 (memory), 153 (output); else that
-    /// of its program, or 1 if the job, or a task of the array, did not run to an end.
+    /// Returns the exit code that the job stands for, in `wait` and its like. It is 0 after a success, or if
+    /// the job is not over. A limit that ended the job gives 124 (time), 137 (memory) or 153 (output). Else
+    /// it is that of its program, or 1 if the job, or a task of the array, did not run to an end.
     pub fn wait_code(&self) -> u8 {
         match self.state {
             JobState::TimedOut | JobState::OutOfMemory | JobState::OutputLimit => {

@@ -126,14 +126,15 @@ pub struct JobRequest {
     /// Whether the job may run again from its start after it was lost.
     #[serde(default)]
     pub requeue: bool,
-    /// How often, and after which ends, a task that fails is tried again: `3` is at most three more tries after
-    /// any failure; `3:75,timed_out` only after exit code 75 or the time limit. Ends by a limit count only if
-    /// `timed_out`, `out_of_memory` or `output_limit` names them; `failed` stands for every exit code.
+    /// How often, and after which ends, a task that fails is tried again. `3` is at most three more tries
+    /// after any failure, and `3:75,timed_out` only after exit code 75 or the time limit. Ends by a limit
+    /// count only if `timed_out`, `out_of_memory` or `output_limit` names them; `failed` stands for every
+    /// exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = RETRIES))]
     pub retries: Option<String>,
-    /// What the user is told of, if the service has a command for notices: `end`, `late`, `lost`, and
-    /// `at-risk:0.8` once the chance of the promise falls below that; an array is one promise.
+    /// The notices that the user gets, if the service has a command for notices: `end`, `late`, `lost`, and
+    /// `at-risk:0.8` once the chance of the promise falls below that. An array is one promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_NOTICES), inner(regex(pattern = NOTICE)))]
     pub notify: Vec<String>,
@@ -150,8 +151,8 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = TASK_NUMBERS))]
     pub array: Option<String>,
-    /// Jobs of the same user to start after: `7` or `ok:7` if job 7 must end with exit code 0 (all
-    /// tasks of an array), `any:7` if it may end in any way.
+    /// Jobs of the same user to start after. `7` or `ok:7`: job 7 must end with exit code 0 (all tasks of an
+    /// array). `any:7`: it may end in any way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_AFTER), inner(regex(pattern = PREDECESSOR)))]
     pub after: Vec<String>,
@@ -169,10 +170,10 @@ pub struct JobRequest {
     #[serde(default = "root")]
     #[schemars(regex(pattern = ABSOLUTE_PATH))]
     pub dir: String,
-    /// Output file, relative to `dir`; `%j` stands for the number of the job, `%a` for that of the task
-    /// (required for arrays), `%x` and `%u` for the names of the job and its user, `%N` for the host, `%r`
-    /// for the number of restarts, `%%` for a percent sign. Without it the output is discarded.
-    /// A missing directory of the file is created.
+    /// Output file, relative to `dir`. `%j` stands for the number of the job, `%a` for that of the task
+    /// (required for arrays), `%x` and `%u` for the names of the job and its user. `%N` stands for the host,
+    /// `%r` for the number of restarts, `%%` for a percent sign. Without it the output is discarded. A
+    /// missing directory of the file is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), regex(pattern = NO_NUL))]
     pub output: Option<String>,

@@ -10,11 +10,11 @@ use crate::site::{Ballot, SiteId};
 
 /// The state of a site on disk: the sum of its records.
 ///
-/// A driver may replace the records by a snapshot of this state at any time. Records that are
-/// applied again to a snapshot that has them change nothing. The state has at most two entries for
-/// each other site, however many proxies have moved: a donor gives a site nothing before that site
-/// has confirmed the proxy before, so the proxies from a donor arrive in the order of their
-/// ballots, and the last one tells which were received.
+/// A driver may replace the records by a snapshot of this state at any time. Records that are applied again
+/// to a snapshot that has them change nothing. The state has at most two entries for each other site, however
+/// many proxies have moved. A donor gives a site nothing before that site has confirmed the previous proxy.
+/// So the proxies from a donor arrive in the order of their ballots, and the last one tells which were
+/// received.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DurableState {
     /// The epoch of the site.

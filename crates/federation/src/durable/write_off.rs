@@ -45,14 +45,14 @@ impl WriteOff {
     /// that stays, as no site changes it. A state may be in the next epoch already: then an earlier
     /// write-off of the same site was interrupted, and the account is the same.
     ///
-    /// The account is exact also if the lost site is up and still moves proxies with sites that
-    /// have not changed their epoch: no message crosses the change, so the moments at which the
-    /// sites change are a consistent cut.
+    /// The account is exact also if the lost site is up and still moves proxies with sites that have not
+    /// changed their epoch. No message crosses the change, so the moments at which the sites change are a
+    /// consistent cut.
     ///
     /// # Errors
     ///
-    /// `lost` is not a member or is the last one, a state is missing or of an epoch that is neither
-    /// the current one nor the next, or the states have more proxies than the session.
+    /// `lost` is not a member or is the last one, or the states have more proxies than the session. Or a
+    /// state is missing, or of an epoch that is neither the current one nor the next.
     pub fn new(
         current: &Membership,
         lost: SiteId,

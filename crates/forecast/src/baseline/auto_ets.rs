@@ -37,8 +37,8 @@ pub struct EtsState {
 }
 
 impl EtsModel {
-    /// Fits a model of this form to `values` by the least sum of squared one-step errors, with a
-    /// search from the best point of a coarse grid; None for fewer than 10 values.
+    /// Fits a model of this form to `values` by the least sum of squared one-step errors, with a search from
+    /// the best point of a coarse grid. None for fewer than 10 values.
     pub fn fit(values: &[f64], form: EtsForm) -> Option<Self> {
         if values.len() < MIN_VALUES {
             return None;

@@ -81,8 +81,9 @@ impl Recalibration {
         self.buckets[bucket][interval].add(count, weight);
     }
 
-    /// Returns a statement, corrected. Each quantile is that of another level of the raw statement, not one of
-    /// corrected masses: tasks of a batch are often so alike that several levels lie within one bin.
+    /// Returns a statement, corrected. Each quantile is that of another level of the raw statement, not one
+    /// of corrected masses. The reason is that tasks of a batch are often so alike that several levels lie
+    /// within one bin.
     pub(crate) fn correct(&self, raw: &RunMass, bucket: usize) -> Distribution {
         let kept = self.kept(bucket);
         Distribution::new(LEVELS.map(|level| {

@@ -1,7 +1,7 @@
 //! The start values of beliefs: component weights and recalibration, before a site has taught its own.
 //!
-//! They are means of what models learned that ran over public traces, each trace weighing the same, in the cells
-//! that at least one trace reached; elsewhere they are round guesses.
+//! They are means of what models learned that ran over public traces, each trace weighing the same, in the
+//! cells that at least one trace reached. Elsewhere they are round guesses.
 
 use super::group::N_LEVELS_OF_GROUPS;
 use super::recalibration::N_BUCKETS;

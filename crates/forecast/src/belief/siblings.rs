@@ -78,8 +78,8 @@ pub(crate) fn level(
 }
 
 /// Returns the run times of the siblings, with those of the running ones redistributed beyond their elapsed
-/// times (product limit, Kaplan & Meier 1958; Efron 1967): to the m ended ones that ran longer with share
-/// m / (m + 1), and to the level above with the rest.
+/// times (product limit, Kaplan & Meier 1958; Efron 1967). The m ended ones that ran longer get the share m /
+/// (m + 1), and the level above gets the rest.
 fn product_limit(batch: &LiveBatch, now: Instant, parent: &RunMass) -> Option<RunMass> {
     let ended = || batch.ended.iter().map(|&ln_run| f64::from(ln_run));
     // Each remembered run time stands for as many forgotten ones.

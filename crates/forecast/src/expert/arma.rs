@@ -94,10 +94,10 @@ impl CentredSeries {
 }
 
 impl ArmaModel {
-    /// Fits a model to `values` (Hannan & Rissanen 1982, without the third, bias-correcting step):
-    /// a long autoregression by Yule-Walker gives the shocks, then values are regressed on past
-    /// values and past shocks. The long order is floor(ln² n) (Gómez & Maravall 2001). None
-    /// for fewer than [`MIN_POINTS`] values, or if they leave the regression singular.
+    /// Fits a model to `values` (Hannan & Rissanen 1982, without the third, bias-correcting step). A long
+    /// autoregression by Yule-Walker gives the shocks, then values are regressed on past values and past
+    /// shocks. The long order is floor(ln² n) (Gómez & Maravall 2001). None for fewer than [`MIN_POINTS`]
+    /// values, or if they leave the regression singular.
     pub fn fit(values: &[f64], order: ArmaOrder) -> Option<Self> {
         CentredSeries::new(values)?.fit(order)
     }

@@ -1,7 +1,7 @@
 //! Simple exponential smoothing: a level that follows the series.
 
-/// Returns the level after all `values`, starting at the first one; `alpha` in (0, 1] is the weight
-/// of a new value (Chatfield & Yar 1988, eq. for a series without trend). None without values.
+/// Returns the level after all `values`, starting at the first one. Here `alpha` in (0, 1] is the weight of a
+/// new value (Chatfield & Yar 1988, eq. for a series without trend). None without values.
 pub fn simple_smoothing(values: &[f64], alpha: f64) -> Option<f64> {
     let (&first, rest) = values.split_first()?;
     let follow = |level, value: &f64| follow_level(level, *value, alpha);

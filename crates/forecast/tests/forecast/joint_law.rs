@@ -1,5 +1,5 @@
-//! How long the tasks of a batch are together, over archived traces: the part of the batches all of whose first k
-//! tasks end by the time that is stated for all of them.
+//! How long the tasks of a batch are together, over archived traces. Measured is the part of the batches all
+//! of whose first k tasks end by the time that is stated for all of them.
 
 use std::collections::BTreeMap;
 
@@ -104,8 +104,8 @@ fn statements(
     stated
 }
 
-/// Prints the part of the batches of the first `n_jobs` jobs of a trace that were kept at each level, and returns it by
-/// the number of tasks, with the number of batches.
+/// Prints the part of the batches of the first `n_jobs` jobs of a trace that were kept at each level. Returns
+/// this part by the number of tasks, with the number of batches.
 fn kept(name: &str, n_jobs: usize) -> Option<BTreeMap<usize, (usize, [f64; 4])>> {
     let records = archive::records_with_programs(name)?;
     let jobs: Vec<(BeliefJob, CompletedJob)> = (records.iter().take(n_jobs))

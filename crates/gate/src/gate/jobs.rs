@@ -216,8 +216,8 @@ impl Gate {
         Ok(InputAck::Done)
     }
 
-    /// Starts a held job on the nodes of a job of the same array that ended at this instant, without a
-    /// pass: the engine was told before that the one follows the other. The job has no price.
+    /// Starts a held job on the nodes of a job of the same array that ended at this instant, without a pass.
+    /// The engine received the order before that the one follows the other. The job has no price.
     ///
     /// # Errors
     /// If the job is not held, or not all of the nodes can take it. Then nothing changes.

@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, NodeSpeed, Span};
 
-/// The horizon of a look-ahead: until the job has done this much work, and until it is due unless
+/// The horizon of a look-ahead: until the job has done this much work. It lasts until the job is due unless
 /// it has done all the work that it may need by then.
 #[derive(Clone, Copy, Debug)]
 pub struct LookAheadHorizon {

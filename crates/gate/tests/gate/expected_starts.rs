@@ -9,7 +9,7 @@ use super::plan::{Cluster, Job, job};
 
 const HOUR: i64 = 3600;
 
-/// Returns a machine on which users 0, 1 and 2 have used ever more: as much more as nothing in these tests can change the
+/// Returns a machine on which users 0, 1 and 2 have used ever more. Nothing in these tests can change the
 /// order in which they have their turns. All processors are busy for 30 s.
 fn busy_cluster(nodes: u32) -> Cluster {
     let mut cluster = Cluster::new("plan", nodes);

@@ -1,5 +1,5 @@
-//! Tests that one look-ahead through a few nodes, or through a copy of the gate, predicts the same
-//! for a job as many event-by-event runs, under every policy and for every run time.
+//! Tests that one look-ahead through a few nodes, or through a copy of the gate, predicts the same for a job
+//! as many event-by-event runs. The tests cover every policy and every run time.
 
 mod event_by_event;
 

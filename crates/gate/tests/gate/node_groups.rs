@@ -214,8 +214,8 @@ proptest! {
     }
 }
 
-/// The second and the third of the jobs that start in one pass part what the first has joined, one node at a time:
-/// the nodes that are left of it twice end their tasks when the first job ends, too.
+/// The second and the third of the jobs that start in one pass part what the first has joined, one node at a
+/// time. The nodes that are left of it twice end their tasks when the first job ends, too.
 #[test]
 fn group_that_one_pass_joins_and_parts_twice_ends_as_its_nodes_would() {
     let machine = Machine {

@@ -28,9 +28,9 @@ pub struct ProxyMove {
 
 /// Returns the move of a round; None if no move helps or no site can give a proxy.
 ///
-/// The site with the highest value receives and the one with the lowest gives; ties go to the
-/// lowest index. With [`DonorRule::NextLowest`] a site that cannot give, or whose proxy would lose
-/// by the move, is passed over for the next, as long as the donor's value is below the receiver's.
+/// The site with the highest value receives and the one with the lowest gives; ties go to the lowest index.
+/// With [`DonorRule::NextLowest`] a site that cannot give, or whose proxy would lose by the move, is passed
+/// over for the next. That goes on as long as the donor's value is below the receiver's.
 pub fn choose(settings: &MigrationParams, sites: &[SiteScore]) -> Option<ProxyMove> {
     if settings.value == SiteValuation::Nothing {
         return None;
@@ -80,8 +80,8 @@ fn first_lowest(
     from
 }
 
-/// Returns true if the newest proxy of `donor` would do less at `best` than at its present site: at
-/// `best` its wait begins anew, at `donor` part of the wait is over.
+/// Returns true if the newest proxy of `donor` would do less at `best` than at its present site. At `best`
+/// its wait begins anew, at `donor` part of the wait is over.
 fn would_lose(settings: &MigrationParams, donor: &SiteScore, best: &SiteScore) -> bool {
     best.arriving(settings) < donor.staying(settings)
 }

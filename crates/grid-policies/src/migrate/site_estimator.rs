@@ -73,9 +73,8 @@ impl SiteEstimator {
         }
     }
 
-    /// Returns the number of ticks after this one that need no sample as long as no proxy at the site
-    /// is dispatched, ends, arrives or leaves: the score would stay the same but for
-    /// [`SiteScore::newest`].
+    /// Returns the number of ticks after this one that need no sample as long as no proxy at the site is
+    /// dispatched, ends, arrives or leaves. The score would stay the same but for [`SiteScore::newest`].
     pub fn steady_ticks(&self, sighting: &SiteObservation) -> u32 {
         match self.settings.value {
             SiteValuation::Nothing => u32::MAX,

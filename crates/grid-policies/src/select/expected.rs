@@ -1,9 +1,9 @@
 //! Choice of the computer on which a task is expected to cost least until it ends, evictions
 //! included.
 //!
-//! Users log in at a free computer at a rate of h per hour. A task that needs a time T without a
-//! break, and restarts whenever it is evicted, then holds computers for (exp(h T) - 1) / h on
-//! average: the mean time until the end of the first gap of length T in a Poisson process.
+//! Users log in at a free computer at a rate of h per hour. A task that needs a time T without a break, and
+//! restarts whenever it is evicted, then holds computers for (exp(h T) - 1) / h on average. That is the mean
+//! time until the end of the first gap of length T in a Poisson process.
 
 mod learned;
 
@@ -22,8 +22,8 @@ pub enum CostMeasure {
     Time,
     /// Energy: the time on computers at active power.
     Energy,
-    /// Energy that would not be drawn without the task: the time on computers at active power less
-    /// that of a sleeping computer, and the time by which the computer falls asleep later.
+    /// Energy that would not be drawn without the task. It is the time on computers at active power less that
+    /// of a sleeping computer, and the time by which the computer falls asleep later.
     Marginal,
 }
 

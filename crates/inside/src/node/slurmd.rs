@@ -181,8 +181,8 @@ impl SlurmDaemon {
         false
     }
 
-    /// Leaves the cluster: no job starts here any more, those that run go back to the queue, and the
-    /// node is taken out of the list when none of their processes is alive.
+    /// Leaves the cluster: no job starts here any more, and those that run go back to the queue. The node is
+    /// taken out of the list when none of their processes is alive.
     pub(super) fn leave(&mut self) {
         self.set_state("state=drain", Some("reason=the pilot leaves"));
         let jobs = self.jobs().unwrap_or_default();

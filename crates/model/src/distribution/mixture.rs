@@ -17,8 +17,8 @@ struct LogDistribution {
 
 impl Distribution {
     /// Returns the distribution of a run time that has each of `parts`, a weight and a distribution, with a
-    /// probability in proportion to the weight: its distribution function is their weighted mean.
-    /// The quantiles at [`LEVELS`] are exact to 1e-9 of their size, and to a microsecond.
+    /// probability in proportion to the weight. Its distribution function is their weighted mean. The
+    /// quantiles at [`LEVELS`] are exact to 1e-9 of their size, and to a microsecond.
     ///
     /// # Panics
     /// If no weight is positive, or one is negative.

@@ -39,8 +39,8 @@ pub(super) fn first(node: &Node, now: Instant) -> Option<&NodeTask> {
     tasks.min_by_key(|task| (passed(task.due, now), task.due))
 }
 
-/// Returns, by node, the job that runs there if the tasks of a job run in step: job by job in the order
-/// of [`first`], one runs if none of its nodes is taken yet. None on a node whose jobs all wait.
+/// Returns, by node, the job that runs there if the tasks of a job run in step. Job by job in the order of
+/// [`first`], one runs if none of its nodes is taken yet. None on a node whose jobs all wait.
 pub(super) fn jobs_in_step(view: View<'_>) -> Vec<Option<JobId>> {
     let running = view
         .jobs()
@@ -102,8 +102,8 @@ impl NodeDemand {
     }
 
     /// Returns the seconds of work promised at `now`, if a task that needs `required_work_s` of them until
-    /// `due` keeps its own promise and does not break those of later tasks; None otherwise. Nothing
-    /// may have happened on the node since its shares were set.
+    /// `due` keeps its own promise and does not break those of later tasks. None otherwise. Nothing may have
+    /// happened on the node since its shares were set.
     pub(super) fn load_with_task_s(&self, due: Instant, need_s: f64, now: Instant) -> Option<f64> {
         let elapsed_s = now.since(self.since).as_secs_f64();
         let mut promised_s = 0.0;

@@ -56,10 +56,10 @@ impl RuntimeModel {
         self.0.quantile(level)
     }
 
-    /// Returns the total seconds of work that suffice, with the configured probability, for a task
-    /// that has done `work_s` of them. Where deadlines are trusted, the probability is conditional
-    /// on finishing within `deadline`, the span from the task's start to its due time: a task that
-    /// needs longer is late in any case, and costs the other tasks no more than that span.
+    /// Returns the total seconds of work that suffice, with the configured probability, for a task that has
+    /// done `work_s` of them. Where deadlines are trusted, the probability is conditional on finishing within
+    /// `deadline`, the span from the task's start to its due time. A task that needs longer is late in any
+    /// case, and costs the other tasks no more than that span.
     pub(super) fn required_work_s(
         &self,
         work_s: f64,

@@ -77,8 +77,8 @@ impl DeadlineDispatch {
         left.collect()
     }
 
-    /// Returns whether every promise to `others` that is kept now is kept on a machine on which the rest of the
-    /// waiting jobs has started, or a job without a promise.
+    /// Returns whether every promise to `others` that is kept now is also kept on another machine. On that
+    /// machine the rest of the waiting jobs has started, or a job without a promise.
     fn are_kept_on(&self, machine: &PlanMachine, others: &[RuleJob]) -> bool {
         let test = self.test(others);
         let n_jobs = |jobs: &[RuleJob]| -> u64 { jobs.iter().map(RuleJob::n_jobs).sum() };

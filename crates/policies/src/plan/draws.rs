@@ -1,9 +1,10 @@
 //! The draws of possible runs: how long the jobs of each future run, as levels of what is believed of each.
 //!
 //! Jobs of one user are a little long or short together, those of a class more, and the tasks of a batch as
-//! much as such batches were. In each future, the level of a job is that of a normal deviate with a part of its
-//! user, its class, its batch and its own (a one-factor copula each: Vasicek 1987). A draw depends on these,
-//! on the job's place in the order of submission and on the future alone, so a further job changes no draw.
+//! much as such batches were. In each future, the level of a job is that of a normal deviate with a part of
+//! its user, its class, its batch and its own. Each is a one-factor copula (Vasicek 1987). A draw depends on
+//! these, on the job's place in the order of submission and on the future alone, so a further job changes no
+//! draw.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! The starts of waiting jobs in a future, as the start rule places them.
 //!
-//! The promised jobs have their latest starts. All are taken in the fair order up to the jobs that are asked about:
-//! a promised one moves to its earliest place, one without a promise gets the earliest place for its run time at guard that
-//! leaves all promises alone. Whatever ends earlier than at guard, and what the rule starts out of turn on idle
-//! processors, is not foreseen, so a job may also start earlier.
+//! The promised jobs have their latest starts. All are taken in the fair order up to the subjects of the
+//! query. A promised one moves to its earliest place, and one without a promise gets the earliest place for
+//! its run time at guard that leaves all promises alone. Whatever ends earlier than at guard, and what the
+//! rule starts out of turn on idle processors, is not foreseen, so a job may also start earlier.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,10 +122,10 @@ impl FairTurns {
     /// Returns when the jobs that are asked about run in a future in which they would run `in_turns`, and `by_deadline`
     /// if all promised jobs started before all others.
     ///
-    /// Whether a promise is kept is seen by deadline: the rule starts a job out of turn only if by that plan every promise is
-    /// kept all the same, and that others run longer than at guard is seen there alone. When a promised job runs is seen in
-    /// its turn, as long as both agree about that. Without a promise the job starts as soon as either lets it: out of turn,
-    /// too, where processors are idle.
+    /// Whether a promise is kept is seen by deadline. The rule starts a job out of turn only if by that plan
+    /// every promise is kept all the same. That others run longer than at guard is seen there alone. When a
+    /// promised job runs is seen in its turn, as long as both agree about that. Without a promise the job
+    /// starts as soon as either lets it: out of turn, too, where processors are idle.
     pub(super) fn combine(&self, by_deadline: RunInterval, in_turns: RunInterval) -> RunInterval {
         let agree = |due: Instant| (in_turns.finish <= due) == (by_deadline.finish <= due);
         match self.promised_end {
@@ -194,9 +194,9 @@ impl FairTurns {
 }
 
 impl PlanPolicy {
-    /// Returns the turns up to the last job that is asked about. `planned` has the promised jobs in the order of their
-    /// deadlines, `new` jobs that are submitted now, promised or not; of a group that is asked about, only the job with
-    /// `n_before` of it before is meant.
+    /// Returns the turns up to the last job that is asked about. `planned` has the promised jobs in the order
+    /// of their deadlines, and `new` jobs that are submitted now, promised or not. Of a group that is a
+    /// subject, only the job with `n_before` of it before is meant.
     pub(super) fn fair_turns(
         &self,
         view: View<'_>,

@@ -1,10 +1,10 @@
 //! The dispatch rule where it matters on which hosts jobs run: some close, or jobs need a single host, a
 //! host of one name, devices or licences.
 //!
-//! The rule is that of [`timetable`](super::timetable): jobs are taken in order, the first that does not
-//! fit gets the only reservation, and a later one starts if that job could still start when reserved. A
-//! job fits if it would end, by its reserved run time, before its hosts close. It takes processors of the
-//! hosts that close first, then of those with the fewest devices.
+//! The rule is that of [`timetable`](super::timetable). Jobs are taken in order, the first that does not fit
+//! gets the only reservation, and a later one starts if that job could still start when reserved. A job fits
+//! if it would end, by its reserved run time, before its hosts close. It takes processors of the hosts that
+//! close first, then of those with the fewest devices.
 
 #[cfg(test)]
 pub(super) mod tests;

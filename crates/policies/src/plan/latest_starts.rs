@@ -1,8 +1,8 @@
 //! The latest starts: how late each promised job can start and still end in time.
 //!
-//! The jobs are taken in the order of descending deadlines, and each is placed as late as it fits into what the
-//! running jobs and those before it leave free (a backward list plan). A job that has no such place is due: the
-//! due ones get their earliest places first, and then the others are placed anew.
+//! The jobs are taken in the order of descending deadlines (a backward list plan). Each is placed as late as
+//! it fits into what the running jobs and those before it leave free. A job that has no such place is due:
+//! the due ones get their earliest places first, and then the others are placed anew.
 
 use std::cmp::Reverse;
 

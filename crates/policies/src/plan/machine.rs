@@ -92,8 +92,8 @@ impl PlanMachine {
         with
     }
 
-    /// Returns the machine whose first free processors are kept for a job until it ends, if the machine is one
-    /// pool: those that are idle, and then those of the running jobs that end first.
+    /// Returns the machine whose first free processors are kept for a job until it ends, if the machine is
+    /// one pool. These are those that are idle, and then those of the running jobs that end first.
     pub(super) fn with_kept(&self, procs: u32, until: Instant) -> Option<Self> {
         let mut with = self.clone();
         let Self::Pool { idle, running, .. } = &mut with else {

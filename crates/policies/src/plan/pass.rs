@@ -259,8 +259,8 @@ impl PlanPolicy {
         price::unpromised(self.market, &view.job(id).spec)
     }
 
-    /// Returns the instant at which the next pass is due even if nothing happens: a job is given up, the place
-    /// of a job begins, a job has waited for long, or a maintenance window ends.
+    /// Returns the instant at which the next pass is due even if nothing happens. The cause is that a job is
+    /// given up, the place of a job begins, a job has waited for long, or a maintenance window ends.
     fn next_wake(&self, view: View<'_>, decision: &StartDecision) -> Option<Instant> {
         let now = view.now;
         let gives_up = self

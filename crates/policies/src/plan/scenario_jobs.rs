@@ -30,8 +30,8 @@ pub(super) struct ScenarioJob {
 
 /// The jobs of the scenarios of a subject.
 pub(super) struct ScenarioJobs {
-    /// The running jobs, then the waiting ones in the order in which they are dispatched by deadline: those with a
-    /// promise, then those without one that have their turns up to the last subject.
+    /// The running jobs, then the waiting ones in the order in which they are dispatched by deadline. First
+    /// come those with a promise, then those without one that have their turns up to the last subject.
     pub(super) jobs: Vec<ScenarioJob>,
     /// Number of the first of them that matter for a dispatch by deadline.
     pub(super) n_by_deadline: usize,

@@ -147,8 +147,8 @@ fn run_in_turns<'a>(
     }))
 }
 
-/// Returns the last end of the subjects if at most `max_at_once` of them run at a time and nothing else hinders
-/// them: the dispatch rule on a machine with as many places.
+/// Returns the last end of the subjects if at most `max_at_once` of them run at a time and nothing else
+/// hinders them. It is the dispatch rule on a machine with as many places.
 fn end_in_turns<'a>(
     view: View<'_>,
     max_at_once: u32,

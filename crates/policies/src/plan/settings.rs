@@ -42,8 +42,8 @@ impl PlanParams {
         share: UserShare::Part(1.0),
     };
 
-    /// The level at which a start is weighed against the promises of others, if theirs are not higher: with that
-    /// of the plan, four times as many promises break where the jobs of a batch are long together.
+    /// The level at which a start is weighed against the promises of others, if theirs are not higher. With
+    /// that of the plan, four times as many promises break where the jobs of a batch are long together.
     pub(super) const GUARD: Probability = Probability::new(0.95).expect("a probability");
 
     /// Returns the level with which a job stands in the plan: what its user wants, or that of the plan. No

@@ -1,13 +1,13 @@
 //! The start rule: which waiting jobs start now.
 //!
-//! First start the promised jobs that are due, where they are at their places. Then all others, promised or not,
-//! are taken in the fair order: a job starts if, its own place given back, its processors are free from now on
-//! for its run time at guard, beside the places of all promised jobs. The first job without a promise that
-//! cannot start gets its earliest place, which no later one takes, unless it is hopeless. No job starts out of
-//! turn if the plan by which promises were made would then no longer keep them.
+//! First start the promised jobs that are due, where they are at their places. Then all others, promised or
+//! not, are taken in the fair order. A job starts if, its own place given back, its processors are free from
+//! now on for its run time at guard, beside the places of all promised jobs. The first job without a promise
+//! that cannot start gets its earliest place, which no later one takes, unless it is hopeless. No job starts
+//! out of turn if the plan by which promises were made would then no longer keep them.
 //!
-//! So a promise is a constraint and not a priority: as long as run times are as believed at guard, no start
-//! costs a promise that was safe, and until a promised job is due it stands in the fair order like any other.
+//! So a promise is a constraint and not a priority. As long as run times are as believed at guard, no start
+//! costs a promise that was safe. Until a promised job is due it stands in the fair order like any other.
 
 #[cfg(test)]
 mod tests;

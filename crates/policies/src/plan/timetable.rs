@@ -403,8 +403,8 @@ impl PlannedStart {
     }
 }
 
-/// Plays the dispatch rule forward from `now` with the assumed run times, and reports each start, until
-/// all jobs have started, those that are left never can, or `report` returns false.
+/// Plays the dispatch rule forward from `now` with the assumed run times, and reports each start. It stops
+/// when all jobs have started, those that are left never can, or `report` returns false.
 pub(super) fn play(
     now: Instant,
     idle: u32,

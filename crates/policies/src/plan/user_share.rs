@@ -10,8 +10,8 @@ const ROUNDING: f64 = 1e-9;
 pub enum UserShare {
     /// A fixed part; above 0, at most 1.
     Part(f64),
-    /// What the other users of the last day leave: of each it keeps back what the user would ask for at the rate of that
-    /// day, at most an equal part.
+    /// What the other users of the last day leave. Of each it keeps back what the user would ask for at the
+    /// rate of that day, at most an equal part.
     Auto,
 }
 

@@ -10,10 +10,10 @@ use super::queued_job::{HoleWindows, QueuedJob};
 /// The reservations of the first waiting jobs.
 ///
 /// Whether a job starts depends on the reservations during its run, and in a long queue nearly all
-/// reservations begin later. So a plan is complete up to an instant only: a job that may run beyond it
-/// is left out, and if it may begin before, the plan is complete no longer than that. Up to there the
-/// profile has the reservation of every job that was placed; behind, it shows at least the processors that
-/// are free. Hence a hole that ends in time is the job's, and no job begins before its first hole.
+/// reservations begin later. So a plan is complete up to an instant only. A job that may run beyond it is
+/// left out. If it may begin before, the plan is complete no longer than that. Up to there the profile has
+/// the reservation of every job that was placed; behind, it shows at least the processors that are free.
+/// Hence a hole that ends in time is the job's, and no job begins before its first hole.
 #[derive(Clone, Debug)]
 pub(super) struct ReservationPlan {
     profile: CapacityProfile,

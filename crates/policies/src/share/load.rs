@@ -1,10 +1,9 @@
 //! The predicted total share of a node, as long as nothing happens there.
 //!
-//! Between two events a task progresses at a constant rate p. If it had r seconds of work left
-//! when d seconds were left to its deadline, then with x seconds left its share is
-//! (r - p (d - x)) / x = p + (r - p d) / x: a constant, and one division. So an admission
-//! decision is a sum of divisions over a flat row for each node, which the processor does several
-//! at a time.
+//! Between two events a task progresses at a constant rate p. Assume it had r seconds of work left when d
+//! seconds were left to its deadline. Then with x seconds left its share is (r - p (d - x)) / x = p + (r - p
+//! d) / x: a constant, and one division. So an admission decision is a sum of divisions over a flat row for
+//! each node, which the processor does several at a time.
 
 use tollgate_model::Instant;
 use tollgate_policy::{Node, NodeTask};
@@ -154,9 +153,9 @@ impl NodeLoad {
 
     /// Returns a lower bound of the total share of the node at `now`, without a look at every task.
     ///
-    /// The share of a task that progresses faster than its share s, at rate p, falls: x seconds before its
-    /// deadline, t seconds after shares were set, it has lost (p - s) t / x. So all tasks together have lost at
-    /// most their surplus times t / x of the task that is due first.
+    /// The share of a task that progresses faster than its share s, at rate p, falls. X seconds before its
+    /// deadline, t seconds after shares were set, it has lost (p - s) t / x. So all tasks together have lost
+    /// at most their surplus times t / x of the task that is due first.
     pub(super) fn least_total(&self, now: Instant) -> f64 {
         if self.is_nonlinear {
             return 0.0;
@@ -168,9 +167,9 @@ impl NodeLoad {
         self.total - margin - (self.surplus + margin) * progress
     }
 
-    /// Returns a lower bound of the gap between the largest and the smallest deadline delay on the
-    /// node, whose total share with another task is `total`, above 1; the other task has `deadline`
-    /// seconds and this `share`. The node has tasks, all of them before their deadlines.
+    /// Returns a lower bound of the gap between the largest and the smallest deadline delay on the node. Its
+    /// total share with another task is `total`, above 1. The other task has `deadline` seconds and this
+    /// `share`. The node has tasks, all of them before their deadlines.
     ///
     /// The task due first (d1, share s1) is delayed by the whole total S. The task due last, at dn,
     /// ends no later than d1 S + (dn - d1) (S - s1), so that its deadline delay is at most
@@ -196,9 +195,8 @@ impl NodeLoad {
         if gap < total - 1.0 { gap } else { total - 1.0 }
     }
 
-    /// Returns the work, in seconds, promised to the node's tasks within `deadline` seconds of `now`:
-    /// the sum of share x min(time left, deadline), where a task past its deadline counts share x
-    /// deadline.
+    /// Returns the work, in seconds, promised to the node's tasks within `deadline` seconds of `now`. It is
+    /// the sum of share x min(time left, deadline), where a task past its deadline counts share x deadline.
     pub(super) fn committed(&self, now: Instant, deadline: f64) -> f64 {
         let now = now.as_micros() as f64;
         let mut sums = [0.0; LANES];

@@ -3,8 +3,8 @@
 /// A risk of at most this much is zero.
 const ZERO_RISK: f64 = 1e-9;
 
-/// Two deadline delays this far apart surely mean a risk: n delays deviate by at least gap / sqrt(2
-/// n), which is above [`ZERO_RISK`] for up to fifty million tasks on a node.
+/// Two deadline delays this far apart surely mean a risk. N delays deviate by at least gap / sqrt(2 n), which
+/// is above [`ZERO_RISK`] for up to fifty million tasks on a node.
 pub(super) const RISKY_GAP: f64 = 1e-5;
 
 /// Total share up to which the risk is zero, because no deadline delay is above it.
@@ -13,9 +13,9 @@ pub(super) const RISK_FREE_SHARE: f64 = 1.0 + ZERO_RISK;
 /// Returns the risk sigma (eq. 6) of tasks given as (seconds to the deadline, share): the standard
 /// deviation of their deadline delays (eq. 4), as predicted with the shares frozen as they are.
 ///
-/// With a total share S the tasks end in order of deadline d1 <= d2 <= .. at F1 = d1 S and
-/// Fk = F(k-1) + (dk - d(k-1)) (sk + .. + sn), and the deadline delay of task k is
-/// max(1, Fk / dk); a task without a share has no predicted work left, and no delay.
+/// With a total share S the tasks end in order of deadline d1 <= d2 <= .. at F1 = d1 S and Fk = F(k-1) + (dk
+/// - d(k-1)) (sk + .. + sn). The deadline delay of task k is max(1, Fk / dk). A task without a share has no
+/// predicted work left, and no delay.
 ///
 /// The mean is taken first and the deviations after it: eq. 6 as printed subtracts two nearly
 /// equal numbers and calls many zero risks positive.

@@ -9,8 +9,9 @@ use crate::context::InvariantViolation;
 const RATE_TOLERANCE: f64 = 1e-9;
 
 impl ClusterState {
-    /// Verifies that nodes and jobs agree on placements: no node is both idle and busy, or held by
-    /// two exclusive jobs; no device and no licence is taken twice; the rates of a node's tasks sum to at most 1.
+    /// Verifies that nodes and jobs agree on placements. No node is both idle and busy, or held by two
+    /// exclusive jobs. No device and no licence is taken twice, and the rates of a node's tasks sum to at
+    /// most 1.
     ///
     /// # Errors
     /// Returns the first violation.

@@ -12,8 +12,8 @@ pub enum TaskCoupling {
     /// Each task progresses by the part of its own node, as in the papers.
     #[default]
     Independent,
-    /// The tasks run in step, as the processes of a parallel program do: a job progresses at the rate of
-    /// its slowest task, and what it leaves of its parts goes to nobody.
+    /// The tasks run in step, as the processes of a parallel program do. A job progresses at the rate of its
+    /// slowest task, and what it leaves of its parts stays unused.
     Rigid,
 }
 
@@ -33,13 +33,13 @@ impl ClusterState {
         self.coupling = coupling;
     }
 
-    /// Sets the rates of the jobs on `nodes`, all those whose shares were set since the last call, to those of
-    /// their slowest tasks: the speed of a task is its part of its node, times the speed of the node.
+    /// Sets the rates of the jobs on `nodes`, all those whose shares were set since the last call, to those
+    /// of their slowest tasks. The speed of a task is its part of its node, times the speed of the node.
     /// Returns the nodes on which a rate changed, in ascending order.
     ///
     /// A job whose slowest task on `nodes` is as fast as the job was stays so, because no other task can be
     /// slower: only its tasks on `nodes` are set. For the other jobs, one pass over all their nodes takes the
-    /// minima and another one sets them: to find the task of each job on each of its nodes takes longer than
+    /// minima and another one sets them. To find the task of each job on each of its nodes takes longer than
     /// to visit every task.
     pub fn couple_rates(&mut self, nodes: &[NodeId], now: Instant) -> Vec<NodeId> {
         // By slot: the speed of the slowest task; None of jobs that are not on `nodes`.

@@ -1,14 +1,14 @@
 //! Groups of nodes that hold equal tasks, whose numbers are computed once.
 //!
 //! Nodes on which the same jobs started at the same instants, since the nodes were last idle, do the same
-//! work at the same rates, to the last bit. Such nodes form a group, whose last node, the *lead*, stands
-//! for all: the tasks, their shares and the alarms of the group are those of the lead, and a job ends on
-//! all nodes of the group at once. A job that starts on a part of a group parts it. Groups never merge;
-//! nodes that become idle are alone again.
+//! work at the same rates, to the last bit. Such nodes form a group, whose last node, the *lead*, stands for
+//! all. The tasks, their shares and the alarms of the group are those of the lead. A job ends on all nodes of
+//! the group at once. A job that starts on a part of a group parts it. Groups never merge; nodes that become
+//! idle are alone again.
 //!
-//! Leads are last nodes because the tasks that end at an instant end in order of the nodes: the last task
-//! of a job ends on its last node, so groups that are handled in order of their leads close jobs in the
-//! same order as single nodes do.
+//! Leads are last nodes because the tasks that end at an instant end in order of the nodes. The last task of
+//! a job ends on its last node. So groups that are handled in order of their leads close jobs in the same
+//! order as single nodes do.
 
 use tollgate_model::{JobId, NodeId, NodeRange};
 
@@ -188,9 +188,9 @@ impl ClusterState {
         self.up.nodes_without(others, range)
     }
 
-    /// Returns the nodes of a range that are up, in ascending order, in runs of nodes that hold equal tasks:
-    /// either nodes without a task, or nodes for which the same node stands. The nodes of the range have
-    /// equal speeds.
+    /// Returns the nodes of a range that are up, in ascending order, in runs of nodes that hold equal tasks.
+    /// These are either nodes without a task, or nodes for which the same node stands. The nodes of the range
+    /// have equal speeds.
     pub fn runs_of_equals(&self, range: NodeRange) -> impl Iterator<Item = NodeRange> {
         let end = range.first + range.len;
         let mut next = range.first;

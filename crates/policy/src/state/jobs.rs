@@ -28,8 +28,8 @@ pub struct Admission {
     pub at: Instant,
     /// The price.
     pub price: Credits,
-    /// The instant by which the policy plans the job's end, if that is not its deadline: such a job
-    /// takes the place in the order of deadlines that this instant gives it.
+    /// The instant by which the policy plans the job's end, if that is not its deadline. Such a job takes the
+    /// place in the order of deadlines that this instant gives it.
     pub due: Option<Instant>,
     /// False if the job has a deadline that is not promised: it runs where no promise suffers.
     pub is_promised: bool,

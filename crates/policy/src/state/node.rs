@@ -128,7 +128,7 @@ impl Node {
     }
 
     /// Lets the last task, which was just added, lose the same part of its job's work as its other tasks in
-    /// step, the slowest of which is on a node of this speed.
+    /// step. The slowest of them is on a node of this speed.
     pub(super) fn keep_last_in_step(&mut self, slowest: NodeSpeed) {
         let cost = self.preemption_cost * slowest.relative_to(self.speed).as_f64();
         if let Some(task) = self.tasks.last_mut() {
@@ -142,9 +142,9 @@ impl Node {
         self.tasks.remove(at);
     }
 
-    /// Sets the share of each task, in order, from `now` on, and the rates that follow from the
-    /// shares. Returns the next instant at which shares must be recomputed although no task starts
-    /// or ends: a deadline passes or a task has done the seconds of work that are its `mark`.
+    /// Sets the share of each task, in order, from `now` on, and the rates that follow from the shares.
+    /// Returns the next instant at which shares must be recomputed although no task starts or ends. Then a
+    /// deadline passes or a task has done the seconds of work that are its `mark`.
     pub fn set_rates(
         &mut self,
         now: Instant,
@@ -193,9 +193,9 @@ impl Node {
         next.at()
     }
 
-    /// Returns the next instant at which shares must be recomputed although no task starts or ends,
-    /// if the rates stay the same: a deadline passes or a task has done the seconds of work that are
-    /// its `mark`.
+    /// Returns the next instant at which shares must be recomputed although no task starts or ends, if the
+    /// rates stay the same. Then a deadline passes or a task has done the seconds of work that are its
+    /// `mark`.
     pub(super) fn next_change(&self, mark: impl Fn(&NodeTask) -> f64) -> Option<Instant> {
         let mut next = NextChange::after(self.since);
         for task in &self.tasks {
@@ -205,8 +205,8 @@ impl Node {
     }
 }
 
-/// Returns the part of a node that one of its tasks may have: its share of all shares, so that spare time and
-/// shortage are distributed in proportion; equal parts if no task has a share.
+/// Returns the part of a node that one of its tasks may have. It is its share of all shares, so that spare
+/// time and shortage are distributed in proportion; equal parts if no task has a share.
 fn part(share: f64, total: f64, n_tasks: usize) -> f64 {
     if total > 0.0 {
         share / total

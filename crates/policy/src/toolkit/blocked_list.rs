@@ -1,10 +1,10 @@
 //! An ordered sequence kept in small blocks, each with a summary of its entries.
 //!
-//! A scan asks a block's summary whether anything in it can matter before it looks inside. With
-//! a queue of 15,000 jobs, summaries by smallest size and shortest estimate spare a backfill
-//! scan all but about one probe in a hundred; with running jobs, summaries by processors turn
-//! the search for a shadow time into a walk over a few sums. Neighbouring blocks have a common
-//! summary, which spares the scan six of seven summaries of blocks.
+//! A scan asks a block's summary whether anything in it can matter before it looks inside. With a queue of
+//! 15,000 jobs, summaries by smallest size and shortest estimate spare a backfill scan all but about one
+//! probe in a hundred. With running jobs, summaries by processors turn the search for a shadow time into a
+//! walk over a few sums. Neighbouring blocks have a common summary, which spares the scan six of seven
+//! summaries of blocks.
 
 use std::fmt::Debug;
 
@@ -273,9 +273,9 @@ impl<E: BlockEntry> BlockedList<E> {
         self.groups.extend(changed.map(merged::<E>));
     }
 
-    /// Returns the first entry from `from` on that `matches` accepts, with its position. Blocks
-    /// whose summary `may_hold` rejects are skipped without looking inside, and so are groups of blocks:
-    /// it must accept the summary of several blocks if it accepts that of one of them.
+    /// Returns the first entry from `from` on that `matches` accepts, with its position. Blocks whose summary
+    /// `may_hold` rejects are skipped without looking inside, and so are groups of blocks. It must accept the
+    /// summary of several blocks if it accepts that of one of them.
     #[inline]
     pub fn find(
         &self,

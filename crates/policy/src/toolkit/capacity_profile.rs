@@ -101,7 +101,7 @@ impl CapacityProfile {
     }
 
     /// Returns the length of the longest time during which `procs` processors are free, of those that begin
-    /// from `from` on and before `before`; zero if none does, [`Span::MAX`] if one has no end.
+    /// from `from` on and before `before`. Returns zero if none does, [`Span::MAX`] if one has no end.
     pub fn longest(&self, from: Instant, before: Instant, procs: u32) -> Span {
         let mut longest = Span::ZERO;
         let mut hole: Option<Instant> = None;
@@ -171,8 +171,8 @@ impl CapacityProfile {
         fewest
     }
 
-    /// Returns the time around an instant, not before the first step, during which the number of free processors does
-    /// not change: its begin and its end, [`Instant::MAX`] if it has none.
+    /// Returns the time around an instant, not before the first step, during which the number of free
+    /// processors does not change. Returns its begin and its end, [`Instant::MAX`] if it has none.
     pub fn steady_around(&self, at: Instant) -> (Instant, Instant) {
         let place = self.block_at(at);
         let steps = &self.blocks[place].steps;

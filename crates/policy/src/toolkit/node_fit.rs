@@ -52,7 +52,7 @@ pub enum TieOrder {
     HighestFirst,
 }
 
-/// Appends to `nodes` those that the `allowed` leads of `ranked` stand for, the lowest ranks first and
+/// Appends to `nodes` those that the `allowed` leads of `ranked` stand for. The lowest ranks come first, and
 /// nodes of equal rank in the order of `ties`, until `nodes` has `n_nodes` of them. Sorts only as many leads
 /// as needed.
 ///

@@ -1,10 +1,10 @@
 //! The sample risk analysis plot of Yeo & Buyya (2008): eight policies in five scenarios.
 //!
-//! The figure gives no numbers. The points here reproduce all of Table II and the text about Figure
-//! 1: A stays in one place, four of the five points of C are near its best, and the points of D are
-//! evenly spread. Tables III and IV must follow from these points. Table III prints rank 4 for E,
-//! above rank 3 for G, in rows that are otherwise in order. By the paper's own rule E is third,
-//! since its minimum volatility is lower.
+//! The figure gives no numbers. The points here reproduce all of Table II and the text about Figure 1. A
+//! stays in one place, four of the five points of C are near its best, and the points of D are evenly spread.
+//! Tables III and IV must follow from these points. Table III prints rank 4 for E, above rank 3 for G, in
+//! rows that are otherwise in order. By the paper's own rule E is third, since its minimum volatility is
+//! lower.
 
 use tollgate_risk::{Gradient, Profile, Ranking, Risk};
 

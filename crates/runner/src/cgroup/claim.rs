@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 /// The common prefix of the names of runners' directories.
 pub(crate) const DIR_PREFIX: &str = "tollgate-runner-";
 
-/// The maximum time to retry operations that only fail for a moment: because of the lock of a
+/// The maximum time to retry operations that only fail for a moment. They fail because of the lock of a
 /// runner that is cleaning up, or the group of a thread that has just ended.
 const RETRY_TIMEOUT: Duration = Duration::from_millis(500);
 const RETRY_INTERVAL: Duration = Duration::from_millis(2);

@@ -17,8 +17,8 @@ const MAX_BYTES: usize = 4096;
 /// Number of control files that this process keeps open.
 static N_OPEN: AtomicU64 = AtomicU64::new(0);
 
-/// The directory of a control group, with those of its files open that were used before: to look
-/// one up costs more than to read it or to write to it, and a slot uses the same few for each attempt.
+/// The directory of a control group, with those of its files open that were used before. To look one up costs
+/// more than to read it or to write to it, and a slot uses the same few for each attempt.
 ///
 /// A process keeps a quarter of the files open that it may open. Further ones are opened for each use.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,6 +1,5 @@
-//! The only module with `unsafe` code: a child that shares the runner's memory until its program
-//! replaces it, two queries about processes that no safe library offers, and signals that a thread
-//! waits for.
+//! The only module with `unsafe` code. It has a child that shares the runner's memory until its program
+//! replaces it, two queries about processes that no safe library offers, and signals that a thread waits for.
 //!
 //! A plain fork would copy the runner's page tables for each task. This code costs as much as
 //! `posix_spawn` and can do more: the steps of [`setup`].
@@ -85,11 +84,10 @@ pub(crate) fn spawn(
         error: Cell::new(None),
     };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT_SETTID | libc::SIGCHLD;
-    // SAFETY: the stack is exclusively borrowed, 16-byte aligned (of `u128`s), large enough and
-    // grows down from its end. CLONE_VFORK suspends this thread until the child has left our
-    // memory. So `shared` and all that it borrows outlive the child's use of them, no other thread
-    // uses the stack, and parent and child never run at once on the thread-local storage they
-    // share. `enter` does not unwind.
+    // SAFETY: the stack is exclusively borrowed, 16-byte aligned (of `u128`s), large enough and grows down
+    // from its end. CLONE_VFORK suspends this thread until the child has left our memory. So `shared` and all
+    // that it borrows outlive the child's use of them, and no other thread uses the stack. Parent and child
+    // never run at once on the thread-local storage they share. `enter` does not unwind.
     let number = unsafe {
         libc::clone(
             child_main,
@@ -266,9 +264,9 @@ struct PidfdInfo {
     exit_code: i32,
 }
 
-/// Returns the exit status of the process that `pidfd` refers to, even if it was a child of another
-/// process: newer kernels keep the status for holders of such a descriptor. None if this kernel
-/// does not, or if the process has not been reaped yet.
+/// Returns the exit status of the process that `pidfd` refers to, even if it was a child of another process.
+/// Newer kernels keep the status for holders of such a descriptor. None if this kernel does not, or if the
+/// process has not been reaped yet.
 pub(crate) fn exit_status_of(pidfd: BorrowedFd<'_>) -> Option<AttemptStatus> {
     const GET_INFO: libc::Ioctl = 0xC040_FF0B; // _IOWR(0xFF, 11, struct pidfd_info)
     const EXIT: u64 = 1 << 3;

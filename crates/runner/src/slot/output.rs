@@ -117,9 +117,9 @@ impl OutputMonitor {
         Self(way)
     }
 
-    /// Monitors the output of an attempt that has just started, or that an earlier runner started: the file that
-    /// the child opened, if the program still writes to it and it is a regular file. What the file held before
-    /// does not count.
+    /// Monitors the output of an attempt that has just started, or that an earlier runner started. It
+    /// monitors the file that the child opened, if the program still writes to it and it is a regular file.
+    /// What the file held before does not count.
     pub(crate) fn watch(
         &self,
         attempt: AttemptId,

@@ -1,7 +1,7 @@
 //! The jobs of one slot: the one that runs next, and those that follow it on the same nodes.
 //!
-//! A slot's thread takes its next job itself, so that no other thread and no write to a disk stands
-//! between the end of an attempt and the start of the one that follows it.
+//! A slot's thread takes its next job itself. So no other thread and no write to a disk stands between the
+//! end of an attempt and the start of the next one.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

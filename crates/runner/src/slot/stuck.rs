@@ -1,8 +1,8 @@
 //! Children that do not become their programs: killed after a time, and given up if that does not help.
 //!
-//! A file system that does not answer, such as a FUSE mount whose server is the user's, or NFS without its
-//! server, keeps a child in a system call that no signal ends. The thread of its slot waits with it. So
-//! the slot gets another thread, and the child is counted against its user until it ends.
+//! A file system may not answer, such as a FUSE mount whose server is the user's, or NFS without its server.
+//! It keeps a child in a system call that no signal ends. The thread of its slot waits with it. So the slot
+//! gets another thread, and the child is counted against its user until it ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

@@ -8,8 +8,8 @@ use super::RunnerSupervisor;
 use super::task::RunnerTaskState;
 
 impl RunnerSupervisor {
-    /// Queues an attempt that is not in a slot: in the slot of the attempt that it follows, behind that
-    /// attempt if it has no slot yet, or for any slot if that attempt has ended.
+    /// Queues an attempt that is not in a slot. It is queued in the slot of the attempt that it follows,
+    /// behind that attempt if it has no slot yet, or for any slot if that attempt has ended.
     pub(crate) fn enqueue(&mut self, attempt: AttemptId) {
         let task = self.tasks.get(&attempt);
         let before = task.and_then(|task| task.launch.after);

@@ -1,9 +1,9 @@
 //! Cost of the service, measured from outside: a service process on an engine that runs nothing.
 //!
-//! `cargo bench -p tollgate-server` measures quotes over kept-alive connections; `cargo bench -p
-//! tollgate-server -- idle [JOBS]` fills a store with finished jobs (default: a million) and
-//! measures memory and processor time of an idle service; `cargo bench -p tollgate-server --
-//! floods` measures one user's quotes while another user floods the service.
+//! `cargo bench -p tollgate-server` measures quotes over kept-alive connections. `cargo bench -p
+//! tollgate-server -- idle [JOBS]` fills a store with finished jobs (default: a million) and measures memory
+//! and processor time of an idle service. `cargo bench -p tollgate-server -- floods` measures one user's
+//! quotes while another user floods the service.
 
 mod floods;
 mod idle;

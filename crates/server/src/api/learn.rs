@@ -93,7 +93,7 @@ fn digest(job: &LearnedJob, submit: Instant, finish: Instant) -> u64 {
     hash(bytes.flatten().copied())
 }
 
-/// Returns the user id of a user in a record: that of the account of this name on this host, else a
+/// Returns the user id of a user in a record. It is that of the account of this name on this host, else a
 /// number that no account has, always the same for the same name.
 fn user_number(accounts: &Accounts, name: &str) -> u32 {
     let foreign = || {

@@ -320,8 +320,8 @@ impl<E: Engine> Controller<E> {
     }
 }
 
-/// Returns what an attempt finds of its processors: how many it has on all hosts together, on which hosts, as
-/// Open MPI's `--host` takes them, and which of them it runs on.
+/// Returns what an attempt finds of its processors. That is how many it has on all hosts together, on which
+/// hosts, as Open MPI's `--host` takes them, and which of them it runs on.
 fn placement_variables(nodes: &[NodeId], hosts: &[LaunchHost]) -> [(OsString, OsString); 3] {
     let parts = hosts.iter();
     let parts: Vec<String> = parts

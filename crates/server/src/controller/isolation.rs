@@ -95,7 +95,7 @@ impl<E: Engine> Controller<E> {
 
 impl CommandData {
     /// Splits the data of a step with `n_commands` commands into those that hold or fail together, in the
-    /// order of the step: the number of their commands, and what is stored with these.
+    /// order of the step. Returns the number of their commands, and what is stored with these.
     fn split(self, n_commands: usize) -> Vec<(usize, Self)> {
         let mut programs = self.programs;
         let mut requests = self.keyed.into_requests();

@@ -66,9 +66,9 @@ impl<E: Engine> Controller<E> {
         Ok(())
     }
 
-    /// Returns the commands that take this host's nodes away. A service that never had any gets
-    /// nodes that are down: jobs that are no wider wait for workers, instead of being rejected as
-    /// too wide for a cluster of none.
+    /// Returns the commands that take this host's nodes away. A service that never had any gets nodes that
+    /// are down. So jobs that are no wider wait for workers, instead of being rejected as too wide for a
+    /// cluster of none.
     fn withdraw_local_nodes(&self) -> Vec<ServiceCommand> {
         let lost = |incarnation| ServiceCommand::WorkerLost {
             worker: LOCAL_WORKER,
@@ -165,8 +165,8 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Reports every attempt as lost that runs on this host according to the store, because the host was
-    /// booted since: the runner's record of them need not have reached the disk. Returns the number of
-    /// these attempts. Must be called before [`Controller::reconcile`].
+    /// booted since. The runner's record of them need not have reached the disk. Returns the number of these
+    /// attempts. Must be called before [`Controller::reconcile`].
     ///
     /// # Errors
     /// If the store cannot be written.

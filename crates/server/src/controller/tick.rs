@@ -330,8 +330,8 @@ impl<E: Engine> Controller<E> {
         Ok(())
     }
 
-    /// Returns whether the reports can wait for a moment for other changes, so that both are stored at once:
-    /// nothing waits for the nodes that they free, nor for the ends of jobs.
+    /// Returns whether the reports can wait for a moment for other changes, so that both are stored at once.
+    /// It can if nothing waits for the nodes that they free, nor for the ends of jobs.
     fn can_reports_wait(&mut self, now: Instant) -> bool {
         if self.reports.is_empty() {
             return true;

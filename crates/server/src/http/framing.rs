@@ -1,10 +1,9 @@
 //! Detection of requests that state their length in two ways: `content-length` and
 //! `transfer-encoding`.
 //!
-//! Two programs on the way may disagree about where such a request ends and the next one begins
-//! (request smuggling). The service answers 400 and closes the connection (RFC 9112, section 6.1).
-//! hyper drops `content-length` before a handler can see it, so this module inspects the raw bytes
-//! as they arrive.
+//! Two programs on the way may disagree about where such a request ends and the next one begins (request
+//! smuggling). The service answers 400 and closes the connection (RFC 9112, section 6.1). The crate `hyper`
+//! drops `content-length` before a handler can see it, so this module inspects the raw bytes as they arrive.
 
 use std::io;
 use std::pin::Pin;

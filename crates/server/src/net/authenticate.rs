@@ -93,8 +93,8 @@ pub(crate) async fn authenticate(
     next.run(request).await
 }
 
-/// Passes on a request from the Unix socket, unless it names another host or comes from a foreign
-/// web page: the socket may be forwarded to a port that browsers reach.
+/// Passes on a request from the Unix socket, unless it names another host or comes from a foreign web page.
+/// The socket may be forwarded to a port that browsers reach.
 pub(crate) async fn check_socket_request(
     State(hosts): State<Arc<AllowedHosts>>,
     request: Request,

@@ -1,4 +1,4 @@
-//! The nodes of a batch system, as workers inside the service: each has a name, capacity and incarnations of
+//! The nodes of a batch system, as workers inside the service. Each has a name, capacity and incarnations of
 //! its own, and comes and goes like a worker on another host. Only the network between is missing.
 
 use std::collections::BTreeSet;

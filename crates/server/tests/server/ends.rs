@@ -1,5 +1,5 @@
-//! Every end of an attempt, with limits of the user and of the site: the state of the job, its promise, the
-//! jobs that depend on it, and the exit code of an array.
+//! Every end of an attempt, with limits of the user and of the site. Checked are the state of the job, its
+//! promise, the jobs that depend on it, and the exit code of an array.
 
 use tollgate_client::types::JobState;
 use tollgate_model::{

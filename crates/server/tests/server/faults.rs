@@ -1,5 +1,5 @@
-//! Full disks, clocks that are set back, directories in use, and newer or damaged stores: the
-//! service survives or stops with a clear message, and nothing that it has confirmed is lost.
+//! Full disks, clocks that are set back, directories in use, and newer or damaged stores. The service
+//! survives or stops with a clear message, and nothing that it has confirmed is lost.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! A store with values that no attempt can have, as versions without bounds stored them: the service goes on,
+//! A store with values that no attempt can have, as versions without bounds stored them. The service goes on,
 //! a check lists the values, and a repair mends them and the sums that they entered.
 
 use std::fs;

@@ -184,8 +184,8 @@ fn check_forecast(
 }
 
 /// What the service learns under shares is the work that the gate accounts. When two tasks of a node end
-/// between two reports, the second is accounted at the rates after the first: the error is below the
-/// time between reports, which is a second here.
+/// between two reports, the second is accounted at the rates after the first. The error is below the time
+/// between reports, which is a second here.
 #[test]
 fn work_on_shared_nodes_is_the_run_time_alone() {
     for policy in ["libra", "tail-risk"] {

@@ -53,8 +53,9 @@ enum RecoveryAction {
 /// The instant of the first command.
 const START_S: i64 = 1_000;
 
-/// Number of tasks, maximum at a time, dependency, begin in seconds after the first command, whether the job is
-/// held, what becomes of it if it is not promised, whether it is promised in part, and tried again.
+/// Number of tasks, maximum at a time, dependency, begin in seconds after the first command, and whether the
+/// job is held. Then what becomes of it if it is not promised, whether it is promised in part, and whether it
+/// is tried again.
 type OptionSample = (
     Option<u32>,
     Option<u32>,

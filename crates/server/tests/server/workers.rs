@@ -1,7 +1,7 @@
-//! The service and workers on other hosts under a seeded simulation with many faults between them:
-//! frames are late, duplicated, out of order or lost, connections break or fall silent, workers and
-//! whole hosts vanish and come back, the workers lie, the service crashes, its disk fails or is full, and its
-//! clock is set by up to two days.
+//! The service and workers on other hosts under a seeded simulation with many faults between them. Frames are
+//! late, duplicated, out of order or lost, and connections break or fall silent. Workers and whole hosts
+//! vanish and come back, and the workers lie. The service crashes, its disk fails or is full, and its clock
+//! is set by up to two days.
 //!
 //! After every second no task runs twice at once on any host. After every step no job is lost, no
 //! node is allocated twice, and the ledger is the sum of its entries.

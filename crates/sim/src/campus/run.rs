@@ -1,9 +1,8 @@
 //! The kernel: a year under one retry and one select policy.
 //!
-//! The end of an attempt is known when it starts, because the next user, the next reboot and the
-//! rest of the task are known; so every attempt is one event. Users come and go independently of
-//! tasks. The order at one instant is: attempts end, users leave, users come, tasks are submitted,
-//! waiting tasks are started.
+//! The end of an attempt is known when it starts, because the next user, the next reboot and the rest of the
+//! task are known. So every attempt is one event. Users come and go independently of tasks. The order at one
+//! instant is: attempts end, users leave, users come, tasks are submitted, waiting tasks are started.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

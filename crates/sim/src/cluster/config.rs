@@ -39,9 +39,9 @@ pub struct ReplayConfig {
 }
 
 impl ReplayConfig {
-    /// Creates the configuration of a machine of `nodes` nodes, at least 1, with the defaults of the
-    /// papers: nodes are as fast as those of the record, tasks progress on their own, preemption costs
-    /// nothing, jobs run to their end, delays cost without limit. Only outcomes are recorded.
+    /// Creates the configuration of a machine of `nodes` nodes, at least 1, with the defaults of the papers.
+    /// Nodes are as fast as those of the record, and tasks progress on their own. Preemption costs nothing,
+    /// jobs run to their end, and delays cost without limit. Only outcomes are recorded.
     pub fn new(nodes: u32, market: Market) -> Self {
         Self {
             nodes,

@@ -3,9 +3,9 @@
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
-/// Returns eq. (5) of Walker 2009: the probability that a proxy that has waited `waited` ticks
-/// (T_p) is dispatched at a site with the average wait `average` (T_w) where `running` proxies of
-/// the same user run (N_R).
+/// Returns eq. (5) of Walker 2009: the probability that a proxy that has waited `waited` ticks (T_p) is
+/// dispatched at a site. The site has the average wait `average` (T_w), and `running` proxies of the same
+/// user run there (N_R).
 pub fn probability(average: f64, waited: f64, running: u32) -> f64 {
     if waited < average {
         return libm::exp(waited - average);

@@ -10,8 +10,8 @@ use super::settings::GridConfig;
 const DAY_S: f64 = 86_400.0;
 /// Spread of the activity of users, as a logarithm.
 const ACTIVITY_SIGMA: f64 = 0.8;
-/// The shortest and the longest usual median run time of a program in seconds: between the tenth and
-/// the ninetieth percentile of all jobs, every logarithm is about as likely as any other.
+/// The shortest and the longest usual median run time of a program in seconds. Between the tenth and the
+/// ninetieth percentile of all jobs, every logarithm is about as likely as any other.
 const MEDIAN_S: (f64, f64) = (30.0, 8_000.0);
 /// Spread of the medians of the programs of one project.
 const PROJECT_SIGMA: f64 = 0.7;

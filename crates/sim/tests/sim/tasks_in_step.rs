@@ -51,8 +51,8 @@ pub(super) fn near(found: &[f64], expected: &[f64]) {
     assert!(apart.fold(0.0, f64::max) < 1e-5, "{found:?} {expected:?}");
 }
 
-/// The wide job gets a third of the first node, from 5 s on a quarter of the second one, and only that
-/// on both, although it is alone on the first from 15 s on.
+/// The wide job gets a third of the first node, and from 5 s on a quarter of the second one. It gets only
+/// that on both, although it is alone on the first from 15 s on.
 #[test]
 fn job_progresses_as_its_slowest_task() {
     let jobs = [(0, 2, 10, 40), (0, 1, 10, 20), (5, 1, 14, 20)];

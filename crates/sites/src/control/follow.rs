@@ -307,10 +307,10 @@ impl SiteControl {
         Ok(true)
     }
 
-    /// Asks the engine for all pilots if a look is due or something is to be done, then makes the number of those
-    /// that wait or run the wanted one, without ending any that runs: if too many run, no pilot follows on those
-    /// that end. With `seat`, the site is paused if its last pilots all failed; see [`Self::look`]. Without it,
-    /// each call asks the engine. A paused site gets no pilots.
+    /// Asks the engine for all pilots if a look is due or something is to be done. Then brings the number of
+    /// those that wait or run to the target, without ending any that runs. If too many run, no pilot follows
+    /// on those that end. With `seat`, the site is paused if its last pilots all failed; see [`Self::look`].
+    /// Without it, each call asks the engine. A paused site gets no pilots.
     ///
     /// # Errors
     /// An error if the engine cannot be asked. If it answers and a submission or a cancellation

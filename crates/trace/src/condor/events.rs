@@ -1,11 +1,10 @@
 //! HTCondor's job event log, also called user log: events of jobs, in order of time, separated by a
 //! line of three dots.
 //!
-//! A job begins with its submission (000) and ends when it terminates (005) or is aborted (009). In
-//! between every stretch of running is a [`TraceAttempt`](crate::TraceAttempt): it begins when the job
-//! executes (001) or resumes (011), and ends when it is suspended (010), evicted (004),
-//! checkpointed (003), put on hold (012), or lost with its shadow (007) or connection (024). Other
-//! events change nothing that is read.
+//! A job begins with its submission (000) and ends when it terminates (005) or is aborted (009). In between
+//! every stretch of running is a [`TraceAttempt`](crate::TraceAttempt). It begins when the job executes (001)
+//! or resumes (011). It ends when it is suspended (010), evicted (004), checkpointed (003), put on hold
+//! (012), or lost with its shadow (007) or connection (024). Other events change nothing that is read.
 //!
 //! - Run time: the time that the job ran since it last lost its work, without suspensions.
 //! - Wait: until it first executed. Processors, memory and processor time: from the last events.

@@ -1,9 +1,9 @@
 //! The job in a ClassAd, in any notation.
 //!
 //! - Number: `ClusterId`, which the processes of a cluster share. Submission: `QDate`.
-//! - Run time: `CommittedTime`, the run time of the attempt that counted, without its suspensions;
-//!   else, for a job that was removed, `LastRemoteWallClockTime`, that of the last attempt, or
-//!   `RemoteWallClockTime`, that of all attempts; else the span of the last attempt.
+//! - Run time: `CommittedTime`, the run time of the attempt that counted, without its suspensions. Else, for
+//!   a job that was removed, `LastRemoteWallClockTime`, that of the last attempt, or `RemoteWallClockTime`,
+//!   that of all attempts. Else the span of the last attempt.
 //! - Processors: `CpusProvisioned`, else `RequestCpus` times `MaxHosts`.
 //! - Estimate: `AllowedExecuteDuration`, else `AllowedJobDuration`, else `MaxWallTime` in minutes.
 //! - Wait: until `JobStartDate`. Peak memory: `ResidentSetSize`, else `MemoryUsage`, else

@@ -1,4 +1,4 @@
-//! Records of JSON that break its rules as real programs do: text that is not UTF-8, control
+//! Records of JSON that break its rules as real programs do. They have text that is not UTF-8, control
 //! characters and unknown escapes in strings, and the words `NaN` and `Infinity` for numbers.
 
 use serde::de::DeserializeOwned;

@@ -176,8 +176,8 @@ impl<'a> LsfLaterFields<'a> {
         self.0.word().unwrap_or_default()
     }
 
-    /// Returns the run limit, after two lists: further options in pairs, and the usage of each host: its
-    /// name, memory, swap, user time, system time and the time at which it was measured.
+    /// Returns the run limit, after two lists. These are further options in pairs, and the usage of each
+    /// host: its name, memory, swap, user time, system time and the time at which it was measured.
     fn run_limit(&mut self) -> &'a [u8] {
         // Job group, requeue values, options, resize command and time, reservation and description.
         self.nth(6);

@@ -52,7 +52,7 @@ impl<'a> GridEngineRecord<'a> {
             return Err(Finding::ShortRecord);
         }
         // The fewest colons in the name with which the fields behind it have their shapes, those that a job
-        // must have first; none if there is no such way, so that the damaged field is reported.
+        // must have first. None if there is no such way, so that the damaged field is reported.
         let ways = || 0..=n_pieces - FIELDS;
         let in_name = ways().find(|&extra| pieces.needed_fit(extra));
         let in_name = in_name.or_else(|| ways().find(|&extra| pieces.fit_behind_name(extra)));
@@ -129,8 +129,9 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Returns whether the fields that a job must have fit if the name has this number of colons: a number,
-    /// and instants, of which those of the start and the end may be 0. So does the priority between them.
+    /// Returns whether the fields that a job must have fit if the name has this number of colons. They are a
+    /// number, and instants, of which those of the start and the end may be 0. So does the priority between
+    /// them.
     fn needed_fit(&self, extra: usize) -> bool {
         let field = |field: usize| self.at(field + extra);
         let is_instant = |text: &[u8]| is_number(text) && text.len() >= INSTANT_DIGITS;

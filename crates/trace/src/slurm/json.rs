@@ -1,9 +1,9 @@
 //! Slurm's records as `sacct --json` prints them.
 //!
-//! The shape depends on the version of Slurm's data parser: a number may be plain or state whether
-//! it is set, and a state may be one word or a list. Every shape is read. The jobs are under the
-//! key `jobs`; steps are part of their job. Limits are in minutes, requested memory in mebibytes,
-//! used memory in bytes; instants are Unix seconds.
+//! The shape depends on the version of Slurm's data parser. A number may be plain or state whether it is set,
+//! and a state may be one word or a list. Every shape is read. The jobs are under the key `jobs`; steps are
+//! part of their job. Limits are in minutes, requested memory in mebibytes, used memory in bytes; instants
+//! are Unix seconds.
 //!
 //! - A job's number is its `job_id`; each task of an array has its own.
 //! - Run time: `time.elapsed`, which leaves suspensions out, else from `start` to `end`.

@@ -40,8 +40,8 @@ const FINAL: [(&[u8], TraceStatus); 11] = [
     (b"TIMEOUT", TraceStatus::TimedOut),
 ];
 
-/// Returns the final status of a job in `state`, which may be followed by the user who cancelled
-/// it, or by a plus if it was cut at the width of its column (`OUT_OF_ME+`).
+/// Returns the final status of a job in `state`. It may be followed by the user who cancelled the job, or by
+/// a plus if it was cut at the width of its column (`OUT_OF_ME+`).
 ///
 /// # Errors
 /// If it has not ended yet, or the state is not known, or was cut so that it may be several.

@@ -17,8 +17,8 @@ use crate::usage::TraceStatus;
 /// - an estimate that equals the run time is -1;
 /// - processor time and memory, which are per processor in SWF, are those of the job divided by its
 ///   processors;
-/// - users, groups, executables and queues are numbers: a name that is a number keeps it, other
-///   names get the first free number, and comments at the end list the names with their numbers;
+/// - users, groups, executables and queues are numbers. A name that is a number keeps it, other names get the
+///   first free number, and comments at the end list the names with their numbers;
 /// - fields 16 to 18 (partition, preceding job, think time) are -1.
 ///
 /// SWF has no fields for accounts, SLAs and columns that tollgate does not know.

@@ -1,5 +1,5 @@
-//! Sums over whole files against a second, simple reading of them that shares no code with the readers: the
-//! number of jobs, the processor time of their runs, and the number of users.
+//! Sums over whole files against a second, simple reading of them that shares no code with the readers. They
+//! are the number of jobs, the processor time of their runs, and the number of users.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -115,9 +115,9 @@ impl<E: Engine> WorkerAgent<E> {
         kept.map_err(|error| reconnect(&format!("what has to be remembered cannot be: {error}")))
     }
 
-    /// Begins to end the tasks of an incarnation that does not go on. It is stored first that the incarnation is
-    /// over: the engine forgets its attempts, and the service, which may still count on it, would have them
-    /// started again by a worker process that continues it.
+    /// Begins to end the tasks of an incarnation that does not go on. It is stored first that the incarnation
+    /// is over. The engine forgets its attempts, and the service, which may still count on it, would have
+    /// them started again by a worker process that continues it.
     fn end_incarnation(&mut self) -> Result<(), DisconnectReason> {
         if self.state.incarnation != NO_INCARNATION {
             self.state.incarnation = NO_INCARNATION;

@@ -20,9 +20,9 @@ impl OracleCluster<'_> {
         queue
     }
 
-    /// Sorts by due time, where times within a microsecond tie. This relation is not transitive (0
-    /// ties with 1 and 1 with 2, but 0 comes before 2), so the head is the first in job order of
-    /// all that tie with the earliest due time, the second is the head of the rest, and so on.
+    /// Sorts by due time, where times within a microsecond tie. This relation is not transitive (0 ties with
+    /// 1 and 1 with 2, but 0 comes before 2). So the head is the first in job order of all that tie with the
+    /// earliest due time, the second is the head of the rest, and so on.
     fn by_due(&self, mut queue: Vec<usize>) -> Vec<usize> {
         let due = |job: usize| self.jobs[job].spec.due();
         queue.sort_by_key(|&job| (due(job).is_none(), due(job)));

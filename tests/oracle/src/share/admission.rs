@@ -87,8 +87,8 @@ pub(super) fn decide(
     Ok(OracleShareOffer { nodes, price })
 }
 
-/// Applies Libra+$ where the provider sets the price: a node must have the share free at a price
-/// within the budget, and the most expensive node sets the price of the job.
+/// Applies Libra+$ where the provider sets the price. A node must have the share free at a price within the
+/// budget, and the most expensive node sets the price of the job.
 fn by_price(
     job: &OracleJob,
     request: TaskRequest,
@@ -156,8 +156,8 @@ fn fullest_first(
     });
 }
 
-/// Returns the price of the new task on `node` (Yeo & Buyya 2008, §5.2: alpha 1, beta 0.3, base
-/// price 1), which is that of the estimate on the slowest node; None if nothing would be left of the node.
+/// Returns the price of the new task on `node` (Yeo & Buyya 2008, §5.2: alpha 1, beta 0.3, base price 1). It
+/// is that of the estimate on the slowest node; None if nothing would be left of the node.
 fn price(
     request: TaskRequest,
     node: &OracleShareNode,

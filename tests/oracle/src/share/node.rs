@@ -5,9 +5,8 @@ use tollgate_model::{Instant, Span};
 use super::{OracleShareRule, OracleShareSettings};
 use crate::OracleJob;
 
-/// Remaining work of at most this many seconds counts as zero: a microsecond, plus the `f64`
-/// rounding error of a month of work, so that a rest of one whole microsecond is within the
-/// tolerance.
+/// Remaining work of at most this many seconds counts as zero. It is a microsecond, plus the `f64` rounding
+/// error of a month of work, so that a rest of one whole microsecond is within the tolerance.
 const TOLERANCE: f64 = 1e-6 + 1e-9;
 
 /// One of a job's tasks on a node.

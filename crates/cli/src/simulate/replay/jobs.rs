@@ -175,8 +175,8 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         self.put_or_empty(pays.then_some(outcome.utility))
     }
 
-    /// Writes what the job asked for. The estimate is empty if the record has none, and the task is the
-    /// place of the job among those with its number, from 1, empty if there is only one.
+    /// Writes what the job asked for. The estimate is empty if the record has none. The task is the place of
+    /// the job among those with its number, from 1, and empty if there is only one.
     fn submission(&mut self, job: usize, outcome: &Outcome) -> io::Result<()> {
         let workload = self.workload;
         let (trace, row) = (workload.trace(), workload.row(job));

@@ -1,6 +1,6 @@
 //! The account of a service puts links, pipes, devices and directories in the place of its files, and root
-//! runs the commands that an operator runs: nothing outside of the directory is read or written, and
-//! nothing waits for ever.
+//! runs the commands that an operator runs. Nothing outside of the directory is read or written, and nothing
+//! waits for ever.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};

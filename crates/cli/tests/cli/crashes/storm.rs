@@ -1,9 +1,10 @@
-//! Kills the service, its runner, two workers and their runners, alone or together, while users
-//! submit arrays, dependent jobs and jobs that end at their limits of time, memory or output, and cancel jobs. The processes that watch
-//! the runners of workers are left alone: without its runner and its watcher nothing would end a task of a worker.
+//! Kills the service, its runner, two workers and their runners, alone or together, while users submit and
+//! cancel jobs. The jobs are arrays, dependent jobs and jobs that end at their limits of time, memory or
+//! output. The processes that watch the runners of workers are left alone: without its runner and its watcher
+//! nothing would end a task of a worker.
 //!
-//! Afterwards every acknowledged job exists, no attempt was started twice, no two attempts of a
-//! task overlapped, no task was charged twice, and the ledger is the sum of its entries.
+//! Afterwards every acknowledged job exists, and no attempt was started twice. No two attempts of a task
+//! overlapped, no task was charged twice, and the ledger is the sum of its entries.
 //!
 //! `TOLLGATE_ROUNDS=1000 cargo test -p tollgate-cli --test cli crashes::storm -- --nocapture` is the
 //! long form.

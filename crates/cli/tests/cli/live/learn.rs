@@ -5,7 +5,7 @@ use std::fs;
 use super::site::ClientTestSite;
 
 /// Returns a table of jobs of this system's user that needed a tenth of their estimate, each submitted hours
-/// after the one before, among them one that never ran and one that failed.
+/// after the one before. One of them never ran and one failed.
 fn records(user: &str) -> String {
     let mut table =
         String::from("job_id,user,executable,submit_s,wait_s,runtime_s,procs,estimate_s,status\n");

@@ -76,8 +76,8 @@ fn cut_journals(world: &ExploredWorld) {
     }
 }
 
-/// Checks the account of a lost site, whichever sites have entered the next epoch: it has what the
-/// site had at the start and was given since, less what others have received from it.
+/// Checks the account of a lost site, whichever sites have entered the next epoch. It has what the site had
+/// at the start and was given since, less what others have received from it.
 fn write_off(world: &ExploredWorld) {
     let Some(lost) = world.left.lost else {
         return;

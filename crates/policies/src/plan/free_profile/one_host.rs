@@ -60,8 +60,8 @@ impl FreeProfile {
         }
     }
 
-    /// Returns what is free of all that a job of a group takes on a host, with the units that it takes of each; None if the
-    /// host is not one for it.
+    /// Returns what is free of all that a job of a group takes on a host, with the units that it takes of
+    /// each. None if the host is not one for it.
     fn taken_on<'a>(
         &'a self,
         host: &'a HostProfile,

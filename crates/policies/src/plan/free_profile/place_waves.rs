@@ -177,9 +177,9 @@ impl FreeProfile {
         .repeated(fit, most)
     }
 
-    /// Returns the first places of up to `most` jobs that begin at `at` and, as more becomes free, in the time up to the
-    /// end of the first of them: these then follow each other on their own processors. None if less becomes free, or if
-    /// which hosts the later ones take depends on what all hosts have.
+    /// Returns the first places of up to `most` jobs that begin at `at` and, as more becomes free, in the
+    /// time up to the end of the first of them. These then follow each other on their own processors. None if
+    /// less becomes free, or if which hosts the later ones take depends on what all hosts have.
     fn columns(
         &self,
         group: &JobGroup,
@@ -294,9 +294,9 @@ impl FreeProfile {
         hosts.filter(move |(_, host)| takes(host))
     }
 
-    /// Returns the time around an instant during which nothing changes for jobs of a group that run for `length`: the
-    /// begin of the first, and the end of the last of them, of which the first begins there. They end by then only if
-    /// nothing changes until that job ends.
+    /// Returns the time around an instant during which nothing changes for jobs of a group that run for
+    /// `length`. It is the begin of the first and the end of the last of them, of which the first begins
+    /// there. They end by then only if nothing changes until that job ends.
     fn steady_around(&self, group: &JobGroup, length: Span, at: Instant) -> (Instant, Instant) {
         let (mut from, mut until) = (Instant::ZERO, Instant::MAX);
         let mut within = |(begin, end): (Instant, Instant)| {

@@ -46,8 +46,8 @@ fn single(waves: &PlaceWaves) -> Vec<PlannedPlace> {
     all
 }
 
-/// Returns the instants at which a place can begin or end: those at which something changes, and those that follow from them
-/// for a job which is reserved for so long.
+/// Returns the instants at which a place can begin or end. These are those at which something changes, and
+/// those that follow from them for a job which is reserved for so long.
 fn limits(free: &FreeProfile, group: &JobGroup) -> Vec<Instant> {
     let closes = free.hosts.iter().map(|host| host.closes - group.reserved);
     let mut all: Vec<Instant> = free.changes().into_iter().chain(closes).collect();

@@ -1,8 +1,8 @@
 //! Equal waves of the first group on hosts, which a timetable skips by arithmetic.
 //!
-//! While nothing but jobs of the first waiting group ends and starts, the machine is after one of their run times as it
-//! was before, but for the jobs that are left, and so it is after each further one. Where jobs of several processors
-//! move between hosts it need not be; then every wave is played.
+//! Assume that nothing but jobs of the first waiting group ends and starts. Then the machine is after one of
+//! their run times as it was before, but for the jobs that are left. So it is after each further one. Where
+//! jobs of several processors move between hosts it need not be; then every wave is played.
 
 use tollgate_model::{Instant, Span};
 

@@ -2,9 +2,9 @@
 
 use tollgate_model::{Instant, Span};
 
-/// The holes that searches have found in a profile of which processors are only ever reserved: a job
-/// that needs at least as many processors for at least as long finds no earlier hole. In a long queue
-/// many jobs are alike, and a search from the beginning would pass over the same gaps for each.
+/// The holes that searches have found in a profile of which processors are only ever reserved. A job that
+/// needs at least as many processors for at least as long finds no earlier hole. In a long queue many jobs
+/// are alike, and a search from the beginning would pass over the same gaps for each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FoundHoles {
     /// By size and length, both in powers of two, the latest hole; a row for each size.

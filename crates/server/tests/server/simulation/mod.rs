@@ -288,8 +288,8 @@ impl ServiceSimulation {
         let counted = self.service_now().since(began);
         let least = Span::from_secs(SILENT_S) - Span::from_micros(SILENT_S * MAX_LAG_US);
         assert!(counted >= least, "{counted:?} of {SILENT_S} s");
-        // Reports of attempts that have just ended may wait, and the calls that fail may be the last ones, as of a
-        // start that is ordered now; each is tried again after its delay.
+        // Reports of attempts that have just ended may wait, and the calls that fail may be the last ones, as
+        // of a start that is ordered now. Each is tried again after its delay.
         let mut stuck = checks::not_running(self);
         for pause in [REPORT_DELAY + REPORT_DELAY, ENGINE_RETRY, ENGINE_RETRY] {
             if stuck.is_empty() {
@@ -796,8 +796,9 @@ impl ServiceSimulation {
     }
 }
 
-/// Returns the program of an attempt: `work` with its seconds, `unlucky` with its seconds, which the site cannot
-/// launch at two of three attempts, `short` with its milliseconds, for one task in 13 of them seconds.
+/// Returns the program of an attempt. It is `work` with its seconds, `unlucky` with its seconds, which the
+/// site cannot launch at two of three attempts. Or it is `short` with its milliseconds, which are seconds for
+/// one task in 13.
 fn program_of(launch: &LaunchSpec) -> SimProgram {
     let mut words = launch.argv.iter().map(|word| word.to_string_lossy());
     match (words.next().as_deref(), words.next()) {

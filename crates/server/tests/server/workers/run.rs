@@ -224,8 +224,8 @@ impl WorkerSimulation {
         self.tick(Vec::new());
     }
 
-    /// Starts a pilot in the place of a host, and ends it as its batch system does: its tasks first, the worker
-    /// within the seconds after, which may have the time to leave or not.
+    /// Starts a pilot in the place of a host, and ends it as its batch system does. It ends its tasks first,
+    /// and the worker within the seconds after, which may have the time to leave or not.
     fn end_pilot(&mut self, host: usize) {
         self.replace_host(host);
         self.hosts[host].start_pilot(self.now + Duration::from_secs(600));

@@ -15,9 +15,9 @@ fn close(a: Instant, b: Instant) -> bool {
     a.since(b).as_micros().abs() <= 50
 }
 
-/// Returns the oracle's outcomes, unless the case is on a knife's edge: where the oracle itself
-/// decides otherwise if every run time is a few microseconds longer or shorter, the rounding of
-/// real-valued work decides by chance.
+/// Returns the oracle's outcomes, unless the case is on a knife's edge. There the oracle itself decides
+/// otherwise if every run time is a few microseconds longer or shorter, and the rounding of real-valued work
+/// decides by chance.
 fn settled(
     case: &OracleCase,
     oracle: impl Fn(&[OracleJob]) -> Vec<OracleOutcome>,

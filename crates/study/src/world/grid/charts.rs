@@ -124,7 +124,7 @@ fn distribution(record: &GridRecord) -> WorldChart {
     )
 }
 
-/// Returns the forecasts by both methods of the paper, and by all experts together, of the user with
+/// Returns the forecasts by both methods of the paper, and by all experts together. They are of the user with
 /// the most jobs after a planted change, or of the user with the most jobs.
 fn forecasts(record: &GridRecord) -> Vec<WorldChart> {
     let scheme = "user".parse().expect("it is a scheme");
