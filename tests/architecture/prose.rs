@@ -99,11 +99,11 @@ fn dialect(line: &str) -> Vec<&'static str> {
         .collect();
     let is_person =
         |word: Option<&String>| word.is_some_and(|word| PERSONS.contains(&word.as_str()));
-    let uses_who = words.iter().enumerate().any(|(at, word)| {
+    let names_persons = words.iter().enumerate().any(|(at, word)| {
         let before = at.checked_sub(1).and_then(|before| words.get(before));
         word == "who" && !is_person(before)
     });
-    if uses_who {
+    if names_persons {
         found.push("who");
     }
     found

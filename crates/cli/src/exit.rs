@@ -89,8 +89,8 @@ pub(crate) trait CliError: Error + Send {
 pub(crate) struct CliFailure(Box<dyn CliError>);
 
 impl<E: CliError + 'static> From<E> for CliFailure {
-    fn from(complaint: E) -> Self {
-        Self(Box::new(complaint))
+    fn from(error: E) -> Self {
+        Self(Box::new(error))
     }
 }
 
@@ -117,10 +117,10 @@ pub(crate) fn finish(done: Result<(), CliFailure>) -> ExitCode {
         Ok(()) => ExitKind::Done,
         Err(failure) => failure.exit(),
     };
-    if let Err(CliFailure(complaint)) = done
+    if let Err(CliFailure(error)) = done
         && exit.prints_error()
     {
-        messages::print_error(&complaint, complaint.hint().as_deref());
+        messages::print_error(&error, error.hint().as_deref());
     }
     ExitCode::from(exit.code())
 }

@@ -28,14 +28,14 @@ pub enum ClaimOutcome<T> {
     Unknown(String),
 }
 
-/// Claims a reserved quote. A lost answer is asked for again, for `patience`: the service knows the claim by
+/// Claims a reserved quote. A lost answer is asked for again, for `timeout`: the service knows the claim by
 /// its key, and confirms one that it has carried out. Each attempt has a connection of its own.
 pub fn claim_quote<E: Display>(
     connect: impl Fn() -> Result<ApiClient, E>,
     id: u64,
     request: &JobRequest,
     key: &str,
-    patience: Duration,
+    timeout: Duration,
 ) -> ClaimOutcome<JobRef> {
     let path = format!("/v1/quotes/{id}/claim?key={key}");
     let began = Instant::now();
@@ -43,7 +43,7 @@ pub fn claim_quote<E: Display>(
     loop {
         let outcome = post_once(&connect, &path, request, &mut is_sent);
         let is_unknown = matches!(outcome, ClaimOutcome::Unknown(_));
-        if !is_unknown || began.elapsed() >= patience {
+        if !is_unknown || began.elapsed() >= timeout {
             return outcome;
         }
         thread::sleep(RETRY_INTERVAL);

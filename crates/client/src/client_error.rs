@@ -45,10 +45,10 @@ pub enum ClientError {
     #[error("no answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
     /// The service did not answer again after the connection was lost.
-    #[error("the service did not answer again within {} s: {error}", patience.as_secs_f64())]
+    #[error("the service did not answer again within {} s: {error}", timeout.as_secs_f64())]
     GaveUp {
         /// The time for which the client tried.
-        patience: Duration,
+        timeout: Duration,
         /// The error of the last try.
         error: Box<ClientError>,
     },

@@ -77,8 +77,8 @@ impl ServiceTarget {
             Self::Socket(socket) => {
                 let failed = |error: io::Error| {
                     let place = socket.display().to_string();
-                    let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
-                    match nobody.contains(&error.kind()) {
+                    let no_service = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
+                    match no_service.contains(&error.kind()) {
                         true => ClientError::NoService { place },
                         false => ClientError::Connect { place, error },
                     }

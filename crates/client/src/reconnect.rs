@@ -19,7 +19,7 @@ const KEY_LEN: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub struct ReconnectPolicy {
     /// The time for which it tries again; None without limit.
-    pub patience: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// Whether it also waits for a service that does not answer its first request.
     pub waits_for_start: bool,
     /// Receives the first error of each outage, before the first pause.
@@ -29,13 +29,13 @@ pub struct ReconnectPolicy {
 impl ReconnectPolicy {
     /// Fails at the first error.
     pub const NEVER: Self = Self {
-        patience: Some(Duration::ZERO),
+        timeout: Some(Duration::ZERO),
         waits_for_start: false,
         on_loss: |_, _| {},
     };
 
     const fn is_never(&self) -> bool {
-        matches!(self.patience, Some(Duration::ZERO)) && !self.waits_for_start
+        matches!(self.timeout, Some(Duration::ZERO)) && !self.waits_for_start
     }
 }
 
@@ -64,11 +64,11 @@ impl Outage {
             Instant::now()
         });
         let left = policy
-            .patience
+            .timeout
             .map(|all| (all, all.saturating_sub(began.elapsed())));
-        if let Some((patience, Duration::ZERO)) = left {
+        if let Some((timeout, Duration::ZERO)) = left {
             let error = Box::new(error);
-            return Err(ClientError::GaveUp { patience, error });
+            return Err(ClientError::GaveUp { timeout, error });
         }
         self.pause = (2 * self.pause).clamp(FIRST_PAUSE, LONGEST_PAUSE);
         let pause = self.pause.mul_f64(jitter());
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn client_gives_up_once_its_patience_has_passed() {
         let policy = ReconnectPolicy {
-            patience: Some(Duration::from_millis(1)),
+            timeout: Some(Duration::from_millis(1)),
             ..ReconnectPolicy::NEVER
         };
         let mut outage = Outage::default();

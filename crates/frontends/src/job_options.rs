@@ -257,11 +257,11 @@ mod tests {
     fn wishes(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let (given, _) = options::parse("qsub", &words).map_err(|error| error.to_string())?;
-        let mut wishes = JobOptions::default();
-        wishes
+        let mut options = JobOptions::default();
+        options
             .add(&given, style)
             .map_err(|error| error.to_string())?;
-        Ok(wishes)
+        Ok(options)
     }
 
     #[test]

@@ -181,12 +181,12 @@ mod tests {
     #[test]
     fn options_end_at_the_script_name() {
         let read = |words| split(words).unwrap();
-        let said = |options: &str, rest: &str| (options.to_owned(), rest.to_owned());
-        assert_eq!(read("-terse job.sh -N x"), said("terse=", "job.sh -N x"));
-        assert_eq!(read("-N a -joe -- -x"), said("N=a;j=oe", "-x"));
-        assert_eq!(read("-pe smp 4 job.sh"), said("pe=smp 4", "job.sh"));
-        assert_eq!(read("-l=nodes=1 x"), said("l=nodes=1", "x"));
-        assert_eq!(read("-"), said("", "-"));
+        let parts = |options: &str, rest: &str| (options.to_owned(), rest.to_owned());
+        assert_eq!(read("-terse job.sh -N x"), parts("terse=", "job.sh -N x"));
+        assert_eq!(read("-N a -joe -- -x"), parts("N=a;j=oe", "-x"));
+        assert_eq!(read("-pe smp 4 job.sh"), parts("pe=smp 4", "job.sh"));
+        assert_eq!(read("-l=nodes=1 x"), parts("l=nodes=1", "x"));
+        assert_eq!(read("-"), parts("", "-"));
     }
 
     #[test]

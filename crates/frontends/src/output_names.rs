@@ -5,9 +5,9 @@ use std::path::Path;
 
 /// Returns the name of a file with the values of its variables, as `$HOME` or `${HOME}`. A variable
 /// whose value is not known here stays.
-pub fn expand(wish: &str, job_name: &str) -> String {
-    let mut path = String::with_capacity(wish.len());
-    let mut rest = wish;
+pub fn expand(template: &str, job_name: &str) -> String {
+    let mut path = String::with_capacity(template.len());
+    let mut rest = template;
     while let Some(at) = rest.find('$') {
         let (before, behind) = rest.split_at(at);
         path.push_str(before);
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn variables_of_both_dialects_are_expanded() {
         let home = env::var("HOME").unwrap_or_default();
-        for (wish, expected) in [
+        for (template, expected) in [
             ("$JOB_NAME.o$JOB_ID.$TASK_ID", "sim.o%j.%a".to_owned()),
             ("${PBS_JOBNAME}_${PBS_JOBID}", "sim_%j".to_owned()),
             ("run^array_index^", "run%a".to_owned()),
@@ -74,7 +74,7 @@ mod tests {
             ("$UNKNOWN/$", "$UNKNOWN/$".to_owned()),
             ("$PBS_JOBIDS", "$PBS_JOBIDS".to_owned()),
         ] {
-            assert_eq!(expand(wish, "sim"), expected, "{wish}");
+            assert_eq!(expand(template, "sim"), expected, "{template}");
         }
         assert!(!expand("$HOSTNAME", "sim").contains('$'));
     }

@@ -52,11 +52,11 @@ impl ScriptPrelude<'_> {
     /// The line follows the first line, which may name the interpreter.
     pub fn prepend_to(&self, text: &str, shell: Option<&str>) -> Option<String> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-        let (said, body) = match first.strip_prefix("#!") {
-            Some(said) => (Some(said.trim()), rest),
+        let (first_line, body) = match first.strip_prefix("#!") {
+            Some(first_line) => (Some(first_line.trim()), rest),
             None => (None, text),
         };
-        let shell = shell.or(said).unwrap_or(DEFAULT_SHELL);
+        let shell = shell.or(first_line).unwrap_or(DEFAULT_SHELL);
         is_posix_shell(shell).then(|| format!("#!{shell}\n{}\n{body}", self.line()))
     }
 }

@@ -312,10 +312,10 @@ mod tests {
             (&["h_rss=100M,mem_free=200M"], None, Some(200 << 20), None),
             (&["mem=1kw"], None, Some(8192), None),
         ] {
-            let asked = asked(lists).unwrap();
-            let memory_all = asked.memory_for(asked.procs.unwrap_or(1));
+            let parsed = parsed(lists).unwrap();
+            let memory_all = parsed.memory_for(parsed.procs.unwrap_or(1));
             assert_eq!(
-                (asked.procs, memory_all, asked.time_limit),
+                (parsed.procs, memory_all, parsed.time_limit),
                 (procs, memory, time_limit),
                 "{lists:?}"
             );
@@ -339,11 +339,11 @@ mod tests {
             ("select=2:ncpus=4:mem=1gb", "select=ncpus=1", 1, None, None),
             ("nodes=1:ppn=4:gpus=2", "walltime=60", 4, None, Some(2)),
         ] {
-            let whole = asked(&[command_line])
+            let whole = requested(&[command_line])
                 .unwrap()
-                .over(asked(&[script]).unwrap());
-            let asked = (whole.procs.unwrap_or(1), whole.gpus);
-            assert_eq!(asked, (procs, gpus), "{script} {command_line}");
+                .over(requested(&[script]).unwrap());
+            let requested = (whole.procs.unwrap_or(1), whole.gpus);
+            assert_eq!(requested, (procs, gpus), "{script} {command_line}");
             assert_eq!(whole.memory_for(procs), memory, "{script} {command_line}");
         }
     }
@@ -369,19 +369,19 @@ mod tests {
             ("host=node07", None),
             ("h=node07,hostname=node07", None),
         ] {
-            let asked = asked(&[list]).unwrap();
+            let parsed = parsed(&[list]).unwrap();
             assert_eq!(
-                (asked.host.as_deref(), asked.procs),
+                (parsed.host.as_deref(), parsed.procs),
                 (Some("node07"), procs),
                 "{list}"
             );
         }
-        assert_eq!(asked(&["nodes=2:ppn=4"]).unwrap().host, None);
+        assert_eq!(parsed(&["nodes=2:ppn=4"]).unwrap().host, None);
         for (lists, host) in [
             (["nodes=node07:ppn=4", "h=node08"], "node08"),
             (["nodes=node07:ppn=4", "walltime=60"], "node07"),
         ] {
-            assert_eq!(asked(&lists).unwrap().host.as_deref(), Some(host));
+            assert_eq!(parsed(&lists).unwrap().host.as_deref(), Some(host));
         }
     }
 

@@ -41,9 +41,9 @@ where
 {
     // A connection may be gone between the wait and the accept, which must not block then.
     listener.set_nonblocking(true)?;
-    let strangers = ConnectionLimit::new(MAX_PER_ADDRESS, MAX_TOTAL);
+    let limit = ConnectionLimit::new(MAX_PER_ADDRESS, MAX_TOTAL);
     loop {
-        wait(listener, strangers.close_overdue(HANDSHAKE_TIMEOUT));
+        wait(listener, limit.close_overdue(HANDSHAKE_TIMEOUT));
         let accepted = listener.accept();
         if is_over() {
             return Ok(());
@@ -54,7 +54,7 @@ where
             }
             continue;
         };
-        let Ok(place) = strangers.admit(from.ip().into(), &stream) else {
+        let Ok(place) = limit.admit(from.ip().into(), &stream) else {
             continue;
         };
         let serve = serve.clone();

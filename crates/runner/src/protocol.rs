@@ -19,7 +19,8 @@ pub(crate) const VERSION: u32 = 2;
 pub(crate) struct RunnerRequest {
     /// The number of the request, repeated in the answer.
     pub(crate) id: u64,
-    pub(crate) ask: RunnerRequestKind,
+    #[serde(rename = "ask")]
+    pub(crate) kind: RunnerRequestKind,
     /// Whether the caller has stored the attempts that it starts, and takes them for lost after a reboot;
     /// then the runner need not wait for the disk. Runners of earlier releases do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

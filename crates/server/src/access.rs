@@ -36,7 +36,8 @@ pub struct ServiceLimits {
     pub workers: u32,
     /// Maximum number of connections over TCP from one address that are not authenticated yet. At
     /// least 1.
-    pub strangers: u32,
+    #[serde(rename = "strangers")]
+    pub unauthenticated: u32,
     /// Maximum number of unfinished jobs of a user; an array counts as one. At least 1.
     pub jobs: u32,
     /// Maximum number of unfinished tasks of a user; a job that is no array has one. At least 1.
@@ -105,7 +106,7 @@ impl Default for ServiceLimits {
             min_uid: None,
             connections: 64,
             workers: 4_096,
-            strangers: 64,
+            unauthenticated: 64,
             jobs: 100_000,
             tasks: 1_000_000,
             stored_bytes: 64 << 20,

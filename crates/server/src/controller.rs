@@ -63,8 +63,8 @@ impl ControllerHandle {
 
     /// Sends a request, which contains the channel for its answer. If the controller has stopped,
     /// the request is dropped and so its channel is closed.
-    pub fn send(&self, ask: ControllerRequest) {
-        let _ = self.0.send(ask);
+    pub fn send(&self, request: ControllerRequest) {
+        let _ = self.0.send(request);
     }
 }
 
@@ -93,19 +93,19 @@ fn run<E: Engine>(mut controller: Controller<E>, requests: &Receiver<ControllerR
     loop {
         if queue.is_empty() {
             match requests.recv_timeout(idle_time(&mut controller)) {
-                Ok(ask) => queue.add(ask),
+                Ok(request) => queue.add(request),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        for ask in requests.try_iter() {
-            queue.add(ask);
+        for request in requests.try_iter() {
+            queue.add(request);
         }
-        let asked = queue.next_batch();
-        let stop = asked
+        let batch = queue.next_batch();
+        let stop = batch
             .iter()
-            .any(|ask| matches!(ask, ControllerRequest::Stop));
-        controller.tick(asked);
+            .any(|request| matches!(request, ControllerRequest::Stop));
+        controller.tick(batch);
         if stop {
             controller.write_snapshot();
             return;

@@ -67,11 +67,11 @@ pub fn serve<E: Engine + 'static>(
     dir: &DataDir,
     mut engine: E,
     rules: &AdmissionRules,
-    doors: ServeOptions,
+    options: ServeOptions,
     ready: impl FnOnce(&PolicySpec, Option<BoundAddress>),
 ) -> Result<(), ServeError> {
-    let mut access = doors.access;
-    if let Some(system) = &doors.batch_system {
+    let mut access = options.access;
+    if let Some(system) = &options.batch_system {
         check_batch_system(system, rules, access.scope)?;
     }
     if access.scope == UserScope::All {
@@ -95,14 +95,14 @@ pub fn serve<E: Engine + 'static>(
     };
     let store = store.map_err(StartError::from)?;
     log_new_beginning(&store).map_err(StartError::from)?;
-    let rules = &match doors.keeps_policy {
+    let rules = &match options.keeps_policy {
         true => keep_policy(&store, rules).map_err(StartError::from)?,
         false => rules.clone(),
     };
     let reader = store.reader().map_err(StartError::from)?;
     let keyring = match access.scope {
-        UserScope::Own => CredentialStore::open(dir.tokens(), doors.credentials)?,
-        UserScope::All => open_accounts(dir, &reader, doors.credentials, &mut access)?,
+        UserScope::Own => CredentialStore::open(dir.tokens(), options.credentials)?,
+        UserScope::All => open_accounts(dir, &reader, options.credentials, &mut access)?,
     };
     let keyring = Arc::new(keyring);
     let clock = Box::new(read_clocks);
@@ -112,7 +112,7 @@ pub fn serve<E: Engine + 'static>(
     if !is_large {
         warn_of_impossible_values(&reader, &controller).map_err(StartError::from)?;
     }
-    if doors.accepts_clock {
+    if options.accepts_clock {
         controller.accept_host_clock()?;
     }
     if access.scope == UserScope::All {
@@ -120,7 +120,7 @@ pub fn serve<E: Engine + 'static>(
         let aside = os_users::background_resolver(accounts).map_err(StartError::Thread)?;
         controller.set_run_as(aside);
     }
-    if doors.local_nodes.is_none() {
+    if options.local_nodes.is_none() {
         controller.offer_no_local_nodes();
     }
     controller.delay_reports(REPORT_DELAY);
@@ -132,16 +132,16 @@ pub fn serve<E: Engine + 'static>(
     controller.limit_tasks(access.limits.task_limits());
     let began = std::time::Instant::now();
     controller.accept_workers(
-        worker_pool_config(dir, &access, doors.lease)?,
+        worker_pool_config(dir, &access, options.lease)?,
         Box::new(move || began.elapsed()),
     )?;
-    let outputs = keep_outputs(dir, doors.outputs, &reader, &mut controller)?;
+    let outputs = keep_outputs(dir, options.outputs, &reader, &mut controller)?;
     report_restored_as_lost(dir, &mut controller)?;
     report_rebooted_as_lost(dir, &mut controller)?;
-    if !doors.maintenance.is_empty() && !rules.policy.plans_maintenance() {
+    if !options.maintenance.is_empty() && !rules.policy.plans_maintenance() {
         return Err(ServeError::UnplannedMaintenance(rules.policy.to_string()));
     }
-    let counts_resources = !doors.licences.is_empty() || !doors.local_devices.is_empty();
+    let counts_resources = !options.licences.is_empty() || !options.local_devices.is_empty();
     if counts_resources && !rules.policy.chooses_hosts() {
         return Err(ServeError::UncountedResources(rules.policy.to_string()));
     }
@@ -157,16 +157,16 @@ pub fn serve<E: Engine + 'static>(
     let begin = log.watch().borrow().id;
     let (controller_handle, thread) = controller::start(controller)?;
     controller_handle.send(ControllerRequest::SetLicences {
-        licences: doors.licences,
+        licences: options.licences,
     });
     let worker_acceptor = WorkerAcceptor::new(controller_handle.clone());
-    let tcp = match doors.listen {
+    let tcp = match options.listen {
         Some(tcp) => {
-            Some(runtime.block_on(TcpDoor::open(dir, tcp, doors.certificate, &keyring))?)
+            Some(runtime.block_on(TcpDoor::open(dir, tcp, options.certificate, &keyring))?)
         }
         None => None,
     };
-    if let Some(system) = &doors.batch_system {
+    if let Some(system) = &options.batch_system {
         let nodes = BatchNodes {
             system: Arc::clone(system),
             controller: controller_handle.clone(),
@@ -187,11 +187,11 @@ pub fn serve<E: Engine + 'static>(
         names: UserNames::new(access.accounts.clone()),
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
-            promises: PromiseTerms::new(doors.otherwise, rules),
+            promises: PromiseTerms::new(options.otherwise, rules),
             enforces_time_limits: rules.enforces_time_limits(),
             outputs,
-            sends_notices: doors.notices.is_some(),
-            batch_system: doors.batch_system.clone(),
+            sends_notices: options.notices.is_some(),
+            batch_system: options.batch_system.clone(),
             market: rules.market.to_string(),
             since: now(),
         }),
@@ -204,23 +204,26 @@ pub fn serve<E: Engine + 'static>(
         stream_permits: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),
     };
-    let pruning = prune_regularly(service.clone(), doors.keep_jobs);
+    let pruning = prune_regularly(service.clone(), options.keep_jobs);
     let checked = async {
         tokio::select! {
             checked = check_large_store(dir, is_large) => checked,
             () = pruning => Ok(()),
         }
     };
-    let ready = |heard| ready(&rules.policy, heard);
+    let ready = |bound| ready(&rules.policy, bound);
     let part_listener = listen_for_parts(dir, access.scope)?;
-    let maintenance = plan_maintenance(controller_handle.clone(), doors.maintenance);
-    let weights = service.access.accounts.assign_to_users(doors.user_weights);
+    let maintenance = plan_maintenance(controller_handle.clone(), options.maintenance);
+    let weights = service
+        .access
+        .accounts
+        .assign_to_users(options.user_weights);
     let weights = weights.into_iter().collect();
     controller_handle.send(ControllerRequest::WeighUsers { weights });
     let served = runtime.block_on(async {
         tokio::spawn(maintenance);
         tokio::spawn(serve_parts(part_listener, controller_handle.clone()));
-        let notices = doors.notices.map(|notices| {
+        let notices = options.notices.map(|notices| {
             let service = service.clone();
             tokio::spawn(notices::run(service, notices, begin))
         });

@@ -267,8 +267,8 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
     })
 }
 
-fn admission_key(standing: &AdmissionState) -> &'static str {
-    match standing {
+fn admission_key(admission: &AdmissionState) -> &'static str {
+    match admission {
         AdmissionState::Accepted { .. } => "accepted",
         AdmissionState::Queued => "queued",
         AdmissionState::Waitlisted { .. } => "waitlisted",

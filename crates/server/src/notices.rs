@@ -70,7 +70,7 @@ pub(crate) async fn run(service: ApiState, settings: NoticeSettings, from: Event
         service,
         queue,
         seen: from,
-        told_late: BTreeSet::new(),
+        sent_late: BTreeSet::new(),
         at_risk: BTreeMap::new(),
         looked_at: 0,
         dropped: 0,
@@ -87,7 +87,7 @@ struct NoticeWatcher {
     queue: mpsc::Sender<JobNotice>,
     seen: EventId,
     /// The jobs whose users know that they are late.
-    told_late: BTreeSet<u64>,
+    sent_late: BTreeSet<u64>,
     /// The unfinished jobs whose users want to know of a risk that they do not know of yet.
     at_risk: BTreeMap<u64, Probability>,
     /// The job whose promise was looked at last.
@@ -152,8 +152,8 @@ impl NoticeWatcher {
 
     async fn on_event(&mut self, event: &EventEntry) {
         let is_admission = ["accepted", "queued", "waitlisted"].contains(&event.kind);
-        let is_news = event.is_last || event.kind == "broken" || event.kind == "lost";
-        if !(is_news || is_admission && event.tasks.is_none()) {
+        let is_final = event.is_last || event.kind == "broken" || event.kind == "lost";
+        if !(is_final || is_admission && event.tasks.is_none()) {
             return;
         }
         let Ok(Some(row)) = self.row(event.job).await else {
@@ -172,7 +172,7 @@ impl NoticeWatcher {
         let is_late = event.kind == "broken" && row.due.is_some_and(|due| due < event.at);
         let tasks = event.tasks.as_ref().map(|tasks| format!(" task {tasks}"));
         let tasks = tasks.unwrap_or_default();
-        if kinds.contains(&NoticeKind::Late) && is_late && self.told_late.insert(row.id) {
+        if kinds.contains(&NoticeKind::Late) && is_late && self.sent_late.insert(row.id) {
             let text = format!("{}{tasks} is late", title(&row));
             self.send("late", &row, event.at, text).await;
         }
@@ -182,7 +182,7 @@ impl NoticeWatcher {
             self.send("lost", &row, event.at, text).await;
         }
         if event.is_last {
-            self.told_late.remove(&row.id);
+            self.sent_late.remove(&row.id);
             self.at_risk.remove(&row.id);
             if kinds.contains(&NoticeKind::End) {
                 let status = row.status.as_ref().map(|status| format!(": {status}"));

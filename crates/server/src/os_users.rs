@@ -93,12 +93,12 @@ fn spawn_resolver(
     look_up: impl Fn(u32) -> RunAsResult + Send + 'static,
 ) -> io::Result<RunAsResolver> {
     let known = LookupCache::default();
-    let (requests, asked) = mpsc::channel::<u32>();
+    let (requests, received) = mpsc::channel::<u32>();
     let answers = Arc::clone(&known);
     thread::Builder::new()
         .name("accounts".to_owned())
         .spawn(move || {
-            for user in asked {
+            for user in received {
                 let account = look_up(user);
                 let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
                 answers.insert(user, (Instant::now(), account));
@@ -110,10 +110,10 @@ fn spawn_resolver(
         let found = known.get(&user);
         let fresh = found.is_some_and(|(at, _)| at.elapsed() < CACHE_TTL);
         // An answer that is newer than the request is that to it.
-        let asked = pending.get(&user).is_some_and(|at| {
+        let received = pending.get(&user).is_some_and(|at| {
             at.elapsed() < LOOKUP_TIMEOUT && found.is_none_or(|(answered, _)| answered < at)
         });
-        if !fresh && !asked {
+        if !fresh && !received {
             pending.insert(user, Instant::now());
             // The thread receives as long as this sender exists.
             let _ = requests.send(user);

@@ -27,16 +27,16 @@ impl<K: Ord + Copy> KeyedSemaphore<K> {
     }
 
     /// Returns a permit for a key; None at the limit.
-    pub fn try_acquire(&self, whose: K) -> Option<KeyedPermit<K>> {
+    pub fn try_acquire(&self, key: K) -> Option<KeyedPermit<K>> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.get(&whose).copied().unwrap_or(0);
+        let count = counts.get(&key).copied().unwrap_or(0);
         if count >= self.max {
             return None;
         }
-        counts.insert(whose, count + 1);
+        counts.insert(key, count + 1);
         Some(KeyedPermit {
             semaphore: self.clone(),
-            key: whose,
+            key,
         })
     }
 }
@@ -69,15 +69,15 @@ mod tests {
 
     #[test]
     fn permits_are_counted_per_key_and_released_on_drop() {
-        let seats = KeyedSemaphore::new(2);
-        let taken = [seats.try_acquire(1), seats.try_acquire(1)];
+        let permits = KeyedSemaphore::new(2);
+        let taken = [permits.try_acquire(1), permits.try_acquire(1)];
         assert!(taken.iter().all(Option::is_some));
-        assert!(seats.try_acquire(1).is_none());
-        assert!(seats.clone().try_acquire(2).is_some());
+        assert!(permits.try_acquire(1).is_none());
+        assert!(permits.clone().try_acquire(2).is_some());
         drop(taken);
-        assert!(seats.try_acquire(1).is_some());
+        assert!(permits.try_acquire(1).is_some());
         assert!(
-            seats.counts.lock().unwrap().is_empty(),
+            permits.counts.lock().unwrap().is_empty(),
             "nobody is remembered"
         );
     }

@@ -128,9 +128,9 @@ impl Core {
         let (estimate, source) = forecast.estimate();
         let spec = self.spec_of(submission, estimate, at);
         let candidate = AdmissionCandidate::new(submission, spec, forecast);
-        let standing = self.admission_state(at, &candidate);
+        let admission = self.admission_state(at, &candidate);
         let mut answer = SubmitOutcome {
-            admission: standing,
+            admission,
             spec: candidate.spec,
             source,
             basis: candidate.basis,
@@ -204,8 +204,8 @@ impl Core {
         &self,
         candidate: &AdmissionCandidate<'_>,
     ) -> (JobSpec, Distribution) {
-        let asked = self.rules.for_policy(&candidate.reserved_spec());
-        (asked, candidate.reserved_duration())
+        let spec = self.rules.for_policy(&candidate.reserved_spec());
+        (spec, candidate.reserved_duration())
     }
 
     /// Returns the policy's verdict, with all reasons of a rejection.
@@ -231,11 +231,11 @@ impl Core {
         {
             return AdmissionState::Rejected(vec![RejectReason::ReservationLimit]);
         }
-        let (asked, forecast) = self.policy_request(candidate);
+        let (policy_spec, forecast) = self.policy_request(candidate);
         let count = submission.options.n_together();
-        match self.decide_together(at, &asked, &forecast, count) {
+        match self.decide_together(at, &policy_spec, &forecast, count) {
             AdmissionDecision::Reject(reason) => {
-                AdmissionState::Rejected(self.reject_reasons(at, candidate, &asked, reason))
+                AdmissionState::Rejected(self.reject_reasons(at, candidate, &policy_spec, reason))
             }
             AdmissionDecision::Queue => AdmissionState::Queued,
             AdmissionDecision::Unpromised(reason) => {
@@ -260,16 +260,16 @@ impl Core {
     pub(crate) fn decide_together(
         &mut self,
         at: Instant,
-        asked: &JobSpec,
+        spec: &JobSpec,
         forecast: &Distribution,
         count: u32,
     ) -> AdmissionDecision {
         let together = (count > 1)
-            .then(|| self.gate.quote_array(at, asked, Some(forecast), count))
+            .then(|| self.gate.quote_array(at, spec, Some(forecast), count))
             .flatten();
         together.unwrap_or_else(|| {
             let scratch = &mut self.scratch;
-            self.gate.quote(at, asked, Some(forecast), scratch)
+            self.gate.quote(at, spec, Some(forecast), scratch)
         })
     }
 
@@ -279,19 +279,19 @@ impl Core {
         &mut self,
         at: Instant,
         candidate: &AdmissionCandidate<'_>,
-        asked: &JobSpec,
+        policy_spec: &JobSpec,
         first: Reason,
     ) -> Vec<RejectReason> {
         // A job can be widened for its memory; the reason then names the memory that the user
         // requested.
-        let asks_for_memory = candidate.submission.procs <= self.gate.view(at).n_nodes();
-        let first = match first == Reason::TooManyProcs && asks_for_memory {
+        let lacks_memory = candidate.submission.procs <= self.gate.view(at).n_nodes();
+        let first = match first == Reason::TooManyProcs && lacks_memory {
             true => Reason::NoMemory,
             false => first,
         };
         let mut reasons = vec![first];
         let forecast = candidate.reserved_duration();
-        let mut spec = *asked;
+        let mut spec = *policy_spec;
         let mut unsure = None;
         while let Some(relaxed) = reasons.last().and_then(|&reason| relax(reason, &spec)) {
             spec = relaxed;

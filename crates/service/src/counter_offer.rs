@@ -223,9 +223,11 @@ impl OfferSearch<'_> {
         let (estimate, _) = self.forecast.estimate();
         let spec = self.core.spec_of(submission, estimate, self.at);
         let candidate = AdmissionCandidate::new(submission, spec, self.forecast);
-        let (asked, forecast) = self.core.policy_request(&candidate);
+        let (policy_spec, forecast) = self.core.policy_request(&candidate);
         let count = submission.options.n_together();
-        let verdict = self.core.decide_together(self.at, &asked, &forecast, count);
+        let verdict = self
+            .core
+            .decide_together(self.at, &policy_spec, &forecast, count);
         let promised = match verdict {
             AdmissionDecision::Reject(_)
             | AdmissionDecision::Waitlist { .. }

@@ -17,10 +17,7 @@ impl Core {
 
     fn apply_effect(&mut self, effect: Effect, step: &mut StepOutput) {
         match effect {
-            Effect::Notify {
-                job: slot,
-                notice: said,
-            } => self.on_notice(slot, said, step),
+            Effect::Notify { job: slot, notice } => self.on_notice(slot, notice, step),
             Effect::Start { job: slot, attempt } => {
                 let Some((task, live)) = self.jobs.by_slot_mut(slot) else {
                     return;
@@ -79,17 +76,17 @@ impl Core {
     }
 
     /// Records a notice of the gate. The outcome of a submission is part of its reply already.
-    pub(crate) fn on_notice(&mut self, slot: JobId, said: Notice, step: &mut StepOutput) {
+    pub(crate) fn on_notice(&mut self, slot: JobId, notice: Notice, step: &mut StepOutput) {
         if self.jobs.group(slot).is_some() {
-            return self.on_group_notice(slot, said, step);
+            return self.on_group_notice(slot, notice, step);
         }
         let Some((task, live, array)) = self.jobs.with_array(slot) else {
             return;
         };
         let job = task.job;
-        match said {
+        match notice {
             Notice::Accepted { price } | Notice::Promised { price } => {
-                let is_first = matches!(said, Notice::Accepted { .. });
+                let is_first = matches!(notice, Notice::Accepted { .. });
                 let price = self.rules.for_user(live.spec.procs, price);
                 // A reserved quote becomes a promise once it is claimed.
                 let promised = live.reserved_until.is_none();

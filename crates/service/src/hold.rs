@@ -7,7 +7,7 @@ use tollgate_gate::{GateInput, InputError};
 use tollgate_model::{AttemptId, Span, TaskId};
 
 use crate::core::Core;
-use crate::followers::{Follower, FollowerFate};
+use crate::followers::{Follower, FollowerOutcome};
 use crate::output::{CommandError, EngineAction, RowChange, StepOutput};
 use crate::task_ranges::TaskRanges;
 
@@ -69,7 +69,7 @@ impl Core {
         let attempt = live.next_attempt_key(task);
         if let Some(follower) = &mut live.follows {
             // It may have started. The engine reports its end in either case.
-            follower.fate = FollowerFate::Cancel;
+            follower.outcome = FollowerOutcome::Cancel;
             step.actions.push(EngineAction::Kill { attempt });
             return Ok(());
         }
@@ -173,16 +173,16 @@ fn hold_follower(
     step: &mut StepOutput,
 ) -> Result<(), CommandError> {
     let (from, to) = match hold {
-        true => (FollowerFate::Run, FollowerFate::Hold),
-        false => (FollowerFate::Hold, FollowerFate::Run),
+        true => (FollowerOutcome::Run, FollowerOutcome::Hold),
+        false => (FollowerOutcome::Hold, FollowerOutcome::Run),
     };
-    if follower.fate != from {
+    if follower.outcome != from {
         return Err(CommandError::Gate(match hold {
             true => InputError::NotQueued,
             false => InputError::NotHeld,
         }));
     }
-    follower.fate = to;
+    follower.outcome = to;
     if hold {
         step.actions.push(EngineAction::Withdraw { attempt });
     }

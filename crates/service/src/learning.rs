@@ -33,17 +33,17 @@ impl Core {
             finish: self.now,
             runtime: work,
         };
-        let said = live.forecast.forecast();
+        let forecast = live.forecast.forecast();
         // An attempt that never ran teaches nothing, which is no error here.
         match ending {
             AttemptEnding::Succeeded => {
-                let _ = self.history.forecaster.learn(&record, said);
+                let _ = self.history.forecaster.learn(&record, forecast);
                 self.history.beliefs.end(task, work, self.now);
             }
             AttemptEnding::Exceeded(ExceededLimit::Time, _)
             | AttemptEnding::Cancelled
             | AttemptEnding::EndedBySite => {
-                let _ = self.history.forecaster.learn_lower_bound(&record, said);
+                let _ = self.history.forecaster.learn_lower_bound(&record, forecast);
                 self.history.beliefs.remove(task);
             }
             AttemptEnding::Exceeded(ExceededLimit::Memory | ExceededLimit::Output, _)
@@ -85,9 +85,9 @@ impl Core {
                 finish: record.finish,
                 runtime: record.runtime,
             };
-            let said = self.history.forecaster.forecast(&ended.job);
+            let forecast = self.history.forecaster.forecast(&ended.job);
             // A job that never ran is no error here.
-            let _ = self.history.forecaster.learn(&ended, &said);
+            let _ = self.history.forecaster.learn(&ended, &forecast);
             let job = belief_job(UserId(record.user), &ended.job);
             jobs.push((BeliefJob { array, ..job }, ended));
         }

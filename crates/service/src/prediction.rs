@@ -56,19 +56,18 @@ impl Core {
         now: Instant,
         candidate: &AdmissionCandidate<'_>,
     ) -> Option<JobPrediction> {
-        let (asked, forecast) = self.policy_request(candidate);
+        let (spec, forecast) = self.policy_request(candidate);
         let due = candidate.spec.due();
         let count = candidate.submission.options.n_together();
-        let subject =
-            OutlookSubject::New((&asked, Some(&forecast)), count, Some(candidate.kinship));
-        let tellable = candidate.submission.least_probability();
-        if let Some(runs) = self.gate.possible_runs(now, subject, tellable) {
+        let subject = OutlookSubject::New((&spec, Some(&forecast)), count, Some(candidate.kinship));
+        let least_probability = candidate.submission.least_probability();
+        if let Some(runs) = self.gate.possible_runs(now, subject, least_probability) {
             return JobPrediction::of_runs(runs, due);
         }
-        let whom = LookAheadSubject::New(&asked, Some(&forecast));
+        let look_ahead_subject = LookAheadSubject::New(&spec, Some(&forecast));
         self.predict_subject(
             now,
-            whom,
+            look_ahead_subject,
             due,
             &candidate.distribution,
             candidate.max_start_delay(),
@@ -88,10 +87,9 @@ impl Core {
             return true;
         };
         let runtime = candidate.distribution.quantile(level) + candidate.max_start_delay();
-        let (asked, forecast) = self.policy_request(candidate);
+        let (spec, forecast) = self.policy_request(candidate);
         let count = candidate.submission.options.n_together();
-        let subject =
-            OutlookSubject::New((&asked, Some(&forecast)), count, Some(candidate.kinship));
+        let subject = OutlookSubject::New((&spec, Some(&forecast)), count, Some(candidate.kinship));
         if let Some(runs) = self.gate.possible_runs(now, subject, Some(level)) {
             let in_time = runs.iter().filter(|run| run.finish <= due).count();
             return Probability::of_scenarios(in_time, runs.len()).as_f64() >= level.as_f64();
@@ -100,11 +98,7 @@ impl Core {
             runtime: Span::ZERO,
             due: Some((due, runtime)),
         };
-        match self.trajectory(
-            now,
-            LookAheadSubject::New(&asked, Some(&forecast)),
-            &horizon,
-        ) {
+        match self.trajectory(now, LookAheadSubject::New(&spec, Some(&forecast)), &horizon) {
             Ok(course) => {
                 let finish = course.and_then(|course| course.finish(runtime));
                 finish.is_some_and(|finish| finish <= due + Span::TICK)
@@ -128,22 +122,28 @@ impl Core {
         if let Some(runs) = self.gate.possible_runs(now, subject, None) {
             return JobPrediction::of_runs(runs, live.spec.due());
         }
-        let whom = LookAheadSubject::Existing(live.slot);
+        let look_ahead_subject = LookAheadSubject::Existing(live.slot);
         let distribution = self.work_distribution(live, now);
-        self.predict_subject(now, whom, live.spec.due(), &distribution, Span::ZERO)
+        self.predict_subject(
+            now,
+            look_ahead_subject,
+            live.spec.due(),
+            &distribution,
+            Span::ZERO,
+        )
     }
 
     /// Returns a job's prediction. The job may start up to `delay` after its nodes are reserved.
     fn predict_subject(
         &self,
         now: Instant,
-        whom: LookAheadSubject<'_>,
+        subject: LookAheadSubject<'_>,
         due: Option<Instant>,
         distribution: &Distribution,
         delay: Span,
     ) -> Option<JobPrediction> {
         let horizon = JobPrediction::horizon(distribution, due, delay);
-        let course = self.trajectory(now, whom, &horizon).ok().flatten()?;
+        let course = self.trajectory(now, subject, &horizon).ok().flatten()?;
         JobPrediction::of_trajectory(&course, distribution, due, delay)
     }
 
@@ -151,7 +151,7 @@ impl Core {
     fn trajectory(
         &self,
         now: Instant,
-        whom: LookAheadSubject<'_>,
+        subject: LookAheadSubject<'_>,
         horizon: &LookAheadHorizon,
     ) -> Result<Option<JobTrajectory>, BudgetExhausted> {
         let LookAheadCache {
@@ -167,7 +167,7 @@ impl Core {
             })
         };
         let mut ahead = LookAhead::new(&self.gate, now, &expected, looks_left.get());
-        let course = ahead.trajectory(whom, horizon);
+        let course = ahead.trajectory(subject, horizon);
         looks_left.set(ahead.steps_left());
         match looks_left.get() {
             0 => Err(BudgetExhausted),

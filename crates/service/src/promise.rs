@@ -131,23 +131,23 @@ impl ActiveTask {
 impl Core {
     /// Returns the number of promises that are neither kept, broken nor void yet, of one user or of all.
     pub fn n_open_promises(&self, user: Option<u32>) -> usize {
-        let is_wanted = |live: &ActiveTask| user.is_none_or(|user| live.user == user);
+        let is_counted = |live: &ActiveTask| user.is_none_or(|user| live.user == user);
         let tasks = self.jobs.watched_tasks();
         let tasks = tasks.filter_map(|task| self.jobs.get(task));
         let groups = self.jobs.watched_groups();
-        let groups = groups.filter(|group| is_wanted(&group.common));
+        let groups = groups.filter(|group| is_counted(&group.common));
         let in_groups = groups.map(|group| group.tasks.len() as usize);
-        tasks.filter(|live| is_wanted(live)).count() + in_groups.sum::<usize>()
+        tasks.filter(|live| is_counted(live)).count() + in_groups.sum::<usize>()
     }
 
     /// Returns the number of unfinished tasks in the gate whose deadline is not promised, of one user or of all.
     pub fn n_open_unpromised(&self, user: Option<u32>) -> usize {
-        let is_wanted =
+        let is_counted =
             |live: &ActiveTask| live.unpromised && user.is_none_or(|user| live.user == user);
         let groups = self.jobs.groups();
-        let groups = groups.filter(|group| is_wanted(&group.common));
+        let groups = groups.filter(|group| is_counted(&group.common));
         let in_groups = groups.map(|group| group.tasks.len() as usize);
-        let tasks = self.jobs.iter().filter(|(_, live)| is_wanted(live));
+        let tasks = self.jobs.iter().filter(|(_, live)| is_counted(live));
         tasks.count() + in_groups.sum::<usize>()
     }
 

@@ -138,9 +138,9 @@ impl Core {
     /// Checks the counts of the arrays.
     fn check_arrays(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         for (job, array) in self.arrays() {
-            let in_groups = |wanted: fn(&ActiveTask) -> bool| -> usize {
+            let in_groups = |is_counted: fn(&ActiveTask) -> bool| -> usize {
                 let groups = array.groups().iter();
-                let groups = groups.filter(|group| wanted(&group.common));
+                let groups = groups.filter(|group| is_counted(&group.common));
                 groups.map(|group| group.tasks.len() as usize).sum()
             };
             let before_gate = self.jobs.tasks_of(job).count() + in_groups(|_| true);

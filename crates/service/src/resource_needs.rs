@@ -33,11 +33,11 @@ impl Core {
         if submission.options.needs_hosts() && !self.rules.policy.chooses_hosts() {
             return Some(RejectReason::HostsUnplanned);
         }
-        let wanted = submission.options.host.as_ref()?;
+        let host = submission.options.host.as_ref()?;
         let known = self.hosts_to_ask_for();
-        (!known.contains(wanted.as_str())).then(|| {
+        (!known.contains(host.as_str())).then(|| {
             RejectReason::UnknownHost(HostMismatch {
-                wanted: wanted.clone(),
+                host: host.clone(),
                 known: known.into_iter().map(str::to_owned).collect(),
             })
         })
@@ -68,9 +68,9 @@ impl Core {
             devices.unwrap_or(0).max(view.licences().of(index))
         };
         let named = submission.options.resources.iter();
-        let mut short = named.filter_map(|(name, &wanted)| {
+        let mut short = named.filter_map(|(name, &needed)| {
             let most = self.resources.index_of(name).map_or(0, most);
-            (most < wanted).then(|| ResourceShortage {
+            (most < needed).then(|| ResourceShortage {
                 name: name.clone(),
                 most,
             })

@@ -150,8 +150,8 @@ pub(crate) fn spec(
     memory_per_node: Option<u64>,
     level: Option<Probability>,
 ) -> JobSpec {
-    let wanted = submission.memory.unwrap_or(0);
-    let filled = memory_per_node.map_or(0, |memory| wanted.div_ceil(memory.max(1)));
+    let memory_bytes = submission.memory.unwrap_or(0);
+    let filled = memory_per_node.map_or(0, |memory| memory_bytes.div_ceil(memory.max(1)));
     let procs = u32::try_from(filled).unwrap_or(u32::MAX);
     let procs = submission.procs.max(procs);
     let since = submission.options.submitted.unwrap_or(now);
@@ -159,7 +159,7 @@ pub(crate) fn spec(
         submit: now,
         estimate,
         procs,
-        memory: wanted.div_ceil(u64::from(procs.max(1))),
+        memory: memory_bytes.div_ceil(u64::from(procs.max(1))),
         needs: Default::default(),
         user: UserId(submission.user),
         sla: Sla {

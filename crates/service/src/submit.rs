@@ -57,8 +57,8 @@ impl Core {
     ) -> SubmitOutcome {
         let answer = self.evaluate(self.now, submission);
         let answer = self.admit_as(job, submission, answer, step);
-        let n_asked_for = answer.n_asked_for(submission);
-        self.gate.note_request(self.now, &answer.spec, n_asked_for);
+        let n_requested = answer.n_asked_for(submission);
+        self.gate.note_request(self.now, &answer.spec, n_requested);
         answer
     }
 
@@ -134,10 +134,10 @@ impl Core {
         held: Option<Instant>,
         step: &mut StepOutput,
     ) {
-        let asked = self.classes.add(&submission.into());
-        let forecast = self.forecast_facts(submission, &asked, Some(task.job));
+        let class_job = self.classes.add(&submission.into());
+        let forecast = self.forecast_facts(submission, &class_job, Some(task.job));
         let candidate = AdmissionCandidate::new(submission, spec, &forecast);
-        let mut live = ActiveTask::new(submission, asked, forecast, spec);
+        let mut live = ActiveTask::new(submission, class_job, forecast, spec);
         live.reserved_until = held;
         let (spec, reserved_for) = self.policy_request(&candidate);
         let input = GateInput::Submitted {

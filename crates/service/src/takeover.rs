@@ -78,8 +78,8 @@ impl Core {
             return None;
         }
         let view = self.gate.view(self.now);
-        let count = |wanted: &dyn Fn(&tollgate_policy::JobSlot) -> bool| {
-            view.jobs().filter(|(_, job)| wanted(job)).count()
+        let count = |is_counted: &dyn Fn(&tollgate_policy::JobSlot) -> bool| {
+            view.jobs().filter(|(_, job)| is_counted(job)).count()
         };
         let running = count(&|job| job.phase == JobPhase::Running);
         if running > 0 && self.rules.policy.shares_nodes() != rules.policy.shares_nodes() {

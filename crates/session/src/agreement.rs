@@ -34,15 +34,16 @@ pub struct AgentView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<AgentStateView>,
     /// Why the agent does not answer, or why the site takes no pilots; none if all is well.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    #[serde(rename = "trouble", skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// The state of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AgentStateView {
     /// Number of pilots that the site should have.
-    pub wanted: u32,
+    #[serde(rename = "wanted")]
+    pub target: u32,
     /// Number of pilots that run; none if the engine does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
@@ -110,7 +111,7 @@ impl SiteAgreement {
 
 impl AgentView {
     fn new(site: &MemberSite, status: Result<AgentStatus, AgentError>) -> Self {
-        let (state, trouble) = match status {
+        let (state, failure) = match status {
             Ok(status) => (Some(AgentStateView::new(&status)), status.failure),
             Err(error) => (None, Some(error.to_string())),
         };
@@ -118,7 +119,7 @@ impl AgentView {
             site: site.name.clone(),
             address: site.address.clone(),
             state,
-            trouble,
+            failure,
         }
     }
 }
@@ -126,7 +127,7 @@ impl AgentView {
 impl AgentStateView {
     fn new(status: &AgentStatus) -> Self {
         Self {
-            wanted: status.target,
+            target: status.target,
             running: status.running,
             pending: status.pending,
             value: status.value,

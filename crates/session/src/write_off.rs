@@ -106,8 +106,8 @@ fn states(
     lost: SiteId,
 ) -> Result<BTreeMap<SiteId, DurableState>, SessionError> {
     let state = |site: &MemberSite| {
-        let asked = operator.status(site).map(|status| status.state);
-        asked.or_else(|error| {
+        let status = operator.status(site).map(|status| status.state);
+        status.or_else(|error| {
             let dir = agency.agent_dir(&site.name);
             match AgentDirectory::holder(&dir) {
                 None => AgentDirectory::read_state(&dir).map_err(|_| error),

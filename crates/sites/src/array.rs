@@ -25,12 +25,12 @@ pub enum ArrayError {
     #[error("{}: another process waits for these jobs", .0.display())]
     Busy(PathBuf),
     /// The array of the record is at another engine.
-    #[error("the jobs are at {found}, not at {wanted}")]
+    #[error("the jobs are at {found}, not at {requested}")]
     OtherEngine {
         /// The engine that has the array.
         found: EngineKind,
         /// The engine that was asked for.
-        wanted: EngineKind,
+        requested: EngineKind,
     },
     /// The engine has no arrays.
     #[error("{0}: no job arrays")]
@@ -138,7 +138,7 @@ impl ArrayControl {
         match &record {
             Some(record) if record.engine != engine => Err(ArrayError::OtherEngine {
                 found: record.engine,
-                wanted: engine,
+                requested: engine,
             }),
             Some(_) | None => Ok(Self {
                 file: file.to_owned(),

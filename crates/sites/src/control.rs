@@ -83,7 +83,7 @@ impl SiteControl {
         Self::with_journal(settings, state_dir, program, journal)
     }
 
-    /// Opens a site, and waits for another command that works there for at most `patience`.
+    /// Opens a site, and waits for another command that works there for at most `timeout`.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -91,9 +91,9 @@ impl SiteControl {
         settings: SiteSettings,
         state_dir: &Path,
         program: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, SiteError> {
-        let journal = SiteJournal::open_within(state_dir, &settings.name, patience)?;
+        let journal = SiteJournal::open_within(state_dir, &settings.name, timeout)?;
         Self::with_journal(settings, state_dir, program, journal)
     }
 
@@ -152,13 +152,13 @@ impl SiteControl {
     /// fails, the outcome says why.
     pub fn reconcile(
         &mut self,
-        wanted: u32,
+        target: u32,
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
-        self.want(wanted)?;
+        self.want(target)?;
         self.refresh()?;
-        let plan = self.plan(wanted);
+        let plan = self.plan(target);
         let mut outcome = ScaleOutcome {
             submitted: Vec::new(),
             cancelled: Vec::new(),
@@ -171,8 +171,8 @@ impl SiteControl {
 
     /// Returns what a wanted number of pilots would mean, from the pilots as they were last seen.
     /// Asks and changes nothing.
-    pub fn preview(&self, wanted: u32, service: &ServiceAddress) -> ScalePreview {
-        let plan = self.plan(wanted);
+    pub fn preview(&self, target: u32, service: &ServiceAddress) -> ScalePreview {
+        let plan = self.plan(target);
         let mut commands = Vec::new();
         let ids = self.ids_of(&plan.cancel);
         for ids in ids.chunks(IDS_PER_COMMAND) {
@@ -210,20 +210,20 @@ impl SiteControl {
     }
 
     /// Writes down a new wanted number.
-    fn want(&mut self, wanted: u32) -> Result<(), SiteError> {
-        if self.state.wanted == wanted {
+    fn want(&mut self, target: u32) -> Result<(), SiteError> {
+        if self.state.target == target {
             return Ok(());
         }
-        let (before, site) = (self.state.wanted, &self.settings.name);
+        let (before, site) = (self.state.target, &self.settings.name);
         self.journal
-            .log(format!("{wanted} pilots wanted at {site}, {before} before"))?;
-        self.state.wanted = wanted;
+            .log(format!("{target} pilots wanted at {site}, {before} before"))?;
+        self.state.target = target;
         self.journal.save(&mut self.state)
     }
 
-    fn plan(&self, wanted: u32) -> ScalePlan {
+    fn plan(&self, target: u32) -> ScalePlan {
         let (most, queue) = (self.at_most(), self.settings.queue_at_most);
-        let plan = ScalePlan::new(&self.state.pilots, wanted, most, queue);
+        let plan = ScalePlan::new(&self.state.pilots, target, most, queue);
         plan.with_room(self.room())
     }
 

@@ -204,7 +204,7 @@ pub fn wanted_pilots(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> 
     order.sort_by_key(|at| (sites[*at].mean_wait.unwrap_or(Span::ZERO), *at));
     let mut horizons = horizons(work, sites, now);
     let mut kept = vec![0; sites.len()];
-    let mut wanted = vec![0; sites.len()];
+    let mut targets = vec![0; sites.len()];
     let mut missing = vec![0; sites.len()];
     for at in order.iter().copied().filter(|at| !sites[*at].is_paused) {
         let room = sites[at].pending_limit().min(sites[at].pending);
@@ -213,18 +213,18 @@ pub fn wanted_pilots(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> 
     for at in order.into_iter().filter(|at| !sites[*at].is_paused) {
         let room = sites[at].pending_limit() - kept[at];
         let (new, beyond) = take(&mut horizons, &sites[at], room);
-        wanted[at] = kept[at] + new;
+        targets[at] = kept[at] + new;
         missing[at] = beyond;
     }
-    let answers = sites.iter().zip(wanted.into_iter().zip(missing));
-    let answer = |(site, (wanted, missing)): (&SiteSupply, (u32, u32))| {
+    let answers = sites.iter().zip(targets.into_iter().zip(missing));
+    let answer = |(site, (targets, missing)): (&SiteSupply, (u32, u32))| {
         let base = site.base_pending();
-        let reason = match base > wanted && !site.is_paused {
+        let reason = match base > targets && !site.is_paused {
             true => DemandReason::Base { pilots: site.base },
-            false => site.reason(work, wanted, missing),
+            false => site.reason(work, targets, missing),
         };
         SiteDemand {
-            pending: (!site.is_paused).then_some(wanted.max(base)),
+            pending: (!site.is_paused).then_some(targets.max(base)),
             reason,
         }
     };
@@ -249,7 +249,7 @@ impl SiteSupply {
         missing.min(self.pending_limit())
     }
 
-    fn reason(&self, work: &PendingWork, wanted: u32, missing: u32) -> DemandReason {
+    fn reason(&self, work: &PendingWork, target: u32, missing: u32) -> DemandReason {
         if self.is_paused {
             return DemandReason::Paused;
         }
@@ -267,7 +267,7 @@ impl SiteSupply {
             return DemandReason::TooNarrow { narrowest, cores };
         }
         let fitting = || startable().filter(|group| group.fits(self.cores, usable));
-        match (wanted, missing) {
+        match (target, missing) {
             (0, 0) => DemandReason::Covered,
             (0, missing) => DemandReason::Full { missing },
             (_, missing) => DemandReason::Work {

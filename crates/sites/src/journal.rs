@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant as WallInstant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant as MonotonicInstant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,8 @@ pub struct SiteJournal {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteState {
     /// The wanted number of pilots.
-    pub wanted: u32,
+    #[serde(rename = "wanted")]
+    pub target: u32,
     /// The number of the next pilot.
     pub next_number: u32,
     /// The pilots, in the order of their numbers. Those that ended long ago are left out.
@@ -98,11 +99,11 @@ impl SiteJournal {
         Self::open_within(parent, site, LOCK_PATIENCE)
     }
 
-    /// Opens and locks the directory of a site, and waits for another command for at most `patience`.
+    /// Opens and locks the directory of a site, and waits for another command for at most `timeout`.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_within(parent: &Path, site: &str, patience: Duration) -> Result<Self, SiteError> {
+    pub fn open_within(parent: &Path, site: &str, timeout: Duration) -> Result<Self, SiteError> {
         let dir = parent.join(site);
         DirBuilder::new()
             .recursive(true)
@@ -116,12 +117,12 @@ impl SiteJournal {
             .mode(0o600)
             .open(&path);
         let lock = lock.map_err(|error| file_error(&path, "cannot be opened", error))?;
-        let began = WallInstant::now();
+        let began = MonotonicInstant::now();
         while let Err(error) = flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             if error != rustix::io::Errno::WOULDBLOCK {
                 return Err(file_error(&path, "cannot be locked", error.into()));
             }
-            if began.elapsed() > patience {
+            if began.elapsed() > timeout {
                 return Err(SiteError::Busy(site.to_owned()));
             }
             thread::sleep(LOCK_PAUSE);
@@ -296,7 +297,7 @@ mod tests {
         let journal = SiteJournal::open(dir.path(), "slurm").expect("a lock");
         assert_eq!(journal.load().expect("no file").next_number, 1);
         let mut state = SiteState {
-            wanted: 2,
+            target: 2,
             next_number: 99,
             pilots: (1..90)
                 .map(|number| pilot(number, PilotPhase::Over))

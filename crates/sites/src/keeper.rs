@@ -132,12 +132,12 @@ impl<S: PilotService> SiteKeeper<'_, S> {
     /// Asks the engine of a site, unless the site is paused, and returns what the site has.
     fn look(&self, settings: &SiteSettings, work: &S::Work) -> Result<SiteSupply, SiteError> {
         let mut site = self.open(settings)?;
-        let seat = |name: &str| work.seat(name);
+        let worker_of = |name: &str| work.seat(name);
         if !site.is_paused() {
-            site.look(&seat)?;
+            site.look(&worker_of)?;
             self.service.tell_moved_ends(work, &site);
         }
-        Ok(self.with_base(settings, site.supply(&seat)))
+        Ok(self.with_base(settings, site.supply(&worker_of)))
     }
 
     fn with_base(&self, settings: &SiteSettings, supply: SiteSupply) -> SiteSupply {

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant as WallInstant};
+use std::time::{Duration, Instant as MonotonicInstant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
 use tollgate_batch::{BatchJobName, LOCAL_QUEUE_ARG, LocalQueueVerb};
@@ -88,7 +88,7 @@ fn submit(dir: &Path, program: &Path, words: &[String]) -> io::Result<String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    let began = WallInstant::now();
+    let began = MonotonicInstant::now();
     loop {
         if let Some(job) = read_job(dir, name.as_str()) {
             return Ok(format!("{}\n", job.pid));
@@ -142,10 +142,10 @@ fn states(dir: &Path) -> io::Result<String> {
 }
 
 fn cancel(dir: &Path, words: &[String]) -> io::Result<String> {
-    let wanted = |job: &LocalJob| words.iter().any(|word| *word == job.pid.to_string());
+    let is_chosen = |job: &LocalJob| words.iter().any(|word| *word == job.pid.to_string());
     for job in jobs(dir)?
         .iter()
-        .filter(|job| wanted(job) && job.is_running())
+        .filter(|job| is_chosen(job) && job.is_running())
     {
         if let Some(pid) = Pid::from_raw(job.pid) {
             // The job leads a group; only a job that left it is signalled alone.

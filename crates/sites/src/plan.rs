@@ -23,11 +23,11 @@ impl ScalePlan {
     /// least. A pilot whose submission is uncertain counts, but has no id to cancel it by.
     pub fn new(
         pilots: &[PilotRecord],
-        wanted: u32,
+        target: u32,
         at_most: u32,
         queue_at_most: Option<u32>,
     ) -> Self {
-        let goal = wanted.min(at_most);
+        let goal = target.min(at_most);
         let count = |phase: fn(&PilotRecord) -> bool| {
             let counted = pilots.iter().filter(|pilot| pilot.counts());
             let n_pilots = counted.filter(|pilot| phase(pilot)).count();
@@ -42,7 +42,7 @@ impl ScalePlan {
         Self {
             submit,
             cancel: cancellations(pilots, live.saturating_sub(goal)),
-            beyond_maximum: wanted - goal,
+            beyond_maximum: target - goal,
             beyond_queue: missing - submit,
             beyond_hour: 0,
         }
@@ -78,18 +78,18 @@ impl ScalePlan {
             .iter()
             .filter(|pilot| pilot.counts() && !pilot.is_pending());
         let running = u32::try_from(running.count()).unwrap_or(u32::MAX);
-        let wanted = running.saturating_add(pending);
-        Self::keeping_running(pilots, wanted, at_most, queue_at_most)
+        let target = running.saturating_add(pending);
+        Self::keeping_running(pilots, target, at_most, queue_at_most)
     }
 
     /// Returns the plan of [`Self::new`] without the cancellations of pilots that run.
     pub fn keeping_running(
         pilots: &[PilotRecord],
-        wanted: u32,
+        target: u32,
         at_most: u32,
         queue_at_most: Option<u32>,
     ) -> Self {
-        let mut plan = Self::new(pilots, wanted, at_most, queue_at_most);
+        let mut plan = Self::new(pilots, target, at_most, queue_at_most);
         plan.cancel.retain(|number| {
             let mut pilots = pilots.iter();
             pilots.any(|pilot| pilot.number == *number && pilot.is_pending())

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant as WallInstant};
+use std::time::{Duration, Instant as MonotonicInstant};
 
 use tollgate_batch::{
     BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, EngineCommand, QueueLimits, RecordAge,
@@ -51,45 +51,45 @@ pub struct SiteProbe<'a> {
     /// The command that runs on the node, and prints `reached yes` or `reached no` and a reason.
     pub words: Vec<String>,
     /// How long the probe may wait and run.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl<'a> SiteProbe<'a> {
     /// Returns a probe whose job runs the command `words` on the node.
-    pub fn new(control: &'a SiteControl, words: Vec<String>, patience: Duration) -> Self {
+    pub fn new(control: &'a SiteControl, words: Vec<String>, timeout: Duration) -> Self {
         Self {
             control,
             words,
-            patience,
+            timeout,
         }
     }
 
-    /// Looks at everything in turn, and calls `tell` with each finding as soon as it is known.
+    /// Looks at everything in turn, and calls `report` with each finding as soon as it is known.
     /// Returns whether all of it works.
     ///
     /// # Errors
     /// An error if a file of the site cannot be used.
-    pub fn run(&self, mut tell: impl FnMut(&ProbeFinding)) -> Result<bool, SiteError> {
+    pub fn run(&self, mut report: impl FnMut(&ProbeFinding)) -> Result<bool, SiteError> {
         let mut works = true;
-        let mut tell = |what, outcome, text: String| {
+        let mut report = |what, outcome, text: String| {
             works &= outcome == ProbeOutcome::Works;
-            tell(&ProbeFinding {
+            report(&ProbeFinding {
                 what,
                 outcome,
                 text,
             });
         };
-        self.look(&mut tell)?;
+        self.look(&mut report)?;
         Ok(works)
     }
 
     fn look(
         &self,
-        tell: &mut impl FnMut(&'static str, ProbeOutcome, String),
+        judge: &mut impl FnMut(&'static str, ProbeOutcome, String),
     ) -> Result<(), SiteError> {
         use ProbeOutcome::{Fails, Unknown, Works};
 
-        let began = WallInstant::now();
+        let began = MonotonicInstant::now();
         let states = self.control.dialect().states();
         match self
             .control
@@ -98,27 +98,27 @@ impl<'a> SiteProbe<'a> {
             Ok(_) => {
                 let took = Span::from_secs_f64(began.elapsed().as_secs_f64());
                 let program = states.program();
-                tell(
+                judge(
                     "commands",
                     Works,
                     format!("{program} answers in {}", seconds(took)),
                 );
             }
             Err(error) => {
-                tell("commands", Fails, error.to_string());
+                judge("commands", Fails, error.to_string());
                 return Ok(());
             }
         }
         match self.control.queue_limits() {
             Ok(queues) => match self.misfit(&queues) {
-                None => tell("limits", Works, describe(&queues)),
+                None => judge("limits", Works, describe(&queues)),
                 Some(misfit) => {
                     // The job would wait in vain, or be refused.
-                    tell("limits", Fails, format!("{misfit}: {}", describe(&queues)));
+                    judge("limits", Fails, format!("{misfit}: {}", describe(&queues)));
                     return Ok(());
                 }
             },
-            Err(error) => tell("limits", Unknown, error.to_string()),
+            Err(error) => judge("limits", Unknown, error.to_string()),
         }
         let file = self.fresh_file()?;
         let shared = file.to_string_lossy().into_owned();
@@ -138,16 +138,16 @@ impl<'a> SiteProbe<'a> {
         let id = match id {
             Ok(id) => id,
             Err(error) => {
-                tell("submission", Fails, error.to_string());
+                judge("submission", Fails, error.to_string());
                 return Ok(());
             }
         };
-        tell("submission", Works, format!("job {id}"));
+        judge("submission", Works, format!("job {id}"));
         let submitted = now();
         let report = match self.wait(&name, id)? {
             Ok(report) => report,
             Err(text) => {
-                tell("wait", Fails, text);
+                judge("wait", Fails, text);
                 return Ok(());
             }
         };
@@ -159,17 +159,17 @@ impl<'a> SiteProbe<'a> {
             }
             None => "the job ended, and the engine does not say when it started".to_owned(),
         };
-        tell("wait", Works, waited);
+        judge("wait", Works, waited);
         match self.read(&file) {
             Some(text) => {
                 let node = field(&text, "node").unwrap_or("unknown");
-                tell(
+                judge(
                     "directory",
                     Works,
                     format!("{shared} is there on node {node}"),
                 );
-                self.judge_clock(&text, submitted, tell);
-                self.judge_node(&text, tell);
+                self.judge_clock(&text, submitted, judge);
+                self.judge_node(&text, judge);
             }
             None => {
                 let reason = report.map(|report| report.reason).unwrap_or_default();
@@ -177,17 +177,17 @@ impl<'a> SiteProbe<'a> {
                     true => String::new(),
                     false => format!(" ({reason})"),
                 };
-                tell(
+                judge(
                     "directory",
                     Fails,
                     format!("{shared} did not appear: is the directory on the nodes too?{reason}"),
                 );
-                tell(
+                judge(
                     "program",
                     Unknown,
                     "not known without the directory".to_owned(),
                 );
-                tell(
+                judge(
                     "service",
                     Unknown,
                     "not known without the directory".to_owned(),
@@ -203,53 +203,53 @@ impl<'a> SiteProbe<'a> {
         &self,
         text: &str,
         submitted: Instant,
-        tell: &mut impl FnMut(&'static str, ProbeOutcome, String),
+        report: &mut impl FnMut(&'static str, ProbeOutcome, String),
     ) {
         let seconds = field(text, "clock").and_then(|seconds| seconds.parse().ok());
         let Some(node) = seconds.map(Instant::from_secs) else {
-            return tell(
+            return report(
                 "clock",
                 ProbeOutcome::Unknown,
                 "the node gives no time".to_owned(),
             );
         };
         match clock_error(node, submitted, now()) {
-            None => tell(
+            None => report(
                 "clock",
                 ProbeOutcome::Works,
                 "that of the node agrees".to_owned(),
             ),
-            Some(error) => tell("clock", ProbeOutcome::Fails, error),
+            Some(error) => report("clock", ProbeOutcome::Fails, error),
         }
     }
 
     /// Reports what the probe's own command printed on the node.
-    fn judge_node(&self, text: &str, tell: &mut impl FnMut(&'static str, ProbeOutcome, String)) {
+    fn judge_node(&self, text: &str, report: &mut impl FnMut(&'static str, ProbeOutcome, String)) {
         use ProbeOutcome::{Fails, Unknown, Works};
 
         let program = &self.control.settings().program;
         let Some(version) = field(text, "version") else {
-            let said: Vec<&str> = text
+            let lines: Vec<&str> = text
                 .lines()
                 .filter(|line| !line.starts_with("node "))
                 .collect();
-            tell("program", Fails, format!("{program}: {}", said.join("; ")));
-            tell(
+            report("program", Fails, format!("{program}: {}", lines.join("; ")));
+            report(
                 "service",
                 Unknown,
                 "not known without the program".to_owned(),
             );
             return;
         };
-        tell("program", Works, format!("{program}, version {version}"));
+        report("program", Works, format!("{program}, version {version}"));
         match field(text, "reached") {
-            Some("yes") => tell("service", Works, "the node reaches the service".to_owned()),
-            Some(reason) => tell(
+            Some("yes") => report("service", Works, "the node reaches the service".to_owned()),
+            Some(reason) => report(
                 "service",
                 Fails,
                 reason.trim_start_matches("no ").to_owned(),
             ),
-            None => tell(
+            None => report(
                 "service",
                 Fails,
                 "the probe ended before its answer".to_owned(),
@@ -278,7 +278,7 @@ impl<'a> SiteProbe<'a> {
         name: &BatchJobName,
         id: BatchJobId,
     ) -> Result<Result<Option<BatchJobReport>, String>, SiteError> {
-        let began = WallInstant::now();
+        let began = MonotonicInstant::now();
         let [mut pause, longest] = PAUSES;
         let mut seen = None;
         loop {
@@ -300,10 +300,10 @@ impl<'a> SiteProbe<'a> {
                     BatchJobPhase::Waits | BatchJobPhase::Runs => seen = Some(report),
                 },
             }
-            if began.elapsed() > self.patience {
+            if began.elapsed() > self.timeout {
                 self.cancel(id)?;
                 let reason = seen.map(|report| report.reason).unwrap_or_default();
-                let limit = Span::from_secs_f64(self.patience.as_secs_f64());
+                let limit = Span::from_secs_f64(self.timeout.as_secs_f64());
                 return Ok(Err(format!(
                     "no end within {}, cancelled; the engine says `{reason}`",
                     seconds(limit)
@@ -346,7 +346,7 @@ impl<'a> SiteProbe<'a> {
 
     /// Reads the probe's file, on this host or on the host of the engine's commands.
     fn read(&self, file: &Path) -> Option<String> {
-        let began = WallInstant::now();
+        let began = MonotonicInstant::now();
         loop {
             let text = match self.control.settings().via {
                 None => fs::read_to_string(file).ok(),

@@ -69,8 +69,8 @@ pub struct SiteSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_hours: Option<u64>,
     /// The longest time between two looks at the queue when nothing happens, in seconds.
-    #[serde(default = "default_ask")]
-    pub ask_s: u64,
+    #[serde(rename = "ask_s", default = "default_ask")]
+    pub query_s: u64,
     /// The maximum number of pilots that wait. None if there is no maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_at_most: Option<u32>,
@@ -151,7 +151,7 @@ impl SiteSettings {
             at_most: DEFAULT_AT_MOST,
             submit_at_most: DEFAULT_HOURLY,
             core_hours: None,
-            ask_s: DEFAULT_ASK_S,
+            query_s: DEFAULT_ASK_S,
             queue_at_most: None,
             connect: None,
             agent: None,
@@ -166,7 +166,7 @@ impl SiteSettings {
 
     /// Returns the longest time between two looks at the queue when nothing happens.
     pub fn longest_pause(&self) -> Span {
-        Span::from_secs(i64::try_from(self.ask_s).unwrap_or(i64::MAX))
+        Span::from_secs(i64::try_from(self.query_s).unwrap_or(i64::MAX))
     }
 
     /// Returns what the further arguments of the submit command mean.

@@ -303,10 +303,10 @@ mod tests {
     #[test]
     fn answer_has_both_outputs_and_the_exit_code() {
         let shell = EngineShell::new(None);
-        let said = shell.run(&command(&["sh", "-c", "cat; echo bad >&2; exit 3"], "in\n"));
-        let said = said.expect("it ends");
+        let answer = shell.run(&command(&["sh", "-c", "cat; echo bad >&2; exit 3"], "in\n"));
+        let answer = answer.expect("it ends");
         assert_eq!(
-            (said.exit, said.output.as_str(), said.errors.as_str()),
+            (answer.exit, answer.output.as_str(), answer.errors.as_str()),
             (3, "in\n", "bad\n")
         );
         let killed = shell.run(&command(&["sh", "-c", "kill -9 $$"], ""));

@@ -69,14 +69,14 @@ impl SiteUsage {
         let before = self.sampled_at.replace(now);
         let passed = before.map_or(Span::ZERO, |before| now.since(before));
         let passed = passed.max(Span::ZERO).min(LONGEST_SAMPLE);
-        for seat in pilots {
-            match seat {
+        for pilot in pilots {
+            match pilot {
                 None => self.unjoined_core_s += core_seconds(passed, cores),
-                Some(seat) if !seat.takes_tasks => {
+                Some(pilot) if !pilot.takes_tasks => {
                     self.leaving_core_s += core_seconds(passed, cores);
                 }
-                Some(seat) => {
-                    let idle = seat.idle_cores.min(cores);
+                Some(pilot) => {
+                    let idle = pilot.idle_cores.min(cores);
                     self.idle_core_s += core_seconds(passed, idle);
                     self.busy_core_s += core_seconds(passed, cores - idle);
                 }
@@ -109,13 +109,13 @@ mod tests {
 
     #[test]
     fn time_since_the_last_sample_counts_as_what_pilots_do_now() {
-        let seat = |takes_tasks, idle_cores| {
+        let worker = |takes_tasks, idle_cores| {
             Some(WorkerSeat {
                 takes_tasks,
                 idle_cores,
             })
         };
-        let pilots = [seat(true, 1), seat(true, 4), seat(false, 0), None];
+        let pilots = [worker(true, 1), worker(true, 4), worker(false, 0), None];
         let mut usage = SiteUsage::default();
         usage.sample(Instant::from_secs(100), 4, pilots.into_iter());
         assert_eq!(usage.busy_core_s, 0, "nothing is known of the time before");

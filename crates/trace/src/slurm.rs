@@ -28,7 +28,7 @@ use tollgate_model::{Instant, Span};
 
 use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
-use crate::options::{ColumnSelection as Keep, ReadOptions};
+use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time::{self, ZoneOrigin};
 use crate::parts::{JobKey, JobPart, PartUsage};
@@ -92,7 +92,11 @@ impl RecordFormat for SlurmFormat {
         }
     }
 
-    fn parse<'a>(&mut self, text: &'a [u8], keep: Keep) -> Result<RecordContent<'a>, Finding> {
+    fn parse<'a>(
+        &mut self,
+        text: &'a [u8],
+        keep: ColumnSelection,
+    ) -> Result<RecordContent<'a>, Finding> {
         if let Some(header) = SacctHeader::of_header(text) {
             return match self.columns.replace(header) {
                 Some(_) => Err(Finding::RepeatedHeader),
@@ -151,7 +155,7 @@ fn job_key(id: &[u8]) -> Option<JobKey> {
 
 fn parse_record<'a>(
     record: &SacctRecord<'a>,
-    keep: Keep,
+    keep: ColumnSelection,
 ) -> Result<(ParsedRecord<'a>, ZoneOrigin), Finding> {
     let mut notes = Vec::new();
     let (number, key) = number(record, &mut notes)?;
@@ -335,7 +339,9 @@ mod tests {
     const DAY: &str = "2016-12-22T";
 
     fn parsed(text: &str) -> Trace {
-        let options = ReadOptions { columns: Keep::All };
+        let options = ReadOptions {
+            columns: ColumnSelection::All,
+        };
         read("jobs", text.as_bytes(), options).unwrap()
     }
 

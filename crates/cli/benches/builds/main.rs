@@ -39,8 +39,8 @@ fn main() -> ExitCode {
     let (numbers, names): (Vec<String>, Vec<String>) = words
         .into_iter()
         .partition(|word| word.parse::<usize>().is_ok());
-    let wanted = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part));
-    let replays = BENCH_REPLAYS.iter().filter(|replay| wanted(replay.name));
+    let is_chosen = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part));
+    let replays = BENCH_REPLAYS.iter().filter(|replay| is_chosen(replay.name));
     if flags.iter().any(|flag| flag == "--list") {
         replays.for_each(|replay| println!("{}", replay.name));
         return ExitCode::SUCCESS;

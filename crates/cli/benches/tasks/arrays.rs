@@ -13,11 +13,11 @@ const WITH_DEADLINE: [&str; 4] = ["-e", "1s", "-d", "+30d"];
 /// Options of the same array without the deadline.
 const WITHOUT: [&str; 2] = ["-e", "1s"];
 
-/// Measures arrays of `tasks` tasks that run, and the answers about one of `asked` tasks.
-pub(crate) fn measure(tasks: u32, asked: u32, program: &Path) {
+/// Measures arrays of `tasks` tasks that run, and the answers about one of `n_answers` tasks.
+pub(crate) fn measure(tasks: u32, n_answers: u32, program: &Path) {
     let mut site = BenchSite::start(program, "policy = \"plan\"\n");
     measure_runs(tasks, &site);
-    measure_answers(asked, &mut site);
+    measure_answers(n_answers, &mut site);
 }
 
 /// Measures arrays of programs that do nothing, with and without a deadline in turn.

@@ -56,10 +56,10 @@ fn main() {
         .collect();
     if args.iter().any(|word| word == "arrays") {
         let tasks = number.unwrap_or(1_000);
-        let asked = numbers.next().unwrap_or(tasks);
+        let n_answers = numbers.next().unwrap_or(tasks);
         for program in &programs {
             println!("# {}", program.display());
-            arrays::measure(tasks, asked, program);
+            arrays::measure(tasks, n_answers, program);
         }
         return;
     }

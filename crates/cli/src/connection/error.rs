@@ -94,8 +94,8 @@ pub(crate) enum ClientCommandError {
     )]
     NotReservable,
     /// Clusters that do not answer.
-    #[error("{n_silent} of {n_asked} clusters did not answer")]
-    ClustersSilent { n_silent: usize, n_asked: usize },
+    #[error("{n_silent} of {n_clusters} clusters did not answer")]
+    ClustersSilent { n_silent: usize, n_clusters: usize },
     /// A submission whose answer was lost.
     #[error("{cluster}: the job may be submitted: {problem}")]
     ClaimUnknown {
@@ -165,12 +165,12 @@ impl CliError for ClientCommandError {
             Self::ForecastState { .. } => "name the records that it was learned from",
             Self::Unstartable { hint, .. } => return Some(hint.into()),
             Self::ClaimUnknown { cluster, job, .. } => {
-                let ask = match job {
+                let command = match job {
                     Some(job) => format!("`tollgate explain {job}`"),
                     None => format!("`tollgate jobs --cluster {cluster}`"),
                 };
                 let hint =
-                    format!("{ask} tells once the cluster answers; no other cluster was tried");
+                    format!("{command} tells once the cluster answers; no other cluster was tried");
                 return Some(hint.into());
             }
             Self::FollowMany { .. } => "name one of them, as in `tollgate logs -f 7_3`",

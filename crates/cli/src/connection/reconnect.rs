@@ -21,21 +21,21 @@ pub(crate) enum ClientPurpose {
 /// Returns how long a command tries again: as long as the user says in `given` seconds, otherwise without
 /// limit if it waits for a job. A user who names a time also waits for a service that is not there yet.
 pub(crate) fn policy(given: Option<f64>, purpose: ClientPurpose) -> ReconnectPolicy {
-    let patience = match (given, purpose) {
+    let timeout = match (given, purpose) {
         (Some(seconds), _) => Some(Duration::from_secs_f64(seconds)),
         (None, ClientPurpose::Answer) => Some(DEFAULT_PATIENCE),
         (None, ClientPurpose::JobEnd) => None,
     };
     ReconnectPolicy {
-        patience,
+        timeout,
         waits_for_start: given.is_some(),
         on_loss: print_note,
     }
 }
 
 fn print_note(error: &ClientError, policy: &ReconnectPolicy) {
-    let limit = match policy.patience {
-        Some(patience) => format!("for {} s", patience.as_secs_f64()),
+    let limit = match policy.timeout {
+        Some(timeout) => format!("for {} s", timeout.as_secs_f64()),
         None => "until it answers".to_owned(),
     };
     Verbosity::Notes.note(format_args!("{error}: trying again {limit}"));

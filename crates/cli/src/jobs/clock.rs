@@ -8,11 +8,11 @@ use crate::output::format;
 /// The maximum difference of two clocks without a note.
 const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(1);
 
-/// Returns a note about the service's clock in an answer to a request that was sent at `asked` and answered at
+/// Returns a note about the service's clock in an answer to a request that was sent at `sent` and answered at
 /// `answered`, by the clock of this host.
 pub(crate) fn note_on_answer(
     answer: &SubmitResponse,
-    asked: Timestamp,
+    sent: Timestamp,
     answered: Timestamp,
 ) -> Option<String> {
     if let Some(ahead_s) = answer.clock_ahead_s {
@@ -22,19 +22,19 @@ pub(crate) fn note_on_answer(
         ));
     }
     let theirs = answer.now_at.parse().ok()?;
-    clock_difference_note(theirs, asked, answered)
+    clock_difference_note(theirs, sent, answered)
 }
 
-/// Returns a note about the service's clock, which showed `theirs` at some moment between `asked`
+/// Returns a note about the service's clock, which showed `theirs` at some moment between `sent`
 /// and `answered` by the clock of this host. None if the clocks agree.
 fn clock_difference_note(
     theirs: Timestamp,
-    asked: Timestamp,
+    sent: Timestamp,
     answered: Timestamp,
 ) -> Option<String> {
     let (off, word) = match theirs {
         theirs if theirs > answered => (theirs.duration_since(answered), "ahead of"),
-        theirs => (asked.duration_since(theirs), "behind"),
+        theirs => (sent.duration_since(theirs), "behind"),
     };
     (off > MAX_CLOCK_DIFFERENCE).then(|| {
         format!(
@@ -48,9 +48,9 @@ fn clock_difference_note(
 mod tests {
     use super::*;
 
-    fn note(theirs: i64, asked: i64, answered: i64) -> Option<String> {
+    fn note(theirs: i64, sent: i64, answered: i64) -> Option<String> {
         let at = |secs| Timestamp::from_second(secs).unwrap();
-        clock_difference_note(at(theirs), at(asked), at(answered))
+        clock_difference_note(at(theirs), at(sent), at(answered))
     }
 
     #[test]
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn large_clock_difference_gives_a_note() {
-        let said = |theirs| note(theirs, 1_000, 1_001).unwrap();
-        assert!(said(1_601).starts_with("the service's clock is 10m ahead of this host's"));
-        assert!(said(998).starts_with("the service's clock is 2s behind this host's"));
+        let note_of = |theirs| note(theirs, 1_000, 1_001).unwrap();
+        assert!(note_of(1_601).starts_with("the service's clock is 10m ahead of this host's"));
+        assert!(note_of(998).starts_with("the service's clock is 2s behind this host's"));
     }
 }

@@ -82,7 +82,7 @@ impl JobScript {
     pub(crate) fn directives(&self) -> Result<JobArgs, ClientCommandError> {
         let head = self.text.lines().zip(1_usize..);
         let head = head.take_while(|(line, _)| line.trim().is_empty() || line.starts_with('#'));
-        let mut wishes = JobArgs::default();
+        let mut options = JobArgs::default();
         for (line, number) in head {
             let Some(rest) = line.strip_prefix(DIRECTIVE_PREFIX) else {
                 continue;
@@ -99,9 +99,9 @@ impl JobScript {
             if let Some(word) = read.job.command.first() {
                 return Err(wrong(format!("expected options, got `{word}`")));
             }
-            wishes = read.job.override_defaults(wishes);
+            options = read.job.override_defaults(options);
         }
-        Ok(wishes)
+        Ok(options)
     }
 }
 
@@ -111,11 +111,11 @@ pub(crate) fn parses(text: &str) -> bool {
         file: "script".to_owned(),
         text: text.to_owned(),
     };
-    let wishes = script.directives();
-    if let Err(error) = &wishes {
+    let options = script.directives();
+    if let Err(error) = &options {
         assert!(error.to_string().starts_with("script:"), "{error}");
     }
-    wishes.is_ok()
+    options.is_ok()
 }
 
 /// Returns the message of the parser, without its prefix and without the usage.
@@ -138,15 +138,15 @@ mod tests {
 
     #[test]
     fn last_directive_before_the_first_command_wins() {
-        let wishes = script(
+        let options = script(
             "#!/bin/sh\n# a remark\n#TOLLGATE --procs 4 --deadline 'tomorrow 9am' # by then\n\n\
              #TOLLGATE -n 2 --env A=1\necho\n#TOLLGATE --procs 8\n",
         )
         .directives()
         .unwrap();
-        assert_eq!(wishes.procs, Some(2));
-        assert_eq!(wishes.deadline.as_deref(), Some("tomorrow 9am"));
-        assert_eq!(wishes.env, ["A=1"]);
+        assert_eq!(options.procs, Some(2));
+        assert_eq!(options.deadline.as_deref(), Some("tomorrow 9am"));
+        assert_eq!(options.env, ["A=1"]);
     }
 
     #[test]
@@ -155,8 +155,8 @@ mod tests {
             procs: Some(1),
             ..JobArgs::default()
         };
-        let wishes = script("#!/bin/sh\n#TOLLGATE --procs 4 --budget 3\n").directives();
-        let job = typed.override_defaults(wishes.unwrap());
+        let options = script("#!/bin/sh\n#TOLLGATE --procs 4 --budget 3\n").directives();
+        let job = typed.override_defaults(options.unwrap());
         assert_eq!((job.procs, job.budget), (Some(1), Some(3.0)));
     }
 

@@ -261,9 +261,9 @@ pub(crate) fn post_request(
     path: &str,
     request: &impl Serialize,
 ) -> Result<SubmitResponse, CliFailure> {
-    let asked = Timestamp::now();
+    let sent_at = Timestamp::now();
     let answer: SubmitResponse = client.post_with_key(path, request)?;
-    let off = clock::note_on_answer(&answer, asked, Timestamp::now());
+    let off = clock::note_on_answer(&answer, sent_at, Timestamp::now());
     off.into_iter().for_each(|off| Verbosity::Notes.note(off));
     Ok(answer)
 }

@@ -105,9 +105,13 @@ fn print_event(name: &str, data: &str, prefix: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn print_end(job: &JobDetails, prefix: &str, wanted: OutputFormat) -> Result<(), CliFailure> {
+fn print_end(
+    job: &JobDetails,
+    prefix: &str,
+    output_format: OutputFormat,
+) -> Result<(), CliFailure> {
     let mut out = io::stdout().lock();
-    match wanted {
+    match output_format {
         OutputFormat::Json => format::write_json(&mut out, job)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {

@@ -98,22 +98,22 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
     if config.confidence.is_some() {
         tracing::warn!("the setting `confidence` is called `promise.least` now: rename it");
     }
-    let (rules, mut doors) = (config.rules(registry)?, config.serve_options()?);
-    doors.accepts_clock = args.accept_clock;
+    let (rules, mut options) = (config.rules(registry)?, config.serve_options()?);
+    options.accepts_clock = args.accept_clock;
     // Root may read the key of a certificate, and the account that it becomes may not.
-    doors.read_certificate()?;
-    let starter = match doors.access.scope {
+    options.read_certificate()?;
+    let starter = match options.access.scope {
         UserScope::All => {
-            let rights = (config.root_jobs, doors.access.floor.clone());
+            let rights = (config.root_jobs, options.access.floor.clone());
             drop_root(&place, &config.account, rights)?
         }
         UserScope::Own => None,
     };
     let folder = DataDir::lock(&place)?;
     if let Some(engine) = &config.engine {
-        doors.batch_system = Some(open_batch_system(engine, &folder)?);
+        options.batch_system = Some(open_batch_system(engine, &folder)?);
     }
-    serve_in(&folder, &rules, doors, (log, starter), || {})
+    serve_in(&folder, &rules, options, (log, starter), || {})
 }
 
 /// An argument that names the partition of no batch system.
@@ -176,32 +176,32 @@ pub(crate) fn run_in(
 fn serve_in(
     folder: &DataDir,
     rules: &AdmissionRules,
-    doors: ServeOptions,
+    options: ServeOptions,
     (log, starter): (LogSettings, Option<StarterLink>),
     ready: impl FnOnce(),
 ) -> Result<(), CliFailure> {
     let settings = LocalEngineConfig {
-        other_users: doors.access.scope == UserScope::All,
-        nodes: doors.local_nodes.limit(),
-        devices: doors.local_devices.clone(),
+        other_users: options.access.scope == UserScope::All,
+        nodes: options.local_nodes.limit(),
+        devices: options.local_devices.clone(),
         log,
         starter,
         ..local_engine_config(folder)?
     };
     let mut engine = LocalEngine::open(settings)?;
-    warn_of_missing_cores(&mut engine, doors.local_nodes)?;
+    warn_of_missing_cores(&mut engine, options.local_nodes)?;
     let socket = folder.socket();
-    serve(folder, engine, rules, doors, |policy, heard| {
+    serve(folder, engine, rules, options, |policy, bound| {
         let (market, socket) = (rules.market, socket.display());
         tracing::info!(%policy, %market, %socket, "the service answers");
         if let Some(shadow) = &rules.shadow {
             tracing::info!(policy = %shadow, "a second policy decides on paper");
         }
-        if let Some(heard) = heard {
-            let (address, key) = (heard.address, heard.fingerprint);
+        if let Some(bound) = bound {
+            let (address, key) = (bound.address, bound.fingerprint);
             tracing::info!(url = %format_args!("https://{address}"), %key, "the service listens on TCP");
         }
-        if let Err(error) = BoundAddress::publish(heard, folder.path()) {
+        if let Err(error) = BoundAddress::publish(bound, folder.path()) {
             tracing::warn!(%error, "commands for sites cannot learn the address of the service");
         }
         ready();
@@ -210,14 +210,14 @@ fn serve_in(
 }
 
 /// Logs that the service offers fewer nodes of its host than the settings ask for.
-fn warn_of_missing_cores(engine: &mut LocalEngine, asked: LocalNodes) -> Result<(), CliFailure> {
-    let Some(asked) = asked.limit().filter(|&asked| asked > 0) else {
+fn warn_of_missing_cores(engine: &mut LocalEngine, nodes: LocalNodes) -> Result<(), CliFailure> {
+    let Some(nodes) = nodes.limit().filter(|&nodes| nodes > 0) else {
         return Ok(());
     };
     let offered = engine.capacity()?.nodes;
-    if offered < asked {
+    if offered < nodes {
         tracing::warn!(
-            asked,
+            nodes,
             offered,
             "the service offers fewer nodes than `local.nodes`: a node is a core that it may run on"
         );

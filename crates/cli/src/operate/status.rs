@@ -26,11 +26,11 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CliFailure> {
     let mut client = args.address.connect()?;
     let status: ServiceStatus = client.get("/v1/status")?;
     let objectives: ServiceObjectives = client.get("/v1/objectives")?;
-    let standing = StatusView { status, objectives };
-    let status = &standing.status;
+    let view = StatusView { status, objectives };
+    let status = &view.status;
     let mut out = io::stdout().lock();
     match args.format {
-        OutputFormat::Json => format::write_json(&mut out, &standing)?,
+        OutputFormat::Json => format::write_json(&mut out, &view)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             let now = format::now();
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CliFailure> {
                 let [from, until] = [from, until].map(|at| format::format_local_time(at, &now));
                 writeln!(out, "  no jobs {from} to {until} (maintenance)")?;
             }
-            figures::render_books(&mut out, status, &standing.objectives)?;
+            figures::render_books(&mut out, status, &view.objectives)?;
             if let Some(shadow) = &status.shadow {
                 figures::render_shadow(&mut out, &status.policy, shadow, &now)?;
             }

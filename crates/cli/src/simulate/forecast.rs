@@ -33,12 +33,12 @@ pub(crate) fn run(args: &ForecastArgs) -> Result<(), CliFailure> {
     if let Some(args::ForecastCommand::Evaluate(args)) = &args.command {
         return evaluate::run(args);
     }
-    let voice = verbosity(args.quiet);
-    let state = learn::load_and_learn(args, voice)?;
+    let notes = verbosity(args.quiet);
+    let state = learn::load_and_learn(args, notes)?;
     if args.explain {
         explain::run(&state, &args.job, &args.levels, args.format)
     } else {
-        classes::run(&state, args, voice)
+        classes::run(&state, args, notes)
     }
 }
 

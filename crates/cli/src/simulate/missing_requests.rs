@@ -6,17 +6,17 @@ use crate::output::messages::{Verbosity, pluralise};
 
 /// Notes which estimates stand in for requests that a record does not have, and which of them leak run
 /// times.
-pub(crate) fn print_notes(missing: MissingRequests, voice: Verbosity) {
+pub(crate) fn print_notes(missing: MissingRequests, verbosity: Verbosity) {
     let MissingRequests { jobs, leaking } = missing;
     if jobs > leaking {
-        voice.note(format_args!(
+        verbosity.note(format_args!(
             "{} without a request: the estimate is the median request of the user and program before, \
              else of the site",
             pluralise(jobs - leaking, "job"),
         ));
     }
     if leaking > 0 {
-        voice.note(format_args!(
+        verbosity.note(format_args!(
             "{} without a request before which none is known: the estimate is the true run time, \
              which tells policies what nobody knows at submission",
             pluralise(leaking, "job"),

@@ -78,8 +78,8 @@ fn jobs_of_other_users_look_like_missing_jobs() {
     site.run_ok(ONE, &submit);
     for verb in ["explain", "wait", "logs", "cancel", "hold", "release"] {
         let theirs = site.run_err(OTHER, &[verb, "1"]);
-        let nobodys = site.run_err(OTHER, &[verb, "999"]);
-        assert_eq!(theirs, nobodys, "{verb}");
+        let missing = site.run_err(OTHER, &[verb, "999"]);
+        assert_eq!(theirs, missing, "{verb}");
     }
     let listed = site.run_ok(OTHER, &["jobs", "--all", "--format", "json"]);
     assert!(!listed.contains("sleep"), "{listed}");
@@ -158,8 +158,8 @@ fn root_submits_jobs_only_if_allowed() {
         return;
     }
     let words = ["submit", "--output", "none", "--", "true"];
-    let (_, complaint) = AccessTestSite::new(ALL).run_err(ROOT, &words);
-    insta::assert_snapshot!(complaint);
+    let (_, stderr) = AccessTestSite::new(ALL).run_err(ROOT, &words);
+    insta::assert_snapshot!(stderr);
     let generous = AccessTestSite::new("users = \"all\"\nroot_jobs = true\n");
     generous.run_ok(ROOT, &words);
     generous.run_ok(ROOT, &["wait", "1"]);
@@ -171,8 +171,8 @@ fn submission_without_an_account_is_rejected() {
         return;
     }
     let site = AccessTestSite::new(ALL);
-    let (_, complaint) = site.run_err(3_999_999_999, &["submit", "--output", "none", "--", "true"]);
-    insta::assert_snapshot!(complaint);
+    let (_, stderr) = site.run_err(3_999_999_999, &["submit", "--output", "none", "--", "true"]);
+    insta::assert_snapshot!(stderr);
 }
 
 #[test]
@@ -244,15 +244,15 @@ fn single_user_service_rejects_other_users() {
         return;
     }
     let site = AccessTestSite::new("");
-    let (_, complaint) = site.run_err(ONE, &["status"]);
-    assert!(complaint.contains("Permission denied"), "{complaint}");
+    let (_, stderr) = site.run_err(ONE, &["status"]);
+    assert!(stderr.contains("Permission denied"), "{stderr}");
     // The service still rejects the user if the directory is open.
     set_mode(&site.data(), 0o755);
-    let (_, complaint) = site.run_err(ONE, &["status"]);
-    assert!(complaint.contains("Permission denied"), "{complaint}");
+    let (_, stderr) = site.run_err(ONE, &["status"]);
+    assert!(stderr.contains("Permission denied"), "{stderr}");
     set_mode(&site.data().join("socket"), 0o666);
-    let (_, complaint) = site.run_err(ONE, &["submit", "--output", "none", "--", "true"]);
-    insta::assert_snapshot!(complaint);
+    let (_, stderr) = site.run_err(ONE, &["submit", "--output", "none", "--", "true"]);
+    insta::assert_snapshot!(stderr);
 }
 
 #[test]
@@ -276,9 +276,9 @@ fn inaccessible_directory_is_rejected_for_all_users() {
             .output()
             .expect("it runs");
         assert!(!output.status.success());
-        let complaint = String::from_utf8(output.stderr).expect("text");
-        let complaint = complaint.replace(&*folder.path().to_string_lossy(), "[folder]");
-        insta::assert_snapshot!(format!("{mode:o}"), complaint);
+        let stderr = String::from_utf8(output.stderr).expect("text");
+        let stderr = stderr.replace(&*folder.path().to_string_lossy(), "[folder]");
+        insta::assert_snapshot!(format!("{mode:o}"), stderr);
     }
 }
 
@@ -289,8 +289,8 @@ fn token_has_the_rights_of_its_user() {
     }
     let site = AccessTestSite::new("users = \"all\"\n[listen]\naddress = \"127.0.0.1:0\"\n");
     let token = site.run_ok(ONE, &["token", "new"]);
-    let (_, complaint) = site.run_err(ONE, &["token", "new", "--user", "2"]);
-    insta::assert_snapshot!(complaint);
+    let (_, stderr) = site.run_err(ONE, &["token", "new", "--user", "2"]);
+    insta::assert_snapshot!(stderr);
     let others = site.run_ok(ROOT, &["token", "new", "--user", "2"]);
     let way = site.remote_args();
     let with = |token: &str, words: &[&str]| {
@@ -322,7 +322,7 @@ fn settings_writable_by_others_are_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");
     fs::write(&config, "").expect("settings");
-    let complaint = || {
+    let stderr = || {
         let output = Command::new(env!("CARGO_BIN_EXE_tollgate"))
             .args(["serve", "--data"])
             .arg(folder.path().join("data"))
@@ -331,15 +331,15 @@ fn settings_writable_by_others_are_rejected() {
             .output()
             .expect("it runs");
         assert_eq!(output.status.code(), Some(2));
-        let complaint = String::from_utf8(output.stderr).expect("text");
-        complaint.replace(&*folder.path().to_string_lossy(), "[folder]")
+        let stderr = String::from_utf8(output.stderr).expect("text");
+        stderr.replace(&*folder.path().to_string_lossy(), "[folder]")
     };
     set_mode(&config, 0o666);
-    insta::assert_snapshot!("settings_file", complaint());
+    insta::assert_snapshot!("settings_file", stderr());
     set_mode(&config, 0o644);
     set_mode(folder.path(), 0o777);
-    insta::assert_snapshot!("settings_folder", complaint());
+    insta::assert_snapshot!("settings_folder", stderr());
     set_mode(folder.path(), 0o755);
     std::os::unix::fs::chown(&config, Some(ONE), None).expect("root may do that");
-    insta::assert_snapshot!("settings_owner", complaint());
+    insta::assert_snapshot!("settings_owner", stderr());
 }

@@ -56,24 +56,24 @@ fn service_killed_under_load_keeps_its_promises() {
     let (mut services, mut runners) = (0_u32, 0_u32);
     for _ in 0..kills {
         thread::sleep(Duration::from_millis(20 + random(&mut seed) % 200));
-        let whom = random(&mut seed) % 4;
-        if whom != 0 {
+        let chosen = random(&mut seed) % 4;
+        if chosen != 0 {
             services += 1;
             site.kill();
         }
-        if whom < 2 {
+        if chosen < 2 {
             runners += u32::from(site.kill_runner());
         }
-        if whom != 0 {
+        if chosen != 0 {
             site.start(&[]);
         }
     }
     stop.store(true, Ordering::Relaxed);
-    let told: Vec<u64> = users
+    let acknowledged: Vec<u64> = users
         .into_iter()
         .flat_map(|user| user.join().expect("a user"))
         .collect();
-    let account = audit::audit(&mut site, &told);
+    let account = audit::audit(&mut site, &acknowledged);
     println!(
         "{services} kills of the service, {runners} of the runner, in {:.0} s: {account}",
         began.elapsed().as_secs_f64()
@@ -91,12 +91,12 @@ fn service_killed_at_failpoints_keeps_its_promises() {
         // The first such moments belong to startup.
         let fault = format!("{}:{}", moment.key(), after(moment));
         site.start(&[(tollgate_server::failpoint::VARIABLE, &fault)]);
-        let mut told = CrashTestUser::new(&site).submit_jobs(6);
+        let mut acknowledged = CrashTestUser::new(&site).submit_jobs(6);
         site.terminate();
         assert!(site.died(), "{}: it was not killed", moment.key());
         site.start(&[]);
-        told.extend(CrashTestUser::new(&site).submit_jobs(1));
-        let account = audit::audit(&mut site, &told);
+        acknowledged.extend(CrashTestUser::new(&site).submit_jobs(1));
+        let account = audit::audit(&mut site, &acknowledged);
         assert_eq!(account.lost, 0, "{}", moment.key());
     }
 }
@@ -120,13 +120,13 @@ fn service_and_runner_killed_together_keep_their_promises() {
         let mut site = CrashTestSite::new();
         // Each runner is killed at this point.
         site.start(&[("TOLLGATE_RUNNER_FAULT", point)]);
-        let told = CrashTestUser::new(&site).submit_jobs(3);
+        let acknowledged = CrashTestUser::new(&site).submit_jobs(3);
         thread::sleep(Duration::from_millis(100));
         site.kill();
         site.kill_runner();
         site.start(&[]);
-        let account = audit::audit(&mut site, &told);
-        assert_eq!(account.jobs, told.len(), "{point}");
+        let account = audit::audit(&mut site, &acknowledged);
+        assert_eq!(account.jobs, acknowledged.len(), "{point}");
     }
 }
 

@@ -176,10 +176,10 @@ fn an_evaluation_leaves_tables_a_report_and_pictures() {
         "--out",
         "evaluation",
     ];
-    let said = tollgate(&words);
+    let stdout = tollgate(&words);
     assert!(
-        said.stderr.contains("the report are in evaluation"),
-        "{said}"
+        stdout.stderr.contains("the report are in evaluation"),
+        "{stdout}"
     );
     let methods = fs::read_to_string(out.join("methods.csv")).unwrap();
     assert!(

@@ -18,12 +18,12 @@ fn closed_stdout_ends_the_program_silently() {
             .unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
-            !said.contains("panicked") && !said.contains("error"),
-            "{said}"
+            !stderr.contains("panicked") && !stderr.contains("error"),
+            "{stderr}"
         );
-        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {stderr}");
     }
 }
 

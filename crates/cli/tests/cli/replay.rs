@@ -139,8 +139,8 @@ fn nodes_of_different_speeds() {
         &[&words[..], &["--jobs-out", "speeds.csv"]].concat()
     ));
     let page = fs::read_to_string(folder().join("speeds.html")).unwrap();
-    let told = "Speeds of the nodes, relative to those of the record: 2*1,2.";
-    assert!(page.contains(told), "{page}");
+    let note = "Speeds of the nodes, relative to those of the record: 2*1,2.";
+    assert!(page.contains(note), "{page}");
     let rows = fs::read_to_string(folder().join("speeds.csv")).unwrap();
     insta::assert_snapshot!("rows_on_nodes_of_different_speeds", rows);
 }

@@ -92,24 +92,24 @@ impl SlurmStandIn {
 
     /// Checks that the run succeeded with the results of a run on this host. Returns its notes.
     fn check(&self, output: Output) -> String {
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{stderr}");
         let here = format!("{}-here", self.out);
         fs::remove_dir_all(out_folder(&here)).ok();
         tollgate(&["study", "run", self.study, "--out", &here, "--quiet"]).answer();
         assert_eq!(read(self.out, "results.csv"), read(&here, "results.csv"));
         assert!(!out_folder(self.out).join("chunks.json").exists());
-        said
+        stderr
     }
 }
 
 #[test]
 fn job_array_is_awaited_and_its_results_gathered() {
     let slurm = SlurmStandIn::new("study-array.toml", "study-array");
-    let said = slurm.check(slurm.run(&[]));
+    let stdout = slurm.check(slurm.run(&[]));
     assert!(
-        said.contains("waiting for 4 chunks: job 17 of slurm"),
-        "{said}"
+        stdout.contains("waiting for 4 chunks: job 17 of slurm"),
+        "{stdout}"
     );
     assert_eq!(slurm.arrays(), ["4"]);
     assert!(out_folder("study-array").join("piece-4-of-4.csv").exists());
@@ -129,9 +129,9 @@ fn arrays_that_finish_nothing_are_an_error() {
     slurm.put("faults", "half\nnone\n");
     let output = slurm.run(&["--quiet"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    let said = said.replace(&folder().display().to_string(), "[FOLDER]");
-    insta::assert_snapshot!(said);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let stderr = stderr.replace(&folder().display().to_string(), "[FOLDER]");
+    insta::assert_snapshot!(stderr);
     assert_eq!(slurm.arrays(), ["4", "2"]);
     slurm.check(slurm.run(&["--resume"]));
     assert_eq!(slurm.arrays(), ["4", "2", "2"]);
@@ -142,8 +142,11 @@ fn killed_command_finds_its_array_again() {
     let slurm = SlurmStandIn::new("study-killed.toml", "study-killed");
     slurm.put("faults", "kills\n");
     assert_eq!(slurm.run(&[]).status.code(), None);
-    let said = slurm.check(slurm.run(&["--resume"]));
-    assert!(said.contains("going on with job tg-study.small."), "{said}");
+    let stdout = slurm.check(slurm.run(&["--resume"]));
+    assert!(
+        stdout.contains("going on with job tg-study.small."),
+        "{stdout}"
+    );
     assert_eq!(slurm.arrays(), ["4"]);
 }
 
@@ -161,10 +164,10 @@ fn engine_that_is_away_is_waited_for() {
     let slurm = SlurmStandIn::new("study-away.toml", "study-away");
     slurm.put("faults", "half\n");
     slurm.put("down", "1\n2\n3\n");
-    let said = slurm.check(slurm.run(&[]));
+    let stdout = slurm.check(slurm.run(&[]));
     assert!(
-        said.contains("Unable to contact slurm controller"),
-        "{said}"
+        stdout.contains("Unable to contact slurm controller"),
+        "{stdout}"
     );
     assert_eq!(slurm.arrays(), ["4", "2"]);
 }
@@ -185,8 +188,8 @@ fn chunks_at_another_engine_are_not_submitted_again() {
     ];
     let ran = tollgate(&[&words[..], &[slurm.out]].concat());
     assert_eq!(ran.code, Some(2), "{ran}");
-    let said = "error: the jobs are at slurm, not at sge";
-    assert!(ran.stderr.contains(said), "{ran}");
+    let message = "error: the jobs are at slurm, not at sge";
+    assert!(ran.stderr.contains(message), "{ran}");
 }
 
 #[test]
@@ -226,11 +229,11 @@ fn missing_batch_system_gives_a_hint() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     let error = "error: sbatch: cannot be started: ";
-    assert!(said.starts_with(error), "{said}");
+    assert!(stderr.starts_with(error), "{stderr}");
     assert!(
-        said.contains("hint: is this a host of the cluster?"),
-        "{said}"
+        stderr.contains("hint: is this a host of the cluster?"),
+        "{stderr}"
     );
 }

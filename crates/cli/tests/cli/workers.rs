@@ -111,8 +111,8 @@ fn worker_token_is_rejected_on_other_paths() {
     ] {
         let ran = site.run(&site.over_tcp(words, &worker));
         assert_eq!(ran.status.code(), Some(1), "{words:?}");
-        let said = String::from_utf8(ran.stderr).unwrap();
-        assert!(said.contains("this token can only take work"), "{said}");
+        let stderr = String::from_utf8(ran.stderr).unwrap();
+        assert!(stderr.contains("this token can only take work"), "{stderr}");
     }
     assert!(site.run(&site.over_tcp(&["jobs"], &user)).status.success());
 
@@ -120,8 +120,8 @@ fn worker_token_is_rejected_on_other_paths() {
     let mut offer = site.worker_words(&user);
     let refused = site.run(&offer);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("this token cannot take work"), "{said}");
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("this token cannot take work"), "{stderr}");
 
     // A revoked token ends the worker that connected with it.
     offer = site.worker_words(&worker);
@@ -211,8 +211,8 @@ fn wide_job_is_told_all_of_its_processors_and_hosts() {
     ];
     site.says(&wide);
     site.says(&["wait", "1"]);
-    let told = fs::read_to_string(site.folder().join("told")).unwrap();
-    let (procs, hosts) = told.trim().split_once(' ').unwrap();
+    let written = fs::read_to_string(site.folder().join("told")).unwrap();
+    let (procs, hosts) = written.trim().split_once(' ').unwrap();
     assert_eq!(procs, all);
     let parts: Vec<(&str, u32)> = hosts
         .split(',')

@@ -282,8 +282,8 @@ pub enum JobOtherwise {
 }
 
 impl From<JobOtherwise> for Otherwise {
-    fn from(asked: JobOtherwise) -> Self {
-        match asked {
+    fn from(otherwise: JobOtherwise) -> Self {
+        match otherwise {
             JobOtherwise::Wait => Self::Wait,
             JobOtherwise::Run => Self::Run,
             JobOtherwise::Reject => Self::Reject,

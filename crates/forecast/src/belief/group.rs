@@ -54,8 +54,8 @@ impl GroupKey {
 
     /// Returns the smallest group of a job: its class.
     pub(crate) fn smallest(job: &BeliefJob) -> Self {
-        let [_, same_ask, _, kin] = Self::of(job);
-        kin.or(same_ask).expect("every job asks for something")
+        let [_, same_request, _, kin] = Self::of(job);
+        kin.or(same_request).expect("every job asks for something")
     }
 
     /// Returns a number that other groups hardly have (FNV-1a).

@@ -2,7 +2,7 @@
 
 use tollgate_risk::{Objective, Ranking, Weights};
 use tollgate_study::analysis::RankedPolicy;
-use tollgate_study::experiment::RiskPlotSpec as Planned;
+use tollgate_study::experiment::RiskPlotSpec;
 use tollgate_study::results::ExperimentPoint;
 use tollgate_study::{RiskAnalysis, StudyResults};
 
@@ -96,7 +96,7 @@ fn combinations(results: &StudyResults, market: usize, set: usize) -> Vec<Object
     if experiment.risk_plots.is_empty() {
         return default_combinations(results, market, set);
     }
-    let here = |plot: &&Planned| {
+    let here = |plot: &&RiskPlotSpec| {
         let named = experiment.market(plot.market).map(|market| market.name);
         plot.set == experiment.sets[set].name && named == Some(experiment.markets[market].name)
     };

@@ -112,7 +112,7 @@ impl RunnerConnection {
         };
         let line = protocol::encode_line(&RunnerRequest {
             id,
-            ask: request,
+            kind: request,
             is_recorded,
         });
         let sent = self.stream.set_write_timeout(Some(timeout));

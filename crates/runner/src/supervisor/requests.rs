@@ -34,7 +34,7 @@ fn script_texts(launches: &[LaunchSpec]) -> BTreeMap<String, Arc<str>> {
 
 impl RunnerSupervisor {
     pub(crate) fn handle_request(&mut self, call: RunnerRequest) {
-        let answer = match call.ask {
+        let answer = match call.kind {
             RunnerRequestKind::Capacity => RunnerResponse::Capacity(self.host.capacity.clone()),
             RunnerRequestKind::Start(launches) => self.accept_launches(launches, call.is_recorded),
             RunnerRequestKind::SetShares(shares) => {

@@ -35,10 +35,10 @@ type FloodRequest = fn(&ControllerHandle);
 pub(crate) fn measure() {
     let floods: [(&str, Option<FloodRequest>); 5] = [
         ("nothing", None),
-        ("held jobs", Some(|door| submit(door, 100))),
+        ("held jobs", Some(|handle| submit(handle, 100))),
         (
             "held jobs with 900 kB of environment",
-            Some(|door| submit(door, 900_000)),
+            Some(|handle| submit(handle, 900_000)),
         ),
         ("quotes", Some(quote_as_flooder)),
         ("reserved quotes", Some(reserve)),
@@ -61,9 +61,9 @@ pub(crate) fn measure() {
         };
         let controller =
             Controller::new(store, engine, &rules, Box::new(clock)).expect("a controller");
-        let (door, thread) = controller::start(controller).expect("a thread");
-        let (times, drops) = round(&door, flood);
-        door.send(ControllerRequest::Stop);
+        let (handle, thread) = controller::start(controller).expect("a thread");
+        let (times, drops) = round(&handle, flood);
+        handle.send(ControllerRequest::Stop);
         thread.join().expect("it stops");
         let median = times[times.len() / 2].as_secs_f64() * 1e3;
         let longest = times[times.len() - 1].as_secs_f64() * 1e3;
@@ -72,26 +72,26 @@ pub(crate) fn measure() {
 }
 
 /// Returns the latencies of the other user's quotes, ascending, and the number of flood requests.
-fn round(door: &ControllerHandle, flood: Option<FloodRequest>) -> (Vec<Duration>, u64) {
+fn round(controller: &ControllerHandle, flood: Option<FloodRequest>) -> (Vec<Duration>, u64) {
     let over = Arc::new(AtomicBool::new(false));
     let drops = AtomicU64::new(0);
     let mut times = Vec::new();
     std::thread::scope(|scope| {
         for _ in 0..FLOOD {
             let Some(flood) = flood else { break };
-            let (over, drops, door) = (Arc::clone(&over), &drops, door.clone());
+            let (over, drops, controller) = (Arc::clone(&over), &drops, controller.clone());
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    flood(&door);
+                    flood(&controller);
                     drops.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
         let began = Instant::now();
         while began.elapsed() < ROUND {
-            let asked = Instant::now();
-            quote(door, OTHER);
-            times.push(asked.elapsed());
+            let started = Instant::now();
+            quote(controller, OTHER);
+            times.push(started.elapsed());
             std::thread::sleep(PAUSE);
         }
         over.store(true, Ordering::Relaxed);
@@ -122,18 +122,18 @@ fn submission(user: u32, plan: SubmissionOptions, hold: Option<Span>) -> Submiss
 }
 
 fn answer<T>(
-    door: &ControllerHandle,
-    ask: impl FnOnce(controller::Responder<T>) -> ControllerRequest,
+    controller: &ControllerHandle,
+    request: impl FnOnce(controller::Responder<T>) -> ControllerRequest,
 ) {
     let (reply, answer) = oneshot::channel();
-    door.send(ask(reply));
+    controller.send(request(reply));
     // The rejection of a quote above the limit is a response too.
     drop(answer.blocking_recv().expect("an answer"));
 }
 
-fn quote(door: &ControllerHandle, user: u32) {
+fn quote(controller: &ControllerHandle, user: u32) {
     let submission = submission(user, SubmissionOptions::default(), None);
-    answer(door, |reply| ControllerRequest::Quote {
+    answer(controller, |reply| ControllerRequest::Quote {
         submission,
         times: RequestedTimes::default(),
         with_levels: false,
@@ -141,17 +141,17 @@ fn quote(door: &ControllerHandle, user: u32) {
     });
 }
 
-fn quote_as_flooder(door: &ControllerHandle) {
-    quote(door, FLOODER);
+fn quote_as_flooder(controller: &ControllerHandle) {
+    quote(controller, FLOODER);
 }
 
-fn reserve(door: &ControllerHandle) {
+fn reserve(controller: &ControllerHandle) {
     let submission = submission(
         FLOODER,
         SubmissionOptions::default(),
         Some(Span::from_secs(60)),
     );
-    answer(door, |reply| ControllerRequest::Reserve {
+    answer(controller, |reply| ControllerRequest::Reserve {
         submission,
         times: RequestedTimes::default(),
         reply,
@@ -159,7 +159,7 @@ fn reserve(door: &ControllerHandle) {
 }
 
 /// Submits a held job with `bytes` of environment.
-fn submit(door: &ControllerHandle, bytes: usize) {
+fn submit(controller: &ControllerHandle, bytes: usize) {
     let held = SubmissionOptions {
         held: true,
         ..SubmissionOptions::default()
@@ -182,7 +182,7 @@ fn submit(door: &ControllerHandle, bytes: usize) {
         begin: None,
         claim_key: None,
     });
-    answer(door, |reply| {
+    answer(controller, |reply| {
         ControllerRequest::submit(NewJob {
             submission,
             times: RequestedTimes::default(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant as Clock};
+use std::time::{Duration, Instant as MonotonicInstant};
 
 use rusqlite::Connection;
 use tollgate_client::types::{JobList, ServiceStatus};
@@ -30,7 +30,7 @@ const WATCHED: Duration = Duration::from_secs(60);
 
 pub(crate) fn measure(jobs: u64) {
     let folder = tempfile::tempdir().expect("a folder");
-    let began = Clock::now();
+    let began = MonotonicInstant::now();
     fill(folder.path(), jobs.min(REAL));
     copy(folder.path(), jobs.min(REAL), jobs);
     let file = fs::metadata(folder.path().join("tollgate.db")).map_or(0, |file| file.len());
@@ -39,7 +39,7 @@ pub(crate) fn measure(jobs: u64) {
         file >> 20,
         began.elapsed().as_secs_f64()
     );
-    let began = Clock::now();
+    let began = MonotonicInstant::now();
     let server = BenchServer::start(folder, DEFAULT_POLICY);
     println!(
         "answers after {:.0} ms",

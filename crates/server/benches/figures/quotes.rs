@@ -71,19 +71,19 @@ fn request(estimate_s: f64, deadline_s: f64) -> JobRequest {
 fn round(server: &BenchServer, request: &Option<JobRequest>) -> f64 {
     let clients: Vec<ApiClient> = (0..CONNECTIONS).map(|_| server.client()).collect();
     let began = Instant::now();
-    let asked: u64 = std::thread::scope(|scope| {
-        let asking: Vec<_> = clients
+    let n_quotes: u64 = std::thread::scope(|scope| {
+        let threads: Vec<_> = clients
             .into_iter()
             .map(|client| scope.spawn(move || ask(client, request, began)))
             .collect();
-        let asked = asking.into_iter().map(|it| it.join().expect("a client"));
-        asked.sum()
+        let n_quotes = threads.into_iter().map(|it| it.join().expect("a client"));
+        n_quotes.sum()
     });
-    asked as f64 / began.elapsed().as_secs_f64()
+    n_quotes as f64 / began.elapsed().as_secs_f64()
 }
 
 fn ask(mut client: ApiClient, request: &Option<JobRequest>, began: Instant) -> u64 {
-    let mut asked = 0;
+    let mut n_quotes = 0;
     while began.elapsed() < ROUND {
         match request {
             Some(request) => {
@@ -93,7 +93,7 @@ fn ask(mut client: ApiClient, request: &Option<JobRequest>, began: Instant) -> u
                 let _: serde_json::Value = client.get("/v1/status").expect("an answer");
             }
         }
-        asked += 1;
+        n_quotes += 1;
     }
-    asked
+    n_quotes
 }

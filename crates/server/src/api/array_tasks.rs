@@ -100,16 +100,19 @@ mod tests {
             status: Some("exit 2".to_owned()),
             tasks: "1-99:2".parse().unwrap(),
         };
-        let told = task_failures(&failed);
-        assert_eq!((told.count, told.cut), (50, true));
-        assert!(told.tasks.ends_with(",29,31"), "{}", told.tasks);
+        let sentence = task_failures(&failed);
+        assert_eq!((sentence.count, sentence.cut), (50, true));
+        assert!(sentence.tasks.ends_with(",29,31"), "{}", sentence.tasks);
     }
 
     #[test]
     fn eight_in_ten_run_times_are_within_the_range() {
         let runs: Vec<Span> = (0..=100).map(Span::from_secs).collect();
-        let told = task_runs(&runs).unwrap();
-        assert_eq!((told.count, told.low_s, told.high_s), (101, 10.0, 90.0));
+        let sentence = task_runs(&runs).unwrap();
+        assert_eq!(
+            (sentence.count, sentence.low_s, sentence.high_s),
+            (101, 10.0, 90.0)
+        );
         assert_eq!(task_runs(&[]), None);
     }
 }

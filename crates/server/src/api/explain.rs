@@ -50,11 +50,11 @@ pub(super) fn attempt_sentences(attempts: &[AttemptRow]) -> Vec<String> {
 }
 
 /// Returns what a queued task waits for.
-fn wait_sentence(procs: u32, story: &TaskOutlook) -> String {
-    match (story.reached_limit, &story.host) {
+fn wait_sentence(procs: u32, outlook: &TaskOutlook) -> String {
+    match (outlook.reached_limit, &outlook.host) {
         (Some(limit), _) => format!("queued: at most {limit} of its array's tasks run at once"),
         (None, Some(host)) => host_sentence(procs, host),
-        (None, None) if story.has_nodes => nodes_sentence(procs, story.idle, ""),
+        (None, None) if outlook.has_nodes => nodes_sentence(procs, outlook.idle, ""),
         (None, None) => "queued: waits for a node: none takes jobs now".to_owned(),
     }
 }
@@ -94,14 +94,14 @@ fn later_task_sentence(array: u64, tasks_ahead: u64) -> String {
 }
 
 /// Returns what stands before a queued task.
-fn order_sentence(story: &TaskOutlook) -> String {
+fn order_sentence(outlook: &TaskOutlook) -> String {
     let count = |n: u32, one: &str, more: &str| match n {
         0 => None,
         1 => Some(format!("1 {one}")),
         n => Some(format!("{n} {more}")),
     };
-    let Some(order) = story.order else {
-        let ahead = count(story.queued_ahead, "job", "jobs");
+    let Some(order) = outlook.order else {
+        let ahead = count(outlook.queued_ahead, "job", "jobs");
         return match ahead {
             Some(ahead) => format!("{ahead} in the queue before it"),
             None => "first in the queue".to_owned(),
@@ -146,9 +146,9 @@ pub(super) struct QueueingEngine {
 }
 
 /// Returns what a job with nodes does: it runs, or waits for the engine to start it.
-fn run_sentence(story: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) -> String {
-    let Some(wait) = story.and_then(|story| story.engine_wait) else {
-        return match story.and_then(|story| story.closes_before_end) {
+fn run_sentence(outlook: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) -> String {
+    let Some(wait) = outlook.and_then(|outlook| outlook.engine_wait) else {
+        return match outlook.and_then(|outlook| outlook.closes_before_end) {
             Some(at) => format!("running; its host closes at {}", format_iso(at)),
             None => "running".to_owned(),
         };
@@ -169,22 +169,22 @@ fn run_sentence(story: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) ->
 /// state of the job whose end cancelled this one, if it is known.
 pub(super) fn explanation_sentences(
     job: &JobDetails,
-    story: Option<&TaskOutlook>,
+    outlook: Option<&TaskOutlook>,
     predecessor: Option<JobState>,
     engine: Option<&QueueingEngine>,
 ) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(array) = &job.array {
-        return array_sentences(job, array, story, predecessor);
+        return array_sentences(job, array, outlook, predecessor);
     }
-    match (job.state, story) {
-        (JobState::Queued, Some(story)) => {
-            words.push(wait_sentence(job.procs, story));
-            words.push(match story.tasks_ahead {
+    match (job.state, outlook) {
+        (JobState::Queued, Some(outlook)) => {
+            words.push(wait_sentence(job.procs, outlook));
+            words.push(match outlook.tasks_ahead {
                 Some(tasks) => later_task_sentence(job.id, tasks),
-                None => order_sentence(story),
+                None => order_sentence(outlook),
             });
-            if let Some(reserved) = story.reserved {
+            if let Some(reserved) = outlook.reserved {
                 words.push(format!(
                     "processors are reserved from {}",
                     format_iso(reserved)
@@ -195,9 +195,9 @@ pub(super) fn explanation_sentences(
             "a reserved quote: `tollgate submit --quote {} -- ..` claims it",
             job.id
         )),
-        (JobState::Dependent, story) => words.push(dependency_sentence(story)),
-        (JobState::Held, story) => words.push(hold_sentence(job, story)),
-        (JobState::Running, story) => words.push(run_sentence(story, engine)),
+        (JobState::Dependent, outlook) => words.push(dependency_sentence(outlook)),
+        (JobState::Held, outlook) => words.push(hold_sentence(job, outlook)),
+        (JobState::Running, outlook) => words.push(run_sentence(outlook, engine)),
         (JobState::Cancelled, _) if failed_predecessor(job).is_some() => {
             words.extend(dependency_failure(job, predecessor))
         }
@@ -215,8 +215,8 @@ pub(super) fn explanation_sentences(
             _,
         ) => words.push(end_sentence(job)),
     }
-    if let Some(story) = story.filter(|story| story.failures > 0) {
-        words.push(match story.failures {
+    if let Some(outlook) = outlook.filter(|outlook| outlook.failures > 0) {
+        words.push(match outlook.failures {
             1 => "a job of this name has failed by itself before".to_owned(),
             failures => {
                 format!("{failures} attempts at jobs of this name have failed by themselves")
@@ -224,7 +224,7 @@ pub(super) fn explanation_sentences(
         });
     }
     words.extend(unpromised_sentence(job));
-    words.extend(story.and_then(|story| story.risk).map(risk_sentence));
+    words.extend(outlook.and_then(|outlook| outlook.risk).map(risk_sentence));
     words.extend(promise_sentence(job));
     words.extend(
         job.account
@@ -263,7 +263,7 @@ fn end_sentence(job: &JobDetails) -> String {
     let state = job.state;
     // A status such as `lost (worker disconnected)` already contains the state, and what never ran is not
     // called finished.
-    let says_all =
+    let gives_all =
         |status: &str| status.starts_with(state.key()) || status.starts_with("not started");
     match (state.exceeded(), job.short_status()) {
         (Some(limit), status) => {
@@ -274,7 +274,7 @@ fn end_sentence(job: &JobDetails) -> String {
                 status.unwrap_or_default()
             )
         }
-        (None, Some(status)) if says_all(status) => status.to_owned(),
+        (None, Some(status)) if gives_all(status) => status.to_owned(),
         (None, Some(status)) => format!("{state}: {status}"),
         (None, None) => format!("{state}: never started"),
     }
@@ -298,9 +298,9 @@ fn limit_sentence(job: &JobDetails, limit: ExceededLimit) -> String {
 }
 
 /// Returns who or what holds a job.
-fn hold_sentence(job: &JobDetails, story: Option<&TaskOutlook>) -> String {
-    let Some(failed) = story.and_then(|story| story.failed_launches) else {
-        return user_hold_sentence(story);
+fn hold_sentence(job: &JobDetails, outlook: Option<&TaskOutlook>) -> String {
+    let Some(failed) = outlook.and_then(|outlook| outlook.failed_launches) else {
+        return user_hold_sentence(outlook);
     };
     let (count, status) = (failed.count, job.status.as_deref().unwrap_or("not started"));
     match failed.retry_at {
@@ -382,31 +382,31 @@ fn limit_name(limit: ExceededLimit) -> &'static str {
     }
 }
 
-fn dependency_sentence(story: Option<&TaskOutlook>) -> String {
-    match awaited(story) {
+fn dependency_sentence(outlook: Option<&TaskOutlook>) -> String {
+    match awaited(outlook) {
         None => "dependent: the policy decides now".to_owned(),
         Some(awaited) => format!("dependent: waits {awaited}; the policy decides then"),
     }
 }
 
 /// Returns what a job that its user holds waits for.
-fn user_hold_sentence(story: Option<&TaskOutlook>) -> String {
-    match awaited(story) {
+fn user_hold_sentence(outlook: Option<&TaskOutlook>) -> String {
+    match awaited(outlook) {
         None => "held by its user".to_owned(),
         Some(awaited) => format!("held by its user; once released, it waits {awaited}"),
     }
 }
 
 /// Returns the jobs and the instant for which the decision about a job waits, after the word "waits".
-fn awaited(story: Option<&TaskOutlook>) -> Option<String> {
-    let story = story?;
-    let jobs: Vec<String> = story.dependencies.iter().map(u64::to_string).collect();
+fn awaited(outlook: Option<&TaskOutlook>) -> Option<String> {
+    let outlook = outlook?;
+    let jobs: Vec<String> = outlook.dependencies.iter().map(u64::to_string).collect();
     let ends = match jobs.as_slice() {
         [] => None,
         [job] => Some(format!("for the end of job {job}")),
         jobs => Some(format!("for the end of jobs {}", jobs.join(", "))),
     };
-    let begin = story
+    let begin = outlook
         .begin
         .map(|begin| format!("until {}", format_iso(begin)));
     let waits: Vec<String> = ends.into_iter().chain(begin).collect();
@@ -434,12 +434,12 @@ fn dependency_failure(job: &JobDetails, predecessor: Option<JobState>) -> Option
 fn array_sentences(
     job: &JobDetails,
     array: &ArrayStatus,
-    story: Option<&TaskOutlook>,
+    outlook: Option<&TaskOutlook>,
     predecessor: Option<JobState>,
 ) -> Vec<String> {
     let mut words = match job.state {
-        JobState::Dependent => vec![dependency_sentence(story)],
-        JobState::Held => vec![user_hold_sentence(story)],
+        JobState::Dependent => vec![dependency_sentence(outlook)],
+        JobState::Held => vec![user_hold_sentence(outlook)],
         JobState::Rejected => vec![rejection_sentence(job)],
         JobState::Cancelled => dependency_failure(job, predecessor).into_iter().collect(),
         JobState::Queued

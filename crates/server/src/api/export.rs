@@ -45,17 +45,17 @@ type JobRows = (Vec<JobRow>, Option<String>);
 pub(super) async fn jobs(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-    wanted: Result<Query<PageQuery>, QueryRejection>,
+    query: Result<Query<PageQuery>, QueryRejection>,
 ) -> JsonResult<JobPage> {
-    let Query(wanted) = wanted?;
-    let after = match &wanted.after {
+    let Query(query) = query?;
+    let after = match &query.after {
         None => JobSelector {
             job: 0,
             tasks: None,
         },
         Some(word) => JobSelector::parse(word).map_err(|_| bad_cursor())?,
     };
-    let (filter, limit) = wanted.filter(&peer)?;
+    let (filter, limit) = query.filter(&peer)?;
     let page = query_store(&service, move |reader| {
         job_page(reader, &filter, &after, limit)
     });
@@ -113,8 +113,8 @@ fn add_tasks(
     let Some(first) = first else {
         return Ok(true);
     };
-    let wanted = TaskRanges::new(first, u32::MAX);
-    let tasks = reader.tasks(job, Some(&wanted), limit)?.unwrap_or_default();
+    let ranges = TaskRanges::new(first, u32::MAX);
+    let tasks = reader.tasks(job, Some(&ranges), limit)?.unwrap_or_default();
     let is_all = tasks.len() < limit as usize;
     page.extend(tasks);
     Ok(is_all)
@@ -124,14 +124,14 @@ fn add_tasks(
 pub(super) async fn ledger(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-    wanted: Result<Query<PageQuery>, QueryRejection>,
+    query: Result<Query<PageQuery>, QueryRejection>,
 ) -> JsonResult<LedgerPage> {
-    let Query(wanted) = wanted?;
-    let after = match &wanted.after {
+    let Query(query) = query?;
+    let after = match &query.after {
         None => (0, 0, 0, String::new()),
         Some(word) => ledger_key(word).ok_or_else(bad_cursor)?,
     };
-    let (filter, limit) = wanted.filter(&peer)?;
+    let (filter, limit) = query.filter(&peer)?;
     let names = service.names.clone();
     let page = query_store(&service, move |reader| {
         let rows = reader.ledger_entries(&filter, &after, limit)?;

@@ -49,20 +49,20 @@ pub(super) struct JobsQuery {
 pub(super) async fn jobs(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-    wanted: Result<Query<JobsQuery>, QueryRejection>,
+    query: Result<Query<JobsQuery>, QueryRejection>,
 ) -> JsonResult<JobList> {
-    let Query(wanted) = wanted?;
-    if wanted.state == Some(JobState::Unknown) {
+    let Query(query) = query?;
+    if query.state == Some(JobState::Unknown) {
         let states = JobState::ALL.map(JobState::key).join(", ");
         return Err(ApiError::field("state", &format!("one of {states}")));
     }
-    let limit = wanted.limit.unwrap_or(100).min(MAX_JOBS);
+    let limit = query.limit.unwrap_or(100).min(MAX_JOBS);
     let selection = JobFilter {
         user: visible_user(&peer),
-        state: wanted.state.map(|state| state.key().to_owned()),
-        unfinished: wanted.live,
-        failed: wanted.failed,
-        before: wanted.before.map(|before| before.min(MAX_ID)),
+        state: query.state.map(|state| state.key().to_owned()),
+        unfinished: query.live,
+        failed: query.failed,
+        before: query.before.map(|before| before.min(MAX_ID)),
         limit: limit + 1,
     };
     let rows = query_store(&service, move |reader| reader.jobs(&selection)).await?;
@@ -155,7 +155,7 @@ pub(super) async fn explain(
         job: row.id,
         task: row.task.unwrap_or(0),
     };
-    let story =
+    let task_outlook =
         ask_controller(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
     let granted = query_store(&service, move |reader| reader.grant(task.job)).await?;
     let attempts = match row.array {
@@ -191,12 +191,14 @@ pub(super) async fn explain(
             .as_ref()
             .and_then(|outlook| outlook.expected.clone()),
         None => {
-            let prospect = story.as_ref().and_then(|story| story.prediction.as_ref());
+            let prospect = task_outlook
+                .as_ref()
+                .and_then(|task_outlook| task_outlook.prediction.as_ref());
             prospect.map(convert::job_forecast)
         }
     };
     Ok(Json(JobExplanation {
-        words: explanation_sentences(&job, story.as_ref(), predecessor, queueing.as_ref())
+        words: explanation_sentences(&job, task_outlook.as_ref(), predecessor, queueing.as_ref())
             .into_iter()
             .chain(attempt_sentences(&attempts))
             .chain(granted)

@@ -51,10 +51,10 @@ pub(super) async fn output(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
-    wanted: Result<Query<OutputQuery>, QueryRejection>,
+    query: Result<Query<OutputQuery>, QueryRejection>,
 ) -> JsonResult<JobOutput> {
-    let Query(wanted) = wanted?;
-    let from = wanted.position()?;
+    let Query(query) = query?;
+    let from = query.position()?;
     let row = own_job(&service, &peer, &JobSelector::find(&service, &id).await?).await?;
     if row.array.is_some() {
         return Err(ApiError::field("id", "one task of the array, as in 7_3"));

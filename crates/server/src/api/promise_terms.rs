@@ -37,7 +37,7 @@ impl PromiseTerms {
     /// # Errors
     /// If it is outside the site's range, or there is a higher minimum as well.
     pub(super) fn at_least(&self, request: &JobRequest) -> Result<Option<u32>, ApiError> {
-        let Some(asked) = request.at_least else {
+        let Some(least) = request.at_least else {
             return Ok(None);
         };
         let Some(level) = self.level.map(Probability::as_f64) else {
@@ -49,17 +49,17 @@ impl PromiseTerms {
         if request.confidence.is_some() {
             return Err(ApiError::field("at_least", "nothing beside `confidence`"));
         }
-        if !(self.least..=level).contains(&asked) {
+        if !(self.least..=level).contains(&least) {
             let expected = format!(
                 "{} to {level}, the level of this service's promises",
                 self.least
             );
             let refused = ApiError::field("at_least", &expected);
-            return Err(match asked > level {
+            return Err(match least > level {
                 true => refused.hint("`confidence` asks for more"),
                 false => refused,
             });
         }
-        convert::probability("at_least", Some(asked))
+        convert::probability("at_least", Some(least))
     }
 }

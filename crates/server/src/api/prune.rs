@@ -68,8 +68,8 @@ fn cutoff(service: &ApiState, age: Span) -> Instant {
 async fn remove(service: &ApiState, before: Instant) -> Result<u64, ApiError> {
     let mut jobs = 0;
     loop {
-        let ask = |reply| ControllerRequest::Prune { before, reply };
-        let removed = ask_controller(service, ask).await?;
+        let request = |reply| ControllerRequest::Prune { before, reply };
+        let removed = ask_controller(service, request).await?;
         jobs += removed.jobs.len() as u64;
         if removed.is_done {
             return Ok(jobs);

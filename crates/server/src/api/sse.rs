@@ -38,9 +38,9 @@ pub(super) async fn all_events(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let asked = last_event_id(&headers)?;
+    let last_id = last_event_id(&headers)?;
     let watch = service.log.watch();
-    let from = asked.unwrap_or(watch.borrow().id);
+    let from = last_id.unwrap_or(watch.borrow().id);
     let stream = EventStream::new(service, peer, None, watch, from);
     stream.open(Vec::new())
 }
@@ -52,7 +52,7 @@ pub(super) async fn job_events(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let asked = last_event_id(&headers)?;
+    let last_id = last_event_id(&headers)?;
     let JobSelector { job, .. } = JobSelector::find(&service, &id).await?;
     let whole = JobSelector { job, tasks: None };
     let watch = service.log.watch();
@@ -60,8 +60,8 @@ pub(super) async fn job_events(
     let latest = watch.borrow().id;
     let row = own_job(&service, &peer, &whole).await?;
     let over = row.finish.is_some();
-    let missed = asked.map(|from| service.log.events_after(from, MAX_EVENTS_AT_ONCE));
-    let (from, begin) = match (asked, missed) {
+    let missed = last_id.map(|from| service.log.events_after(from, MAX_EVENTS_AT_ONCE));
+    let (from, begin) = match (last_id, missed) {
         (Some(_), Some(Ok(events))) if over && !events.iter().any(|event| event.job == job) => {
             // A browser does not reconnect after this status.
             return Ok(StatusCode::NO_CONTENT.into_response());
@@ -126,7 +126,7 @@ impl EventStream {
     }
 
     fn open(self, begin: Vec<Bytes>) -> Result<Response, ApiError> {
-        let seat = self
+        let permit = self
             .service
             .stream_permits
             .try_acquire(self.peer.user)
@@ -144,7 +144,7 @@ impl EventStream {
         });
         let body = Body::new(EventBody {
             events: reported,
-            _permit: seat,
+            _permit: permit,
         });
         let head = [
             (CONTENT_TYPE, "text/event-stream"),

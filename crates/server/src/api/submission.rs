@@ -207,14 +207,14 @@ pub(super) async fn claim(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
     keyed: KeyedPeer,
-    wanted: Result<Query<ClaimQuery>, QueryRejection>,
+    query: Result<Query<ClaimQuery>, QueryRejection>,
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> JsonResult<JobRef> {
     let Json(request) = request?;
     may_submit(&peer)?;
     let request = with_output_name(&service, request, peer.user).await?;
     let job = parse_job_number(&id)?;
-    let key = wanted?.0.key;
+    let key = query?.0.key;
     let length = key.as_ref().map(|key| key.chars().count());
     if length.is_some_and(|length| !(1..=MAX_CLAIM_KEY).contains(&length)) {
         return Err(ApiError::field("key", "1 to 64 characters"));

@@ -30,8 +30,8 @@ pub(super) async fn attach(
     Extension(peer): Extension<Peer>,
     mut request: Request,
 ) -> Result<Response, ApiError> {
-    let asked = request.headers().get(UPGRADE);
-    if asked != Some(&HeaderValue::from_static(TERMINAL_PROTOCOL)) {
+    let protocol = request.headers().get(UPGRADE);
+    if protocol != Some(&HeaderValue::from_static(TERMINAL_PROTOCOL)) {
         let error = format!("expected a terminal: `upgrade: {TERMINAL_PROTOCOL}`");
         return Err(ApiError::new(StatusCode::UPGRADE_REQUIRED, error));
     }

@@ -35,11 +35,11 @@ pub(super) struct UsageQuery {
 pub(super) async fn usage(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-    wanted: Result<Query<UsageQuery>, QueryRejection>,
+    query: Result<Query<UsageQuery>, QueryRejection>,
 ) -> JsonResult<UsageReport> {
-    let Query(wanted) = wanted?;
-    let by = keys(wanted.by.as_deref().unwrap_or("user,account,day"))?;
-    let filter = filter(&peer, wanted.since.as_deref(), wanted.until.as_deref())?;
+    let Query(query) = query?;
+    let by = keys(query.by.as_deref().unwrap_or("user,account,day"))?;
+    let filter = filter(&peer, query.since.as_deref(), query.until.as_deref())?;
     let names = service.names.clone();
     let usage = query_store(&service, move |reader| {
         let rows = reader.usage(&filter, by)?;
@@ -54,8 +54,8 @@ pub(super) async fn usage(
     })
     .await?;
     Ok(Json(UsageReport {
-        since: wanted.since,
-        until: wanted.until,
+        since: query.since,
+        until: query.until,
         usage,
     }))
 }

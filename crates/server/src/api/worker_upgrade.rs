@@ -28,13 +28,13 @@ pub(super) async fn register_worker(
         let error = "only workers of the service's own user and of root are taken";
         return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
-    let asked = request.headers().get(UPGRADE);
-    if asked != Some(&HeaderValue::from_static(PROTOCOL)) {
+    let protocol = request.headers().get(UPGRADE);
+    if protocol != Some(&HeaderValue::from_static(PROTOCOL)) {
         let error = format!("expected a worker: `upgrade: {PROTOCOL}`");
         return Err(ApiError::new(StatusCode::UPGRADE_REQUIRED, error));
     }
     let (peer, is_keyed) = identify_worker(&service, peer, request.headers()).await?;
-    let Some(seat) = service.worker_acceptor.try_acquire() else {
+    let Some(permit) = service.worker_acceptor.try_acquire() else {
         let error = "there are too many connections of workers";
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error));
     };
@@ -45,7 +45,7 @@ pub(super) async fn register_worker(
             return;
         };
         let may_stay = || is_still_authorised(&service, &peer);
-        acceptor.serve(TokioIo::new(stream), may_stay, seat).await;
+        acceptor.serve(TokioIo::new(stream), may_stay, permit).await;
     });
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

@@ -18,7 +18,7 @@ impl ServiceConfig {
         let limits = self.limits;
         at_least_one("limits.connections", u64::from(limits.connections))?;
         at_least_one("limits.workers", u64::from(limits.workers))?;
-        at_least_one("limits.strangers", u64::from(limits.strangers))?;
+        at_least_one("limits.strangers", u64::from(limits.unauthenticated))?;
         at_least_one("limits.streams", u64::from(limits.streams))?;
         at_least_one("limits.jobs", u64::from(limits.jobs))?;
         at_least_one("limits.tasks", u64::from(limits.tasks))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
-use tollgate_service::{CommandResult as Said, RowChange, ServiceCommand, StepOutput};
+use tollgate_service::{CommandResult, RowChange, ServiceCommand, StepOutput};
 use tollgate_store::{CommandBatch, JobProgram, StoreError};
 
 use super::keys::KeyedCommands;
@@ -39,22 +39,22 @@ impl<E: Engine> Controller<E> {
         at: Instant,
         commands: &[ServiceCommand],
         data: CommandData,
-        askers: Vec<PendingResponse>,
+        pending: Vec<PendingResponse>,
     ) {
         match self.commit(at, commands, &data) {
             Ok(step) => {
                 self.failpoint(ServiceFailpoint::Committed);
-                self.respond(&step, askers);
+                self.respond(&step, pending);
                 self.failpoint(ServiceFailpoint::Responded);
                 self.carry_out(step);
                 self.mark_reports_stored();
             }
             Err(error) if error.is_constraint() => {
-                self.execute_one_by_one(at, commands, data, askers);
+                self.execute_one_by_one(at, commands, data, pending);
             }
             Err(error) => {
                 self.log_error(&error);
-                self.fail_all(&error, askers);
+                self.fail_all(&error, pending);
                 if error.is_full() && self.store.release_reserve() {
                     self.record_ends();
                 }
@@ -141,14 +141,14 @@ impl<E: Engine> Controller<E> {
 /// Returns the programs by the numbers of their jobs.
 fn programs_by_job<'a>(
     commands: &[ServiceCommand],
-    replies: &[Said],
+    replies: &[CommandResult],
     programs: &'a CommandPrograms,
 ) -> BTreeMap<u64, &'a JobProgram> {
     let answered = commands.iter().zip(replies).enumerate();
     let taken = answered.filter_map(|(place, (command, reply))| {
         let job = match (command, reply) {
-            (ServiceCommand::Submit(_), Said::Submitted { job, .. }) => *job,
-            (ServiceCommand::Claim { job }, Said::Done) => *job,
+            (ServiceCommand::Submit(_), CommandResult::Submitted { job, .. }) => *job,
+            (ServiceCommand::Claim { job }, CommandResult::Done) => *job,
             (_, _) => return None,
         };
         Some((job, programs.get(&place)?))

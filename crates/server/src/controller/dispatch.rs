@@ -107,16 +107,16 @@ impl<E: Engine> Controller<E> {
     /// Sends the pending actions to the engine. On failure the actions stay pending. An attempt
     /// that no engine could start has ended.
     pub(super) fn dispatch(&mut self) {
-        let orders = std::mem::take(&mut self.pending_actions);
-        if orders.is_empty() {
+        let actions = std::mem::take(&mut self.pending_actions);
+        if actions.is_empty() {
             return;
         }
-        let mut duties: Vec<LaunchRequest> = Vec::new();
+        let mut launches: Vec<LaunchRequest> = Vec::new();
         let mut shares = BTreeMap::new();
         let (mut kills, mut withdrawals) = (Vec::new(), Vec::new());
         // Attempts that cannot be started yet; all their actions wait.
         let mut later = BTreeSet::new();
-        for order in &orders {
+        for order in &actions {
             match order {
                 EngineAction::Start {
                     attempt,
@@ -124,13 +124,13 @@ impl<E: Engine> Controller<E> {
                     after,
                 } => {
                     match self.prepare_launch(*attempt, nodes, *after) {
-                        Ok(LaunchOutcome::Ready(duty)) => duties.push(*duty),
+                        Ok(LaunchOutcome::Ready(request)) => launches.push(*request),
                         Ok(LaunchOutcome::Failed) => {}
                         Ok(LaunchOutcome::Pending) => drop(later.insert(*attempt)),
                         Err(error) => {
                             // No action is lost, and engines accept an action twice.
                             self.log_error(&error);
-                            self.pending_actions = orders;
+                            self.pending_actions = actions;
                             return;
                         }
                     }
@@ -151,14 +151,14 @@ impl<E: Engine> Controller<E> {
             | EngineAction::Kill { attempt }) = order;
             later.contains(attempt)
         };
-        for launch in duties.iter_mut().map(|duty| &mut duty.launch) {
+        for launch in launches.iter_mut().map(|request| &mut request.launch) {
             if let Some(share) = shares.remove(&launch.attempt) {
                 launch.share = share;
             }
         }
         let now = self.now();
         let shares: Vec<_> = shares.into_iter().collect();
-        let done = run_if(!duties.is_empty(), || self.workers.start(duties, now))
+        let done = run_if(!launches.is_empty(), || self.workers.start(launches, now))
             .and_then(|()| run_if(!shares.is_empty(), || self.workers.set_shares(&shares)))
             .and_then(|()| {
                 run_if(!kills.is_empty(), || {
@@ -175,10 +175,10 @@ impl<E: Engine> Controller<E> {
             self.log_error(&error);
             self.engine_backoff_until = self.retry_at;
             self.engine_failures += 1;
-            self.pending_actions = orders;
+            self.pending_actions = actions;
         } else if !later.is_empty() {
             self.retry_at = Some(self.now() + USER_LOOKUP_INTERVAL);
-            self.pending_actions = orders.into_iter().filter(waits).collect();
+            self.pending_actions = actions.into_iter().filter(waits).collect();
         }
     }
 
@@ -335,8 +335,11 @@ fn placement_variables(nodes: &[NodeId], hosts: &[LaunchHost]) -> [(OsString, Os
     ]
 }
 
-fn run_if(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
-    if wanted { act() } else { Ok(()) }
+fn run_if(
+    condition: bool,
+    act: impl FnOnce() -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    if condition { act() } else { Ok(()) }
 }
 
 fn os_env(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {

@@ -19,14 +19,14 @@ impl<E: Engine> Controller<E> {
         at: Instant,
         mut commands: &[ServiceCommand],
         data: CommandData,
-        askers: Vec<PendingResponse>,
+        pending: Vec<PendingResponse>,
     ) {
-        let mut askers = askers.into_iter();
+        let mut pending = pending.into_iter();
         for (n_commands, data) in data.split(commands.len()) {
             let (own, later) = commands.split_at(n_commands);
             commands = later;
-            let asking = askers.by_ref().take(n_commands).collect();
-            let stored = self.execute_alone(at, own, &data, asking);
+            let responses = pending.by_ref().take(n_commands).collect();
+            let stored = self.execute_alone(at, own, &data, responses);
             match (stored, own) {
                 (Ok(()), [ServiceCommand::Report(report)]) => self.mark_report_stored(report),
                 (Err(error), [ServiceCommand::Report(report)]) if error.is_constraint() => {
@@ -43,16 +43,16 @@ impl<E: Engine> Controller<E> {
         at: Instant,
         commands: &[ServiceCommand],
         data: &CommandData,
-        askers: Vec<PendingResponse>,
+        pending: Vec<PendingResponse>,
     ) -> Result<(), StoreError> {
         match self.commit(at, commands, data) {
             Ok(step) => {
-                self.respond(&step, askers);
+                self.respond(&step, pending);
                 self.carry_out(step);
                 Ok(())
             }
             Err(error) => {
-                self.fail_all(&error, askers);
+                self.fail_all(&error, pending);
                 Err(error)
             }
         }

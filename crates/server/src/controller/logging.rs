@@ -139,7 +139,7 @@ impl<E: Engine> Controller<E> {
                 continue;
             }
             let WorkerSnapshot {
-                state: standing,
+                state: worker_state,
                 incarnation,
                 nodes,
                 is_leaving,
@@ -147,7 +147,7 @@ impl<E: Engine> Controller<E> {
             } = now;
             let name = || self.workers.name_of(worker);
             let same = before.is_some_and(|before| before.incarnation == incarnation);
-            match standing {
+            match worker_state {
                 WorkerState::Connected if same && is_retired && !is_leaving => {
                     tracing::warn!(
                         name = name(),

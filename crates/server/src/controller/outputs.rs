@@ -45,17 +45,18 @@ impl<E: Engine> Controller<E> {
         if repeated.is_empty() {
             return;
         }
-        let wanted = self.outputs_to_collect(
+        let to_collect = self.outputs_to_collect(
             repeated
                 .iter()
                 .map(|&(worker, attempt)| (self.workers.name_of(worker), attempt)),
         );
-        let wanted = wanted.unwrap_or_else(|error| {
+        let to_collect = to_collect.unwrap_or_else(|error| {
             self.log_error(&error);
             vec![false; repeated.len()]
         });
-        for ((worker, attempt), is_wanted) in repeated.into_iter().zip(wanted) {
-            self.workers.settle_repeated_end(worker, attempt, is_wanted);
+        for ((worker, attempt), is_collected) in repeated.into_iter().zip(to_collect) {
+            self.workers
+                .settle_repeated_end(worker, attempt, is_collected);
         }
     }
 

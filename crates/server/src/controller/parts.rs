@@ -27,9 +27,9 @@ impl<E: Engine> Controller<E> {
             return;
         }
         let running = self.core.running_actions();
-        let standing = self.core.resync_actions();
+        let repeated = self.core.resync_actions();
         for call in calls {
-            let looked_up = self.part_attempt(&running, &standing, call.request.attempt);
+            let looked_up = self.part_attempt(&running, &repeated, call.request.attempt);
             let attempt = match looked_up {
                 Ok(PartLookup::Running(attempt)) => Some(*attempt),
                 Ok(PartLookup::NotRunning) => None,
@@ -57,7 +57,7 @@ impl<E: Engine> Controller<E> {
     fn part_attempt(
         &mut self,
         running: &[EngineAction],
-        standing: &[EngineAction],
+        repeated: &[EngineAction],
         id: AttemptId,
     ) -> Result<PartLookup, StoreError> {
         let nodes = running.iter().find_map(|action| match action {
@@ -72,7 +72,7 @@ impl<E: Engine> Controller<E> {
             | EngineAction::Withdraw { .. }
             | EngineAction::Kill { .. } => None,
         });
-        let is_killed = standing.contains(&EngineAction::Kill { attempt: id });
+        let is_killed = repeated.contains(&EngineAction::Kill { attempt: id });
         let live = self.core.job(id.task()).map(|live| live.user);
         let (Some(nodes), Some(owner), false) = (nodes, live, is_killed) else {
             return Ok(PartLookup::NotRunning);
@@ -85,7 +85,7 @@ impl<E: Engine> Controller<E> {
             Some(Err(_)) => return Ok(PartLookup::NotRunning),
             Some(Ok(user)) => user,
         };
-        let share = standing.iter().find_map(|action| match action {
+        let share = repeated.iter().find_map(|action| match action {
             EngineAction::SetShare { attempt, rate } if *attempt == id => Some(*rate),
             EngineAction::Start { .. }
             | EngineAction::Continued { .. }

@@ -12,8 +12,8 @@ use super::snapshots::{ClusterInfo, NamedHost, StatusSnapshot, TaskOutlook};
 use super::state::Controller;
 
 impl<E: Engine> Controller<E> {
-    pub(super) fn query(&mut self, ask: ControllerRequest) {
-        match ask {
+    pub(super) fn query(&mut self, request: ControllerRequest) {
+        match request {
             ControllerRequest::Quote {
                 mut submission,
                 times,
@@ -38,8 +38,8 @@ impl<E: Engine> Controller<E> {
                 let _ = reply.send(site);
             }
             ControllerRequest::Explain { task, reply } => {
-                let story = self.outlook(task);
-                let _ = reply.send(Ok(story));
+                let task_outlook = self.outlook(task);
+                let _ = reply.send(Ok(task_outlook));
             }
             ControllerRequest::ExplainArray { job, reply } => {
                 let now = self.now();
@@ -111,7 +111,7 @@ impl<E: Engine> Controller<E> {
         }
         let (waiting, by_user) = self.core.n_waiting();
         let sites = self.workers.worker_infos(self.core.gate());
-        let standing = |at| sites.iter().filter(|site| site.state == at).count() as u32;
+        let n_in_state = |at| sites.iter().filter(|site| site.state == at).count() as u32;
         StatusSnapshot {
             now,
             clock_ahead: self.clock.notable_difference(),
@@ -123,9 +123,9 @@ impl<E: Engine> Controller<E> {
             queued: (queued + (waiting - by_user) as u64) as u32,
             held: (held + by_user as u64) as u32,
             running: count(JobPhase::Running) as u32,
-            workers: standing(WorkerState::Connected),
+            workers: n_in_state(WorkerState::Connected),
             maintenance: self.core.gate().view(now).maintenance().next(now),
-            workers_disconnected: standing(WorkerState::Disconnected),
+            workers_disconnected: n_in_state(WorkerState::Disconnected),
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,
             shadow,
@@ -181,7 +181,7 @@ impl<E: Engine> Controller<E> {
     fn outlook(&mut self, task: TaskId) -> Option<TaskOutlook> {
         let now = self.now();
         let view = self.core.gate().view(now);
-        let mut story = TaskOutlook {
+        let mut task_outlook = TaskOutlook {
             now,
             queued_ahead: 0,
             order: None,
@@ -205,38 +205,38 @@ impl<E: Engine> Controller<E> {
                 return None;
             }
             let earlier = waiting.options.dependencies.iter();
-            story.dependencies = earlier.map(|earlier| earlier.job).collect();
-            story.begin = waiting.options.begin;
-            return Some(story);
+            task_outlook.dependencies = earlier.map(|earlier| earlier.job).collect();
+            task_outlook.begin = waiting.options.begin;
+            return Some(task_outlook);
         }
         let queued = view.jobs();
         let queued = queued.filter(|(_, other)| other.phase == JobPhase::Queued);
         let Some(live) = self.core.job(task) else {
             let array = self.core.array(task.job);
             let array = array.filter(|array| array.is_pending(task.task))?;
-            story.queued_ahead = queued.map(|(_, other)| other.count).sum();
-            story.tasks_ahead = Some(array.n_pending_before(task.task));
-            return Some(story);
+            task_outlook.queued_ahead = queued.map(|(_, other)| other.count).sum();
+            task_outlook.tasks_ahead = Some(array.n_pending_before(task.task));
+            return Some(task_outlook);
         };
         let this = view.job(live.slot);
         let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
         let in_group = self.core.array(task.job);
         let in_group = in_group.and_then(|array| array.group_of(task.task));
         let n_before = in_group.map_or(0, |group| group.n_before(task.task));
-        story.queued_ahead = ahead.map(|(_, other)| other.count).sum::<u32>() + n_before;
+        task_outlook.queued_ahead = ahead.map(|(_, other)| other.count).sum::<u32>() + n_before;
         let order = self.core.gate().wait_order(now, live.slot);
-        story.order = order.map(|order| WaitOrder {
+        task_outlook.order = order.map(|order| WaitOrder {
             own_before: order.own_before + n_before,
             ..order
         });
-        story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
-        story.host = this.spec.needs.host.map(|host| self.named_host(host));
-        story.failures = self.core.n_failures(live);
-        story.failed_launches = live.failed_launches();
-        story.engine_wait = live.engine_wait;
-        story.closes_before_end = self.core.closes_before_end(task);
-        story.risk = self.core.promise_at_risk(task.job);
-        story.prediction = self.core.predict(now, task);
-        Some(story)
+        task_outlook.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
+        task_outlook.host = this.spec.needs.host.map(|host| self.named_host(host));
+        task_outlook.failures = self.core.n_failures(live);
+        task_outlook.failed_launches = live.failed_launches();
+        task_outlook.engine_wait = live.engine_wait;
+        task_outlook.closes_before_end = self.core.closes_before_end(task);
+        task_outlook.risk = self.core.promise_at_risk(task.job);
+        task_outlook.prediction = self.core.predict(now, task);
+        Some(task_outlook)
     }
 }

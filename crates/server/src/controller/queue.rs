@@ -41,10 +41,10 @@ pub(super) struct RequestQueue {
 }
 
 impl RequestQueue {
-    pub(super) fn add(&mut self, ask: ControllerRequest) {
-        match owner_of(&ask) {
-            RequestOwner::Internal => self.first.push(ask),
-            RequestOwner::User(user) => self.by_user.entry(user).or_default().push_back(ask),
+    pub(super) fn add(&mut self, request: ControllerRequest) {
+        match owner_of(&request) {
+            RequestOwner::Internal => self.first.push(request),
+            RequestOwner::User(user) => self.by_user.entry(user).or_default().push_back(request),
         }
     }
 
@@ -57,7 +57,7 @@ impl RequestQueue {
         let mut taken = std::mem::take(&mut self.first);
         let max = taken.len() + MAX_REQUESTS;
         let may_put_off = !std::mem::take(&mut self.has_deferred);
-        let (mut weight, mut is_asked) = (0_u64, false);
+        let (mut weight, mut has_requests) = (0_u64, false);
         while let Some(user) = self.next_user() {
             let Some(waiting) = self.by_user.get_mut(&user) else {
                 break;
@@ -67,12 +67,12 @@ impl RequestQueue {
             if taken.len() >= max || (weight > 0 && sum > MAX_WEIGHT) {
                 break;
             }
-            if may_put_off && is_asked && waiting.front().is_some_and(is_large) {
+            if may_put_off && has_requests && waiting.front().is_some_and(is_large) {
                 self.has_deferred = true;
                 break;
             }
             weight = sum;
-            is_asked |= waiting.front().is_some_and(is_query);
+            has_requests |= waiting.front().is_some_and(is_query);
             taken.extend(waiting.pop_front());
             if waiting.is_empty() {
                 self.by_user.remove(&user);
@@ -104,8 +104,8 @@ enum RequestOwner {
     User(Option<u32>),
 }
 
-fn owner_of(ask: &ControllerRequest) -> RequestOwner {
-    match ask {
+fn owner_of(request: &ControllerRequest) -> RequestOwner {
+    match request {
         ControllerRequest::Reserve { submission, .. }
         | ControllerRequest::Quote { submission, .. } => RequestOwner::User(Some(submission.user)),
         ControllerRequest::Submit { jobs } => {
@@ -139,9 +139,9 @@ fn owner_of(ask: &ControllerRequest) -> RequestOwner {
 }
 
 /// Returns whether a request changes nothing, and need not wait for a change to be on the disk.
-fn is_query(ask: &ControllerRequest) -> bool {
+fn is_query(request: &ControllerRequest) -> bool {
     matches!(
-        ask,
+        request,
         ControllerRequest::Quote { .. }
             | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }
@@ -152,12 +152,12 @@ fn is_query(ask: &ControllerRequest) -> bool {
     )
 }
 
-fn is_large(ask: &ControllerRequest) -> bool {
-    !is_query(ask) && request_weight(ask) > MAX_BYTES_BEFORE_QUERY
+fn is_large(request: &ControllerRequest) -> bool {
+    !is_query(request) && request_weight(request) > MAX_BYTES_BEFORE_QUERY
 }
 
-fn request_weight(ask: &ControllerRequest) -> u64 {
-    let stored = match ask {
+fn request_weight(request: &ControllerRequest) -> u64 {
+    let stored = match request {
         ControllerRequest::Keyed(keyed) => return request_weight(&keyed.request),
         ControllerRequest::Claim { program, .. } => program.bytes(),
         ControllerRequest::Submit { jobs } => {
@@ -263,8 +263,8 @@ mod tests {
 
     fn queue(requests: impl IntoIterator<Item = ControllerRequest>) -> RequestQueue {
         let mut queue = RequestQueue::default();
-        for ask in requests {
-            queue.add(ask);
+        for request in requests {
+            queue.add(request);
         }
         queue
     }
@@ -272,7 +272,7 @@ mod tests {
     /// Returns the owners of the next turn's requests.
     fn users(queue: &mut RequestQueue) -> Vec<u32> {
         let turn = queue.next_batch();
-        let users = turn.iter().map(|ask| match owner_of(ask) {
+        let users = turn.iter().map(|request| match owner_of(request) {
             RequestOwner::User(user) => user.unwrap_or(0),
             RequestOwner::Internal => u32::MAX,
         });

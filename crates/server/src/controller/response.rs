@@ -1,7 +1,7 @@
 //! Responses to requests, and notifications of waiters.
 
 use tollgate_engine::Engine;
-use tollgate_service::{ActiveArray, ActiveTask, CommandResult as Said, StepOutput, SubmitOutcome};
+use tollgate_service::{ActiveArray, ActiveTask, CommandResult, StepOutput, SubmitOutcome};
 use tollgate_store::StoreError;
 
 use super::request::{Responder, SubmittedJob};
@@ -38,26 +38,28 @@ pub(super) struct JobWaiter {
 }
 
 impl<E: Engine> Controller<E> {
-    pub(super) fn respond(&mut self, step: &StepOutput, askers: Vec<PendingResponse>) {
-        for (asker, reply) in askers.into_iter().zip(&step.results) {
-            match (asker, reply) {
-                (PendingResponse::Submit(to), Said::Submitted { job, answer }) => {
+    pub(super) fn respond(&mut self, step: &StepOutput, pending: Vec<PendingResponse>) {
+        for (response, reply) in pending.into_iter().zip(&step.results) {
+            match (response, reply) {
+                (PendingResponse::Submit(to), CommandResult::Submitted { job, answer }) => {
                     let (job, answer) = (*job, answer.clone());
                     let _ = to.send(Ok(SubmittedJob { job, answer }));
                 }
-                (PendingResponse::Reserve(to), Said::Submitted { job, answer }) => {
+                (PendingResponse::Reserve(to), CommandResult::Submitted { job, answer }) => {
                     let job = answer.reserved_until.map(|_| *job);
                     let _ = to.send(Ok((job, answer.clone())));
                 }
-                (PendingResponse::Reserve(to), Said::NotReserved { answer }) => {
+                (PendingResponse::Reserve(to), CommandResult::NotReserved { answer }) => {
                     let _ = to.send(Ok((None, answer.clone())));
                 }
-                (PendingResponse::Command(to), Said::Done) => drop(to.send(Ok(()))),
-                (PendingResponse::Command(to), Said::Ignored(ignored)) => {
+                (PendingResponse::Command(to), CommandResult::Done) => drop(to.send(Ok(()))),
+                (PendingResponse::Command(to), CommandResult::Ignored(ignored)) => {
                     let _ = to.send(Err(RequestError::Ignored(*ignored)));
                 }
-                (PendingResponse::Claim(claim), Said::Done) => drop(claim.reply.send(Ok(()))),
-                (PendingResponse::Claim(claim), Said::Ignored(ignored)) => {
+                (PendingResponse::Claim(claim), CommandResult::Done) => {
+                    drop(claim.reply.send(Ok(())))
+                }
+                (PendingResponse::Claim(claim), CommandResult::Ignored(ignored)) => {
                     let answer = match self.was_claimed(&claim) {
                         Ok(true) => Ok(()),
                         Ok(false) => Err(RequestError::Ignored(*ignored)),
@@ -65,59 +67,59 @@ impl<E: Engine> Controller<E> {
                     };
                     let _ = claim.reply.send(answer);
                 }
-                (PendingResponse::Alter(to), Said::Altered { answer }) => {
+                (PendingResponse::Alter(to), CommandResult::Altered { answer }) => {
                     let _ = to.send(Ok((true, answer.clone())));
                 }
-                (PendingResponse::Alter(to), Said::Unaltered { answer }) => {
+                (PendingResponse::Alter(to), CommandResult::Unaltered { answer }) => {
                     let _ = to.send(Ok((false, answer.clone())));
                 }
-                (PendingResponse::Alter(to), Said::Ignored(ignored)) => {
+                (PendingResponse::Alter(to), CommandResult::Ignored(ignored)) => {
                     let _ = to.send(Err(RequestError::Ignored(*ignored)));
                 }
-                (PendingResponse::Learn(to), &Said::Learned { learned, known }) => {
+                (PendingResponse::Learn(to), &CommandResult::Learned { learned, known }) => {
                     let _ = to.send(Ok((learned, known)));
                 }
                 (PendingResponse::Internal, _) => {}
                 (
                     PendingResponse::Submit(_),
-                    Said::Done
-                    | Said::Ignored(_)
-                    | Said::NotReserved { .. }
-                    | Said::Altered { .. }
-                    | Said::Unaltered { .. }
-                    | Said::Learned { .. },
+                    CommandResult::Done
+                    | CommandResult::Ignored(_)
+                    | CommandResult::NotReserved { .. }
+                    | CommandResult::Altered { .. }
+                    | CommandResult::Unaltered { .. }
+                    | CommandResult::Learned { .. },
                 )
                 | (
                     PendingResponse::Reserve(_),
-                    Said::Done
-                    | Said::Ignored(_)
-                    | Said::Altered { .. }
-                    | Said::Unaltered { .. }
-                    | Said::Learned { .. },
+                    CommandResult::Done
+                    | CommandResult::Ignored(_)
+                    | CommandResult::Altered { .. }
+                    | CommandResult::Unaltered { .. }
+                    | CommandResult::Learned { .. },
                 )
                 | (
                     PendingResponse::Command(_) | PendingResponse::Claim(_),
-                    Said::Submitted { .. }
-                    | Said::NotReserved { .. }
-                    | Said::Altered { .. }
-                    | Said::Unaltered { .. }
-                    | Said::Learned { .. },
+                    CommandResult::Submitted { .. }
+                    | CommandResult::NotReserved { .. }
+                    | CommandResult::Altered { .. }
+                    | CommandResult::Unaltered { .. }
+                    | CommandResult::Learned { .. },
                 )
                 | (
                     PendingResponse::Alter(_),
-                    Said::Submitted { .. }
-                    | Said::NotReserved { .. }
-                    | Said::Done
-                    | Said::Learned { .. },
+                    CommandResult::Submitted { .. }
+                    | CommandResult::NotReserved { .. }
+                    | CommandResult::Done
+                    | CommandResult::Learned { .. },
                 )
                 | (
                     PendingResponse::Learn(_),
-                    Said::Submitted { .. }
-                    | Said::NotReserved { .. }
-                    | Said::Altered { .. }
-                    | Said::Unaltered { .. }
-                    | Said::Done
-                    | Said::Ignored(_),
+                    CommandResult::Submitted { .. }
+                    | CommandResult::NotReserved { .. }
+                    | CommandResult::Altered { .. }
+                    | CommandResult::Unaltered { .. }
+                    | CommandResult::Done
+                    | CommandResult::Ignored(_),
                 ) => {
                     unreachable!("a reply that does not fit its command: {reply:?}")
                 }
@@ -134,10 +136,10 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    pub(super) fn fail_all(&mut self, error: &StoreError, askers: Vec<PendingResponse>) {
-        for asker in askers {
+    pub(super) fn fail_all(&mut self, error: &StoreError, pending: Vec<PendingResponse>) {
+        for response in pending {
             let failed = RequestError::from(error);
-            match asker {
+            match response {
                 PendingResponse::Submit(to) => drop(to.send(Err(failed))),
                 PendingResponse::Reserve(to) => drop(to.send(Err(failed))),
                 PendingResponse::Command(to) => drop(to.send(Err(failed))),

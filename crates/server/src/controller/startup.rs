@@ -205,35 +205,35 @@ impl<E: Engine> Controller<E> {
     pub(super) fn resync_worker(&mut self, worker: WorkerId, running: &BTreeSet<AttemptId>) {
         let is_there = |nodes: &[NodeId]| self.workers.locate(nodes).0 == worker;
         let runs = |attempt: &AttemptId| running.contains(attempt);
-        let mut wanted = BTreeSet::new();
+        let mut expected = BTreeSet::new();
         let mut live = BTreeSet::new();
-        let mut orders = Vec::new();
+        let mut actions = Vec::new();
         for order in self.core.running_actions() {
             let EngineAction::Start { attempt, nodes, .. } = &order else {
                 continue;
             };
             live.insert(*attempt);
             if is_there(nodes) {
-                wanted.insert(*attempt);
+                expected.insert(*attempt);
                 // A running attempt goes on, even if its user has no account any more.
-                orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
+                actions.extend(Some(order.clone()).filter(|_| !runs(attempt)));
             }
         }
-        let is_wanted = |attempt| wanted.contains(&attempt);
-        self.workers.drop_unconfirmed(worker, is_wanted);
-        let standing = self.core.resync_actions().into_iter();
-        orders.extend(standing.filter(|order| match order {
+        let is_expected = |attempt| expected.contains(&attempt);
+        self.workers.drop_unconfirmed(worker, is_expected);
+        let repeated = self.core.resync_actions().into_iter();
+        actions.extend(repeated.filter(|order| match order {
             EngineAction::SetShare { attempt, .. }
             | EngineAction::Kill { attempt }
-            | EngineAction::Withdraw { attempt } => wanted.contains(attempt),
+            | EngineAction::Withdraw { attempt } => expected.contains(attempt),
             EngineAction::Start { .. } | EngineAction::Continued { .. } => false,
         }));
         // A part goes on with its attempt, which runs on another host.
         let is_part_of_live =
             |id: &AttemptId| AttemptPart::of(*id).is_some_and(|part| live.contains(&part.whole()));
-        let strays = running.difference(&wanted).copied();
+        let strays = running.difference(&expected).copied();
         let strays = strays.filter(|id| !is_part_of_live(id));
-        orders.extend(strays.map(|attempt| EngineAction::Kill { attempt }));
-        self.pending_actions.extend(orders);
+        actions.extend(strays.map(|attempt| EngineAction::Kill { attempt }));
+        self.pending_actions.extend(actions);
     }
 }

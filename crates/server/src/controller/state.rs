@@ -202,9 +202,9 @@ impl<E: Engine> Controller<E> {
         self.workers.set_spread_access(access);
     }
 
-    /// Calls `saboteur` at each failpoint of a tick from now on.
-    pub fn inject_faults(&mut self, saboteur: FaultInjector) {
-        self.faults = saboteur;
+    /// Calls `injector` at each failpoint of a tick from now on.
+    pub fn inject_faults(&mut self, injector: FaultInjector) {
+        self.faults = injector;
     }
 
     /// Returns the log of the events of jobs from now on.

@@ -71,8 +71,8 @@ impl<E: Engine> Controller<E> {
         }
         // The time left until a deadline is counted from the instant of the decision.
         let at = self.now();
-        for ask in requests {
-            self.accept(ask, at, &mut intake);
+        for request in requests {
+            self.accept(request, at, &mut intake);
         }
         if !intake.commands.is_empty() || !self.can_reports_wait(at) {
             self.report_deadline = None;
@@ -100,8 +100,8 @@ impl<E: Engine> Controller<E> {
         self.store_outputs(at);
         self.acknowledge(reported);
         self.failpoint(ServiceFailpoint::Acknowledged);
-        for ask in intake.queries {
-            self.query(ask);
+        for request in intake.queries {
+            self.query(request);
         }
         if self.store.since_snapshot() >= MAX_BATCHES_PER_SNAPSHOT {
             self.write_snapshot();
@@ -112,24 +112,20 @@ impl<E: Engine> Controller<E> {
     /// requests.
     fn handle_worker_events(&mut self, requests: Vec<ControllerRequest>) -> Vec<ControllerRequest> {
         let mut others = Vec::new();
-        for ask in requests {
-            if let ControllerRequest::Worker {
-                event: heard,
-                reply,
-            } = ask
-            {
-                let _ = reply.send(self.workers.on_connection_event(heard));
-            } else if let ControllerRequest::Part(call) = ask {
+        for request in requests {
+            if let ControllerRequest::Worker { event, reply } = request {
+                let _ = reply.send(self.workers.on_connection_event(event));
+            } else if let ControllerRequest::Part(call) = request {
                 self.workers.request_part(*call);
             } else {
-                others.push(ask);
+                others.push(request);
             }
         }
         others
     }
 
-    pub(super) fn accept(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
-        match ask {
+    pub(super) fn accept(&mut self, request: ControllerRequest, at: Instant, to: &mut TickInput) {
+        match request {
             ControllerRequest::Keyed(keyed) => self.accept_keyed(*keyed, at, to),
             ControllerRequest::Submit { jobs } => self.accept_jobs(jobs, at, to),
             ControllerRequest::Claim {
@@ -150,7 +146,7 @@ impl<E: Engine> Controller<E> {
             ControllerRequest::Reserve { .. } | ControllerRequest::Learn { .. }
                 if self.disk_full =>
             {
-                ask.fail(RequestError::DiskFull);
+                request.fail(RequestError::DiskFull);
             }
             ControllerRequest::Reserve {
                 mut submission,
@@ -251,7 +247,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::ReadOutput { .. }
             | ControllerRequest::Part(_)
             | ControllerRequest::EngineReady
-            | ControllerRequest::Stop => to.queries.push(ask),
+            | ControllerRequest::Stop => to.queries.push(request),
         }
     }
 
@@ -433,8 +429,8 @@ impl TickInput {
             .collect();
     }
 
-    fn add(&mut self, command: ServiceCommand, asker: PendingResponse) {
+    fn add(&mut self, command: ServiceCommand, response: PendingResponse) {
         self.commands.push(command);
-        self.responses.push(asker);
+        self.responses.push(response);
     }
 }

@@ -87,7 +87,7 @@ pub(super) async fn listen(
     dir: &DataDir,
     service: ApiState,
     starting: StartingService,
-    door: Option<TcpDoor>,
+    tcp: Option<TcpDoor>,
     ready: impl FnOnce(Option<BoundAddress>),
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
@@ -97,43 +97,43 @@ pub(super) async fn listen(
         error,
     })?;
     let access = service.access.clone();
-    let seats = KeyedSemaphore::new(access.limits.connections);
+    let permits = KeyedSemaphore::new(access.limits.connections);
     let keyring = Arc::clone(&service.credentials);
     let clock = service.clock;
     let log = service.log.clone();
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
-    let heard = door.as_ref().map(|door| door.bound);
+    let bound = tcp.as_ref().map(|tcp| tcp.bound);
     // `ready` comes before the first response, so that a client with a response can rely on it.
-    ready(heard);
+    ready(bound);
     let mut serving = vec![tokio::spawn(serve_unix(
         listener,
         router.clone(),
         access.clone(),
-        door.as_ref()
-            .map(|door| door.hosts.clone())
+        tcp.as_ref()
+            .map(|tcp| tcp.hosts.clone())
             .unwrap_or_default(),
-        seats.clone(),
+        permits.clone(),
         stopped.clone(),
     ))];
-    if let Some(door) = door {
+    if let Some(tcp) = tcp {
         let network = TcpContext {
-            tls: door.tls,
-            hosts: door.hosts,
+            tls: tcp.tls,
+            hosts: tcp.hosts,
             credentials: keyring,
             access,
-            permits: seats,
+            permits,
             clock,
         };
         serving.push(tokio::spawn(serve_tls(
-            door.listener,
+            tcp.listener,
             router,
             network,
             stopped,
         )));
     }
-    let asked = tokio::select! {
-        asked = stop_signal() => asked,
+    let result = tokio::select! {
+        result = stop_signal() => result,
         gone = data_dir_gone(dir) => Err(gone),
         Err(damaged) = checked => Err(StartError::from(damaged).into()),
     };
@@ -143,7 +143,7 @@ pub(super) async fn listen(
         let _ = task.await;
     }
     drop(socket);
-    asked
+    result
 }
 
 pub(super) fn listen_for_parts(
@@ -166,9 +166,9 @@ pub(super) async fn serve_parts(
     let (to, mut received) = tokio::sync::mpsc::channel(1);
     let serving = part_socket::serve(listener, to);
     let passing = async {
-        while let Some(asked) = received.recv().await {
-            let sink = Box::new(ChannelPartSink(asked.events));
-            let call = PartCall::local(asked.user, asked.request, sink);
+        while let Some(part) = received.recv().await {
+            let sink = Box::new(ChannelPartSink(part.events));
+            let call = PartCall::local(part.user, part.request, sink);
             controller.send(ControllerRequest::Part(Box::new(call)));
         }
     };

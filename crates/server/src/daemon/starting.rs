@@ -125,10 +125,10 @@ impl StartingService {
             if tokio::time::timeout(quiet, is_ready).await.is_ok() {
                 return;
             }
-            let seats = KeyedSemaphore::new(access.limits.connections);
+            let permits = KeyedSemaphore::new(access.limits.connections);
             let router = answer_all(progress.clone());
             let hosts = AllowedHosts::default();
-            let answers = serve_unix(own, router, access, hosts, seats, stopped);
+            let answers = serve_unix(own, router, access, hosts, permits, stopped);
             let log = log_progress(&progress, |line| tracing::info!("{line}"));
             tokio::select! {
                 () = answers => {}
@@ -228,8 +228,8 @@ mod tests {
         let answer = ask(&dir.socket()).await;
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         assert!(answer.contains("\r\nretry-after: 1\r\n"), "{answer}");
-        let told = "the service is starting: restored 4 of 9 steps";
-        assert!(answer.contains(told), "{answer}");
+        let message = "the service is starting: restored 4 of 9 steps";
+        assert!(answer.contains(message), "{answer}");
         let (listener, socket) = starting.ready().await;
         let client = std::os::unix::net::UnixStream::connect(dir.socket());
         client.expect("the socket stays open");

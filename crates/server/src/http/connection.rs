@@ -23,15 +23,15 @@ pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a failed accept: the process may be out of file descriptors.
 pub(super) const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Serves one connection; at shutdown, requests in progress are completed. `patience` limits the
+/// Serves one connection; at shutdown, requests in progress are completed. `timeout` limits the
 /// time to receive a request head, and to send the next part of a response.
 pub(super) async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
-    patience: Duration,
+    timeout: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
-    let stream = FramingWatch::new(WriteTimeout::new(stream, patience));
+    let stream = FramingWatch::new(WriteTimeout::new(stream, timeout));
     let ambiguous = stream.ambiguous();
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -48,7 +48,7 @@ pub(super) async fn serve_connection(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(patience)
+        .header_read_timeout(timeout)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);

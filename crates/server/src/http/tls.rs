@@ -47,7 +47,7 @@ pub async fn serve_tls(
 ) {
     let acceptor = TlsAcceptor::from(network.tls);
     let access = network.access;
-    let anteroom = ConnectionLimit::new(access.limits.strangers, MAX_UNAUTHENTICATED);
+    let limit = ConnectionLimit::new(access.limits.unauthenticated, MAX_UNAUTHENTICATED);
     let limits = access.limits;
     let guard = AuthLayer {
         access,
@@ -68,16 +68,16 @@ pub async fn serve_tls(
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        let Ok(place) = anteroom.admit(AddressPrefix::from(from.ip()), &stream) else {
+        let Ok(place) = limit.admit(AddressPrefix::from(from.ip()), &stream) else {
             tracing::warn!("connection refused: no file descriptor is left");
             continue;
         };
-        let patience = Duration::from_secs_f64(limits.request_s);
-        let greeted = accept_tls(stream, acceptor.clone(), patience, place, router.clone());
+        let timeout = Duration::from_secs_f64(limits.request_s);
+        let greeted = accept_tls(stream, acceptor.clone(), timeout, place, router.clone());
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
             if let Some((stream, router)) = greeted.await {
-                serve_connection(stream, router, patience, stop).await;
+                serve_connection(stream, router, timeout, stop).await;
             }
             drop(here);
         };

@@ -23,14 +23,14 @@ const MAX_REFUSALS: u32 = 16;
 /// Maximum time for such a client to send its request.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Serves clients of a Unix socket until `stop` is set. `seats` limits the connections of each
+/// Serves clients of a Unix socket until `stop` is set. `permits` limits the connections of each
 /// user. `hosts` holds the names and web pages that requests may name besides this host's own.
 pub async fn serve_unix(
     listener: UnixListener,
     router: Router,
     access: AccessRules,
     hosts: AllowedHosts,
-    seats: KeyedSemaphore<u32>,
+    permits: KeyedSemaphore<u32>,
     mut stop: watch::Receiver<bool>,
 ) {
     let router = router.layer(from_fn_with_state(Arc::new(hosts), check_socket_request));
@@ -48,7 +48,7 @@ pub async fn serve_unix(
         let Ok(user) = stream.peer_cred().map(|peer| peer.uid()) else {
             continue;
         };
-        let Some(seat) = seats.try_acquire(user) else {
+        let Some(permit) = permits.try_acquire(user) else {
             tracing::warn!(user, "connection refused: this user has too many");
             if let Some(place) = refusals.try_acquire(user) {
                 let (stop, max) = (stop.clone(), access.limits.connections);
@@ -63,12 +63,12 @@ pub async fn serve_unix(
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
             // Blocks only this connection on the system's name service.
-            let patience = Duration::from_secs_f64(access.limits.request_s);
+            let timeout = Duration::from_secs_f64(access.limits.request_s);
             let admitted = tokio::task::spawn_blocking(move || access.peer_of(user)).await;
             if let Ok(peer) = admitted {
-                serve_connection(stream, router.layer(Extension(peer)), patience, stop).await;
+                serve_connection(stream, router.layer(Extension(peer)), timeout, stop).await;
             }
-            drop((seat, here));
+            drop((permit, here));
         };
         tokio::spawn(connection.instrument(tracing::info_span!("socket", user)));
     }

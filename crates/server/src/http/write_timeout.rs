@@ -19,11 +19,11 @@ pub(crate) struct WriteTimeout<S> {
 }
 
 impl<S> WriteTimeout<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
+    pub(crate) fn new(stream: S, timeout: Duration) -> Self {
         Self {
             stream,
-            timeout: patience,
-            deadline: Box::pin(sleep(patience)),
+            timeout,
+            deadline: Box::pin(sleep(timeout)),
             is_waiting: false,
         }
     }

@@ -71,12 +71,12 @@ impl ConnectionInfo {
         &self,
         key: &Credential,
         access: AccessRules,
-        seats: &KeyedSemaphore<u32>,
+        permits: &KeyedSemaphore<u32>,
     ) -> Result<Peer, AuthError> {
         if let Some(peer) = self.authenticated_peer(key) {
             return Ok(peer);
         }
-        let place = seats.try_acquire(key.user).ok_or(AuthError::TooMany)?;
+        let place = permits.try_acquire(key.user).ok_or(AuthError::TooMany)?;
         let user = key.user;
         // Blocks only this connection on the system's name service.
         let peer = tokio::task::spawn_blocking(move || access.peer_of_user(user)).await;

@@ -12,19 +12,19 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, ServerConfig, Sign
 use tollgate_client::certificate::{TlsCertificate, fingerprint};
 use tollgate_client::tls::{ALPN_PROTOCOL, only_tls13, verify_signature};
 
-/// Returns the TLS configuration of the service. With `ask_certificate`, client certificates are
+/// Returns the TLS configuration of the service. With `requests_certificate`, client certificates are
 /// requested; the keyring maps them to users.
 ///
 /// # Errors
 /// If the certificate and the key do not match.
 pub fn server_config(
     certificate: TlsCertificate,
-    ask_certificate: bool,
+    requests_certificate: bool,
 ) -> Result<Arc<ServerConfig>, Error> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13])?;
-    let builder = match ask_certificate {
+    let builder = match requests_certificate {
         true => builder.with_client_cert_verifier(Arc::new(AcceptAnyClientCert(provider))),
         false => builder.with_no_client_auth(),
     };

@@ -59,24 +59,24 @@ impl WorkerAcceptor {
         self,
         stream: impl AsyncRead + AsyncWrite,
         may_stay: impl Fn() -> bool,
-        _seat: KeyedPermit<()>,
+        _permit: KeyedPermit<()>,
     ) {
         let line = self.next_connection();
         let (read, write) = tokio::io::split(stream);
-        let (say, message) = channel(MAX_UNREAD_FRAMES);
+        let (sender, message) = channel(MAX_UNREAD_FRAMES);
         if !self
             .forward(
                 line,
-                ConnectionEventKind::Opened(Box::new(ChannelSink(say))),
+                ConnectionEventKind::Opened(Box::new(ChannelSink(sender))),
             )
             .await
         {
             return;
         }
-        let mut speaking = std::pin::pin!(write_frames(write, message));
+        let mut writing = std::pin::pin!(write_frames(write, message));
         let listening = async {
-            let mut ear = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
-            while let Some(frame) = ear.read_frame::<WorkerMessage>().await {
+            let mut frames = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
+            while let Some(frame) = frames.read_frame::<WorkerMessage>().await {
                 if !may_stay()
                     || !self
                         .forward(line, ConnectionEventKind::Received(frame))
@@ -86,14 +86,14 @@ impl WorkerAcceptor {
                 }
             }
         };
-        let is_speaking = tokio::select! {
+        let is_writing = tokio::select! {
             () = listening => true,
-            _ = &mut speaking => false,
+            _ = &mut writing => false,
         };
         self.forward(line, ConnectionEventKind::Closed).await;
-        if is_speaking {
+        if is_writing {
             // The last messages include the reason for a refusal.
-            let _ = tokio::time::timeout(CLOSE_TIMEOUT, speaking).await;
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, writing).await;
         }
     }
 

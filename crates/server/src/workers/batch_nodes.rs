@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant as Moment};
+use std::time::{Duration, Instant as MonotonicInstant};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -153,11 +153,11 @@ impl BatchNodes {
             file,
             path,
             line: None,
-            retry_at: Moment::now(),
+            retry_at: MonotonicInstant::now(),
             failures: 0,
             waker,
             wakes,
-            began: (BootTime::now().since_boot(), Moment::now()),
+            began: (BootTime::now().since_boot(), MonotonicInstant::now()),
         };
         let thread = thread::Builder::new()
             .name(format!("node {name}"))
@@ -173,7 +173,7 @@ impl BatchNodes {
         waker: &SyncSender<()>,
     ) -> WorkerAgent<BatchEngine> {
         let (system, waker) = (Arc::clone(&self.system), waker.clone());
-        let asked = Arc::clone(&system);
+        let queried = Arc::clone(&system);
         let (node, probed) = (name.to_owned(), name.to_owned());
         let program = self.access.program.as_os_str().to_owned();
         let own = self.user.clone();
@@ -204,7 +204,7 @@ impl BatchNodes {
                 Ok(engine)
             }),
             probe: Some(Box::new(move |engine| {
-                let ran = run_probe(&asked, engine, &probed, &program);
+                let ran = run_probe(&queried, engine, &probed, &program);
                 ran.map_err(|error| error.to_string())
             })),
             resolve_owner: Box::new(move |owner| match owner == own {
@@ -247,13 +247,13 @@ struct BatchNodeWorker {
     path: PathBuf,
     /// The connection to the controller: its number, and the messages from there.
     line: Option<(u64, Receiver<WorkerFrame<ServerMessage>>)>,
-    retry_at: Moment,
+    retry_at: MonotonicInstant,
     failures: usize,
     waker: SyncSender<()>,
     wakes: Receiver<()>,
     /// One moment by the clock since the boot and by the one that stands still while the host sleeps. The
     /// controller sleeps with this thread.
-    began: (Duration, Moment),
+    began: (Duration, MonotonicInstant),
 }
 
 impl BatchNodeWorker {
@@ -261,7 +261,9 @@ impl BatchNodeWorker {
         while self.turn().is_ok() {
             let wait = match self.line {
                 Some(_) => self.agent.max_idle(self.clock()).min(NODE_INTERVAL),
-                None => self.retry_at.saturating_duration_since(Moment::now()),
+                None => self
+                    .retry_at
+                    .saturating_duration_since(MonotonicInstant::now()),
             };
             // A node that is down is looked at again and again.
             let wait = wait.clamp(Duration::from_millis(5), NODE_INTERVAL);
@@ -277,7 +279,7 @@ impl BatchNodeWorker {
         let is_up = self.is_up();
         self.drain_if(!is_up)?;
         let has_begun = self.agent.persistent_state().incarnation > 0;
-        if self.line.is_none() && Moment::now() >= self.retry_at && (is_up || has_begun) {
+        if self.line.is_none() && MonotonicInstant::now() >= self.retry_at && (is_up || has_begun) {
             self.connect()?;
         }
         let done = self.take_frames();
@@ -357,7 +359,8 @@ impl BatchNodeWorker {
             tracing::warn!(%node, reason = why, "the node is not offered; trying again");
         }
         self.agent.disconnected();
-        self.retry_at = Moment::now() + RETRY_DELAYS[self.failures.min(RETRY_DELAYS.len() - 1)];
+        self.retry_at =
+            MonotonicInstant::now() + RETRY_DELAYS[self.failures.min(RETRY_DELAYS.len() - 1)];
         self.failures += 1;
     }
 

@@ -48,8 +48,8 @@ pub(super) async fn write_frames<T: Serialize>(
 ) -> io::Result<()> {
     while let Some(frame) = words.recv().await {
         let line = protocol::encode_line(&frame);
-        let said = tokio::time::timeout(WRITE_TIMEOUT, stream.write_all(&line)).await;
-        said.map_err(|_| io::ErrorKind::TimedOut)??;
+        let written = tokio::time::timeout(WRITE_TIMEOUT, stream.write_all(&line)).await;
+        written.map_err(|_| io::ErrorKind::TimedOut)??;
         if words.is_empty() {
             stream.flush().await?;
         }
@@ -87,23 +87,23 @@ mod tests {
     fn frames_arrive_in_order() {
         run(async {
             let (ours, theirs) = duplex(64);
-            let (say, said) = mpsc::channel(2);
-            let mut ear = FrameReader::new(theirs, 1_000, WRITE_TIMEOUT);
-            let talk = async {
+            let (sender, receiver) = mpsc::channel(2);
+            let mut frames = FrameReader::new(theirs, 1_000, WRITE_TIMEOUT);
+            let write = async {
                 for seq in 1..=3 {
-                    say.send(heartbeat(seq)).await.unwrap();
+                    sender.send(heartbeat(seq)).await.unwrap();
                 }
-                drop(say);
+                drop(sender);
             };
             let listen = async {
                 let mut event = Vec::new();
-                while let Some(frame) = ear.read_frame::<WorkerMessage>().await {
+                while let Some(frame) = frames.read_frame::<WorkerMessage>().await {
                     event.push(frame);
                 }
                 event
             };
-            let (said, (), event) = tokio::join!(write_frames(ours, said), talk, listen);
-            said.unwrap();
+            let (receiver, (), event) = tokio::join!(write_frames(ours, receiver), write, listen);
+            receiver.unwrap();
             assert_eq!(event, [heartbeat(1), heartbeat(2), heartbeat(3)]);
         });
     }
@@ -118,15 +118,15 @@ mod tests {
                 "\"half a line",
                 "[[[[[[[[[\n",
             ] {
-                let mut ear = FrameReader::new(text.as_bytes(), 1_000, WRITE_TIMEOUT);
-                assert_eq!(ear.read_frame::<WorkerMessage>().await, None, "{text}");
+                let mut frames = FrameReader::new(text.as_bytes(), 1_000, WRITE_TIMEOUT);
+                assert_eq!(frames.read_frame::<WorkerMessage>().await, None, "{text}");
             }
             let long = protocol::encode_line(&heartbeat(1));
-            let mut ear = FrameReader::new(&*long, long.len() - 1, WRITE_TIMEOUT);
-            assert_eq!(ear.read_frame::<WorkerMessage>().await, None);
+            let mut frames = FrameReader::new(&*long, long.len() - 1, WRITE_TIMEOUT);
+            assert_eq!(frames.read_frame::<WorkerMessage>().await, None);
             let (_silent, theirs) = duplex(64);
-            let mut ear = FrameReader::new(theirs, 1_000, WRITE_TIMEOUT);
-            assert_eq!(ear.read_frame::<WorkerMessage>().await, None);
+            let mut frames = FrameReader::new(theirs, 1_000, WRITE_TIMEOUT);
+            assert_eq!(frames.read_frame::<WorkerMessage>().await, None);
         });
     }
 }

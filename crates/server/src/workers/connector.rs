@@ -247,9 +247,9 @@ impl<E: Engine> WorkerConnector<'_, E> {
                 self.agent.request_departure();
                 Ok(())
             }
-            ConnectorEvent::PartRequested(asked) => {
-                let call = self.part_calls.add(asked.events);
-                self.agent.request_part(call, asked.user, asked.request);
+            ConnectorEvent::PartRequested(request) => {
+                let call = self.part_calls.add(request.events);
+                self.agent.request_part(call, request.user, request.request);
                 Ok(())
             }
             ConnectorEvent::TickDue => Ok(()),
@@ -321,12 +321,12 @@ async fn poll_connect(
 /// Carries both directions until the returned end is dropped.
 fn spawn_io(stream: UpgradedStream) -> FrameChannels {
     let (read, write) = tokio::io::split(stream);
-    let (say, message) = channel(MAX_UNSENT_FRAMES);
+    let (sender, message) = channel(MAX_UNSENT_FRAMES);
     let (to, received) = channel(16);
     tokio::spawn(async move {
         let listening = async {
-            let mut ear = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
-            while let Some(frame) = ear.read_frame().await {
+            let mut frames = FrameReader::new(read, MAX_LINE_LEN, CONNECTION_TIMEOUT);
+            while let Some(frame) = frames.read_frame().await {
                 if to.send(frame).await.is_err() {
                     return;
                 }
@@ -340,7 +340,7 @@ fn spawn_io(stream: UpgradedStream) -> FrameChannels {
     });
     FrameChannels {
         incoming: received,
-        outgoing: say,
+        outgoing: sender,
     }
 }
 

@@ -196,8 +196,8 @@ async fn upgrade_with_timeout(
     host: HeaderValue,
     proof: (Option<HeaderValue>, Option<&WorkerKey>),
 ) -> Result<UpgradedStream, TransportError> {
-    let asked = tokio::time::timeout(CONNECT_TIMEOUT, upgrade(stream, host, proof)).await;
-    asked.unwrap_or(Err(TransportError::Timeout))
+    let upgraded = tokio::time::timeout(CONNECT_TIMEOUT, upgrade(stream, host, proof)).await;
+    upgraded.unwrap_or(Err(TransportError::Timeout))
 }
 
 async fn upgrade(

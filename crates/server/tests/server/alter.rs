@@ -41,9 +41,9 @@ fn wide(due_s: i64) -> Submission {
 }
 
 /// Returns a service with a job that runs, and two promised jobs that wait, due after these spans.
-fn site(dues_s: [i64; 3]) -> TestCluster {
+fn site(deadlines_s: [i64; 3]) -> TestCluster {
     let mut site = TestCluster::new("plan");
-    for due_s in dues_s {
+    for due_s in deadlines_s {
         let job = site.submit_job(wide(due_s), &["sleep", "20"]).unwrap();
         assert!(matches!(
             job.answer.admission,

@@ -112,8 +112,8 @@ fn promise_to_a_group_is_broken_once_for_each_task() {
 fn tasks_of_a_group_start_in_their_order() {
     let driver = driver(30_000);
     let start = |task| {
-        let told = driver.core.predict(driver.now, TaskId { job: 1, task });
-        told.expect("it starts").start
+        let prediction = driver.core.predict(driver.now, TaskId { job: 1, task });
+        prediction.expect("it starts").start
     };
     let starts: Vec<_> = (1..=N_TASKS).map(start).collect();
     assert!(starts.is_sorted(), "{starts:?}");
@@ -128,11 +128,11 @@ fn held_tasks_and_jobs_have_no_start() {
     let hold = |job| ServiceCommand::Hold { job, tasks: None };
     driver.step(&[hold(2)]);
     for (job, task) in [(1, 11), (1, 24), (2, 0)] {
-        let told = driver.core.predict(driver.now, TaskId { job, task });
-        assert_eq!(told, None, "{job}_{task}");
+        let prediction = driver.core.predict(driver.now, TaskId { job, task });
+        assert_eq!(prediction, None, "{job}_{task}");
     }
-    let told = driver.core.predict(driver.now, TaskId { job: 1, task: 23 });
-    assert!(told.is_some());
+    let prediction = driver.core.predict(driver.now, TaskId { job: 1, task: 23 });
+    assert!(prediction.is_some());
 }
 
 #[test]

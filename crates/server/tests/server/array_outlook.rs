@@ -43,13 +43,13 @@ fn outlook_brackets_the_last_end_from_the_first_start_to_the_last_task() {
             let begin = driver.now;
             for part in [0, waves / 2, waves - 1] {
                 driver.run(begin + Span::from_secs(part * RUN_S + 10));
-                let told = outlook(&driver).prediction.expect("it ends");
+                let prediction = outlook(&driver).prediction.expect("it ends");
                 assert!(
-                    told.earliest <= last_end && last_end <= told.latest,
-                    "{case}, wave {part}: {last_end} is not in {told:?}"
+                    prediction.earliest <= last_end && last_end <= prediction.latest,
+                    "{case}, wave {part}: {last_end} is not in {prediction:?}"
                 );
                 assert_eq!(
-                    told.probability.is_some(),
+                    prediction.probability.is_some(),
                     deadline_s.is_some(),
                     "{case}, wave {part}"
                 );
@@ -66,8 +66,8 @@ fn outlook_brackets_the_last_end_from_the_first_start_to_the_last_task() {
 fn limit_of_tasks_at_a_time_counts_in_the_outlook() {
     let [free, limited] = [None, Some(1)].map(|limit| {
         let driver = driver(None, limit);
-        let told = outlook(&driver).prediction.expect("it ends");
-        told.finish.since(driver.now).as_secs_f64()
+        let prediction = outlook(&driver).prediction.expect("it ends");
+        prediction.finish.since(driver.now).as_secs_f64()
     });
     assert!(limited > 2.0 * free, "{limited} and {free}");
 }
@@ -98,8 +98,8 @@ fn outlook_names_the_oldest_and_the_youngest_running_task() {
         tasks: Some("2".parse().unwrap()),
     }]);
     driver.wait(5);
-    let told = outlook(&driver);
-    let [oldest, youngest] = [told.oldest, told.youngest].map(|of| of.unwrap());
+    let prediction = outlook(&driver);
+    let [oldest, youngest] = [prediction.oldest, prediction.youngest].map(|of| of.unwrap());
     assert_eq!((oldest.task, oldest.age), (1, Span::from_secs(25)));
     assert_eq!((youngest.task, youngest.age), (4, Span::from_secs(5)));
 }
@@ -108,8 +108,8 @@ fn outlook_names_the_oldest_and_the_youngest_running_task() {
 fn promised_task_has_a_start_and_an_end_of_its_own() {
     let driver = driver(Some(3_000), None);
     let of = |task| {
-        let told = driver.core.predict(driver.now, TaskId { job: 1, task });
-        told.expect("it runs")
+        let prediction = driver.core.predict(driver.now, TaskId { job: 1, task });
+        prediction.expect("it runs")
     };
     let starts = [1, 10, 24].map(|task| of(task).start);
     assert!(starts.is_sorted() && starts[0] < starts[1] && starts[1] < starts[2]);

@@ -32,7 +32,7 @@ fn whenever(secs: i64, plan: SubmissionOptions) -> Submission {
 
 fn parts(answer: &SubmitOutcome) -> Vec<String> {
     let part = |part: &tollgate_service::TaskGroupOutcome| {
-        let standing = match &part.admission {
+        let admission = match &part.admission {
             AdmissionState::Accepted { .. } => "accepted".to_owned(),
             AdmissionState::Queued => "queued".to_owned(),
             AdmissionState::Waitlisted { .. } => "waitlisted".to_owned(),
@@ -43,7 +43,7 @@ fn parts(answer: &SubmitOutcome) -> Vec<String> {
                 format!("rejected {}", keys.join(","))
             }
         };
-        format!("{} {standing}", part.tasks)
+        format!("{} {admission}", part.tasks)
     };
     answer.groups.iter().map(part).collect()
 }
@@ -75,11 +75,11 @@ fn drain(site: &mut TestCluster) {
 fn tasks_with_a_deadline_are_admitted_or_rejected_in_ranges() {
     let mut site = TestCluster::new("libra");
     // Two nodes, 100 s to the deadline, 30 s per task: three tasks fit on each node.
-    let asked = Submission {
+    let template = Submission {
         options: array("1-100", None),
         ..submission("work", 30)
     };
-    let verdict = site.submit_job(asked, &["work", "30"]).unwrap();
+    let verdict = site.submit_job(template, &["work", "30"]).unwrap();
     assert_eq!(
         parts(&verdict.answer),
         ["1-6 accepted", "7-100 rejected insufficient_share"]
@@ -99,11 +99,11 @@ fn array_runs_to_its_end_under_every_policy() {
     for named in BUILTIN_POLICIES {
         for &market in named.markets {
             let mut site = TestCluster::in_market(named.name, market);
-            let asked = Submission {
+            let template = Submission {
                 budget: (market != Market::None).then_some(submission("work", 1).budget.unwrap()),
                 ..whenever(1, array("1-80", None))
             };
-            let verdict = site.submit_job(asked, &["work", "1"]).unwrap();
+            let verdict = site.submit_job(template, &["work", "1"]).unwrap();
             let alive = site.controller().core().tasks().count();
             assert!(alive <= 20, "{} has {alive} tasks at once", named.name);
             drain(&mut site);
@@ -136,11 +136,11 @@ fn array_continues_after_a_restart() {
 fn array_runs_at_most_the_requested_number_of_tasks_at_a_time() {
     for policy in ["easy", "libra-risk", "edf-bf"] {
         let mut site = TestCluster::new(policy);
-        let asked = Submission {
+        let template = Submission {
             options: array("1-9", Some(1)),
             ..submission("work", 5)
         };
-        let job = site.submit_job(asked, &["work", "5"]).unwrap().job;
+        let job = site.submit_job(template, &["work", "5"]).unwrap().job;
         for _ in 0..30 {
             assert!(tally(&mut site, job).running <= 1, "{policy}");
             site.advance(1);
@@ -153,8 +153,8 @@ fn array_runs_at_most_the_requested_number_of_tasks_at_a_time() {
 #[test]
 fn tasks_are_cancelled_held_and_released_in_ranges() {
     let mut site = TestCluster::new("easy");
-    let asked = whenever(10, array("1-100", None));
-    let job = site.submit_job(asked, &["work", "10"]).unwrap().job;
+    let submission = whenever(10, array("1-100", None));
+    let job = site.submit_job(submission, &["work", "10"]).unwrap().job;
     let tasks = |words: &str| Some(words.parse::<TaskRanges>().unwrap());
     let cancel = |words| ServiceCommand::Cancel {
         job,

@@ -102,8 +102,8 @@ fn running_job_promised_from_its_request_is_at_risk_once_others_have_run_longer(
     let open = driver.core.n_open_promises(None);
     assert_eq!((risk(&driver), open), (None, 3));
     // A user may want to know sooner.
-    let asked = driver.core.risk_below(3, Probability::new(0.9).unwrap());
-    assert!(asked.is_some_and(|risk| risk.probability.as_f64() > 0.8));
+    let at_risk = driver.core.risk_below(3, Probability::new(0.9).unwrap());
+    assert!(at_risk.is_some_and(|risk| risk.probability.as_f64() > 0.8));
     driver.wait(12);
     let own_run = PromiseRisk::OwnRun;
     let by_cause = BTreeMap::from([(own_run, 1)]);

@@ -49,22 +49,22 @@ fn run_site(seed: u64) -> Tally {
         .map(|_| factor(&mut random, 20.0, 400.0))
         .collect();
     let mut driver = CoreDriver::new(&rules("plan", Market::None));
-    let mut told: BTreeMap<u64, ToldForecast> = BTreeMap::new();
+    let mut forecasts: BTreeMap<u64, ToldForecast> = BTreeMap::new();
     let mut ends: BTreeMap<u64, Instant> = BTreeMap::new();
     for job in 1..=LEARNED + JUDGED {
         let class = random.below(2 * N_USERS);
         let run_s = typical[class as usize] * factor(&mut random, 0.7, 1.4);
         let estimate_s = run_s * factor(&mut random, 0.3, 5.0);
         let deadline_s = 30.0 + typical[class as usize] * factor(&mut random, 0.8, 6.0);
-        let wanted = Submission {
+        let template = Submission {
             user: 1_000 + (class / 2) as u32,
             budget: None,
             deadline: (job > LEARNED).then(|| Span::from_secs_f64(deadline_s)),
             ..submission(&format!("class-{class}"), estimate_s.ceil() as i64)
         };
         driver.runtimes.insert(job, Span::from_secs_f64(run_s));
-        let step = driver.step(&[ServiceCommand::Submit(Box::new(wanted))]);
-        note_told(&step, &mut told);
+        let step = driver.step(&[ServiceCommand::Submit(Box::new(template))]);
+        note_told(&step, &mut forecasts);
         let gap = Span::from_secs_f64(-50.0 * uniform(&mut random, 1e-9, 1.0).ln());
         driver.run(driver.now + gap);
     }
@@ -73,18 +73,18 @@ fn run_site(seed: u64) -> Tally {
         ends.insert(*job, *end);
     }
     let mut tally = Tally::default();
-    for (job, told) in told {
+    for (job, forecasts) in forecasts {
         let end = ends[&job];
         tally.promises += 1;
-        tally.expected += told.probability;
-        tally.variance += told.probability * (1.0 - told.probability);
-        tally.kept += u32::from(end <= told.due);
-        tally.within_interval += u32::from((told.earliest..=told.latest).contains(&end));
+        tally.expected += forecasts.probability;
+        tally.variance += forecasts.probability * (1.0 - forecasts.probability);
+        tally.kept += u32::from(end <= forecasts.due);
+        tally.within_interval += u32::from((forecasts.earliest..=forecasts.latest).contains(&end));
     }
     tally
 }
 
-fn note_told(step: &StepOutput, told: &mut BTreeMap<u64, ToldForecast>) {
+fn note_told(step: &StepOutput, forecasts: &mut BTreeMap<u64, ToldForecast>) {
     for change in &step.changes {
         let RowChange::Submitted { job, answer, .. } = change else {
             continue;
@@ -94,7 +94,7 @@ fn note_told(step: &StepOutput, told: &mut BTreeMap<u64, ToldForecast>) {
             continue;
         };
         let prediction = answer.prediction.expect("of an accepted job");
-        told.insert(
+        forecasts.insert(
             *job,
             ToldForecast {
                 due,

@@ -46,8 +46,8 @@ fn answers_of_backup(store: &StoreSample) -> Option<String> {
 
 /// Returns the distance between two damaged bytes: `TOLLGATE_FLIP_STEP`, or a default for a short test.
 fn flip_step() -> usize {
-    let asked = std::env::var("TOLLGATE_FLIP_STEP").ok();
-    asked.map_or(64, |number| number.parse().expect("a number"))
+    let variable = std::env::var("TOLLGATE_FLIP_STEP").ok();
+    variable.map_or(64, |number| number.parse().expect("a number"))
 }
 
 #[test]

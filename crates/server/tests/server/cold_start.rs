@@ -96,7 +96,7 @@ fn play(seed: u64, tallies: &mut [[BinTally; 3]; 3]) {
         let (median_s, estimated) = classes[class as usize];
         let run_s = median_s * spread(&mut random, 0.6);
         let deadline_s = median_s * factor(&mut random, 1.2, 20.0);
-        let wanted = Submission {
+        let template = Submission {
             user: 1_000 + (class / N_PROGRAMS) as u32,
             budget: None,
             deadline: (random.below(5) > 0).then(|| Span::from_secs_f64(deadline_s)),
@@ -104,7 +104,7 @@ fn play(seed: u64, tallies: &mut [[BinTally; 3]; 3]) {
             ..submission(&format!("class-{class}"), 1)
         };
         driver.runtimes.insert(job, Span::from_secs_f64(run_s));
-        let step = driver.step(&[ServiceCommand::Submit(Box::new(wanted))]);
+        let step = driver.step(&[ServiceCommand::Submit(Box::new(template))]);
         let third = (3 * (job - 1) / N_JOBS) as usize;
         promises.extend(promise(&step, third));
         let gap_s = -25.0 * uniform(&mut random).ln();

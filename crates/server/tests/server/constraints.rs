@@ -111,8 +111,8 @@ fn end_that_cannot_be_stored_in_any_form_waits_for_the_next_service() {
 fn job_that_cannot_be_stored_fails_for_its_own_client_only() {
     let mut cluster = TestCluster::new("fcfs");
     forbid(&cluster, "job", "INSERT", "NEW.name = 'bad'");
-    let asked = ["good", "bad", "better"].map(new_job);
-    let (jobs, replies): (Vec<NewJob>, Vec<Reply>) = asked.into_iter().unzip();
+    let submitted = ["good", "bad", "better"].map(new_job);
+    let (jobs, replies): (Vec<NewJob>, Vec<Reply>) = submitted.into_iter().unzip();
     cluster.tick(jobs.into_iter().map(ControllerRequest::submit).collect());
     let accepted = replies.into_iter().map(is_accepted);
     assert_eq!(accepted.collect::<Vec<bool>>(), [true, false, true]);
@@ -129,10 +129,10 @@ fn request_with_a_key_is_stored_whole_with_its_answer_or_not_at_all() {
     let mut cluster = TestCluster::new("fcfs");
     forbid(&cluster, "job", "INSERT", "NEW.name = 'bad'");
     let groups = [["first", "bad"], ["second", "third"]];
-    let asked = groups.map(|names| names.map(new_job));
+    let submitted = groups.map(|names| names.map(new_job));
     let mut requests = Vec::new();
     let mut replies = Vec::new();
-    for (place, group) in asked.into_iter().enumerate() {
+    for (place, group) in submitted.into_iter().enumerate() {
         let (jobs, waiting): (Vec<NewJob>, Vec<Reply>) = group.into_iter().unzip();
         replies.extend(waiting);
         requests.push(keyed(&format!("key {place}"), jobs));

@@ -72,9 +72,9 @@ fn cancelled_job_ends_and_the_next_queued_job_starts() {
     assert_eq!(site.state(1).0, "cancelled");
     assert_eq!(site.state(3).0, "running");
     let (reply, mut answer) = oneshot::channel();
-    let somebody_else = Some(rustix::process::geteuid().as_raw() + 1);
+    let other_user = Some(rustix::process::geteuid().as_raw() + 1);
     site.tick(vec![ControllerRequest::Command {
-        user: somebody_else,
+        user: other_user,
         command: ServiceCommand::Cancel {
             job: 2,
             tasks: None,

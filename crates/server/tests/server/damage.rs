@@ -215,8 +215,8 @@ fn store_with_a_wrong_version_number_is_rejected() {
 
 /// Returns the number of single-bit flips to test: `TOLLGATE_FLIPS`, or a small default.
 fn n_flips() -> usize {
-    let asked = std::env::var("TOLLGATE_FLIPS").ok();
-    asked.map_or(60, |number| number.parse().expect("a number"))
+    let variable = std::env::var("TOLLGATE_FLIPS").ok();
+    variable.map_or(60, |number| number.parse().expect("a number"))
 }
 
 #[test]

@@ -137,15 +137,15 @@ fn failed_dependency_cancels_the_job_unless_any_end_suffices() {
 fn dependency_on_a_job_of_another_user_is_rejected() {
     let mut site = TestCluster::new("libra-risk");
     let own = site.submit(&["work", "10"], 10).unwrap().job;
-    let stranger = Submission {
+    let other = Submission {
         user: submission("work", 1).user + 1,
         ..work(after(&[own], DependencyCondition::AnyEnd))
     };
-    let foreign = site.submit_job(stranger.clone(), &["work", "1"]);
+    let foreign = site.submit_job(other.clone(), &["work", "1"]);
     assert_eq!(foreign, Err(RequestError::UnknownDependency(own)));
     let unknown = Submission {
         options: after(&[99], DependencyCondition::AnyEnd),
-        ..stranger
+        ..other
     };
     let unknown = site.submit_job(unknown, &["work", "1"]);
     assert_eq!(unknown, Err(RequestError::UnknownDependency(99)));

@@ -44,8 +44,12 @@ fn is_promised(answer: &SubmitOutcome) -> bool {
 
 /// Returns how many of 200 tasks of an hour that are due in a day can be promised to a user.
 fn promisable(driver: &mut CoreDriver, user: u32) -> u32 {
-    let asked = array(user, 200, HOUR, Some(24 * HOUR));
-    driver.core.quote(driver.now, &asked).promisable.unwrap()
+    let submission = array(user, 200, HOUR, Some(24 * HOUR));
+    driver
+        .core
+        .quote(driver.now, &submission)
+        .promisable
+        .unwrap()
 }
 
 #[test]
@@ -57,10 +61,10 @@ fn five_hundred_promised_tasks_refuse_nobody_what_is_free() {
     submit(&mut driver, flood);
     driver.wait(90);
     for (job, user) in (2..).zip(BOB..BOB + 4) {
-        let asked = array(user, 1, 600, Some(2 * HOUR));
-        let answer = driver.core.quote(driver.now, &asked);
+        let submission = array(user, 1, 600, Some(2 * HOUR));
+        let answer = driver.core.quote(driver.now, &submission);
         assert!(is_promised(&answer), "user {user}: {answer:?}");
-        driver.submit(job, asked, 600);
+        driver.submit(job, submission, 600);
         let submitted = driver.now;
         driver.wait(61);
         let started = driver.started.iter().find(|(id, _)| id.job == job);
@@ -102,21 +106,25 @@ fn work_too_long_for_its_deadline_is_not_kept_back_from_others() {
 fn user_whose_requests_are_rejected_for_room_is_left_some_by_later_promises() {
     let mut driver = driver();
     let left_for_ann = |driver: &mut CoreDriver| {
-        let asked = array(ANN, 400, HOUR, Some(72 * HOUR));
-        driver.core.quote(driver.now, &asked).promisable.unwrap()
+        let submission = array(ANN, 400, HOUR, Some(72 * HOUR));
+        driver
+            .core
+            .quote(driver.now, &submission)
+            .promisable
+            .unwrap()
     };
     // Ann is alone, and has all of the next ten hours.
     let n_taken = promisable(&mut driver, ANN);
     driver.runtimes.insert(1, Span::from_secs(HOUR));
     submit(&mut driver, array(ANN, n_taken, HOUR, Some(24 * HOUR)));
     let alone = left_for_ann(&mut driver);
-    let mut asked = array(BOB, 20, HOUR, Some(10 * HOUR));
-    asked.options.otherwise = Otherwise::Reject;
-    let answer = driver.core.quote(driver.now, &asked);
+    let mut submission = array(BOB, 20, HOUR, Some(10 * HOUR));
+    submission.options.otherwise = Otherwise::Reject;
+    let answer = driver.core.quote(driver.now, &submission);
     assert!(matches!(answer.admission, AdmissionState::Rejected(_)));
-    submit(&mut driver, asked.clone());
+    submit(&mut driver, submission.clone());
     let beside = left_for_ann(&mut driver);
-    (0..50).for_each(|_| submit(&mut driver, asked.clone()));
+    (0..50).for_each(|_| submit(&mut driver, submission.clone()));
     let at_least = left_for_ann(&mut driver);
     // All that is left of her half of the time.
     let half = 3 * 72 / 2 - n_taken;

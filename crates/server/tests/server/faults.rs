@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Program, Stdio};
+use std::process::{Command as ProgramCommand, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,7 +68,7 @@ impl TmpfsDisk {
     /// Mounts the file system; None if this user may not mount.
     fn mount() -> Option<Self> {
         let data_dir = tempfile::tempdir().unwrap();
-        let done = Program::new("mount")
+        let done = ProgramCommand::new("mount")
             .args(["-t", "tmpfs", "-o", "size=12m", "tollgate-test"])
             .arg(data_dir.path())
             .stderr(Stdio::null())
@@ -92,7 +92,10 @@ impl TmpfsDisk {
 
 impl Drop for TmpfsDisk {
     fn drop(&mut self) {
-        let _ = Program::new("umount").arg("-l").arg(self.0.path()).status();
+        let _ = ProgramCommand::new("umount")
+            .arg("-l")
+            .arg(self.0.path())
+            .status();
     }
 }
 

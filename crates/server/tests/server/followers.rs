@@ -187,7 +187,7 @@ fn tasks_run_in_their_order() {
 
 #[test]
 fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
-    let orders: [Reports; 4] = [
+    let sequences: [Reports; 4] = [
         |engine| vec![engine.withdraw(1), engine.end_first()],
         |engine| vec![engine.end_first(), engine.withdraw(0)],
         |engine| {
@@ -204,7 +204,7 @@ fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
         },
     ];
     for policy in ["easy", "tail-risk"] {
-        for (number, reports) in orders.into_iter().enumerate() {
+        for (number, reports) in sequences.into_iter().enumerate() {
             for at_once in [true, false] {
                 let mut engine = OneByOneEngine::new(policy);
                 while engine.chain.len() < 3 {
@@ -250,7 +250,7 @@ fn task_that_was_taken_back_and_cancelled_is_recorded_as_cancelled() {
 
 #[test]
 fn held_task_is_held_whichever_report_comes_first() {
-    let orders: [Reports; 3] = [
+    let sequences: [Reports; 3] = [
         |engine| vec![engine.withdraw(1), engine.end_first()],
         |engine| vec![engine.end_first(), engine.withdraw(0)],
         // The task of the user is the next one of the same chain.
@@ -260,7 +260,7 @@ fn held_task_is_held_whichever_report_comes_first() {
         },
     ];
     for policy in ["easy", "tail-risk"] {
-        for (number, reports) in orders.into_iter().enumerate() {
+        for (number, reports) in sequences.into_iter().enumerate() {
             for is_released in [false, true] {
                 let case = format!("{policy}, order {number}, released: {is_released}");
                 let mut engine = OneByOneEngine::new(policy);

@@ -53,11 +53,11 @@ fn job_of(mut reply: Reply) -> Option<u64> {
 fn request_with_a_key_is_carried_out_once_for_each_user() {
     let mut site = TestCluster::new("libra");
     let requests = [(1, "a"), (1, "a"), (1, "b"), (2, "a")];
-    let (asked, replies): (Vec<_>, Vec<_>) = requests
+    let (sent, replies): (Vec<_>, Vec<_>) = requests
         .map(|(user, key)| submit(user, key))
         .into_iter()
         .unzip();
-    site.tick(asked);
+    site.tick(sent);
     let jobs: Vec<Option<u64>> = replies.into_iter().map(job_of).collect();
     assert_eq!(jobs, [Some(1), None, Some(2), Some(3)]);
     site.restart();

@@ -309,7 +309,7 @@ fn records_are_believed_as_in_a_replay() {
         (UserId(record.user), ended)
     });
     let history = LearnedHistory::of(jobs.collect());
-    let asked = ForecastJob {
+    let features = ForecastJob {
         class: ClassId(0),
         procs: 1,
         request: Some(Span::from_secs(300)),
@@ -319,7 +319,7 @@ fn records_are_believed_as_in_a_replay() {
     site.restart();
     let number = site.submit_job(job(300), &["work", "30"]).unwrap().job;
     let live = site.controller().core().job(number).unwrap();
-    let class = BeliefJob::new(UserId(submission("class", 1).user), &asked);
+    let class = BeliefJob::new(UserId(submission("class", 1).user), &features);
     let expected = history.beliefs.belief(&class, live.submitted);
     assert_eq!(*live.forecast.distribution(), expected.distribution);
     assert_eq!(learn(&mut site, records(70)), (0, 70));
@@ -348,10 +348,10 @@ fn job_without_an_estimate_gets_that_of_the_nearest_group() {
     );
     let other = site.quote(silent("other", own));
     assert_eq!(other.source, EstimateSource::UserJobs);
-    let stranger = site.quote(silent("class", own + 1));
-    assert_eq!(stranger.source, EstimateSource::Site);
-    let ForecastBasis::Batches(basis) = stranger.basis else {
-        panic!("{stranger:?}");
+    let unknown = site.quote(silent("class", own + 1));
+    assert_eq!(unknown.source, EstimateSource::Site);
+    let ForecastBasis::Batches(basis) = unknown.basis else {
+        panic!("{unknown:?}");
     };
     // All of them are one batch of one user.
     assert!(basis.site > 0.2, "{basis:?}");
@@ -364,7 +364,7 @@ fn is_waitlisted(answer: &SubmitOutcome) -> bool {
 #[test]
 fn waitlisted_jobs_are_promised_when_their_siblings_end_early() {
     let mut site = TestCluster::in_market("plan", Market::None);
-    let asked = Submission {
+    let template = Submission {
         deadline: Some(Span::from_secs(260)),
         budget: None,
         ..submission("class", 100)
@@ -373,12 +373,12 @@ fn waitlisted_jobs_are_promised_when_their_siblings_end_early() {
     // as they exceed with probability 1 in 20. Each needs 5 s.
     let mut answers = Vec::new();
     for _ in 0..30 {
-        let answer = site.submit_job(asked.clone(), &["work", "5"]).unwrap();
+        let answer = site.submit_job(template.clone(), &["work", "5"]).unwrap();
         answers.push(answer.answer);
     }
     let waitlisted = answers.iter().filter(|answer| is_waitlisted(answer));
     assert_eq!(waitlisted.count(), 27);
-    let told = site.row(20).probability.unwrap();
+    let probability = site.row(20).probability.unwrap();
     site.advance(27);
     let core = site.controller().core();
     let view = core.gate().view(core.now());
@@ -391,7 +391,10 @@ fn waitlisted_jobs_are_promised_when_their_siblings_end_early() {
     assert!(waiting.iter().all(|&promised| promised), "{waiting:?}");
     // The probability of the promise is that of the moment at which it was made.
     let promised = site.row(20).probability.unwrap();
-    assert!(promised > 0.8 && promised > told, "{told} {promised}");
+    assert!(
+        promised > 0.8 && promised > probability,
+        "{probability} {promised}"
+    );
 }
 
 #[test]
@@ -404,16 +407,19 @@ fn tasks_of_an_array_that_wait_have_the_mean_probability_of_their_promises() {
         }),
         ..SubmissionOptions::default()
     };
-    let asked = Submission {
+    let template = Submission {
         deadline: Some(Span::from_secs(260)),
         budget: None,
         options,
         ..submission("class", 100)
     };
-    let answer = site.submit_job(asked, &["work", "5"]).unwrap().answer;
+    let answer = site.submit_job(template, &["work", "5"]).unwrap().answer;
     assert!(is_waitlisted(&answer), "{answer:?}");
-    let told = site.row(1).probability.unwrap();
+    let probability = site.row(1).probability.unwrap();
     site.advance(27);
     let promised = site.row(1).probability.unwrap();
-    assert!(promised > 0.8 && promised < told, "{told} {promised}");
+    assert!(
+        promised > 0.8 && promised < probability,
+        "{probability} {promised}"
+    );
 }

@@ -85,7 +85,7 @@ fn run_live(policy: &str, jobs: &[KnownJob]) -> JobHistory {
     for (place, job) in jobs.iter().enumerate() {
         driver.wait_for(job.gap);
         driver.runtimes.insert(place as u64 + 1, job.runtime);
-        let wanted = Submission {
+        let template = Submission {
             user: job.user,
             executable: Some(job.program.to_string()),
             procs: job.procs,
@@ -98,7 +98,7 @@ fn run_live(policy: &str, jobs: &[KnownJob]) -> JobHistory {
             },
             ..submission(&job.program.to_string(), 1)
         };
-        let step = driver.step(&[ServiceCommand::Submit(Box::new(wanted))]);
+        let step = driver.step(&[ServiceCommand::Submit(Box::new(template))]);
         if job.deadline.is_some() && is_accepted(&step) {
             history.promised.insert(place);
         }

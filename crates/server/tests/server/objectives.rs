@@ -14,20 +14,20 @@ const JOBS: u64 = 7;
 
 /// Jobs that are in time, late, rejected or without a deadline, with their run times.
 fn jobs() -> Vec<(Submission, &'static str)> {
-    let asked = |estimate_s, deadline_s: Option<i64>, budget: f64| Submission {
+    let template = |estimate_s, deadline_s: Option<i64>, budget: f64| Submission {
         deadline: deadline_s.map(Span::from_secs),
         budget: Some(Credits::from_f64(budget)),
         penalty: CreditsPerSecond::from_f64(PENALTY),
         ..submission("sleep", estimate_s)
     };
     vec![
-        (asked(20, Some(100), 500.0), "20"),
-        (asked(30, Some(60), 700.0), "90"),
-        (asked(10, None, 300.0), "10"),
-        (asked(50, Some(40), 400.0), "50"),
-        (asked(40, Some(90), 600.0), "35"),
-        (asked(25, Some(200), 450.0), "250"),
-        (asked(15, Some(30), 350.0), "15"),
+        (template(20, Some(100), 500.0), "20"),
+        (template(30, Some(60), 700.0), "90"),
+        (template(10, None, 300.0), "10"),
+        (template(50, Some(40), 400.0), "50"),
+        (template(40, Some(90), 600.0), "35"),
+        (template(25, Some(200), 450.0), "250"),
+        (template(15, Some(30), 350.0), "15"),
     ]
 }
 
@@ -78,9 +78,9 @@ fn service_objectives_equal_those_of_a_study_of_the_same_jobs() {
         ("edf-bf", Market::Commodity),
     ] {
         let mut site = TestCluster::in_market(policy, market);
-        for (at, (asked, secs)) in (0..).zip(jobs()) {
+        for (at, (submission, secs)) in (0..).zip(jobs()) {
             site.wait_until(5 * at);
-            site.submit_job(asked, &["sleep", secs]).unwrap();
+            site.submit_job(submission, &["sleep", secs]).unwrap();
         }
         for secs in (40..2_000).step_by(5) {
             site.wait_until(secs);

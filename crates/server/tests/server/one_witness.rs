@@ -126,17 +126,17 @@ fn two_short_runs_promise_no_ten_minutes_in_twenty_seconds() {
 #[test]
 fn answer_names_what_the_belief_rests_on() {
     let mut site = TestCluster::in_market("plan", Market::None);
-    let asked = |name: &str| Submission {
+    let template = |name: &str| Submission {
         deadline: None,
         budget: None,
         ..submission(name, 60)
     };
-    let first = site.quote(asked("a")).basis.to_string();
+    let first = site.quote(template("a")).basis.to_string();
     assert_eq!(first, "your request, as at other sites");
     site.submit_job(array("a", 8, 60, None), &["work", "5"])
         .unwrap();
     site.advance(30);
-    let second = site.quote(asked("a")).basis.to_string();
+    let second = site.quote(template("a")).basis.to_string();
     assert!(second.starts_with("8 runs of "), "{second}");
     assert!(second.contains(" in one batch"), "{second}");
 }

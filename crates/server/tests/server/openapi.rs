@@ -307,19 +307,19 @@ fn every_response_matches_its_schema() {
             404,
         ),
     ];
-    for &(method, path, asked, body, expected) in conversation {
+    for &(method, path, sent, body, expected) in conversation {
         let answer = described(&document, method, path, expected);
         let content = &answer["content"];
-        if content["text/event-stream"].is_object() && asked == "/v1/events" {
+        if content["text/event-stream"].is_object() && sent == "/v1/events" {
             // The stream never ends.
             continue;
         }
-        let (status, head, message) = open.answer(&method.to_uppercase(), asked, body);
-        assert_eq!(status, expected, "{method} {asked}: {message}");
+        let (status, head, message) = open.answer(&method.to_uppercase(), sent, body);
+        assert_eq!(status, expected, "{method} {sent}: {message}");
         let media = content.as_object().unwrap().keys().next().unwrap();
         assert!(
             head.contains(&format!("content-type: {media}")),
-            "{asked}: {head}"
+            "{sent}: {head}"
         );
         if content["application/json"]["schema"].is_object() {
             check(&document, answer, &message);
@@ -328,10 +328,10 @@ fn every_response_matches_its_schema() {
     let paths = document["paths"].as_object().unwrap();
     for (path, operations) in paths {
         for method in operations.as_object().unwrap().keys() {
-            let asked = conversation
+            let sent = conversation
                 .iter()
                 .any(|(m, p, ..)| m == method && p == path);
-            assert!(asked, "{method} {path} is not tried here");
+            assert!(sent, "{method} {path} is not tried here");
         }
     }
 }
@@ -342,11 +342,11 @@ fn reserved_quote_response_matches_its_schema() {
     let document = document();
     let held = json!({"procs": 1, "estimate_s": 60.0, "hold_s": 60.0});
     let job = json!({"command": ["true"], "procs": 1, "dir": "/"});
-    for (path, asked, body) in [
+    for (path, sent, body) in [
         ("/v1/quotes", "/v1/quotes", held),
         ("/v1/quotes/{id}/claim", "/v1/quotes/1/claim", job),
     ] {
-        let (status, _, message) = open.answer("POST", asked, &body);
+        let (status, _, message) = open.answer("POST", sent, &body);
         assert_eq!(status, 200, "{message}");
         check(&document, described(&document, "post", path, 200), &message);
         assert!(message.contains("\"id\":1"), "{message}");

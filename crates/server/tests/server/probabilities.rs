@@ -76,7 +76,7 @@ fn confidence_above_that_of_the_usual_scenarios_is_told_by_more_of_them() {
 #[test]
 fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
     let mut site = TestCluster::new("plan");
-    let asked = |deadline| Submission {
+    let template = |deadline| Submission {
         deadline: Some(Span::from_secs(deadline)),
         ..submission("new", 100)
     };
@@ -86,7 +86,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         };
         price.as_f64()
     };
-    let quoted = site.quote_with_levels(asked(1_000));
+    let quoted = site.quote_with_levels(template(1_000));
     let [surer, surest] = &quoted.offers[..] else {
         panic!("{:?}", quoted.offers);
     };
@@ -118,7 +118,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
     // What was offered is accepted, at that price.
     let sure = Submission {
         confidence: Some(990_000),
-        ..asked(1_000)
+        ..template(1_000)
     };
     assert_eq!(
         price(&site.quote(sure.clone())),
@@ -126,7 +126,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
     );
     // The deadline is between the times that the plan keeps for the surer promises.
     let tight_s = 0.5 * (kept(0.95) + kept(0.99));
-    let tight = site.quote_with_levels(asked(tight_s as i64));
+    let tight = site.quote_with_levels(template(tight_s as i64));
     // Both prices are whole micro-credits.
     let scarcity = (100.0 + 100.0 / tight_s.floor()) / (100.0 + 100.0 / 1_000.0);
     assert!((price(&tight) - scarcity * base).abs() < 1.1e-6);
@@ -141,7 +141,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
     assert!(quoted.offers.is_empty(), "{:?}", quoted.offers);
     // A policy that keeps no time of its own for a job cannot be paid for it.
     let mut site = TestCluster::new("libra-risk");
-    assert!(site.quote_with_levels(asked(1_000)).offers.is_empty());
+    assert!(site.quote_with_levels(template(1_000)).offers.is_empty());
 }
 
 #[test]
@@ -162,25 +162,25 @@ fn unknown_job_is_quoted_by_the_estimates_of_the_site_once_they_are_known() {
     // The users of this site estimate twenty times too much.
     for n in 0..52 {
         let name = format!("class-{}", n % 4);
-        let asked = Submission {
+        let template = Submission {
             deadline: None,
             budget: None,
             ..submission(&name, 100)
         };
-        site.submit_job(asked, &["work", "5"]).unwrap();
+        site.submit_job(template, &["work", "5"]).unwrap();
         site.advance(6);
     }
-    let asked = Submission {
+    let template = Submission {
         deadline: Some(Span::from_secs(60)),
         ..submission("new", 1_000)
     };
-    let outcome = site.quote(asked.clone());
+    let outcome = site.quote(template.clone());
     let [user, ..] = basis(&outcome).groups;
     assert!(user.part > 0.5 && user.n_batches > 3, "{user:?}");
-    let stranger = Submission {
-        user: asked.user + 1,
-        ..asked
+    let other = Submission {
+        user: template.user + 1,
+        ..template
     };
-    let outcome = site.quote(stranger);
+    let outcome = site.quote(other);
     assert!(basis(&outcome).site > 0.2, "{outcome:?}");
 }

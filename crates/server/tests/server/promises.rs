@@ -37,12 +37,12 @@ fn offer(answer: &SubmitOutcome, axis: OfferAxis) -> Option<CounterOffer> {
 }
 
 /// Returns the submission that accepts an offer.
-fn taken(asked: &Submission, offer: &CounterOffer) -> Submission {
+fn taken(submission: &Submission, offer: &CounterOffer) -> Submission {
     Submission {
         deadline: offer.deadline,
         budget: offer.budget,
         procs: offer.procs,
-        ..asked.clone()
+        ..submission.clone()
     }
 }
 
@@ -52,18 +52,18 @@ fn rejection_names_every_reason_and_counter_offers() {
     for _ in 0..2 {
         site.submit(&["sleep", "90"], 90).unwrap();
     }
-    let asked = Submission {
+    let template = Submission {
         budget: Some(Credits::from_f64(1.0)),
         ..submission("sleep", 50)
     };
-    let answer = site.quote(asked.clone());
+    let answer = site.quote(template.clone());
     let both = [Reason::OverBudget, Reason::InsufficientShare].map(RejectReason::Policy);
     assert_eq!(refusals(&answer), both);
     // No single change makes this job acceptable.
     assert_eq!(answer.offers, []);
 
-    let asked = submission("sleep", 50);
-    let answer = site.quote(asked.clone());
+    let template = submission("sleep", 50);
+    let answer = site.quote(template.clone());
     assert_eq!(
         refusals(&answer),
         [RejectReason::Policy(Reason::InsufficientShare)]
@@ -73,7 +73,7 @@ fn rejection_names_every_reason_and_counter_offers() {
     let secs = later.deadline.unwrap().as_secs_f64();
     assert!((500.0..=520.0).contains(&secs), "{secs} s");
     let verdict = site
-        .submit_job(taken(&asked, &later), &["sleep", "1"])
+        .submit_job(taken(&template, &later), &["sleep", "1"])
         .unwrap();
     match verdict.answer.admission {
         AdmissionState::Accepted { price } => assert_eq!(Some(price), later.price),
@@ -145,24 +145,24 @@ fn counter_offer_of_every_policy_would_be_admitted() {
             site.rules.confidence = 400_000;
             site.restart();
             for n in 0..30 {
-                let asked = Submission {
+                let template = Submission {
                     procs: 1 + n % 4,
                     deadline: Some(Span::from_secs(i64::from(5 + n * 7 % 90))),
                     budget: Some(Credits::from_f64(f64::from(n % 5) * 20.0)),
                     penalty: CreditsPerSecond::from_f64(f64::from(n % 3)),
                     ..submission("sleep", i64::from(5 + n * 13 % 60))
                 };
-                let answer = site.quote(asked.clone());
+                let answer = site.quote(template.clone());
                 for offer in &answer.offers {
-                    let again = site.quote(taken(&asked, offer));
+                    let again = site.quote(taken(&template, offer));
                     assert!(
                         !matches!(again.admission, AdmissionState::Rejected(_)),
-                        "{} in {market}: {asked:?}: {offer:?}: {:?}",
+                        "{} in {market}: {template:?}: {offer:?}: {:?}",
                         named.name,
                         again.admission
                     );
                 }
-                site.submit_job(asked, &["sleep", "20"]).unwrap();
+                site.submit_job(template, &["sleep", "20"]).unwrap();
             }
         }
     }
@@ -217,11 +217,11 @@ fn probability_is_that_of_a_sufficiently_short_runtime() {
     for _ in 0..2 {
         site.submit(&["sleep", "50"], 50).unwrap();
     }
-    let asked = Submission {
+    let template = Submission {
         deadline: Some(Span::from_secs(60)),
         ..submission("other", 20)
     };
-    let prospect = site.quote(asked).prediction.expect("a prospect");
+    let prospect = site.quote(template).prediction.expect("a prospect");
     let probability = prospect.probability.expect("a deadline").as_f64();
     assert!(probability > 0.0 && probability < 1.0, "{probability}");
     assert!(prospect.earliest < prospect.latest);
@@ -234,12 +234,12 @@ fn one_short_job_changes_forecasts_of_other_classes_little() {
     site.restart();
     site.submit(&["sleep", "1"], 1).unwrap();
     site.wait_until(10);
-    let asked = Submission {
+    let template = Submission {
         deadline: Some(Span::from_secs(60)),
         budget: None,
         ..submission("other", 3_600)
     };
-    let answer = site.quote(asked);
+    let answer = site.quote(template);
     let [RejectReason::Confidence { probability, .. }] = refusals(&answer) else {
         panic!("{answer:?}");
     };
@@ -434,11 +434,11 @@ fn reservations_per_user_are_limited() {
 #[test]
 fn penalty_of_a_lost_job_is_that_of_the_delay_of_its_rerun() {
     let mut site = TestCluster::in_market("libra", Market::Bid);
-    let asked = Submission {
+    let template = Submission {
         penalty: CreditsPerSecond::from_f64(0.5),
         ..submission("sleep", 80)
     };
-    site.submit_job(asked, &["sleep", "80"]).unwrap();
+    site.submit_job(template, &["sleep", "80"]).unwrap();
     site.wait_until(50);
     let attempt = tollgate_model::AttemptId {
         job: 1,
@@ -515,15 +515,15 @@ fn job_occupies_as_many_nodes_as_its_memory_needs() {
     for policy in ["libra-risk", "easy"] {
         let mut site = TestCluster::new(policy);
         let memory = 1 << 30;
-        let asked = |memory| Submission {
+        let template = |memory| Submission {
             memory: Some(memory),
             ..submission("sleep", 20)
         };
-        let spec = site.quote(asked(memory)).spec;
+        let spec = site.quote(template(memory)).spec;
         assert_eq!((spec.procs, spec.memory), (1, memory));
-        let spec = site.quote(asked(memory + 1)).spec;
+        let spec = site.quote(template(memory + 1)).spec;
         assert_eq!((spec.procs, spec.memory), (2, memory / 2 + 1));
-        let too_much = site.quote(asked(2 * memory + 1));
+        let too_much = site.quote(template(2 * memory + 1));
         assert_eq!(
             refusals(&too_much),
             [RejectReason::Policy(Reason::NoMemory)]
@@ -535,7 +535,7 @@ fn job_occupies_as_many_nodes_as_its_memory_needs() {
 fn promises_to_one_user_take_at_most_a_share() {
     // Jobs of others could not be started here.
     let own = submission("work", 1).user;
-    let asked = |user: u32| Submission {
+    let template = |user: u32| Submission {
         user,
         budget: None,
         deadline: Some(Span::from_secs(100)),
@@ -544,7 +544,7 @@ fn promises_to_one_user_take_at_most_a_share() {
     let fill = |policy: &str| {
         let mut site = TestCluster::new(policy);
         let promised = (0..40).filter(|_| {
-            let job = site.submit_job(asked(own), &["sleep", "20"]).unwrap();
+            let job = site.submit_job(template(own), &["sleep", "20"]).unwrap();
             matches!(job.answer.admission, AdmissionState::Accepted { .. })
         });
         let promised = promised.count();
@@ -553,7 +553,7 @@ fn promises_to_one_user_take_at_most_a_share() {
     let (_, all) = fill("plan");
     let (mut site, half) = fill("plan:share=0.5");
     assert!(half > 0 && (2 * half).abs_diff(all) <= 2, "{half} of {all}");
-    let other = site.quote(asked(own + 1));
+    let other = site.quote(template(own + 1));
     assert!(matches!(other.admission, AdmissionState::Accepted { .. }));
     site.controller().core().check_invariants().unwrap();
     let strict = TestCluster::new("plan:share=0.5").quote(Submission {
@@ -563,7 +563,7 @@ fn promises_to_one_user_take_at_most_a_share() {
             otherwise: Otherwise::Reject,
             ..SubmissionOptions::default()
         },
-        ..asked(own)
+        ..template(own)
     });
     assert_eq!(refusals(&strict)[0].key(), "user_share");
 }

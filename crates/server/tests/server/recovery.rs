@@ -198,11 +198,11 @@ impl RecoveryService {
             .collect()
     }
 
-    fn commands(&mut self, doing: RecoveryAction) -> Vec<ServiceCommand> {
+    fn commands(&mut self, action: RecoveryAction) -> Vec<ServiceCommand> {
         let running = self.running();
         let pick = |n: usize| (!running.is_empty()).then(|| running[n % running.len()]);
         let report = |attempt, event| ServiceCommand::Report(AttemptReport { attempt, event });
-        match doing {
+        match action {
             RecoveryAction::Submit {
                 user,
                 procs,
@@ -278,10 +278,10 @@ impl RecoveryService {
         }
     }
 
-    fn commit(&mut self, doings: Vec<RecoveryAction>) {
-        let commands: Vec<ServiceCommand> = doings
+    fn commit(&mut self, actions: Vec<RecoveryAction>) {
+        let commands: Vec<ServiceCommand> = actions
             .into_iter()
-            .flat_map(|doing| self.commands(doing))
+            .flat_map(|action| self.commands(action))
             .collect();
         let step = self.core.step(self.now, &commands);
         let program = JobProgram {

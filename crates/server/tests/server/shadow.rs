@@ -50,9 +50,9 @@ fn cancel(job: u64) -> ServiceCommand {
 }
 
 /// Makes some jobs an array or dependent on another job.
-fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
-    let tasks = (deed.then == 3).then(|| TaskRanges::new(0, deed.procs + 3));
-    let after = (deed.then == 4 && job > 1).then_some(JobDependency {
+fn plan(action: &UserAction, job: u64) -> SubmissionOptions {
+    let tasks = (action.then == 3).then(|| TaskRanges::new(0, action.procs + 3));
+    let after = (action.then == 4 && job > 1).then_some(JobDependency {
         job: job / 2,
         condition: DependencyCondition::AnyEnd,
     });
@@ -63,7 +63,7 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
         }),
         dependencies: after.into_iter().collect(),
         begin: None,
-        held: deed.then == 5,
+        held: action.then == 5,
         submitted: None,
         otherwise: Otherwise::Wait,
         drop_late: false,
@@ -77,21 +77,21 @@ fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
     }
 }
 
-fn play(world: &mut CoreDriver, deeds: &[UserAction], takes_back: bool) {
-    for (deed, job) in deeds.iter().zip(1..) {
-        world.wait(deed.after_s);
+fn play(world: &mut CoreDriver, actions: &[UserAction], takes_back: bool) {
+    for (action, job) in actions.iter().zip(1..) {
+        world.wait(action.after_s);
         let submission = Submission {
-            procs: deed.procs,
-            deadline: deed.deadline_s.map(Span::from_secs),
+            procs: action.procs,
+            deadline: action.deadline_s.map(Span::from_secs),
             options: if takes_back {
-                plan(deed, job)
+                plan(action, job)
             } else {
                 SubmissionOptions::default()
             },
-            ..submission("work", deed.estimate_s)
+            ..submission("work", action.estimate_s)
         };
-        world.submit(job, submission, deed.runtime_s);
-        match deed.then {
+        world.submit(job, submission, action.runtime_s);
+        match action.then {
             0 if takes_back => drop(world.step(&[cancel(job)])),
             1 if takes_back => drop(world.step(&[ServiceCommand::Hold { job, tasks: None }])),
             2 if takes_back => drop(world.step(&[ServiceCommand::Release {

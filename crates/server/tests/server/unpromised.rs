@@ -100,14 +100,14 @@ fn array_that_does_not_fit_goes_the_way_that_its_user_chose() {
         ),
     ] {
         let mut site = TestCluster::new("plan");
-        let asked = too_many(otherwise, partial);
-        let quoted = site.quote(asked.clone());
+        let submission = too_many(otherwise, partial);
+        let quoted = site.quote(submission.clone());
         assert_eq!(groups(&quoted), expected);
         assert_eq!(quoted.promisable, Some(6));
-        let said = site.submit_job(asked, &["work", "30"]).unwrap();
-        assert_eq!(said.answer.groups, quoted.groups);
+        let answer = site.submit_job(submission, &["work", "30"]).unwrap();
+        assert_eq!(answer.answer.groups, quoted.groups);
         drain(&mut site);
-        let array = site.row(said.job).array.unwrap().counts;
+        let array = site.row(answer.job).array.unwrap().counts;
         let found = (array.kept, array.rejected, array.unpromised);
         assert_eq!(found, ends, "{otherwise:?}, {partial}");
         assert_eq!(array.finished, array.kept + array.unpromised);
@@ -157,13 +157,13 @@ fn rejected_job_runs_under_every_policy_if_its_user_wants() {
 #[test]
 fn array_decided_task_by_task_goes_on_without_a_promise() {
     let mut site = TestCluster::new("libra");
-    let said = site
+    let answer = site
         .submit_job(too_many(Otherwise::Run, false), &["work", "30"])
         .unwrap();
     let expected = ["1-6 accepted", "7-12 unpromised insufficient_share"];
-    assert_eq!(groups(&said.answer), expected);
+    assert_eq!(groups(&answer.answer), expected);
     drain(&mut site);
-    let array = site.row(said.job).array.unwrap().counts;
+    let array = site.row(answer.job).array.unwrap().counts;
     assert_eq!((array.kept + array.broken, array.unpromised), (6, 6));
 }
 

@@ -34,7 +34,7 @@ impl Core {
             return first.groups.clone();
         }
         let mut parts = Vec::new();
-        let mut standing = first.admission.clone();
+        let mut admission = first.admission.clone();
         let mut prospect = first.prediction;
         let mut look_at = 1;
         for n in 1.. {
@@ -43,30 +43,30 @@ impl Core {
             };
             let promised = submission.deadline.is_some() && plan.max_at_once.is_none();
             let may_come =
-                room || (promised && matches!(standing, AdmissionState::Accepted { .. }));
-            if let AdmissionState::Rejected(refusals) = &standing {
+                room || (promised && matches!(admission, AdmissionState::Accepted { .. }));
+            if let AdmissionState::Rejected(refusals) = &admission {
                 if let Some(unpromised) = self.go_on_unpromised(job, refusals) {
-                    standing = unpromised;
+                    admission = unpromised;
                     break;
                 }
                 let rest = self.drop_pending(job, refusals, step);
-                push_group(&mut parts, rest, &standing);
+                push_group(&mut parts, rest, &admission);
                 break;
             }
             if !may_come {
                 break;
             }
             self.admit_next_task(job, task, step);
-            push_group(&mut parts, TaskRanges::new(task, task), &standing);
+            push_group(&mut parts, TaskRanges::new(task, task), &admission);
             let look = n >= look_at;
             if look {
                 look_at = n + n / PREDICTION_INTERVAL + 1;
             }
-            standing = self.evaluate_task(job, look, &mut prospect);
+            admission = self.evaluate_task(job, look, &mut prospect);
         }
         if let Some(array) = self.jobs.arrays.get(&job) {
-            let waiting = match standing {
-                AdmissionState::Unpromised(_) => &standing,
+            let waiting = match admission {
+                AdmissionState::Unpromised(_) => &admission,
                 AdmissionState::Accepted { .. }
                 | AdmissionState::Queued
                 | AdmissionState::Waitlisted { .. }
@@ -150,11 +150,11 @@ impl Core {
         let array = self.jobs.arrays.get_mut(&job)?;
         array.pending.remove(tasks);
         let submission = array.submission.clone();
-        let asked = self.classes.add(&(&submission).into());
-        let forecast = self.forecast_facts(&submission, &asked, Some(job));
+        let class_job = self.classes.add(&(&submission).into());
+        let forecast = self.forecast_facts(&submission, &class_job, Some(job));
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
         let (for_policy, distribution) = self.policy_request(&candidate);
-        let live = ActiveTask::new(&submission, asked, forecast, spec);
+        let live = ActiveTask::new(&submission, class_job, forecast, spec);
         let input = GateInput::SubmittedArray {
             spec: for_policy,
             count: u32::try_from(tasks.len()).unwrap_or(u32::MAX),
@@ -173,17 +173,17 @@ impl Core {
 
     /// Submits the tasks of arrays that may now enter the gate. Returns whether there were any.
     pub(crate) fn materialise_tasks(&mut self, step: &mut StepOutput) -> bool {
-        let hungry = self.jobs.arrays.iter();
-        let hungry =
-            hungry.filter(|(_, array)| !array.pending.is_empty() || array.n_awaiting_turn() > 0);
-        let hungry: Vec<u64> = hungry.map(|(&job, _)| job).collect();
+        let arrays = self.jobs.arrays.iter();
+        let arrays =
+            arrays.filter(|(_, array)| !array.pending.is_empty() || array.n_awaiting_turn() > 0);
+        let arrays: Vec<u64> = arrays.map(|(&job, _)| job).collect();
         let mut fed = false;
-        for job in hungry {
+        for job in arrays {
             fed |= self.give_turns(job, step);
             while let Some((task, true)) = self.next_task(job) {
                 fed = true;
-                let standing = self.evaluate_task(job, true, &mut None);
-                if let AdmissionState::Rejected(refusals) = &standing {
+                let admission = self.evaluate_task(job, true, &mut None);
+                if let AdmissionState::Rejected(refusals) = &admission {
                     if self.go_on_unpromised(job, refusals).is_some() {
                         continue;
                     }
@@ -238,14 +238,14 @@ impl Core {
         let (estimate, _) = forecast.estimate();
         let spec = self.spec_of(&submission, estimate, self.now);
         let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
-        let standing = self.admission_state(self.now, &candidate);
-        let accepted = matches!(standing, AdmissionState::Accepted { .. });
+        let admission = self.admission_state(self.now, &candidate);
+        let accepted = matches!(admission, AdmissionState::Accepted { .. });
         let threshold = self.confidence_threshold(&submission, accepted);
         let (Some(threshold), Some(_)) = (threshold, submission.deadline) else {
-            return standing;
+            return admission;
         };
-        if matches!(standing, AdmissionState::Rejected(_)) {
-            return standing;
+        if matches!(admission, AdmissionState::Rejected(_)) {
+            return admission;
         }
         if look {
             *prospect = self.predict_candidate(self.now, &candidate);
@@ -253,7 +253,7 @@ impl Core {
         let probability = prospect.and_then(|prospect| prospect.probability);
         let probability = probability.or_else(|| candidate.best_case_probability());
         match probability.filter(|p: &Probability| p.as_f64() < threshold.min_probability()) {
-            None => standing,
+            None => admission,
             Some(probability) => AdmissionState::Rejected(vec![RejectReason::Confidence {
                 probability,
                 threshold,
@@ -318,18 +318,18 @@ impl Core {
 }
 
 /// Adds tasks to the last group of tasks with the same outcome.
-fn push_group(parts: &mut Vec<TaskGroupOutcome>, tasks: TaskRanges, standing: &AdmissionState) {
+fn push_group(parts: &mut Vec<TaskGroupOutcome>, tasks: TaskRanges, admission: &AdmissionState) {
     if tasks.is_empty() {
         return;
     }
-    match (parts.last_mut(), standing) {
-        (Some(part), standing) if part.admission.is_same_decision(standing) => {
+    match (parts.last_mut(), admission) {
+        (Some(part), admission) if part.admission.is_same_decision(admission) => {
             part.tasks.add(&tasks);
-            part.admission.merge(standing);
+            part.admission.merge(admission);
         }
         _ => parts.push(TaskGroupOutcome {
             tasks,
-            admission: standing.clone(),
+            admission: admission.clone(),
         }),
     }
 }

@@ -226,20 +226,22 @@ impl JobTable {
     fn groups_with(&self, job: u64, tasks: Option<&TaskRanges>) -> Vec<(JobId, TaskRanges)> {
         let groups = self.arrays.get(&job).into_iter();
         let groups = groups.flat_map(|array| &array.groups);
-        let wanted = groups.map(|group| {
-            let wanted = tasks.map_or_else(
+        let matching = groups.map(|group| {
+            let matching = tasks.map_or_else(
                 || group.tasks.clone(),
                 |tasks| group.tasks.intersection(tasks),
             );
-            (group.common.slot, wanted)
+            (group.common.slot, matching)
         });
-        wanted.filter(|(_, wanted)| !wanted.is_empty()).collect()
+        matching
+            .filter(|(_, matching)| !matching.is_empty())
+            .collect()
     }
 }
 
 impl Core {
     /// Records a notice of the gate about a group.
-    pub(crate) fn on_group_notice(&mut self, slot: JobId, said: Notice, step: &mut StepOutput) {
+    pub(crate) fn on_group_notice(&mut self, slot: JobId, notice: Notice, step: &mut StepOutput) {
         let planned_run = self.gate.planned_run(self.now, slot);
         let Some((_, array, place)) = self.jobs.group_place(slot) else {
             return;
@@ -247,9 +249,9 @@ impl Core {
         let group = &mut array.groups[place];
         let n_tasks = group.n_tasks();
         let live = &mut group.common;
-        match said {
+        match notice {
             Notice::Accepted { price } | Notice::Promised { price } => {
-                let is_first = matches!(said, Notice::Accepted { .. });
+                let is_first = matches!(notice, Notice::Accepted { .. });
                 let price = self.rules.for_user(live.spec.procs, price);
                 live.undecided = false;
                 live.unpromised &= live.spec.sla.deadline.is_none();
@@ -326,21 +328,21 @@ impl Core {
     ) -> bool {
         let groups = self.jobs.groups_with(job, tasks);
         let any = !groups.is_empty();
-        for (slot, wanted) in groups {
+        for (slot, to_cancel) in groups {
             let n_left = self
                 .jobs
                 .group(slot)
-                .map_or(0, |(_, group)| group.tasks.len() - wanted.len());
+                .map_or(0, |(_, group)| group.tasks.len() - to_cancel.len());
             if n_left == 0 {
                 // The gate answers with the end of the group.
                 let _ = self.apply_input(GateInput::Cancel { job: slot }, step);
                 continue;
             }
-            let by = wanted.len() as u32;
+            let by = to_cancel.len() as u32;
             let shrunk = self.apply_input(GateInput::Shrink { job: slot, by }, step);
             if shrunk.is_ok() {
-                self.jobs.take_from_group(slot, &wanted);
-                self.count_cancelled(job, wanted, step);
+                self.jobs.take_from_group(slot, &to_cancel);
+                self.count_cancelled(job, to_cancel, step);
             }
         }
         any
@@ -355,8 +357,8 @@ impl Core {
         step: &mut StepOutput,
     ) -> bool {
         let mut any = false;
-        for (slot, wanted) in self.jobs.groups_with(job, tasks) {
-            let slot = self.part_group(slot, &wanted);
+        for (slot, to_hold) in self.jobs.groups_with(job, tasks) {
+            let slot = self.part_group(slot, &to_hold);
             let is_other = |live: &ActiveTask| live.held != hold;
             let Some(slot) = slot else {
                 continue;

@@ -41,7 +41,7 @@ pub struct ResourceShortage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostMismatch {
     /// The name that the job asks for.
-    pub wanted: String,
+    pub host: String,
     /// The names of the hosts, in order.
     pub known: Vec<String>,
 }
@@ -52,7 +52,7 @@ const MAX_SHOWN_HOSTS: usize = 8;
 /// Formats the mismatch to follow the word "rejected:".
 impl fmt::Display for HostMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no host is called {}", self.wanted)?;
+        write!(f, "no host is called {}", self.host)?;
         let shown = self.known.len().min(MAX_SHOWN_HOSTS);
         match (&self.known[..shown], self.known.len() - shown) {
             ([], _) => Ok(()),

@@ -51,27 +51,27 @@ impl SiteControl {
     }
 
     /// Asks the engine for all pilots, notes which of them joined the service, and pauses the site if
-    /// the last ones all failed. `seat` returns the worker with a name, if the service knows it. An
+    /// the last ones all failed. `worker_of` returns the worker with a name, if the service knows it. An
     /// engine that does not answer pauses the site, too.
     ///
     /// # Errors
     /// An error if the engine cannot be asked, or a file of the site cannot be used.
-    pub fn look(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
-        if self.is_look_due(seat)
+    pub fn look(&mut self, worker_of: &WorkerSeats<'_>) -> Result<(), SiteError> {
+        if self.is_look_due(worker_of)
             && let Err(error) = self.refresh()
         {
             self.pause_after(&error)?;
             return Err(error);
         }
-        self.judge(seat)
+        self.judge(worker_of)
     }
 
     /// Returns whether the queue is to be looked at again. Notes how many pilots the service has.
-    fn is_look_due(&mut self, seat: &WorkerSeats<'_>) -> bool {
+    fn is_look_due(&mut self, worker_of: &WorkerSeats<'_>) -> bool {
         let site = &self.settings.name;
         let taking = self.state.pilots.iter().filter(|pilot| {
-            let seat = seat(&worker_name(site, pilot));
-            seat.is_some_and(|seat| seat.takes_tasks)
+            let worker_of = worker_of(&worker_name(site, pilot));
+            worker_of.is_some_and(|worker_of| worker_of.takes_tasks)
         });
         let workers = u32::try_from(taking.count()).unwrap_or(u32::MAX);
         let longest = self.settings.longest_pause();
@@ -84,23 +84,23 @@ impl SiteControl {
     ///
     /// # Errors
     /// An error if a file of the site cannot be used.
-    pub fn note_joined(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
+    pub fn note_joined(&mut self, worker_of: &WorkerSeats<'_>) -> Result<(), SiteError> {
         let site = &self.settings.name;
         for pilot in &mut self.state.pilots {
-            pilot.has_joined |= seat(&worker_name(site, pilot)).is_some();
+            pilot.has_joined |= worker_of(&worker_name(site, pilot)).is_some();
             pilot.was_missed |= pilot.phase == PilotPhase::Runs && !pilot.has_joined;
         }
         let pilots = self.state.pilots.iter();
         let running = pilots.filter(|pilot| pilot.phase == PilotPhase::Runs);
-        let seats = running.map(|pilot| seat(&worker_name(site, pilot)));
+        let workers = running.map(|pilot| worker_of(&worker_name(site, pilot)));
         let cores = self.settings.cores;
-        self.state.usage.sample((self.clock)(), cores, seats);
+        self.state.usage.sample((self.clock)(), cores, workers);
         self.journal.save(&mut self.state)
     }
 
     /// Notes which pilots joined the service, and pauses the site if the last ones all failed.
-    fn judge(&mut self, seat: &WorkerSeats<'_>) -> Result<(), SiteError> {
-        self.note_joined(seat)?;
+    fn judge(&mut self, worker_of: &WorkerSeats<'_>) -> Result<(), SiteError> {
+        self.note_joined(worker_of)?;
         let mut record = self.record();
         let hole = record.judge(&self.state.pilots);
         if let Some(latest) = hole {
@@ -119,7 +119,7 @@ impl SiteControl {
     }
 
     /// Returns what the site has and may have, without a base.
-    pub fn supply(&self, seat: &WorkerSeats<'_>) -> SiteSupply {
+    pub fn supply(&self, worker_of: &WorkerSeats<'_>) -> SiteSupply {
         let (now, settings) = ((self.clock)(), &self.settings);
         let counts = self.counts();
         let waits = self.state.pilots.iter();
@@ -149,7 +149,7 @@ impl SiteControl {
             queue_at_most: limits.min(),
             base: 0,
             running: running
-                .filter_map(|pilot| self.running_pilot(pilot, now, seat))
+                .filter_map(|pilot| self.running_pilot(pilot, now, worker_of))
                 .collect(),
             n_running: u32::try_from(counts.running).unwrap_or(u32::MAX),
             pending: u32::try_from(counts.pending).unwrap_or(u32::MAX),
@@ -163,14 +163,14 @@ impl SiteControl {
         &self,
         pilot: &PilotRecord,
         now: Instant,
-        seat: &WorkerSeats<'_>,
+        worker_of: &WorkerSeats<'_>,
     ) -> Option<RunningPilot> {
         let began = pilot.started_at.unwrap_or(now);
         let has_failures = self.record().failures > 0;
         // The engine's clock, which may be ahead of this one, says when a pilot started.
         let is_joining = now.since(began) < JOINING && !has_failures;
-        let idle_cores = match seat(&worker_name(&self.settings.name, pilot)) {
-            Some(seat) => seat.takes_tasks.then_some(seat.idle_cores)?,
+        let idle_cores = match worker_of(&worker_name(&self.settings.name, pilot)) {
+            Some(worker_of) => worker_of.takes_tasks.then_some(worker_of.idle_cores)?,
             None => is_joining.then_some(self.settings.cores)?,
         };
         Some(RunningPilot {
@@ -222,7 +222,7 @@ impl SiteControl {
             return Ok(outcome);
         };
         let running = u32::try_from(self.counts().running).unwrap_or(u32::MAX);
-        let wanted = running.saturating_add(pending);
+        let target = running.saturating_add(pending);
         let number = match pending {
             0 => "no more pilots wanted".to_owned(),
             1 => "1 pilot wanted in the queue".to_owned(),
@@ -245,7 +245,7 @@ impl SiteControl {
             key.clone_into(&mut record.key);
             record.paused_until = None;
         });
-        self.state.wanted = wanted;
+        self.state.target = target;
         self.journal.save(&mut self.state)?;
         outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
         match &outcome.stopped {
@@ -309,7 +309,7 @@ impl SiteControl {
 
     /// Asks the engine for all pilots if a look is due or something is to be done. Then brings the number of
     /// those that wait or run to the target, without ending any that runs. If too many run, no pilot follows
-    /// on those that end. With `seat`, the site is paused if its last pilots all failed; see [`Self::look`].
+    /// on those that end. With `worker_of`, the site is paused if its last pilots all failed; see [`Self::look`].
     /// Without it, each call asks the engine. A paused site gets no pilots.
     ///
     /// # Errors
@@ -317,20 +317,20 @@ impl SiteControl {
     /// fails, the outcome says why.
     pub fn hold(
         &mut self,
-        wanted: u32,
-        seat: Option<&WorkerSeats<'_>>,
+        target: u32,
+        worker_of: Option<&WorkerSeats<'_>>,
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
-        self.want(wanted)?;
-        let is_due = seat.is_none_or(|seat| self.is_look_due(seat));
-        if is_due || !self.hold_plan(wanted).is_empty() {
+        self.want(target)?;
+        let is_due = worker_of.is_none_or(|worker_of| self.is_look_due(worker_of));
+        if is_due || !self.hold_plan(target).is_empty() {
             self.refresh()?;
         }
-        if let Some(seat) = seat {
-            self.judge(seat)?;
+        if let Some(worker_of) = worker_of {
+            self.judge(worker_of)?;
         }
-        let plan = self.hold_plan(wanted);
+        let plan = self.hold_plan(target);
         let mut outcome = ScaleOutcome {
             submitted: Vec::new(),
             cancelled: Vec::new(),
@@ -349,9 +349,9 @@ impl SiteControl {
         Ok(outcome)
     }
 
-    fn hold_plan(&self, wanted: u32) -> ScalePlan {
+    fn hold_plan(&self, target: u32) -> ScalePlan {
         let (most, queue) = (self.at_most(), self.settings.queue_at_most);
-        let plan = ScalePlan::keeping_running(&self.state.pilots, wanted, most, queue);
+        let plan = ScalePlan::keeping_running(&self.state.pilots, target, most, queue);
         let plan = plan.with_room(self.room());
         match self.is_paused() {
             true => ScalePlan { submit: 0, ..plan },

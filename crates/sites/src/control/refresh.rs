@@ -46,9 +46,9 @@ impl SiteControl {
             .filter_map(|report| Some((self.number_of(&report.name)?, report)))
             .collect();
         own.sort_by_key(|(number, report)| (*number, report.id));
-        let mut unwanted = Vec::new();
+        let mut surplus = Vec::new();
         for reports in own.chunk_by(|one, other| one.0 == other.0) {
-            unwanted.extend(self.adopt(reports)?);
+            surplus.extend(self.adopt(reports)?);
         }
         self.end_missing(&own)?;
         let now = (self.clock)();
@@ -69,8 +69,8 @@ impl SiteControl {
                 .is_some_and(|at| has_passed(CANCEL_AGAIN, at, now));
             is_old && pilot.is_live()
         });
-        unwanted.extend(lingering.filter_map(|pilot| pilot.id));
-        self.cancel_ids(&unwanted)
+        surplus.extend(lingering.filter_map(|pilot| pilot.id));
+        self.cancel_ids(&surplus)
     }
 
     /// Takes on the reports of one pilot, and returns the ids of jobs to cancel: of stuck ones and
@@ -105,14 +105,14 @@ impl SiteControl {
             self.journal
                 .log(format!("adopted pilot {number}, which is job {id}"))?;
         }
-        let mut unwanted = Vec::new();
+        let mut surplus = Vec::new();
         for report in reports().filter(is_live) {
             if report.id != chosen.id {
                 let id = report.id;
                 self.journal.log(format!(
                     "cancelled job {id}: pilot {number} was submitted twice"
                 ))?;
-                unwanted.push(id);
+                surplus.push(id);
             }
         }
         if chosen.phase == BatchJobPhase::Stuck {
@@ -120,7 +120,7 @@ impl SiteControl {
             self.journal.log(format!(
                 "cancelled pilot {number}: the engine will not run it: {reason}"
             ))?;
-            unwanted.push(chosen.id);
+            surplus.push(chosen.id);
         }
         let was_live = self
             .state
@@ -143,7 +143,7 @@ impl SiteControl {
         if !is_live(&chosen) {
             self.drop_token(number);
         }
-        Ok(unwanted)
+        Ok(surplus)
     }
 
     /// Ends the records of live pilots that the engine did not report.

@@ -136,8 +136,8 @@ impl SiteControl {
         let answer = self.run(&command)?;
         let dir = answer.output.trim_end();
         if !answer.is_success() || !dir.starts_with('/') {
-            let said = format!("{} {dir}", answer.errors.trim());
-            return Err(SiteError::TokenDirectory(said));
+            let message = format!("{} {dir}", answer.errors.trim());
+            return Err(SiteError::TokenDirectory(message));
         }
         Ok(dir.to_owned())
     }

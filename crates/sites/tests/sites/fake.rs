@@ -176,9 +176,9 @@ impl FakeEngine {
     }
 
     /// Opens the site and scales it.
-    pub(crate) fn scale(&self, wanted: u32) -> Result<ScaleOutcome, SiteError> {
+    pub(crate) fn scale(&self, target: u32) -> Result<ScaleOutcome, SiteError> {
         self.site()
-            .reconcile(wanted, &service(), &mut FakeTokens::default())
+            .reconcile(target, &service(), &mut FakeTokens::default())
     }
 }
 

@@ -49,7 +49,7 @@ fn pilots_that_wait_follow_and_those_that_run_stay() {
     assert_eq!(follow(&mut site, 1).cancelled, [3]);
     assert_eq!(follow(&mut site, 0).cancelled, [2]);
     assert_eq!((site.counts().pending, site.counts().running), (0, 1));
-    assert_eq!(site.state().wanted, 1);
+    assert_eq!(site.state().target, 1);
 }
 
 #[test]
@@ -156,14 +156,14 @@ fn three_pilots_that_end_at_once_pause_the_site_until_one_joins() {
     // One pilot at a time shows whether the site works again.
     assert_eq!(site.supply(&nowhere).queue_at_most, Some(1));
     assert_eq!(follow(&mut site, 1).submitted, [4]);
-    let seat = |name: &str| {
+    let worker_of = |name: &str| {
         (name == "fake.4").then_some(WorkerSeat {
             takes_tasks: true,
             idle_cores: 1,
         })
     };
-    site.look(&seat).expect("the engine answers");
-    assert_eq!(site.supply(&seat).queue_at_most, None);
+    site.look(&worker_of).expect("the engine answers");
+    assert_eq!(site.supply(&worker_of).queue_at_most, None);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn pilot_that_does_not_join_has_no_room_after_a_while() {
     engine.pass_minutes(8 * 24 * 60);
     let supply = site.supply(&nowhere);
     assert_eq!((supply.n_running, supply.running.len()), (1, 0));
-    let seat = |takes_tasks| {
+    let worker_of = |takes_tasks| {
         move |_: &str| {
             Some(WorkerSeat {
                 takes_tasks,
@@ -186,8 +186,8 @@ fn pilot_that_does_not_join_has_no_room_after_a_while() {
             })
         }
     };
-    assert_eq!(site.supply(&seat(true)).running.len(), 1);
-    assert_eq!(site.supply(&seat(false)).running.len(), 0);
+    assert_eq!(site.supply(&worker_of(true)).running.len(), 1);
+    assert_eq!(site.supply(&worker_of(false)).running.len(), 0);
     assert!(supply.mean_wait.is_some_and(|wait| wait >= Span::ZERO));
 }
 
@@ -311,9 +311,9 @@ fn pilots_stay_within_the_core_hours_of_their_site() {
 fn number_that_is_held_asks_the_engine_only_when_a_look_is_due_or_something_is_to_be_done() {
     let engine = FakeEngine::new();
     let mut site = engine.site();
-    let hold = |site: &mut SiteControl, wanted| {
+    let hold = |site: &mut SiteControl, target| {
         let mut tokens = FakeTokens::default();
-        let held = site.hold(wanted, Some(&nowhere), &service(), &mut tokens);
+        let held = site.hold(target, Some(&nowhere), &service(), &mut tokens);
         held.map(|outcome| outcome.submitted.len())
     };
     assert_eq!(hold(&mut site, 2).expect("it answers"), 2);

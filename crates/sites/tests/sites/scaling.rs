@@ -221,8 +221,8 @@ fn token_of_a_pilot_that_is_gone_for_good_is_revoked() {
         ..service()
     };
     let mut tokens = FakeTokens::default();
-    let mut scale = |wanted| {
-        let outcome = engine.site().reconcile(wanted, &with_tokens, &mut tokens);
+    let mut scale = |target| {
+        let outcome = engine.site().reconcile(target, &with_tokens, &mut tokens);
         assert!(outcome.expect("the engine answers").stopped.is_none());
         tokens.revoked.clone()
     };
@@ -277,7 +277,7 @@ fn pilot_removes_what_killed_pilots_of_its_site_left_a_day_ago() {
             settings.dir = Some(nodes.path().display().to_string());
         })
     };
-    let scale = |wanted| open().reconcile(wanted, &service(), &mut FakeTokens::default());
+    let scale = |target| open().reconcile(target, &service(), &mut FakeTokens::default());
     // Pilots 1 and 2 are over, 3 and 4 live, and 4 begins now.
     scale(2).expect("two pilots");
     scale(0).expect("none");

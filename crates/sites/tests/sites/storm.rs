@@ -25,19 +25,19 @@ proptest! {
     #[test]
     fn no_pilot_is_forgotten_or_there_twice(
         faults in prop::collection::vec(prop::sample::select(&FAULTS[..]), 0..8),
-        wanted in prop::collection::vec(0..5_u32, 1..4),
+        target in prop::collection::vec(0..5_u32, 1..4),
         forget in any::<bool>(),
     ) {
         let engine = FakeEngine::new();
         engine.faults(&faults);
-        for wanted in &wanted {
-            let _ = engine.scale(*wanted);
+        for target in &target {
+            let _ = engine.scale(*target);
         }
         if forget {
             std::fs::remove_dir_all(engine.state_dir()).expect("it was there");
         }
         engine.faults(&[]);
-        let goal = wanted[0];
+        let goal = target[0];
         // The first pass finds what is there; time passes until no submission is on its way.
         for _ in 0..3 {
             engine.pass_minutes(2);

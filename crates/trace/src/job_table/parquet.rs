@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
@@ -183,9 +183,9 @@ fn extra_cells(batch: &Trace) -> impl Iterator<Item = ParquetCells> {
 impl ParquetCells {
     pub(super) fn field(&self, name: &str) -> Result<Arc<Type>> {
         let (physical, logical) = match self {
-            Self::Reals(_) => (Physical::DOUBLE, None),
-            Self::Wholes(_) => (Physical::INT64, None),
-            Self::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Self::Reals(_) => (PhysicalType::DOUBLE, None),
+            Self::Wholes(_) => (PhysicalType::INT64, None),
+            Self::Texts(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let field = Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)

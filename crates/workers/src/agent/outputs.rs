@@ -17,7 +17,7 @@ const MAX_ANSWERS_PER_FRAME: usize = 8;
 pub(super) struct PassedRead {
     /// The service's number of the read.
     id: u64,
-    asked_at: Duration,
+    requested_at: Duration,
 }
 
 impl<E: Engine> WorkerAgent<E> {
@@ -33,7 +33,7 @@ impl<E: Engine> WorkerAgent<E> {
             passed.push(OutputRead { id, ..*read });
             let pending = PassedRead {
                 id: read.id,
-                asked_at: now,
+                requested_at: now,
             };
             self.reads.insert(id, pending);
         }
@@ -55,7 +55,7 @@ impl<E: Engine> WorkerAgent<E> {
             return;
         }
         let mut answers = arrived.unwrap_or_default();
-        let is_late = |read: &PassedRead| now.saturating_sub(read.asked_at) >= READ_TIMEOUT;
+        let is_late = |read: &PassedRead| now.saturating_sub(read.requested_at) >= READ_TIMEOUT;
         let late = self.reads.iter().filter(|(_, read)| is_late(read));
         answers.extend(late.map(|(&id, _)| OutputAnswer {
             id,

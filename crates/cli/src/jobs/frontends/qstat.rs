@@ -47,16 +47,16 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
         FrontendDialect::Pbs
     };
     let style = FrontendDialect::from_env().unwrap_or(guess);
-    let asked = parse_options(words, style)?;
+    let refreshed = parse_options(words, style)?;
     let mut client = address.connect()?;
     let mut out = io::stdout().lock();
-    if asked.server {
+    if refreshed.server {
         return Ok(pbs::write_server(&mut out)?);
     }
-    let (jobs, unknown) = fetch_jobs(&mut client, &asked, style)?;
+    let (jobs, unknown) = fetch_jobs(&mut client, &refreshed, style)?;
     match style {
-        FrontendDialect::Pbs => pbs::write(&mut out, &jobs, &asked)?,
-        FrontendDialect::GridEngine => grid_engine::write(&mut out, &jobs, &asked)?,
+        FrontendDialect::Pbs => pbs::write(&mut out, &jobs, &refreshed)?,
+        FrontendDialect::GridEngine => grid_engine::write(&mut out, &jobs, &refreshed)?,
     }
     if unknown.is_empty() {
         return Ok(());
@@ -67,7 +67,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
 
 /// Parses the options. Options with the same meaning in both styles share a case.
 fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOptions, FrontendError> {
-    let mut asked = QstatOptions::default();
+    let mut options = QstatOptions::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || {
@@ -77,17 +77,17 @@ fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOption
             })
         };
         match word.as_str() {
-            "-f" => asked.full = true,
+            "-f" => options.full = true,
             // The option means XML in Torque, and does not exist in Grid Engine.
-            "-x" | "-xml" => asked.xml = true,
-            "-fx" | "-xf" => (asked.full, asked.xml) = (true, true),
-            "-B" => asked.server = true,
-            "-F" if style == FrontendDialect::Pbs => asked.json = value()? == "json",
-            "-u" => asked.user = Some(value()?),
-            "-s" if style == FrontendDialect::GridEngine => asked.states = Some(value()?),
+            "-x" | "-xml" => options.xml = true,
+            "-fx" | "-xf" => (options.full, options.xml) = (true, true),
+            "-B" => options.server = true,
+            "-F" if style == FrontendDialect::Pbs => options.json = value()? == "json",
+            "-u" => options.user = Some(value()?),
+            "-s" if style == FrontendDialect::GridEngine => options.states = Some(value()?),
             "-j" => {
-                asked.detail = true;
-                asked.jobs.extend(value()?.split(',').map(str::to_owned));
+                options.detail = true;
+                options.jobs.extend(value()?.split(',').map(str::to_owned));
             }
             // There is one queue, which has every node.
             "-q" if style == FrontendDialect::GridEngine => drop(value()?),
@@ -101,20 +101,20 @@ fn parse_options(words: &[String], style: FrontendDialect) -> Result<QstatOption
             }
             // A server or queue names all jobs, because there is only one.
             place if place.starts_with('@') || place == job_id::SERVER_NAME => {}
-            job => asked.jobs.push(job.to_owned()),
+            job => options.jobs.push(job.to_owned()),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 /// Returns the requested jobs, and the requested names that do not exist.
 fn fetch_jobs(
     client: &mut ApiClient,
-    asked: &QstatOptions,
+    options: &QstatOptions,
     style: FrontendDialect,
 ) -> Result<(Vec<JobDetails>, Vec<String>), CliFailure> {
     let (mut jobs, mut unknown) = (Vec::new(), Vec::new());
-    for word in &asked.jobs {
+    for word in &options.jobs {
         match job_id::parse(word, style) {
             None => unknown.push(word.clone()),
             Some(id) => match client.get::<JobDetails>(&format!("/v1/jobs/{id}")) {
@@ -128,7 +128,7 @@ fn fetch_jobs(
             },
         }
     }
-    if !asked.jobs.is_empty() {
+    if !options.jobs.is_empty() {
         return Ok((jobs, unknown));
     }
     let live: JobList = client.get(&format!("/v1/jobs?live=true&limit={MAX_JOBS}"))?;
@@ -144,16 +144,16 @@ fn fetch_jobs(
     }
     jobs.retain(|job| !matches!(job.state, JobState::Reserved | JobState::Expired));
     jobs.sort_by_key(|job| job.id);
-    if let Some(user) = asked.user.as_deref().filter(|&user| user != "*") {
+    if let Some(user) = options.user.as_deref().filter(|&user| user != "*") {
         let own = rustix::process::geteuid().as_raw();
         jobs.retain(|job| user_name(job) == user || (job.user_id == own && is_current_user(user)));
     }
-    if let Some(states) = &asked.states {
-        let wanted = |job: &JobDetails| match job.state == JobState::Running {
+    if let Some(states) = &options.states {
+        let is_listed = |job: &JobDetails| match job.state == JobState::Running {
             true => states.contains('r') || states == "a",
             false => states.contains('p') || states.contains('h') || states == "a",
         };
-        jobs.retain(wanted);
+        jobs.retain(is_listed);
     }
     Ok((jobs, unknown))
 }

@@ -38,27 +38,27 @@ enum JobBody {
 /// Submits a job, and prints its number alone or in the sentence of Grid Engine.
 pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
     let (typed, operands) = options::parse("qsub", words)?;
-    let mut wishes = JobOptions::default();
+    let mut options = JobOptions::default();
     // Options on the command line override options in the script, so they are added once before and
     // once after the script is read.
-    wishes.add(&typed, detect_dialect(&typed, ""))?;
-    let (body, arguments) = read_body(operands, wishes.program)?;
+    options.add(&typed, detect_dialect(&typed, ""))?;
+    let (body, arguments) = read_body(operands, options.program)?;
     let text = match &body {
         JobBody::Script { text, .. } => text.as_str(),
         JobBody::Program => "",
     };
     let style = detect_dialect(&typed, text);
-    let mut wishes = JobOptions::default();
+    let mut options = JobOptions::default();
     if let JobBody::Script { name, text } = &body {
-        wishes.add(&directives::parse(name, text, style)?, style)?;
+        options.add(&directives::parse(name, text, style)?, style)?;
     }
-    wishes.add_overriding(&typed, style)?;
+    options.add_overriding(&typed, style)?;
     let mut arguments = arguments.to_vec();
-    if let Some(more) = &wishes.arguments {
+    if let Some(more) = &options.arguments {
         let more = split_words(more).unwrap_or_else(|| vec![more.clone()]);
         arguments.extend(more);
     }
-    let mut request = request(&wishes, &body, &arguments, style)?;
+    let mut request = request(&options, &body, &arguments, style)?;
     address.add_token_file(&mut request)?;
     let mut client = address.connect()?;
     let answer = post_request(&mut client, "/v1/jobs", &request)?;
@@ -79,9 +79,9 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     writeln!(
         io::stdout().lock(),
         "{}",
-        format_submitted(id, name, tasks, &wishes, style)
+        format_submitted(id, name, tasks, &options, style)
     )?;
-    if wishes.wait {
+    if options.wait {
         client.set_reconnect(address.reconnect_policy(ClientPurpose::JobEnd));
         let job: JobDetails = client.get(&format!("/v1/jobs/{id}/wait"))?;
         let code = job.wait_code();
@@ -149,93 +149,93 @@ fn read_stdin() -> Result<Vec<u8>, CliFailure> {
 }
 
 fn request(
-    wishes: &JobOptions,
+    options: &JobOptions,
     body: &JobBody,
     arguments: &[String],
     style: FrontendDialect,
 ) -> Result<JobRequest, CliFailure> {
     let here = env::current_dir().map_err(|error| CliFailure::read_failed(".", error))?;
     let home = env::var_os("HOME").map_or_else(|| here.clone(), PathBuf::from);
-    let name = name(wishes, body, arguments);
+    let name = name(options, body, arguments);
     // The directory in which the job starts, and to which relative file names refer.
-    let dir = match &wishes.dir {
+    let dir = match &options.dir {
         Some(dir) => here.join(dir),
-        None if wishes.in_current_dir => here.clone(),
+        None if options.in_current_dir => here.clone(),
         None => home,
     };
     let base = match style {
         FrontendDialect::Pbs => &here,
         FrontendDialect::GridEngine => &dir,
     };
-    let is_array = wishes.array.is_some();
-    let place = |wish: &Option<String>, letter| {
-        output_path(wish.as_deref(), letter, &name, base, is_array, style)
+    let is_array = options.array.is_some();
+    let place = |template: &Option<String>, letter| {
+        output_path(template.as_deref(), letter, &name, base, is_array, style)
     };
-    let output = place(&wishes.output, 'o');
-    let errors = place(&wishes.stderr_path, 'e').unwrap_or_else(|| "/dev/null".to_owned());
+    let output = place(&options.output, 'o');
+    let errors = place(&options.stderr_path, 'e').unwrap_or_else(|| "/dev/null".to_owned());
     let prelude = ScriptPrelude {
         dialect: style,
         is_array,
-        stderr_path: (!wishes.join_stderr).then_some(errors.as_str()),
+        stderr_path: (!options.join_stderr).then_some(errors.as_str()),
     };
-    let (command, script) = program(wishes, body, arguments, &prelude);
-    let idle = wishes.ignored.iter().chain(&wishes.resources.ignored);
+    let (command, script) = program(options, body, arguments, &prelude);
+    let idle = options.ignored.iter().chain(&options.resources.ignored);
     for option in idle {
         Verbosity::Notes.note(format_args!("{option} changes nothing here"));
     }
-    let procs = wishes.resources.procs.unwrap_or(1);
-    let mut given = wishes.env.clone();
-    if wishes.all_env {
+    let procs = options.resources.procs.unwrap_or(1);
+    let mut given = options.env.clone();
+    if options.all_env {
         given.insert(0, "all".to_owned());
     }
     given.extend(frontend_variables(&name, &here, style));
     let now = format::now();
     let job = JobArgs {
         procs: Some(procs),
-        mem: wishes.resources.memory_for(procs),
+        mem: options.resources.memory_for(procs),
         one_host: false,
-        on: wishes.resources.host.clone(),
-        gres: wishes.resources.devices(),
-        estimate: wishes.resources.estimate().map(TypedSpan::from_secs),
-        time_limit: wishes.resources.time_limit.map(TypedSpan::from_secs),
+        on: options.resources.host.clone(),
+        gres: options.resources.devices(),
+        estimate: options.resources.estimate().map(TypedSpan::from_secs),
+        time_limit: options.resources.time_limit.map(TypedSpan::from_secs),
         signal: None,
-        deadline: wishes
+        deadline: options
             .resources
             .deadline
             .clone()
             .or_else(|| env::var("TOLLGATE_DEADLINE").ok()),
-        begin: wishes.begin.and_then(|begin| begin.resolve(&now)),
-        budget: wishes
+        begin: options.begin.and_then(|begin| begin.resolve(&now)),
+        budget: options
             .resources
             .budget
             .or(credits_from_env("TOLLGATE_BUDGET")?),
-        penalty: wishes.resources.penalty,
-        confidence: wishes.resources.confidence,
+        penalty: options.resources.penalty,
+        confidence: options.resources.confidence,
         at_least: None,
         otherwise: None,
         drop_late: false,
         partial: false,
         name: Some(name),
-        account: wishes.account.clone(),
-        queue: wishes.queue.clone(),
+        account: options.account.clone(),
+        queue: options.queue.clone(),
         env: given,
         dir: Some(dir),
         output: Some(output.unwrap_or_else(|| "none".to_owned())),
         append: false,
-        requeue: wishes.requeue,
+        requeue: options.requeue,
         retries: None,
         notify: Vec::new(),
-        array: array_spec(wishes),
-        after: wishes.after.clone(),
+        array: array_spec(options),
+        after: options.after.clone(),
         command,
     };
     Ok(JobRequest {
-        held: wishes.held,
+        held: options.held,
         ..job.build(script, &now)?
     })
 }
 
-fn name(wishes: &JobOptions, body: &JobBody, arguments: &[String]) -> String {
+fn name(options: &JobOptions, body: &JobBody, arguments: &[String]) -> String {
     let of = |path: &str| {
         let name = Path::new(path).file_name();
         name.map_or_else(
@@ -243,7 +243,7 @@ fn name(wishes: &JobOptions, body: &JobBody, arguments: &[String]) -> String {
             |name| name.to_string_lossy().into_owned(),
         )
     };
-    wishes.name.clone().unwrap_or_else(|| match body {
+    options.name.clone().unwrap_or_else(|| match body {
         JobBody::Script { name, .. } => of(name),
         JobBody::Program => arguments.first().map_or_else(String::new, |word| of(word)),
     })
@@ -251,7 +251,7 @@ fn name(wishes: &JobOptions, body: &JobBody, arguments: &[String]) -> String {
 
 /// Returns the command of the job, and its script if there is one.
 fn program(
-    wishes: &JobOptions,
+    options: &JobOptions,
     body: &JobBody,
     arguments: &[String],
     prelude: &ScriptPrelude<'_>,
@@ -266,7 +266,7 @@ fn program(
             )
         }
         JobBody::Script { name, text } => {
-            let over = prelude.prepend_to(text, wishes.shell.as_deref());
+            let over = prelude.prepend_to(text, options.shell.as_deref());
             if over.is_none() {
                 Verbosity::Notes.note(
                     "the script is for no shell: errors go where its output does, and its number is \
@@ -284,7 +284,7 @@ fn program(
 
 /// Returns the file for output or errors. None if they are discarded.
 fn output_path(
-    wish: Option<&str>,
+    template: Option<&str>,
     letter: char,
     name: &str,
     base: &Path,
@@ -296,14 +296,14 @@ fn output_path(
         (true, FrontendDialect::Pbs) => format!("{name}.{letter}%j-%a"),
         (true, FrontendDialect::GridEngine) => format!("{name}.{letter}%j.%a"),
     };
-    let Some(wish) = wish else {
+    let Some(template) = template else {
         return Some(base.join(usual).display().to_string());
     };
-    if wish == "/dev/null" {
+    if template == "/dev/null" {
         return None;
     }
-    let path = base.join(output_names::expand(wish, name));
-    let path = if wish.ends_with('/') || path.is_dir() {
+    let path = base.join(output_names::expand(template, name));
+    let path = if template.ends_with('/') || path.is_dir() {
         path.join(usual)
     } else {
         path
@@ -312,9 +312,9 @@ fn output_path(
 }
 
 /// Returns the tasks with the limit of running tasks: `1-10:2%5`.
-fn array_spec(wishes: &JobOptions) -> Option<String> {
-    let tasks = wishes.array.clone()?;
-    Some(match &wishes.max_concurrent {
+fn array_spec(options: &JobOptions) -> Option<String> {
+    let tasks = options.array.clone()?;
+    Some(match &options.max_concurrent {
         Some(most) => format!("{tasks}%{most}"),
         None => tasks,
     })
@@ -363,7 +363,7 @@ fn format_submitted(
     id: u64,
     name: &str,
     tasks: Option<&str>,
-    wishes: &JobOptions,
+    options: &JobOptions,
     style: FrontendDialect,
 ) -> String {
     let server = job_id::SERVER_NAME;
@@ -375,7 +375,7 @@ fn format_submitted(
     match (style, of_array) {
         (FrontendDialect::Pbs, None) => format!("{id}.{server}"),
         (FrontendDialect::Pbs, Some(_)) => format!("{id}[].{server}"),
-        (FrontendDialect::GridEngine, array) if wishes.terse => {
+        (FrontendDialect::GridEngine, array) if options.terse => {
             array.unwrap_or_else(|| id.to_string())
         }
         (FrontendDialect::GridEngine, None) => {

@@ -50,7 +50,7 @@ pub(super) fn run(args: &ClusterCheckArgs) -> Result<(), CliFailure> {
         0 => Ok(()),
         _ => Err(ClientCommandError::ClustersSilent {
             n_silent,
-            n_asked: clusters.len(),
+            n_clusters: clusters.len(),
         }
         .into()),
     }

@@ -22,7 +22,7 @@ use crate::output::format;
 pub(crate) fn quote(
     to: &TargetArgs,
     request: &JobRequest,
-    wanted: OutputFormat,
+    format: OutputFormat,
 ) -> Result<(), CliFailure> {
     check_startable(request)?;
     let clusters = clusters::chosen(&to.to)?;
@@ -30,7 +30,7 @@ pub(crate) fn quote(
     let request = question(request, None);
     let compared = ClusterComparison::of(&clusters, ask_quotes(&clusters, wait, request), wait);
     let mut out = io::stdout().lock();
-    match wanted {
+    match format {
         OutputFormat::Json => format::write_json(&mut out, &compared)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => compared.render(&mut out, &format::now())?,
@@ -56,11 +56,11 @@ pub(super) fn ask_quotes(
     wait: Duration,
     request: JobRequest,
 ) -> Vec<ClusterAnswer<SubmitResponse>> {
-    let ask = move |cluster: &ClusterSettings| {
+    let query = move |cluster: &ClusterSettings| {
         let mut client = connect_to(&cluster.endpoint())?;
         Ok(client.post::<SubmitResponse>(QUOTES, &request)?)
     };
-    ask_all(clusters, wait, ask, |cluster, late| {
+    ask_all(clusters, wait, query, |cluster, late| {
         if let Some(id) = late.id {
             release(cluster, id);
         }
@@ -88,7 +88,7 @@ pub(super) fn nowhere(compared: &ClusterComparison) -> CliFailure {
         true => ClientCommandError::Rejected.into(),
         false => ClientCommandError::ClustersSilent {
             n_silent: compared.clusters.len(),
-            n_asked: compared.clusters.len(),
+            n_clusters: compared.clusters.len(),
         }
         .into(),
     }

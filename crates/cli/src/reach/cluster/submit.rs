@@ -251,9 +251,9 @@ fn report(
         (false, OutputFormat::Table) => {
             if let (Some(placed), Some((cluster, job))) = (&placed, &named) {
                 render_answer(&mut out, &placed.answer, job, &format::now())?;
-                let n_asked = compared.clusters.len();
+                let n_clusters = compared.clusters.len();
                 let by = &submission.preference;
-                writeln!(out, "  cluster   {cluster}, the {by} of {n_asked} asked")?;
+                writeln!(out, "  cluster   {cluster}, the {by} of {n_clusters} asked")?;
             }
             for refusal in compared.refusals() {
                 writeln!(out, "  {refusal}")?;

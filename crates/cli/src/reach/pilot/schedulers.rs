@@ -15,66 +15,66 @@ pub(super) enum JobEndError {
     #[error("`{command}` failed: {reason}: expected a time as in +55m")]
     Command { command: String, reason: String },
     /// The job has no time limit, or the answer is not understood.
-    #[error("{scheduler} names no end of job {job}, but `{said}`: expected a time as in +55m")]
+    #[error("{scheduler} names no end of job {job}, but `{text}`: expected a time as in +55m")]
     NoEnd {
         scheduler: &'static str,
         job: String,
-        said: String,
+        text: String,
     },
 }
 
 /// Parses the end of a job as Slurm gives it: seconds since 1970, or a local time.
-pub(super) fn slurm_end(job: &str, said: &str, now: &Zoned) -> Result<Timestamp, JobEndError> {
-    let end = parse_instant(said.trim(), now);
-    end.ok_or_else(|| no_end("Slurm", job, said.trim()))
+pub(super) fn slurm_end(job: &str, text: &str, now: &Zoned) -> Result<Timestamp, JobEndError> {
+    let end = parse_instant(text.trim(), now);
+    end.ok_or_else(|| no_end("Slurm", job, text.trim()))
 }
 
 /// Parses the end that the submit side gave, as ISO 8601 or as seconds since 1970.
-pub(super) fn given_end(said: &str, now: &Zoned) -> Result<Timestamp, JobEndError> {
-    let end = parse_instant(said.trim(), now);
-    end.ok_or_else(|| no_end("TOLLGATE_UNTIL", "here", said.trim()))
+pub(super) fn given_end(text: &str, now: &Zoned) -> Result<Timestamp, JobEndError> {
+    let end = parse_instant(text.trim(), now);
+    end.ok_or_else(|| no_end("TOLLGATE_UNTIL", "here", text.trim()))
 }
 
 /// Returns the end of a job of Grid Engine: the run time that it asked for (`h_rt`), from its start.
-/// `asked` is the answer of `qstat -j`, `running` that of `qstat -xml -s r`.
+/// `text` is the answer of `qstat -j`, `running` that of `qstat -xml -s r`.
 pub(super) fn grid_engine_end(
     (job, task): (&str, &str),
-    asked: &str,
+    text: &str,
     running: &str,
     now: &Zoned,
 ) -> Result<Timestamp, JobEndError> {
     let missing = |what: &str| no_end("Grid Engine", job, what);
-    let limit = hard_run_time(asked).ok_or_else(|| missing("no h_rt"))?;
+    let limit = hard_run_time(text).ok_or_else(|| missing("no h_rt"))?;
     let start = start_time((job, task), running).ok_or_else(|| missing("no start time"))?;
     let start = parse_instant(start, now).ok_or_else(|| missing(start))?;
     let end = start.checked_add(limit);
     end.map_err(|_| missing("a time beyond the calendar"))
 }
 
-fn no_end(scheduler: &'static str, job: &str, said: &str) -> JobEndError {
-    let (job, said) = (job.to_owned(), said.to_owned());
+fn no_end(scheduler: &'static str, job: &str, text: &str) -> JobEndError {
+    let (job, text) = (job.to_owned(), text.to_owned());
     JobEndError::NoEnd {
         scheduler,
         job,
-        said,
+        text,
     }
 }
 
-fn parse_instant(said: &str, now: &Zoned) -> Option<Timestamp> {
-    if let Ok(secs) = said.parse::<i64>() {
+fn parse_instant(text: &str, now: &Zoned) -> Option<Timestamp> {
+    if let Ok(secs) = text.parse::<i64>() {
         return Timestamp::from_second(secs).ok();
     }
-    if let Ok(at) = said.parse::<Timestamp>() {
+    if let Ok(at) = text.parse::<Timestamp>() {
         return Some(at);
     }
-    let civil: DateTime = said.parse().ok()?;
+    let civil: DateTime = text.parse().ok()?;
     let zoned = civil.to_zoned(now.time_zone().clone()).ok()?;
     Some(zoned.timestamp())
 }
 
 /// Returns the `h_rt` that a job asked for, in seconds or as `hours:minutes:seconds`.
-fn hard_run_time(asked: &str) -> Option<SignedDuration> {
-    let mut lines = asked.lines().filter_map(|line| line.split_once(':'));
+fn hard_run_time(text: &str) -> Option<SignedDuration> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     let list = lines.find(|(key, _)| key.replace('_', " ").trim() == "hard resource list")?;
     let mut resources = list.1.split(',').filter_map(|part| part.split_once('='));
     let (_, span) = resources.find(|(name, _)| name.trim() == "h_rt")?;
@@ -118,15 +118,15 @@ mod tests {
         let end = at("2026-11-22T03:30:00Z");
         assert_eq!(slurm_end("7", "1795318200\n", &now()), end);
         assert_eq!(slurm_end("7", "2026-11-22T04:30:00\n", &now()), end);
-        for said in ["", "N/A", "Unknown", "NONE"] {
-            let error = slurm_end("7", said, &now()).unwrap_err();
-            assert_eq!(error, no_end("Slurm", "7", said));
+        for text in ["", "N/A", "Unknown", "NONE"] {
+            let error = slurm_end("7", text, &now()).unwrap_err();
+            assert_eq!(error, no_end("Slurm", "7", text));
         }
     }
 
     #[test]
     fn end_of_a_grid_engine_job_is_its_start_and_its_limit() {
-        let asked = "job_number:   8\nhard resource_list:         arch=lx,h_rt=300\n";
+        let text = "job_number:   8\nhard resource_list:         arch=lx,h_rt=300\n";
         let entry = |task: &str, start: &str| {
             format!(
                 "<job_list state=\"running\">\n<JB_job_number>8</JB_job_number>\n\
@@ -134,21 +134,21 @@ mod tests {
             )
         };
         let alone = entry("", "2026-11-22T04:02:37");
-        let end = grid_engine_end(("8", "undefined"), asked, &alone, &now());
+        let end = grid_engine_end(("8", "undefined"), text, &alone, &now());
         assert_eq!(end, at("2026-11-22T03:07:37Z"));
         let array = entry("<tasks>1</tasks>\n", "2026-11-22T04:02:37")
             + &entry("<tasks>2</tasks>\n", "2026-11-22T05:00:00");
-        let hours = asked.replace("300", "1:00:00");
+        let hours = text.replace("300", "1:00:00");
         let end = grid_engine_end(("8", "2"), &hours, &array, &now());
         assert_eq!(end, at("2026-11-22T05:00:00Z"));
     }
 
     #[test]
     fn end_of_a_job_is_never_guessed() {
-        let asked = "hard resource_list:  h_rt=300\n";
+        let text = "hard resource_list:  h_rt=300\n";
         let unlimited = grid_engine_end(("8", "undefined"), "job_number: 8\n", "", &now());
         assert_eq!(unlimited, Err(no_end("Grid Engine", "8", "no h_rt")));
-        let absent = grid_engine_end(("8", "undefined"), asked, "<job_info/>", &now());
+        let absent = grid_engine_end(("8", "undefined"), text, "<job_info/>", &now());
         assert_eq!(absent, Err(no_end("Grid Engine", "8", "no start time")));
         assert!(given_end("soon", &now()).is_err());
         assert_eq!(

@@ -43,14 +43,14 @@ fn end_of_job(now: &Zoned) -> Result<Timestamp, JobEndError> {
         }
         // Seconds since 1970 need no time zone. Releases that do not know the format give local time.
         let epoch = [("SLURM_TIME_FORMAT", "%s")];
-        let said = output(&["squeue", "-h", "-j", &job, "-o", "%e"], &epoch)?;
-        return schedulers::slurm_end(&job, &said, now);
+        let printed = output(&["squeue", "-h", "-j", &job, "-o", "%e"], &epoch)?;
+        return schedulers::slurm_end(&job, &printed, now);
     }
     if let (Some(job), Some(task)) = (set("JOB_ID"), set("SGE_TASK_ID")) {
-        let asked = output(&["qstat", "-j", &job], &[])?;
+        let printed = output(&["qstat", "-j", &job], &[])?;
         let user = set("LOGNAME").unwrap_or_else(|| "*".to_owned());
         let running = output(&["qstat", "-xml", "-s", "r", "-u", &user], &[])?;
-        return schedulers::grid_engine_end((&job, &task), &asked, &running, now);
+        return schedulers::grid_engine_end((&job, &task), &printed, &running, now);
     }
     match set("TOLLGATE_UNTIL") {
         Some(end) => schedulers::given_end(&end, now),

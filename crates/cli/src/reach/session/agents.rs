@@ -67,11 +67,11 @@ pub(super) fn run(args: &SessionAgentsArgs) -> Result<(), CliFailure> {
         };
         match opened {
             Ok(mut site) => {
-                let asked = site.refresh();
-                if asked.is_ok() && !is_inside {
+                let refreshed = site.refresh();
+                if refreshed.is_ok() && !is_inside {
                     note_joined(&mut site, &service)?;
                 }
-                Ok((SiteReport::new(&site, instant, LOG_LINES), asked.err()))
+                Ok((SiteReport::new(&site, instant, LOG_LINES), refreshed.err()))
             }
             Err(SiteError::Busy(_)) => {
                 let report = SiteReport::last_seen(site, &state, instant, LOG_LINES)?;

@@ -25,8 +25,8 @@ pub(super) fn write_table(
     )?;
     write_list(out, &columns(now), &agreement.agents)?;
     for agent in &agreement.agents {
-        if let Some(trouble) = &agent.trouble {
-            writeln!(out, "site {}: {trouble}", agent.site)?;
+        if let Some(failure) = &agent.failure {
+            writeln!(out, "site {}: {failure}", agent.site)?;
         }
     }
     for DroppedView { site, pilots } in &agreement.dropped {
@@ -45,7 +45,7 @@ fn columns(now: &jiff::Zoned) -> [Column<'_, AgentView>; 7] {
     };
     [
         Column::new("site", |agent: &AgentView| agent.site.clone()),
-        of("pilots", |state| Some(state.wanted.to_string())),
+        of("pilots", |state| Some(state.target.to_string())),
         of("runs", |state| match state.running {
             Some(running) => Some(running.to_string()),
             None => Some(UNKNOWN.to_owned()),

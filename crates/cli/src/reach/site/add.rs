@@ -53,8 +53,8 @@ pub(super) struct SiteAddArgs {
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>)]
     core_hours: Option<u64>,
     /// Longest time between two looks at the queue when nothing happens
-    #[arg(long, value_name = "SPAN", default_value = "1m", value_parser = parse::parse_span)]
-    ask_every: f64,
+    #[arg(long = "ask-every", value_name = "SPAN", default_value = "1m", value_parser = parse::parse_span)]
+    query_every: f64,
     /// Maximum number of pilots that are submitted within an hour
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<u32>)]
     submit_at_most: u32,
@@ -177,7 +177,7 @@ impl SiteAddArgs {
             at_most: self.at_most,
             submit_at_most: self.submit_at_most,
             core_hours: self.core_hours,
-            ask_s: self.ask_every.ceil() as u64,
+            query_s: self.query_every.ceil() as u64,
             queue_at_most: self.queue_at_most,
             agent: self.agent.clone(),
             connect: self.connect.clone(),
@@ -223,7 +223,7 @@ pub(super) fn list(args: &SiteListArgs) -> Result<(), CliFailure> {
                 Column::optional("via", |site: &SiteEntry| site.via.clone()).flexible(),
                 Column::new("cores", |site: &SiteEntry| site.cores.to_string()),
                 Column::new("time", |site: &SiteEntry| format::format_span(site.time_s)),
-                Column::new("wanted", |site: &SiteEntry| site.wanted.to_string()),
+                Column::new("wanted", |site: &SiteEntry| site.target.to_string()),
                 Column::new("pending", |site: &SiteEntry| site.pending.to_string()),
                 Column::new("running", |site: &SiteEntry| site.running.to_string()),
             ];

@@ -75,12 +75,12 @@ impl SiteQueue {
         SiteControl::open(self.settings.clone(), &self.state, &self.program)
     }
 
-    fn follow(&self, site: &mut SiteControl, wanted: u32) -> Result<ScaleOutcome, CliFailure> {
+    fn follow(&self, site: &mut SiteControl, target: u32) -> Result<ScaleOutcome, CliFailure> {
         let work = self.service.workers(&self.settings);
-        let seat = |name: &str| work.as_ref().and_then(|work| work.seat(name));
-        let seat = work.is_some().then_some(&seat as &dyn Fn(&str) -> _);
+        let worker_of = |name: &str| work.as_ref().and_then(|work| work.seat(name));
+        let worker_of = work.is_some().then_some(&worker_of as &dyn Fn(&str) -> _);
         let outcome = self.service.with_tokens(site, |site, service, tokens| {
-            site.hold(wanted, seat, service, tokens)
+            site.hold(target, worker_of, service, tokens)
         })?;
         if let Some(work) = &work {
             self.service.tell_moved_ends(work, site);
@@ -90,9 +90,9 @@ impl SiteQueue {
 }
 
 impl PilotQueue for SiteQueue {
-    fn hold(&mut self, wanted: u32) -> Result<QueueView, String> {
+    fn hold(&mut self, target: u32) -> Result<QueueView, String> {
         let mut site = self.open().map_err(|error| error.to_string())?;
-        let outcome = self.follow(&mut site, wanted);
+        let outcome = self.follow(&mut site, target);
         let outcome = outcome.map_err(|failure| failure.to_string())?;
         let stopped = outcome.stopped.map(|error| error.to_string());
         let now = Instant::from_micros(format::now().timestamp().as_microsecond());

@@ -31,11 +31,11 @@ pub(super) struct SiteScaleArgs {
 /// `tollgate site scale`.
 pub(super) fn run(args: &SiteScaleArgs) -> Result<(), CliFailure> {
     let mut site = super::open(&args.name)?;
-    let wanted = args.pilots.unwrap_or(site.settings().pilots);
+    let target = args.pilots.unwrap_or(site.settings().pilots);
     let connect = site.settings().connect.clone();
     let service = args.address.for_workers(connect.as_deref())?;
     if args.dry_run {
-        let preview = site.preview(wanted, &service);
+        let preview = site.preview(target, &service);
         let mut out = io::stdout().lock();
         for command in &preview.commands {
             writeln!(out, "{command}")?;
@@ -52,9 +52,9 @@ pub(super) fn run(args: &SiteScaleArgs) -> Result<(), CliFailure> {
         return Ok(());
     }
     let mut tokens = ServiceTokens::new(&args.address);
-    let outcome = site.reconcile(wanted, &service, &mut tokens)?;
+    let outcome = site.reconcile(target, &service, &mut tokens)?;
     super::note_joined(&mut site, &args.address)?;
-    report(&site, wanted, &outcome)?;
+    report(&site, target, &outcome)?;
     match outcome.stopped {
         Some(error) => Err(error.into()),
         None => Ok(()),
@@ -62,7 +62,7 @@ pub(super) fn run(args: &SiteScaleArgs) -> Result<(), CliFailure> {
 }
 
 /// Prints what was done.
-fn report(site: &SiteControl, wanted: u32, outcome: &ScaleOutcome) -> Result<(), CliFailure> {
+fn report(site: &SiteControl, target: u32, outcome: &ScaleOutcome) -> Result<(), CliFailure> {
     let mut done = Vec::new();
     if !outcome.submitted.is_empty() {
         done.push(format!(
@@ -82,7 +82,7 @@ fn report(site: &SiteControl, wanted: u32, outcome: &ScaleOutcome) -> Result<(),
     let name = &site.settings().name;
     writeln!(
         io::stdout(),
-        "site {name}: {}; {wanted} wanted, {}",
+        "site {name}: {}; {target} wanted, {}",
         done.join(", "),
         site.counts()
     )?;

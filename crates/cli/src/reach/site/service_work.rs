@@ -32,7 +32,7 @@ pub(super) struct MisfitJob {
 pub(super) struct ServiceWork {
     jobs: Vec<JobDetails>,
     nodes: NodeList,
-    seats: BTreeMap<String, WorkerSeat>,
+    workers: BTreeMap<String, WorkerSeat>,
     /// The jobs of a scheduler inside the pilots: those that wait, and those that run.
     inside: [Option<TaskGroup>; 2],
 }
@@ -51,25 +51,28 @@ impl ServiceWork {
     }
 
     fn new(jobs: Vec<JobDetails>, nodes: NodeList) -> Self {
-        let mut seats: BTreeMap<String, WorkerSeat> = BTreeMap::new();
+        let mut workers: BTreeMap<String, WorkerSeat> = BTreeMap::new();
         for worker in &nodes.workers {
             let takes_tasks = matches!(worker.state.as_str(), "connected" | "disconnected");
             let none = WorkerSeat {
                 takes_tasks: false,
                 idle_cores: 0,
             };
-            seats.entry(worker.name.clone()).or_insert(none).takes_tasks |= takes_tasks;
+            workers
+                .entry(worker.name.clone())
+                .or_insert(none)
+                .takes_tasks |= takes_tasks;
         }
         for node in nodes.nodes.iter().filter(|node| node.state == "idle") {
-            let seat = node.worker.as_ref().and_then(|name| seats.get_mut(name));
-            if let Some(seat) = seat {
-                seat.idle_cores += 1;
+            let pilot_worker = node.worker.as_ref().and_then(|name| workers.get_mut(name));
+            if let Some(pilot_worker) = pilot_worker {
+                pilot_worker.idle_cores += 1;
             }
         }
         Self {
             jobs,
             nodes,
-            seats,
+            workers,
             inside: [None; 2],
         }
     }
@@ -95,12 +98,12 @@ impl ServiceWork {
                 let Some((pilot, is_idle)) = node.pilot_of(&site.name) else {
                     continue;
                 };
-                let seat = work.seats.entry(pilot).or_insert(WorkerSeat {
+                let worker = work.workers.entry(pilot).or_insert(WorkerSeat {
                     takes_tasks: true,
                     idle_cores: 0,
                 });
                 if is_idle {
-                    seat.idle_cores = site.cores;
+                    worker.idle_cores = site.cores;
                 }
             }
         }
@@ -148,7 +151,7 @@ impl ServiceWork {
 
 impl PilotWork for ServiceWork {
     fn seat(&self, name: &str) -> Option<WorkerSeat> {
-        self.seats.get(name).copied()
+        self.workers.get(name).copied()
     }
 
     fn pending_work(&self, sites: &BTreeSet<&str>, now: Instant) -> PendingWork {
@@ -323,13 +326,13 @@ mod tests {
     #[test]
     fn idle_cores_belong_to_pilots_or_are_elsewhere() {
         let work = ServiceWork::new(Vec::new(), nodes());
-        let seat = |name| {
+        let worker = |name| {
             work.seat(name)
-                .map(|seat| (seat.takes_tasks, seat.idle_cores))
+                .map(|worker| (worker.takes_tasks, worker.idle_cores))
         };
-        assert_eq!(seat("west.1"), Some((true, 1)));
-        assert_eq!(seat("west.2"), Some((false, 0)));
-        assert_eq!(seat("west.3"), None);
+        assert_eq!(worker("west.1"), Some((true, 1)));
+        assert_eq!(worker("west.2"), Some((false, 0)));
+        assert_eq!(worker("west.3"), None);
         let idle = |sites: &[&str]| {
             let sites = sites.iter().copied().collect();
             work.pending_work(&sites, NOW).idle_elsewhere
@@ -346,14 +349,14 @@ mod tests {
         });
         let work = ServiceWork::new(Vec::new(), serde_json::from_value(list).expect("nodes"));
         let at = |secs| parse_iso("2026-12-01T10:00:00Z").unwrap() + Span::from_secs(secs);
-        let told = |ends: [(&str, i64); 2]| {
+        let reported = |ends: [(&str, i64); 2]| {
             let ends = ends.map(|(name, secs)| (name.to_owned(), at(secs)));
             let moved = work.moved_ends(ends.into_iter()).into_iter();
             moved.map(|end| (end.worker, end.until)).collect::<Vec<_>>()
         };
-        assert_eq!(told([("west.1", 0), ("west.2", 0)]), []);
+        assert_eq!(reported([("west.1", 0), ("west.2", 0)]), []);
         // The third pilot has not joined: it reads its end itself.
-        let moved = told([("west.1", -600), ("west.3", 600)]);
+        let moved = reported([("west.1", -600), ("west.3", 600)]);
         assert_eq!(
             moved,
             [("west.1".to_owned(), "2026-12-01T09:50:00Z".to_owned())]

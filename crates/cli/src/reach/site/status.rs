@@ -64,7 +64,8 @@ pub(crate) struct SiteEntry {
     /// Time limit of a pilot.
     pub(super) time_s: f64,
     /// Wanted number of pilots.
-    pub(super) wanted: u32,
+    #[serde(rename = "wanted")]
+    pub(super) target: u32,
     /// Number of pilots that wait.
     pub(super) pending: usize,
     /// Number of pilots that run.
@@ -151,7 +152,7 @@ impl SiteEntry {
             via: settings.via.clone(),
             cores: settings.cores,
             time_s: settings.time().as_secs_f64(),
-            wanted: state.wanted,
+            target: state.target,
             pending: counts.pending,
             running: counts.running,
             ending: counts.ending,
@@ -260,7 +261,7 @@ impl SiteReport {
 
 /// `tollgate site status`.
 pub(super) fn run(args: &SiteStatusArgs) -> Result<(), CliFailure> {
-    let (report, asked) = look(args)?;
+    let (report, refreshed) = look(args)?;
     let now = format::now();
     let mut out = io::stdout().lock();
     match args.format {
@@ -268,7 +269,7 @@ pub(super) fn run(args: &SiteStatusArgs) -> Result<(), CliFailure> {
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => report.write_table(&mut out, &now)?,
     }
-    Ok(asked?)
+    Ok(refreshed?)
 }
 
 /// Asks the engine for the pilots of a site, and the service for their workers. A site at which another command
@@ -292,11 +293,11 @@ fn look(args: &SiteStatusArgs) -> Result<(SiteReport, Result<(), SiteError>), Cl
     match opened {
         None => {}
         Some(Ok(mut site)) => {
-            let asked = site.refresh();
-            if asked.is_ok() {
+            let refreshed = site.refresh();
+            if refreshed.is_ok() {
                 note_joined(&mut site, &args.address)?;
             }
-            return Ok((SiteReport::new(&site, now(), LOG_LINES), asked));
+            return Ok((SiteReport::new(&site, now(), LOG_LINES), refreshed));
         }
         Some(Err(SiteError::Busy(_))) => Verbosity::Notes.note(
             "another command asks the engine now: the pilots are shown as they were last seen",
@@ -338,7 +339,7 @@ impl SiteReport {
         writeln!(
             out,
             "site {}: {} wanted, {}{waited}",
-            site.name, site.wanted, counts
+            site.name, site.target, counts
         )?;
         if let Some(keep) = &self.keep {
             let at = format::format_short_time(&keep.at, now);

@@ -62,7 +62,7 @@ const MEBI: f64 = 1_048_576.0;
 pub(super) fn run(
     state: &ForecastState,
     args: &ForecastArgs,
-    voice: Verbosity,
+    verbosity: Verbosity,
 ) -> Result<(), CliFailure> {
     let rows = rows(state, &args.levels);
     let mut out = BufWriter::new(io::stdout().lock());
@@ -87,7 +87,7 @@ pub(super) fn run(
     out.flush()?;
     let hopeless = rows.iter().filter(|row| !row.predictable).count();
     if hopeless > 0 {
-        voice.note(format_args!(
+        verbosity.note(format_args!(
             "{hopeless} of {} classes cannot be predicted: half of their forecasts are off by more \
              than a factor of three; only their bounds mean anything",
             rows.len()

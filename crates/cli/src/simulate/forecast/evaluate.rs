@@ -48,13 +48,13 @@ pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
     if args.cold.is_some() && args.format != OutputFormat::Json {
         return Err(ForecastError::ColdWithoutJson.into());
     }
-    let voice = verbosity(args.quiet);
+    let notes = verbosity(args.quiet);
     let mut naming = ForecastNames::new(&args.class_keys.by);
-    let jobs = records::read(&args.records, &mut naming, None, voice)?;
+    let jobs = records::read(&args.records, &mut naming, None, notes)?;
     let records: Vec<CompletedJob> = jobs.entries.iter().map(|entry| entry.record).collect();
     let fewest = min_jobs_per_series(&records, args.series.get());
     if fewest < args.series.get() {
-        voice.note(format_args!(
+        notes.note(format_args!(
             "no class has {} jobs: errors are counted over all of them",
             args.series
         ));
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
     print::write_answer(&evaluated, args.format)?;
     if let Some(folder) = &args.out {
         files::write(&evaluated, folder)?;
-        voice.note(format_args!(
+        notes.note(format_args!(
             "the tables and the report are in {}",
             folder.display()
         ));
@@ -73,13 +73,13 @@ pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
 
 /// Returns the minimum number of jobs of a series: the requested number, or 1 if no class has as
 /// many jobs.
-fn min_jobs_per_series(records: &[CompletedJob], asked: usize) -> usize {
+fn min_jobs_per_series(records: &[CompletedJob], given: usize) -> usize {
     let mut jobs_of = std::collections::BTreeMap::<ClassId, usize>::new();
     for record in records {
         *jobs_of.entry(record.job.class).or_default() += 1;
     }
-    if jobs_of.values().any(|jobs| *jobs >= asked) {
-        asked
+    if jobs_of.values().any(|jobs| *jobs >= given) {
+        given
     } else {
         1
     }

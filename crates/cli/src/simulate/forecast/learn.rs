@@ -15,7 +15,7 @@ use crate::output::progress::{CountProgress, ProgressIterator};
 /// Returns the state after the records, starting from the stored state if there is one.
 pub(super) fn load_and_learn(
     args: &ForecastArgs,
-    voice: Verbosity,
+    verbosity: Verbosity,
 ) -> Result<ForecastState, CliFailure> {
     let known = match &args.state {
         Some(file) => ForecastState::load(file)?,
@@ -30,9 +30,9 @@ pub(super) fn load_and_learn(
     };
     if let (Some(file), true) = (&args.state, state.jobs > 0) {
         let jobs = pluralise(state.jobs as usize, "job");
-        voice.note(format_args!("{}: {jobs} learned before", file.display()));
+        verbosity.note(format_args!("{}: {jobs} learned before", file.display()));
     }
-    let jobs = records::read(&args.records, &mut state.names, state.until, voice)?;
+    let jobs = records::read(&args.records, &mut state.names, state.until, verbosity)?;
     let fresh = !jobs.entries.is_empty();
     learn(&mut state, &jobs);
     if let (Some(file), true) = (&args.state, fresh) {
@@ -57,7 +57,7 @@ fn check_keys(
     Err(ForecastStateError::Keys {
         file: file.map_or_else(String::new, |file| file.display().to_string()),
         found: words(state.names.keys()),
-        asked: words(&args.class_keys.by),
+        requested: words(&args.class_keys.by),
     })
 }
 

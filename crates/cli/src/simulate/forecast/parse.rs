@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn spans_are_formatted_with_few_digits() {
-        let said = [5, 300, 86_400, 864_000].map(|secs| format_span(Span::from_secs(secs)));
-        assert_eq!(said, ["5 s", "5.0 min", "24.0 h", "10.0 d"]);
+        let formatted = [5, 300, 86_400, 864_000].map(|secs| format_span(Span::from_secs(secs)));
+        assert_eq!(formatted, ["5 s", "5.0 min", "24.0 h", "10.0 d"]);
     }
 
     #[test]

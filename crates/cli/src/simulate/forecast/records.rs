@@ -61,7 +61,7 @@ pub(super) fn read(
     files: &[PathBuf],
     naming: &mut ForecastNames,
     until: Option<Instant>,
-    voice: Verbosity,
+    verbosity: Verbosity,
 ) -> Result<ForecastJobs, CliFailure> {
     let mut jobs = ForecastJobs {
         has_calendar: true,
@@ -71,7 +71,7 @@ pub(super) fn read(
     for file in files {
         let trace = open_all_columns(file)?;
         for finding in data_quality_findings(&trace).to_string().lines() {
-            voice.note(format_args!("{}: {finding}", trace.source));
+            verbosity.note(format_args!("{}: {finding}", trace.source));
         }
         all += trace.jobs.len();
         jobs.add_trace(&trace, naming, until);
@@ -87,7 +87,7 @@ pub(super) fn read(
     }
     jobs.entries.sort_by_key(|entry| entry.record.submit);
     if !files.is_empty() {
-        jobs.print_notes(&sources, naming, voice);
+        jobs.print_notes(&sources, naming, verbosity);
     }
     Ok(jobs)
 }
@@ -161,7 +161,7 @@ impl ForecastJobs {
         }
     }
 
-    fn print_notes(&self, sources: &str, naming: &ForecastNames, voice: Verbosity) {
+    fn print_notes(&self, sources: &str, naming: &ForecastNames, verbosity: Verbosity) {
         let jobs = self.entries.len();
         let RecordTally {
             never_ran,
@@ -174,31 +174,31 @@ impl ForecastJobs {
             0 => String::new(),
             never_ran => format!("; {never_ran} that ran for 0 s or never are left out"),
         };
-        voice.note(format_args!(
+        verbosity.note(format_args!(
             "{} from {sources}{left_out}",
             pluralise(jobs, "job")
         ));
         if duplicates > 0 {
-            voice.note(format_args!(
+            verbosity.note(format_args!(
                 "{} left out: the same job number, times, processors and class as another one",
                 pluralise(duplicates, "record")
             ));
         }
         if late > 0 {
-            voice.note(format_args!(
+            verbosity.note(format_args!(
                 "{} left out: they ended by the end of the last one that the state has learned",
                 pluralise(late, "record")
             ));
         }
         if no_wait > 0 {
-            voice.note(format_args!(
+            verbosity.note(format_args!(
                 "the wait of {} is not known: taken to have started at submission",
                 pluralise(no_wait, "job")
             ));
         }
         if no_class > 0 {
             let keys: Vec<String> = naming.keys().iter().map(ClassKey::to_string).collect();
-            voice.note(format_args!(
+            verbosity.note(format_args!(
                 "{} of unknown {}: taken as a class of their own",
                 pluralise(no_class, "job"),
                 keys.join(" or ")

@@ -53,11 +53,11 @@ pub(crate) enum ForecastStateError {
         error: SnapshotVersionError,
     },
     /// The classes of the state have other keys.
-    #[error("--state: {file}: its classes are made by {found}, and --by asks for {asked}")]
+    #[error("--state: {file}: its classes are made by {found}, and --by asks for {requested}")]
     Keys {
         file: String,
         found: String,
-        asked: String,
+        requested: String,
     },
     /// The file cannot be written.
     #[error("--state: {file}: cannot be written: {error}")]

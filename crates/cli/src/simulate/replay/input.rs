@@ -174,44 +174,44 @@ impl ReplayInput {
 
     /// Prints notes about the assumptions of the output that the user did not request explicitly.
     pub(super) fn print_notes(&self, plan: &ReplayPlan) {
-        let (voice, workload) = (plan.verbosity, &self.workload);
+        let (verbosity, workload) = (plan.verbosity, &self.workload);
         let trace = workload.trace();
         // The trace is read as a whole even if its last jobs are cut out, and line numbers refer to
         // the file.
         let whole = plan.last.map_or("", |_| "in the whole file, ");
         for line in trace.diagnostics.to_string().lines() {
-            voice.note(format_args!("{}: {whole}{line}", trace.source));
+            verbosity.note(format_args!("{}: {whole}{line}", trace.source));
         }
         let jobs = pluralise(workload.len(), "job");
         match workload.dropped() {
-            0 => voice.note(format_args!("{jobs} from {}", trace.source)),
-            dropped => voice.note(format_args!(
+            0 => verbosity.note(format_args!("{jobs} from {}", trace.source)),
+            dropped => verbosity.note(format_args!(
                 "{jobs} from {}; {dropped} that never ran are left out",
                 trace.source
             )),
         }
         for machine in &self.machines {
-            voice.note(machine);
+            verbosity.note(machine);
             let load = self.offered_load_pct(machine);
             if let Some(load) = load.filter(|&load| load > 100.0) {
-                voice.note(format_args!(
+                verbosity.note(format_args!(
                     "the offered load is {load:.0} %: more work than the machine can do; `--nodes` sets \
                      its size"
                 ));
             }
         }
         if let Some(speeds) = plan.speeds_sentence() {
-            voice.note(speeds);
+            verbosity.note(speeds);
         }
         self.print_sharing_note(plan);
         if let Some(overrun) = self.overrun_sentence(plan) {
-            voice.note(overrun);
+            verbosity.note(overrun);
         }
         if let Some(drawn) = describe_drawn(workload.synthesised()) {
             let first = plan.jobs.seed;
             match u64::from(plan.seeds.get()) {
-                1 => voice.note(format_args!("{drawn} drawn at random, seed {first}")),
-                n => voice.note(format_args!(
+                1 => verbosity.note(format_args!("{drawn} drawn at random, seed {first}")),
+                n => verbosity.note(format_args!(
                     "{drawn} drawn at random, seeds {first} to {}",
                     first.wrapping_add(n - 1)
                 )),
@@ -223,13 +223,13 @@ impl ReplayInput {
                 0 => String::new(),
                 late => format!("; {late} that ended later are left out"),
             };
-            voice.note(format_args!(
+            verbosity.note(format_args!(
                 "{} learned that ended before the first submission{late}",
                 pluralise(self.learned.n_learned, "job")
             ));
         }
         if let Some(wide) = self.too_wide_note() {
-            voice.note(wide);
+            verbosity.note(wide);
         }
     }
 
@@ -267,20 +267,20 @@ impl ReplayInput {
     }
 
     fn print_deadline_notes(&self, plan: &ReplayPlan) {
-        let (voice, workload) = (plan.verbosity, &self.workload);
+        let (verbosity, workload) = (plan.verbosity, &self.workload);
         let is_drawn = workload.synthesised().deadlines > 0;
         if is_drawn && plan.jobs.deadlines == DeadlineModel::Paper {
-            voice.note(
+            verbosity.note(
                 "each drawn deadline is a factor of the job's true run time, so deadlines tell \
                  policies what nobody knows at submission; `--deadlines habit` does not",
             );
         }
-        missing_requests::print_notes(workload.missing_requests(), voice);
+        missing_requests::print_notes(workload.missing_requests(), verbosity);
         if workload.synthesised().budgets > 0 {
-            voice.note("each drawn budget is a factor of the job's true run time");
+            verbosity.note("each drawn budget is a factor of the job's true run time");
         }
         if let Some(clock) = workload.deadline_clock() {
-            voice.note(format_args!("deadlines are at {clock}"));
+            verbosity.note(format_args!("deadlines are at {clock}"));
         }
         let why = match plan.jobs.without_deadline > 0.0 {
             true => "drawn at random, or because the record has no request",
@@ -288,7 +288,7 @@ impl ReplayInput {
         };
         match workload.deadline_counts().missing {
             0 => {}
-            missing => voice.note(format_args!(
+            missing => verbosity.note(format_args!(
                 "{} without a deadline, {why}: neither in SLA nor in reliability",
                 pluralise(missing, "job")
             )),
@@ -339,19 +339,19 @@ impl ReplayMachine {
     /// Returns the requested machines, or that of the record.
     fn all_of(plan: &ReplayPlan, record: &Trace) -> Vec<Self> {
         let own = Self::of_record(record);
-        let nodes = plan.nodes.iter().map(|asked| match asked {
+        let nodes = plan.nodes.iter().map(|word| match word {
             NodeCountArg::Total(nodes) => nodes.get(),
             NodeCountArg::More(more) => own.nodes.saturating_add(more.get()),
         });
         let from = MachineSizeSource::Flag;
         let speeds = MachineSpeeds::default();
-        let asked = nodes.map(|nodes| Self {
+        let word = nodes.map(|nodes| Self {
             nodes,
             speeds: speeds.clone(),
             from,
         });
-        let asked: Vec<Self> = asked.collect();
-        if asked.is_empty() { vec![own] } else { asked }
+        let word: Vec<Self> = word.collect();
+        if word.is_empty() { vec![own] } else { word }
     }
 
     /// Returns the size that the header names, else the smallest that can have run the jobs.

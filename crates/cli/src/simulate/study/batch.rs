@@ -58,10 +58,10 @@ pub(super) fn run(
     study: &Study,
     folder: &OutputDir,
     engine: EngineKind,
-    voice: Verbosity,
+    verbosity: Verbosity,
 ) -> Result<(), CliFailure> {
     let chunks = StudyChunks::new(args, study, &folder.path(""), engine)?;
-    wait::run(&chunks, study, folder, voice)
+    wait::run(&chunks, study, folder, verbosity)
 }
 
 impl StudyChunks {

@@ -39,13 +39,13 @@ pub(crate) struct WeightArgs {
 pub(crate) fn run(args: &StudyReportArgs) -> Result<(), CliFailure> {
     let page = write(&args.folder, &args.weight_args)?;
     let pictures = args.folder.join(write::PICTURES_DIR);
-    let voice = if args.quiet {
+    let verbosity = if args.quiet {
         Verbosity::Errors
     } else {
         Verbosity::Notes
     };
     let counted = pluralise(page.pictures().len(), "picture");
-    voice.note(format_args!("{counted} in {}", pictures.display()));
+    verbosity.note(format_args!("{counted} in {}", pictures.display()));
     let mut out = stdout().lock();
     writeln!(out, "{}", args.folder.join(write::PAGE_FILE).display())?;
     Ok(out.flush()?)

@@ -15,7 +15,7 @@ use crate::output::messages::{Verbosity, pluralise};
 use crate::simulate::missing_requests;
 
 pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
-    let voice = if args.quiet {
+    let verbosity = if args.quiet {
         Verbosity::Errors
     } else {
         Verbosity::Notes
@@ -30,7 +30,7 @@ pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), 
         (None | Some(_), _) => {}
     }
     let folder = create(&path)?;
-    describe(&study, voice);
+    describe(&study, verbosity);
     let mut earlier = match args.resume {
         true => OnExistingResults::Resume,
         false => OnExistingResults::Refuse,
@@ -39,7 +39,7 @@ pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), 
         if !args.resume {
             study.ensure_unoccupied(&folder)?;
         }
-        batch::run(args, &study, &folder, engine, voice)?;
+        batch::run(args, &study, &folder, engine, verbosity)?;
         earlier = OnExistingResults::Resume;
     }
     let bar = bar();
@@ -50,7 +50,7 @@ pub(super) fn run(args: &StudyRunArgs, registry: &PolicyRegistry) -> Result<(), 
     let (_, ledger) = outcome?;
     report::write(&path, &args.weight_args)?;
     print::ledger(&ledger, args.format)?;
-    voice.note(format!("the results are in {}", path.display()));
+    verbosity.note(format!("the results are in {}", path.display()));
     if args.strict {
         check_strict(&ledger)?;
     }
@@ -79,25 +79,25 @@ fn create(path: &Path) -> Result<OutputDir, CliFailure> {
         .map_err(|error| CliFailure::write_failed(path.display().to_string(), error))
 }
 
-fn describe(study: &Study, voice: Verbosity) {
+fn describe(study: &Study, verbosity: Verbosity) {
     if let Some(source) = study.source() {
         let trace = source.trace();
         for finding in trace.diagnostics.to_string().lines() {
-            voice.note(format!("{}: {finding}", trace.source));
+            verbosity.note(format!("{}: {finding}", trace.source));
         }
         let nodes = match study.experiment().world.nodes {
             Some(_) => "as the experiment says".to_owned(),
             None => source.nodes_from().to_string(),
         };
-        voice.note(format!(
+        verbosity.note(format!(
             "{} of {}, on {} ({nodes})",
             pluralise(trace.jobs.len(), "job"),
             trace.source,
             pluralise(source.nodes() as usize, "node"),
         ));
-        missing_requests::print_notes(study.missing_requests(), voice);
+        missing_requests::print_notes(study.missing_requests(), verbosity);
     }
-    voice.note(format!(
+    verbosity.note(format!(
         "{} of {}, with {}",
         pluralise(study.plan().runs(), "run"),
         pluralise(study.plan().rows.len(), "row"),

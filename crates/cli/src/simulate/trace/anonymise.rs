@@ -58,9 +58,9 @@ pub(super) struct TraceAnonymiseArgs {
 }
 
 pub(super) fn run(args: &TraceAnonymiseArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::from_quiet(args.quiet);
+    let verbosity = Verbosity::from_quiet(args.quiet);
     let target = args.output.target()?;
-    let mut anonymiser = TraceAnonymiser::new(key(args, voice)?, kept_columns(&args.keep));
+    let mut anonymiser = TraceAnonymiser::new(key(args, verbosity)?, kept_columns(&args.keep));
     let mut output = target.open()?;
     let mut clock = ClockOrigin::default();
     for path in &args.files {
@@ -70,14 +70,14 @@ pub(super) fn run(args: &TraceAnonymiseArgs) -> Result<(), CliFailure> {
             jobs += batch.jobs.len();
             output.write(&anonymiser.anonymise(batch))
         })?;
-        print_findings(&header, voice);
-        voice.note(format_args!(
+        print_findings(&header, verbosity);
+        verbosity.note(format_args!(
             "{} from {}",
             pluralise(jobs, "job"),
             header.source
         ));
     }
-    output.finish(voice)
+    output.finish(verbosity)
 }
 
 fn kept_columns(columns: &[String]) -> BTreeSet<String> {
@@ -87,15 +87,16 @@ fn kept_columns(columns: &[String]) -> BTreeSet<String> {
         .collect()
 }
 
-fn key(args: &TraceAnonymiseArgs, voice: Verbosity) -> Result<AnonymiserKey, TraceError> {
+fn key(args: &TraceAnonymiseArgs, verbosity: Verbosity) -> Result<AnonymiserKey, TraceError> {
     match (&args.key, args.seed) {
         (Some(path), _) => read_key(path),
         (None, Some(seed)) => {
-            voice.note("anyone who knows the seed can try names: use `--key` where that matters");
+            verbosity
+                .note("anyone who knows the seed can try names: use `--key` where that matters");
             Ok(AnonymiserKey::new(u128::from(seed)))
         }
         (None, None) => {
-            voice.note("the key was drawn for this run: the next gives other tokens");
+            verbosity.note("the key was drawn for this run: the next gives other tokens");
             random_key()
         }
     }

@@ -60,12 +60,12 @@ enum ActionArg {
 }
 
 pub(super) fn run(args: &TraceCheckArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::from_quiet(args.quiet);
+    let verbosity = Verbosity::from_quiet(args.quiet);
     let mut list = FindingList::begin(args)?;
     let checked = args
         .files
         .iter()
-        .try_for_each(|path| check(path, &mut list, voice));
+        .try_for_each(|path| check(path, &mut list, verbosity));
     let findings = list.end()?;
     checked?;
     match findings {
@@ -76,12 +76,12 @@ pub(super) fn run(args: &TraceCheckArgs) -> Result<(), CliFailure> {
 
 /// Checks a trace. Each file of a directory is a trace of its own here, so that line numbers are
 /// those of the file.
-fn check(path: &Path, list: &mut FindingList, voice: Verbosity) -> Result<(), CliFailure> {
+fn check(path: &Path, list: &mut FindingList, verbosity: Verbosity) -> Result<(), CliFailure> {
     if !path.is_dir() {
-        return Ok(check_file(path, list, voice)?);
+        return Ok(check_file(path, list, verbosity)?);
     }
     for file in files_in(path)? {
-        match check_file(&file, list, voice) {
+        match check_file(&file, list, verbosity) {
             Err(BatchReadError::Input(error)) if error.cause.is_content_error() => {
                 let line = 1;
                 let finding = Finding::UnusableFile;
@@ -96,7 +96,7 @@ fn check(path: &Path, list: &mut FindingList, voice: Verbosity) -> Result<(), Cl
 fn check_file(
     path: &Path,
     list: &mut FindingList,
-    voice: Verbosity,
+    verbosity: Verbosity,
 ) -> Result<(), BatchReadError<CliFailure>> {
     let (before, mut jobs) = ((list.faults, list.others), 0);
     let header = each_batch(path, |batch| {
@@ -104,7 +104,7 @@ fn check_file(
         let mut each = batch.diagnostics.occurrences().iter();
         Ok(each.try_for_each(|&occurrence| list.add(&batch.source, occurrence))?)
     })?;
-    voice.note(format_args!(
+    verbosity.note(format_args!(
         "{}: {}, {}, {}",
         header.source,
         pluralise(jobs, "job"),

@@ -39,7 +39,7 @@ pub(super) struct TraceConvertArgs {
 }
 
 pub(super) fn run(args: &TraceConvertArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::from_quiet(args.quiet);
+    let verbosity = Verbosity::from_quiet(args.quiet);
     let part = args.part.filter();
     let mut output = args.output.target()?.open()?;
     let mut clock = ClockOrigin::default();
@@ -57,12 +57,12 @@ pub(super) fn run(args: &TraceConvertArgs) -> Result<(), CliFailure> {
             jobs += selected.jobs.len();
             output.write(&selected)
         })?;
-        print_findings(&header, voice);
-        voice.note(format_args!(
+        print_findings(&header, verbosity);
+        verbosity.note(format_args!(
             "{} from {}",
             pluralise(jobs, "job"),
             header.source
         ));
     }
-    output.finish(voice)
+    output.finish(verbosity)
 }

@@ -61,11 +61,11 @@ struct TraceSurvey {
 }
 
 pub(super) fn run(args: &TraceInfoArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::from_quiet(args.quiet);
+    let verbosity = Verbosity::from_quiet(args.quiet);
     let mut out = BufWriter::new(stdout().lock());
     let mut keys = TraceInfoKeys::default();
     for (n, path) in args.files.iter().enumerate() {
-        let known = survey(path, args.zone.as_ref(), voice)?;
+        let known = survey(path, args.zone.as_ref(), verbosity)?;
         match (args.quiet, args.format) {
             (true, _) => writeln!(out, "{}", known.len())?,
             (false, OutputFormat::Table) => {
@@ -89,7 +89,7 @@ pub(super) fn run(args: &TraceInfoArgs) -> Result<(), CliFailure> {
         (false, OutputFormat::Csv) => {
             if !keys.others.is_empty() {
                 let others = pluralise(keys.others.len(), "record");
-                voice.note(format_args!(
+                verbosity.note(format_args!(
                     "{others} of something else than jobs: left out of CSV"
                 ));
             }
@@ -131,30 +131,30 @@ pub(super) fn schema() -> Result<(), CliFailure> {
 
 fn survey(
     path: &Path,
-    asked: Option<&DisplayZone>,
-    voice: Verbosity,
+    zone: Option<&DisplayZone>,
+    verbosity: Verbosity,
 ) -> Result<FileSummary, CliFailure> {
-    match survey_jobs(path, asked, voice) {
+    match survey_jobs(path, zone, verbosity) {
         // Standard input cannot be read a second time.
         Err(BatchReadError::Input(OpenError {
             cause: ReadError::NotJobs { found },
             ..
-        })) if path != Path::new("-") => {
-            Ok(FileSummary::NonJob(NonJobKeys::read(path, found, voice)?))
-        }
+        })) if path != Path::new("-") => Ok(FileSummary::NonJob(NonJobKeys::read(
+            path, found, verbosity,
+        )?)),
         outcome => Ok(FileSummary::Jobs(Box::new(outcome?))),
     }
 }
 
 fn survey_jobs(
     path: &Path,
-    asked: Option<&DisplayZone>,
-    voice: Verbosity,
+    chosen: Option<&DisplayZone>,
+    verbosity: Verbosity,
 ) -> Result<TraceSurvey, BatchReadError<CliFailure>> {
     let mut known = None;
     let header = each_batch(path, |batch| {
         let (_, surveyor) = known.get_or_insert_with(|| {
-            let zone = DisplayZone::of(batch, asked, voice);
+            let zone = DisplayZone::of(batch, chosen, verbosity);
             (
                 zone.clone(),
                 TraceStatisticsBuilder::new(move |at| zone.since_monday_s(at)),

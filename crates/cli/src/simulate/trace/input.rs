@@ -34,9 +34,9 @@ impl From<BatchReadError<Self>> for CliFailure {
 }
 
 /// Prints notes about everything that was skipped, repaired or defaulted.
-pub(super) fn print_findings(header: &Trace, voice: Verbosity) {
+pub(super) fn print_findings(header: &Trace, verbosity: Verbosity) {
     for line in header.diagnostics.to_string().lines() {
-        voice.note(format_args!("{}: {line}", header.source));
+        verbosity.note(format_args!("{}: {line}", header.source));
     }
 }
 

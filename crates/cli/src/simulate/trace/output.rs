@@ -171,9 +171,9 @@ impl TraceOutput {
 
     /// Writes the buffered rows, puts the file in its place, and prints notes about lost
     /// attributes.
-    pub(super) fn finish(self, voice: Verbosity) -> Result<(), CliFailure> {
+    pub(super) fn finish(self, verbosity: Verbosity) -> Result<(), CliFailure> {
         for lost in &self.lost_columns {
-            voice.note(format_args!("{} has no place for {lost}", self.format));
+            verbosity.note(format_args!("{} has no place for {lost}", self.format));
         }
         let place = match self.jobs {
             TraceJobWriter::Swf(writer) => writer.finish(),

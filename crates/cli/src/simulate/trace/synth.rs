@@ -86,7 +86,7 @@ impl TraceSynthArgs {
 }
 
 pub(super) fn run(args: &TraceSynthArgs) -> Result<(), CliFailure> {
-    let voice = Verbosity::from_quiet(args.quiet);
+    let verbosity = Verbosity::from_quiet(args.quiet);
     let target = args.output.target()?;
     let generator = WorkloadGenerator {
         jobs: args.jobs,
@@ -96,8 +96,8 @@ pub(super) fn run(args: &TraceSynthArgs) -> Result<(), CliFailure> {
     };
     let mut output = target.open()?;
     output.write(&generator.trace())?;
-    output.finish(voice)?;
-    voice.note(format_args!(
+    output.finish(verbosity)?;
+    verbosity.note(format_args!(
         "{} generated, seed {}",
         pluralise(args.jobs, "job"),
         args.seed

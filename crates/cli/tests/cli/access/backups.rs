@@ -33,9 +33,9 @@ fn root_checks_and_restores_what_it_backed_up_of_an_account() {
     assert_eq!(owner.uid(), ACCOUNT);
     site.stop();
     let is_sound = |checked: Output| {
-        let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+        let stdout = String::from_utf8_lossy(&checked.stdout).into_owned();
         assert!(
-            said.starts_with("nothing is damaged: 1 jobs"),
+            stdout.starts_with("nothing is damaged: 1 jobs"),
             "{checked:?}"
         );
     };
@@ -51,7 +51,7 @@ fn root_checks_and_restores_what_it_backed_up_of_an_account() {
     // Root would act on names that the account chose.
     site.stop();
     let prepared = run(&site, &["restore", &saved.to_string_lossy()]);
-    let said = String::from_utf8_lossy(&prepared.stderr);
-    assert!(said.contains("prepared for an account"), "{said}");
-    assert!(said.contains("move the directory away"), "{said}");
+    let stdout = String::from_utf8_lossy(&prepared.stderr);
+    assert!(stdout.contains("prepared for an account"), "{stdout}");
+    assert!(stdout.contains("move the directory away"), "{stdout}");
 }

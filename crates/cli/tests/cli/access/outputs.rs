@@ -31,9 +31,9 @@ fn output_on_a_worker_is_for_its_user_and_operators() {
     for user in [ONE, ROOT] {
         assert_eq!(site.run_ok(user, &["logs", "1"]), "private\n");
     }
-    let (code, complaint) = site.run_err(OTHER, &["logs", "1"]);
+    let (code, stderr) = site.run_err(OTHER, &["logs", "1"]);
     assert_eq!(code, Some(1));
-    assert!(complaint.contains("no such job"), "{complaint}");
+    assert!(stderr.contains("no such job"), "{stderr}");
     let (status, _) = site.http(OTHER, "GET", "/v1/jobs/1/output", None);
     assert_eq!(status, 404);
     let metadata = fs::metadata(&kept).expect("it is kept");

@@ -191,9 +191,9 @@ fn missing_account_is_named_with_the_command_that_creates_it() {
             .output()
             .expect("it runs");
         assert_eq!(output.status.code(), Some(1));
-        let complaint = String::from_utf8(output.stderr).expect("text");
+        let stderr = String::from_utf8(output.stderr).expect("text");
         assert_eq!(
-            complaint,
+            stderr,
             "error: account: the system knows no user `no-such-account`: expected an account for what \
              parses the network\nhint: create it with `useradd --system no-such-account`\n"
         );
@@ -283,8 +283,8 @@ fn service_account_cannot_submit_jobs() {
     }
     let site = AccessTestSite::new(ALL);
     let words = ["submit", "--output", "none", "--", "true"];
-    let (_, complaint) = site.run_err(ACCOUNT, &words);
-    insta::assert_snapshot!(complaint, @r"
+    let (_, stderr) = site.run_err(ACCOUNT, &words);
+    insta::assert_snapshot!(stderr, @r"
     error: jobs of the service's own account are not allowed here
     hint: submit the job as another user
     ");
@@ -302,9 +302,12 @@ fn cause_of_an_early_end_is_named_by_a_detached_service() {
     // The end of the starter must not come before the message of its service.
     for _ in 0..5 {
         let ended = site.run(ROOT, &["serve", "--detach", "--listen", &address]);
-        let said = String::from_utf8(ended.stderr).expect("text");
-        assert_eq!(ended.status.code(), Some(1), "{said}");
-        assert!(said.contains(&address) && said.contains("in use"), "{said}");
-        assert!(!said.contains("the starter has ended"), "{said}");
+        let stderr = String::from_utf8(ended.stderr).expect("text");
+        assert_eq!(ended.status.code(), Some(1), "{stderr}");
+        assert!(
+            stderr.contains(&address) && stderr.contains("in use"),
+            "{stderr}"
+        );
+        assert!(!stderr.contains("the starter has ended"), "{stderr}");
     }
 }

@@ -53,20 +53,17 @@ fn running_job_of_another_user_is_hidden_and_cannot_be_cancelled() {
         &["resume"],
         &["prune", "--older-than", "1d"],
     ] {
-        let (_, complaint) = site.run_err(OTHER, operators_only);
-        let who = "only root and the service's own user";
-        assert!(complaint.contains(who), "{complaint}");
+        let (_, stderr) = site.run_err(OTHER, operators_only);
+        let allowed = "only root and the service's own user";
+        assert!(stderr.contains(allowed), "{stderr}");
     }
     let submit = ["--output", "none", "--", "true"];
     let after = |job| site.run_err(OTHER, &[&["submit", "--after", job], &submit[..]].concat());
-    let (code, complaint) = after("1");
+    let (code, stderr) = after("1");
+    assert_eq!((code, stderr.replace("job: 1", "job: 999")), after("999"));
+    let (code, stderr) = site.run_err(OTHER, &["qdel", "1"]);
     assert_eq!(
-        (code, complaint.replace("job: 1", "job: 999")),
-        after("999")
-    );
-    let (code, complaint) = site.run_err(OTHER, &["qdel", "1"]);
-    assert_eq!(
-        (code, complaint.replace('1', "999")),
+        (code, stderr.replace('1', "999")),
         site.run_err(OTHER, &["qdel", "999"])
     );
     for (method, path, body) in [
@@ -202,8 +199,8 @@ fn multi_user_service_rejects_a_worker_of_a_user() {
     let route = format!("unix:{}", site.data().join("socket").display());
     let data = site.home(ONE).join("worker");
     let data = data.to_string_lossy();
-    let (_, complaint) = site.run_err(ONE, &["worker", "--connect", &route, "--data", &data]);
-    assert!(complaint.contains("worker"), "{complaint}");
+    let (_, stderr) = site.run_err(ONE, &["worker", "--connect", &route, "--data", &data]);
+    assert!(stderr.contains("worker"), "{stderr}");
     let (_, nodes) = site.http(ROOT, "GET", "/v1/nodes", None);
     assert_eq!(nodes["workers"].as_array().map(Vec::len), Some(0));
 }
@@ -213,10 +210,10 @@ fn notices_of_a_service_for_all_users_name_the_user_and_are_sent_by_its_account(
     if !tollgate_needs::root() {
         return;
     }
-    let told = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a folder");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
-    fs::set_permissions(told.path(), open).expect("it is ours");
-    let file = told.path().join("told");
+    fs::set_permissions(folder.path(), open).expect("it is ours");
+    let file = folder.path().join("told");
     let command = format!(
         "echo $TOLLGATE_USER $TOLLGATE_NOTICE $(id -u) >> {}",
         file.display()

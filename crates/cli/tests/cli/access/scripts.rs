@@ -56,8 +56,8 @@ fn script_runs_as_its_user_wherever_it_is_placed() {
             // The job does not need the file any more.
             fs::remove_file(site.home(user).join("job.sh")).expect("it is there");
             site.run_ok(user, &["wait", &id]);
-            let said = site.run_ok(user, &["logs", &id]);
-            let lines: Vec<&str> = said.lines().collect();
+            let output = site.run_ok(user, &["logs", &id]);
+            let lines: Vec<&str> = output.lines().collect();
             assert_eq!(
                 (lines[0], lines[2]),
                 (&*user.to_string(), "word"),
@@ -69,7 +69,7 @@ fn script_runs_as_its_user_wherever_it_is_placed() {
             };
             assert!(
                 lines[1].starts_with(&*data.to_string_lossy()),
-                "{place:?}: {said}"
+                "{place:?}: {output}"
             );
         }
     }

@@ -252,8 +252,8 @@ impl AccessTestSite {
     /// Returns the arguments that select the service over the network.
     pub(crate) fn remote_args(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).expect("a log");
-        let heard = log.split("url=").nth(1).expect("it listens");
-        let (url, rest) = heard.split_once(" key=").expect("its key");
+        let address = log.split("url=").nth(1).expect("it listens");
+        let (url, rest) = address.split_once(" key=").expect("its key");
         let key = rest.lines().next().expect("a line");
         let words = ["--url", url, "--fingerprint", key];
         words.map(str::to_owned).to_vec()

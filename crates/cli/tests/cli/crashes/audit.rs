@@ -34,16 +34,16 @@ impl fmt::Display for JobAudit {
     }
 }
 
-/// Waits until all jobs have finished, and compares. `told` are the jobs whose admission was
+/// Waits until all jobs have finished, and compares. `acknowledged` are the jobs whose admission was
 /// acknowledged to a client.
-pub(crate) fn audit(site: &mut CrashTestSite, told: &[u64]) -> JobAudit {
+pub(crate) fn audit(site: &mut CrashTestSite, acknowledged: &[u64]) -> JobAudit {
     site.wait_until_idle();
     // The second recovery must give the same state.
     site.kill();
     site.start(&[]);
     site.wait_until_idle();
     let jobs = jobs(site);
-    for job in told {
+    for job in acknowledged {
         assert!(jobs.contains_key(job), "job {job} is lost");
     }
     let ran = ran(site);

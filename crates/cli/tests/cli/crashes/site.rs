@@ -224,7 +224,7 @@ impl CrashTestUser {
 
     /// Submits jobs one after the other, whether the service runs or not.
     pub(crate) fn submit_until(&self, stop: &AtomicBool) -> Vec<u64> {
-        let mut told = Vec::new();
+        let mut acknowledged = Vec::new();
         let mut client = None;
         while !stop.load(Ordering::Relaxed) {
             let Some(connected) = client.as_mut() else {
@@ -232,13 +232,13 @@ impl CrashTestUser {
                 thread::sleep(Duration::from_millis(2));
                 continue;
             };
-            match self.submit(connected, told.len()) {
-                Some(job) => told.push(job),
+            match self.submit(connected, acknowledged.len()) {
+                Some(job) => acknowledged.push(job),
                 None => client = None,
             }
             thread::sleep(Duration::from_millis(10));
         }
-        told
+        acknowledged
     }
 
     /// Submits a job. Returns its number if the answer arrived.

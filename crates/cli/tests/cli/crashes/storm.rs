@@ -167,7 +167,7 @@ fn random_kills_lose_no_job_and_run_none_twice() {
         }
     }
     stop.store(true, Ordering::Relaxed);
-    let told: Vec<u64> = users
+    let acknowledged: Vec<u64> = users
         .into_iter()
         .flat_map(|user| user.join().expect("a user"))
         .collect();
@@ -176,7 +176,7 @@ fn random_kills_lose_no_job_and_run_none_twice() {
     site.kill();
     site.start(&[]);
     site.wait_until_idle();
-    let seen = audit(&site, &told);
+    let seen = audit(&site, &acknowledged);
     println!(
         "{killed:?} killed in {:.0} s: {seen}",
         began.elapsed().as_secs_f64()
@@ -276,7 +276,7 @@ impl StormUser {
 
     /// Submits and cancels jobs until `stop`. Returns the jobs that the service acknowledged.
     fn work_until(&self, stop: &AtomicBool) -> Vec<u64> {
-        let mut told: Vec<u64> = Vec::new();
+        let mut acknowledged: Vec<u64> = Vec::new();
         let mut client = None;
         let mut n = self.number;
         while !stop.load(Ordering::Relaxed) {
@@ -291,13 +291,13 @@ impl StormUser {
                 continue;
             }
             n += 1;
-            match self.act(connected, n, told.last().copied()) {
-                Some(job) => told.push(job),
+            match self.act(connected, n, acknowledged.last().copied()) {
+                Some(job) => acknowledged.push(job),
                 None => client = None,
             }
             thread::sleep(Duration::from_millis(40));
         }
-        told
+        acknowledged
     }
 
     /// Submits a job, alternating between all kinds. Returns its number if the answer arrived.
@@ -382,9 +382,9 @@ impl fmt::Display for TaskAudit {
 type StormAttempt = (u64, u32, u32);
 
 /// Compares the state of the service with the lines that the tasks wrote, and with the ledger.
-fn audit(site: &CrashTestSite, told: &[u64]) -> TaskAudit {
+fn audit(site: &CrashTestSite, acknowledged: &[u64]) -> TaskAudit {
     let jobs = jobs(site);
-    for job in told {
+    for job in acknowledged {
         assert!(jobs.contains_key(job), "job {job} is missing");
     }
     let (begun, ended) = (stamps(site, "begin"), stamps(site, "end"));

@@ -148,11 +148,12 @@ fn decision_about_a_waitlisted_array_is_that_about_its_last_task() {
     let array = site.tollgate(&[&words[..], &array].concat());
     assert!(array.stdout.contains("waitlisted"), "{array:?}");
     std::thread::scope(|scope| {
-        let told = scope.spawn(|| site.tollgate(&["wait", "--decision", "2", "--format", "json"]));
+        let answer =
+            scope.spawn(|| site.tollgate(&["wait", "--decision", "2", "--format", "json"]));
         std::thread::sleep(std::time::Duration::from_millis(300));
-        assert!(!told.is_finished(), "nothing is decided yet");
+        assert!(!answer.is_finished(), "nothing is decided yet");
         site.tollgate(&["cancel", &long]).answer();
-        let array = told.join().unwrap().json();
+        let array = answer.join().unwrap().json();
         assert_eq!(array["array"]["rejected"], 0, "{array}");
     });
     site.tollgate(&["wait", "2"]).answer();
@@ -417,24 +418,28 @@ fn end_of_the_last_task_of_a_running_array_is_told() {
     let words = ["-a", "1-400", "-e", "10m", "-d", "+10d", "--", "sh", "-c"];
     let id = submit(&site, &[&words[..], &[line]].concat());
     for command in ["explain", "jobs"] {
-        let told = site.tollgate(&[command, &id]).answer();
+        let answer = site.tollgate(&[command, &id]).answer();
         for label in [
             "  run times ",
             "  last end  ",
             "  deadline  all end in time",
         ] {
-            assert!(told.contains(label), "{command}: {told}");
+            assert!(answer.contains(label), "{command}: {answer}");
         }
     }
-    let told = site.tollgate(&["explain", &id, "--format", "json"]).json();
+    let answer = site.tollgate(&["explain", &id, "--format", "json"]).json();
     let ends = [
         "earliest_finish_at",
         "expected_finish_at",
         "latest_finish_at",
     ];
-    let ends_of = |told: &serde_json::Value| ends.map(|key| told[key].as_str().unwrap().to_owned());
-    assert!(ends_of(&told).is_sorted(), "{told}");
-    assert_eq!(ends_of(&told["job"]["array"]["outlook"]), ends_of(&told));
+    let ends_of =
+        |answer: &serde_json::Value| ends.map(|key| answer[key].as_str().unwrap().to_owned());
+    assert!(ends_of(&answer).is_sorted(), "{answer}");
+    assert_eq!(
+        ends_of(&answer["job"]["array"]["outlook"]),
+        ends_of(&answer)
+    );
     let listed = |words: &[&str]| {
         let words = [&["jobs", "--format", "json"], words].concat();
         site.tollgate(&words).json()

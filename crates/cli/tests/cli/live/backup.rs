@@ -46,8 +46,8 @@ fn jobs_running_at_a_backup_are_lost_after_the_restore() {
     );
     site.until("both run", || lines(&never) == 1 && lines(&again) == 1);
 
-    let said = site.tollgate(&["backup", "saved"]).answer();
-    assert!(said.starts_with("backup in saved: 3 jobs, "), "{said}");
+    let answer = site.tollgate(&["backup", "saved"]).answer();
+    assert!(answer.starts_with("backup in saved: 3 jobs, "), "{answer}");
     let occupied = site.tollgate(&["backup", "saved"]);
     assert_eq!(occupied.code, Some(2), "{occupied:?}");
     submit(&site, &["--", "true"]);
@@ -56,12 +56,12 @@ fn jobs_running_at_a_backup_are_lost_after_the_restore() {
     }
 
     let other = site.folder().join("other").display().to_string();
-    let said = site
+    let answer = site
         .tollgate(&["restore", "saved", "--data", &other])
         .answer();
     assert!(
-        said.starts_with("restored what was backed up at 2"),
-        "{said}"
+        answer.starts_with("restored what was backed up at 2"),
+        "{answer}"
     );
     let second = site.serve_beside(&other);
     site.until("it runs again", || lines(&again) == 2);
@@ -77,8 +77,11 @@ fn jobs_running_at_a_backup_are_lost_after_the_restore() {
     assert_eq!(used.code, Some(1), "{used:?}");
     assert!(used.stderr.contains("another service uses"), "{used:?}");
     drop(second);
-    let said = site.tollgate(&["check", "--data", &other]).answer();
-    assert!(said.starts_with("nothing is damaged: 3 jobs, "), "{said}");
+    let answer = site.tollgate(&["check", "--data", &other]).answer();
+    assert!(
+        answer.starts_with("nothing is damaged: 3 jobs, "),
+        "{answer}"
+    );
 }
 
 #[test]

@@ -49,10 +49,10 @@ fn service_whose_clock_was_two_days_ahead_keeps_time_limits_says_so_and_takes_th
     assert!(site.serve_again(&[]));
     assert!(site.log_has("the host's clock is behind the service's"));
     let status = || site.tollgate(&["status"]).answer();
-    let said = status();
+    let printed = status();
     assert!(
-        said.contains("ahead of the host's, which was set back"),
-        "{said}"
+        printed.contains("ahead of the host's, which was set back"),
+        "{printed}"
     );
     let limited = [
         "submit", "-q", "-t", "1s", "-d", "+1h", "--", "sleep", "600",
@@ -80,8 +80,8 @@ fn service_whose_clock_was_two_days_ahead_keeps_time_limits_says_so_and_takes_th
     site.stop();
 
     assert!(site.serve_again_with(&["--accept-clock"], &[]));
-    let said = site.tollgate(&["status"]).answer();
-    assert!(!said.contains("ahead of the host's"), "{said}");
+    let printed = site.tollgate(&["status"]).answer();
+    assert!(!printed.contains("ahead of the host's"), "{printed}");
     let submitted = site.tollgate(&limited);
     assert_eq!(submitted.stderr, "", "{submitted:?}");
     assert_eq!(site.tollgate(&["wait", "4"]).code, Some(124));

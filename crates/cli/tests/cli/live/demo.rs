@@ -10,8 +10,8 @@ fn demo_runs_its_sample_jobs_and_cleans_up() {
         .env("TMPDIR", folder.path())
         .output()
         .unwrap();
-    let said = String::from_utf8(ran.stderr).unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{said}");
+    let stderr = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{stderr}");
     for expected in [
         "note: report: job 1 accepted, its deadline is kept with probability",
         "note: backup: job 3 queued",
@@ -20,7 +20,7 @@ fn demo_runs_its_sample_jobs_and_cleans_up() {
         "note: report: finished exit 0",
         "note: broken: finished exit 3",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -36,14 +36,15 @@ fn signal_ends_the_demo_and_its_jobs() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(demo.stderr.take().unwrap()).lines();
+    let mut stderr = BufReader::new(demo.stderr.take().unwrap()).lines();
     // By then the demo has submitted all jobs, and the longer jobs run for seconds.
-    said.find(|line| {
-        line.as_ref()
-            .is_ok_and(|line| line.contains("Ctrl-C ends this"))
-    })
-    .expect("it says how to end it")
-    .unwrap();
+    stderr
+        .find(|line| {
+            line.as_ref()
+                .is_ok_and(|line| line.contains("Ctrl-C ends this"))
+        })
+        .expect("it says how to end it")
+        .unwrap();
     let pid = rustix::process::Pid::from_raw(demo.id() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(demo.wait().unwrap().code(), Some(0));

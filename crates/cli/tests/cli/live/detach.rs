@@ -36,12 +36,12 @@ fn detached_service_answers_when_the_command_returns() {
     assert!(tollgate(&data, &["status"]).status.success());
 
     let second = tollgate(&data, &["serve", "--detach"]);
-    let said = String::from_utf8(second.stderr).unwrap();
-    assert_eq!(second.status.code(), Some(1), "{said}");
-    assert!(said.contains("another service uses"), "{said}");
+    let stderr = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("another service uses"), "{stderr}");
     assert!(
-        !said.contains("policy=fcfs"),
-        "only what it said itself: {said}"
+        !stderr.contains("policy=fcfs"),
+        "only what it said itself: {stderr}"
     );
 
     kill_process(service, Signal::TERM).unwrap();

@@ -126,15 +126,15 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
 /// A socket that passes all on to the socket of a service, and records what is asked.
 struct RecordingProxy {
     folder: tempfile::TempDir,
-    asked: Arc<Mutex<Vec<u8>>>,
+    requests: Arc<Mutex<Vec<u8>>>,
 }
 
 impl RecordingProxy {
     fn start(service: &Path) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let listener = UnixListener::bind(folder.path().join("socket")).expect("a socket");
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (service, record) = (service.to_owned(), Arc::clone(&asked));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (service, record) = (service.to_owned(), Arc::clone(&requests));
         thread::spawn(move || {
             for client in listener.incoming() {
                 let service = UnixStream::connect(&service);
@@ -143,13 +143,13 @@ impl RecordingProxy {
                 }
             }
         });
-        Self { folder, asked }
+        Self { folder, requests }
     }
 
     /// Returns the requests since the last call, without their keys.
     fn take_requests(&self) -> String {
-        let asked = std::mem::take(&mut *self.asked.lock().expect("no panic"));
-        let text = String::from_utf8_lossy(&asked).into_owned();
+        let requests = std::mem::take(&mut *self.requests.lock().expect("no panic"));
+        let text = String::from_utf8_lossy(&requests).into_owned();
         let is_key = |line: &str| {
             let name = line.split(':').next().unwrap_or_default();
             name.eq_ignore_ascii_case(KEY_HEADER)

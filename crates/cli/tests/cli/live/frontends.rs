@@ -118,8 +118,8 @@ fn nextflow_runs_its_tasks_as_on_grid_engine() {
         ),
     );
     // Nextflow takes the last line of both streams.
-    let said = tools.shell("qsub -terse .command.run 2>&1").answer();
-    assert_eq!(said, "note: -notify changes nothing here\n1\n");
+    let answer = tools.shell("qsub -terse .command.run 2>&1").answer();
+    assert_eq!(answer, "note: -notify changes nothing here\n1\n");
     tools.until_over("1");
     let log = read(&tools.work().join(".command.log"));
     assert!(log.ends_with("/work\n1 1 undefined\n"), "{log}");
@@ -177,10 +177,10 @@ fn arrays_dependencies_and_holds() {
         "task.sh",
         "#!/bin/sh\n#PBS -t 1-3\n#PBS -j oe\n#PBS -o task.^array_index^\necho $PBS_ARRAYID $PBS_JOBID $1 $GREETING\n",
     );
-    let said = tools
+    let answer = tools
         .shell("qsub -v GREETING='good day' -F first task.sh")
         .answer();
-    assert_eq!(said, "1[].tollgate\n");
+    assert_eq!(answer, "1[].tollgate\n");
     tools.script("after.sh", "echo after\n");
     let after = "qsub -N after -j oe -W depend=afterok:1[].tollgate after.sh";
     assert_eq!(tools.shell(after).answer(), "2.tollgate\n");
@@ -292,8 +292,8 @@ fn unsupported_options_are_rejected_or_noted() {
         "qstat -zork",
         "qstat job",
     ];
-    let said: String = all.into_iter().map(run).collect();
-    insta::assert_snapshot!("refused", tools.redacted(&said));
+    let notes: String = all.into_iter().map(run).collect();
+    insta::assert_snapshot!("refused", tools.redacted(&notes));
 }
 
 #[test]

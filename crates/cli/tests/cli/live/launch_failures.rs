@@ -58,9 +58,9 @@ impl Squatters {
 
 impl Drop for Squatters {
     fn drop(&mut self) {
-        for squatter in &mut self.0 {
-            let _ = squatter.kill();
-            let _ = squatter.wait();
+        for occupant in &mut self.0 {
+            let _ = occupant.kill();
+            let _ = occupant.wait();
         }
     }
 }
@@ -72,16 +72,16 @@ fn squat(tasks: &Path) -> Child {
         used = b'x' * (64 << 20)\n\
         print('ready', flush=True)\n\
         time.sleep(600)";
-    let mut squatter = Command::new("python3")
+    let mut occupant = Command::new("python3")
         .args(["-c", script])
         .arg(tasks)
         .stdout(Stdio::piped())
         .spawn()
         .expect("python3 runs");
     let mut ready = String::new();
-    let said = BufReader::new(squatter.stdout.take().unwrap()).read_line(&mut ready);
-    assert_eq!((said.unwrap(), ready.as_str()), (6, "ready\n"));
-    squatter
+    let line = BufReader::new(occupant.stdout.take().unwrap()).read_line(&mut ready);
+    assert_eq!((line.unwrap(), ready.as_str()), (6, "ready\n"));
+    occupant
 }
 
 /// Returns the control group of version 1 that limits the memory of the only slot of a runner. None if there is
@@ -110,20 +110,23 @@ fn site_that_sets_no_limit() -> Option<(ClientTestSite, Squatters, String)> {
         lacks(Need::CgroupsV1, "memory is not limited by them");
         return None;
     };
-    let squatters = Squatters::enter(&group);
+    let occupants = Squatters::enter(&group);
     let words = ["submit", "-q", "-e", "1s", "--mem", "8M", "-d", "+10h"];
     let job = site
         .tollgate(&[&words[..], &["--", "true"]].concat())
         .answer();
     let job = job.trim().to_owned();
-    Some((site, squatters, job))
+    Some((site, occupants, job))
 }
 
 fn until_refused(site: &ClientTestSite, job: &str, count: &str) {
     let why = || site.tollgate(&["explain", job]).answer();
     site.until(count, || why().contains(count));
-    let said = why();
-    assert!(said.contains("limits: Device or resource busy"), "{said}");
+    let reason = why();
+    assert!(
+        reason.contains("limits: Device or resource busy"),
+        "{reason}"
+    );
 }
 
 /// Asserts that a job is started at its user's word, and its promise is kept.
@@ -137,12 +140,12 @@ fn assert_kept_after_release(site: &ClientTestSite, job: &str, attempts: u32) {
 
 #[test]
 fn job_whose_limit_the_kernel_refuses_is_held_for_its_next_launch_and_not_ended() {
-    let Some((site, squatters, job)) = site_that_sets_no_limit() else {
+    let Some((site, occupants, job)) = site_that_sets_no_limit() else {
         return;
     };
     until_refused(&site, &job, "launches that failed: 1 of 5");
     assert!(site.log_has("is tried again"));
-    drop(squatters);
+    drop(occupants);
     assert_kept_after_release(&site, &job, 2);
 }
 
@@ -151,7 +154,7 @@ fn job_whose_limit_the_kernel_refuses_five_times_is_held_for_its_user() {
     let Some(library) = faketime_library() else {
         return;
     };
-    let Some((mut site, squatters, job)) = site_that_sets_no_limit() else {
+    let Some((mut site, occupants, job)) = site_that_sets_no_limit() else {
         return;
     };
     for failed in 1..5 {
@@ -163,7 +166,7 @@ fn job_whose_limit_the_kernel_refuses_five_times_is_held_for_its_user() {
         assert!(site.serve_again(&clock_ahead(&library, &hours)));
     }
     until_refused(&site, &job, "held: the site could not start it 5 times");
-    drop(squatters);
+    drop(occupants);
     assert_kept_after_release(&site, &job, 6);
 }
 
@@ -179,9 +182,9 @@ fn job_whose_output_finds_no_room_is_held_for_its_next_launch_and_not_ended() {
     let job = job.trim();
     let why = || site.tollgate(&["explain", job]).answer();
     site.until("the launch has failed", || why().contains("held until"));
-    let said = why();
-    assert!(said.contains("No space left on device"), "{said}");
-    assert!(said.contains("launches that failed: 1 of 5"), "{said}");
+    let reason = why();
+    assert!(reason.contains("No space left on device"), "{reason}");
+    assert!(reason.contains("launches that failed: 1 of 5"), "{reason}");
     disk.make_room();
     site.tollgate(&["release", job]).answer();
     assert_eq!(site.tollgate(&["wait", job]).code, Some(0));

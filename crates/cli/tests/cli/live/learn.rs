@@ -48,10 +48,10 @@ fn service_is_taught_from_records_once() {
     assert_eq!(before["estimate_source"], "default");
     assert_eq!(before["decision"], "rejected", "{before}");
 
-    let said = site.tollgate(&["learn", file]).answer();
+    let answer = site.tollgate(&["learn", file]).answer();
     let expected =
         "learned 60 of 62 records: 0 known already, 1 without a run, 1 without success\n";
-    assert_eq!(said, expected);
+    assert_eq!(answer, expected);
     let again = site.tollgate(&["learn", file, "--format", "json"]).json();
     assert_eq!(again["learned"], 0, "{again}");
     assert_eq!(again["known"], 60, "{again}");

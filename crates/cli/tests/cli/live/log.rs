@@ -104,26 +104,26 @@ fn invalid_log_settings_are_rejected_with_the_expected_values() {
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");
         String::from_utf8(ran.stderr).unwrap()
     };
-    let said = serve(&["--log-format", "xml"], "");
-    assert!(said.contains("expected text or json"), "{said}");
-    let said = serve(&["--config", config.to_str().unwrap()], "");
+    let stderr = serve(&["--log-format", "xml"], "");
+    assert!(stderr.contains("expected text or json"), "{stderr}");
+    let stderr = serve(&["--config", config.to_str().unwrap()], "");
     assert!(
-        said.contains("log.format: expected text or json, got xml"),
-        "{said}"
+        stderr.contains("log.format: expected text or json, got xml"),
+        "{stderr}"
     );
-    let said = serve(&[], "loud");
+    let stderr = serve(&[], "loud");
     assert!(
-        said.contains("log-level: expected error, warn, info or debug"),
-        "{said}"
+        stderr.contains("log-level: expected error, warn, info or debug"),
+        "{stderr}"
     );
 }
 
 #[test]
 fn service_says_that_its_host_has_fewer_cores_than_it_is_to_offer() {
-    let says = |nodes: u32| {
+    let warns = |nodes: u32| {
         let site = ClientTestSite::start(&format!("[local]\nnodes = {nodes}\n"));
         site.log_has("the service offers fewer nodes than `local.nodes`")
     };
-    assert!(says(1_000_000));
-    assert!(!says(1));
+    assert!(warns(1_000_000));
+    assert!(!warns(1));
 }

@@ -11,8 +11,8 @@ impl ClientTestSite {
     /// Returns the arguments with the URL, the token and the key of the service.
     pub(crate) fn remote_args(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder().join("log")).unwrap();
-        let heard = log.split("url=").nth(1).expect("it listens");
-        let (url, rest) = heard.split_once(" key=").expect("its key");
+        let address = log.split("url=").nth(1).expect("it listens");
+        let (url, rest) = address.split_once(" key=").expect("its key");
         let key = rest.lines().next().expect("a line");
         let token = self.folder().join("token").display().to_string();
         ["--url", url, "--fingerprint", key, "--token-file", &token]

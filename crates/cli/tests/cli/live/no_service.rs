@@ -23,13 +23,13 @@ fn commands_without_a_service_say_how_to_start_it() {
             .output()
             .unwrap();
         assert_eq!(ran.status.code(), Some(1), "{words:?}");
-        let said = String::from_utf8(ran.stderr).unwrap();
+        let stderr = String::from_utf8(ran.stderr).unwrap();
         let socket = folder.path().join("socket");
         let expected = format!(
             "error: {}: no service answers\nhint: start one with `tollgate serve`, or name \
              its directory with `--data`\n",
             socket.display()
         );
-        assert_eq!(said, expected, "{words:?}");
+        assert_eq!(stderr, expected, "{words:?}");
     }
 }

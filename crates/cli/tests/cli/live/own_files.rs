@@ -68,7 +68,7 @@ fn damaged_file_beside_the_store_is_named_with_a_hint_by_serve_and_by_check() {
 
 /// Asserts that a message names a file of the data directory, and has a hint.
 fn assert_names(name: &str, refused: &ClientOutput) {
-    let said = &refused.stderr;
-    assert!(said.contains(&format!("data/{name}")), "{name}: {said}");
-    assert!(said.contains("hint: "), "{name}: {said}");
+    let stderr = &refused.stderr;
+    assert!(stderr.contains(&format!("data/{name}")), "{name}: {stderr}");
+    assert!(stderr.contains("hint: "), "{name}: {stderr}");
 }

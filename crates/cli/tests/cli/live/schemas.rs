@@ -53,12 +53,12 @@ fn command_output_matches_the_published_schemas() {
     valid("submit", &answer);
     valid("wait", &run(&["wait", "1"]));
     // A job that is rejected, with reasons and offers.
-    let dear = [
+    let costly = [
         "quote", "-e", "1h", "-d", "+2h", "-b", "0.01", "--format", "json",
     ];
-    let dear: Value = serde_json::from_str(&site.tollgate(&dear).stdout).unwrap();
-    assert!(!dear["offers"].as_array().unwrap().is_empty(), "{dear}");
-    valid("quote", &dear);
+    let costly: Value = serde_json::from_str(&site.tollgate(&costly).stdout).unwrap();
+    assert!(!costly["offers"].as_array().unwrap().is_empty(), "{costly}");
+    valid("quote", &costly);
     for words in [
         &["status"][..],
         &["jobs", "--all"],

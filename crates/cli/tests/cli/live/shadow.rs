@@ -18,12 +18,12 @@ fn shadow_policy_results_are_shown_beside_the_real_ones() {
     site.until("both are over on paper", || status()["undecided"] == 0);
     let shadow = status();
     assert_eq!(shadow["policy"], "fcfs");
-    let count = |whose: &str, what: &str| shadow[whose][what].as_u64().unwrap();
-    let counts = |whose| ["submitted", "accepted", "kept"].map(|what| count(whose, what));
+    let count = |side: &str, what: &str| shadow[side][what].as_u64().unwrap();
+    let counts = |side| ["submitted", "accepted", "kept"].map(|what| count(side, what));
     assert_eq!(counts("real_objectives"), [2, 1, 1]);
     assert_eq!(counts("paper_objectives")[..2], [2, 2]);
     assert_eq!(shadow["by_forecast"], 1, "{shadow}");
-    let said = site.tollgate(&["status"]).answer();
+    let answer = site.tollgate(&["status"]).answer();
     for expected in [
         "\non paper since ",
         ": fcfs, where 0 jobs run and 0 wait\n",
@@ -31,7 +31,7 @@ fn shadow_policy_results_are_shown_beside_the_real_ones() {
         "\n admitted               1         2\n",
         "\n1 jobs ended on paper by forecast alone; 0 are not over under both\n",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(answer.contains(expected), "{expected}: {answer}");
     }
 }
 
@@ -44,15 +44,15 @@ fn invalid_shadow_policy_is_rejected() {
             .arg(folder.path())
             .output()
             .unwrap();
-        let said = String::from_utf8(ran.stderr).unwrap();
-        (ran.status.code(), said)
+        let stderr = String::from_utf8(ran.stderr).unwrap();
+        (ran.status.code(), stderr)
     };
-    let (code, said) = run("no-such-policy");
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.starts_with("error: shadow: "), "{said}");
-    let (code, said) = run("first-reward");
-    assert_eq!(code, Some(2), "{said}");
+    let (code, stderr) = run("no-such-policy");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.starts_with("error: shadow: "), "{stderr}");
+    let (code, stderr) = run("first-reward");
+    assert_eq!(code, Some(2), "{stderr}");
     let expected =
         "error: shadow: `first-reward` weighs budgets, and in market `none` there are none\n";
-    assert_eq!(said, expected);
+    assert_eq!(stderr, expected);
 }

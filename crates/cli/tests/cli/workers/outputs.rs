@@ -132,8 +132,8 @@ fn link_in_the_place_of_the_output_is_not_followed() {
     let scene = OutputScenario::new("");
     scene.submit("rm tollgate-1.out; ln -s /etc/passwd tollgate-1.out");
     scene.site.says(&["wait", "1"]);
-    let complaint = scene.complaint(&["1"]);
-    assert!(complaint.contains("symbolic link"), "{complaint}");
+    let stderr = scene.complaint(&["1"]);
+    assert!(stderr.contains("symbolic link"), "{stderr}");
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn service_that_keeps_no_outputs_says_so() {
     scene.site.until("the end is acknowledged", || {
         scene.logs_elsewhere(&["1"]).status.code() == Some(1)
     });
-    let complaint = scene.complaint(&["1"]);
-    assert!(complaint.contains("keeps no outputs"), "{complaint}");
+    let stderr = scene.complaint(&["1"]);
+    assert!(stderr.contains("keeps no outputs"), "{stderr}");
     assert_eq!(scene.site.says(&["logs", "1"]), "one\n", "the file is here");
     assert!(!scene.site.folder().join("data/outputs").exists());
 }
@@ -160,8 +160,8 @@ fn output_of_a_worker_that_is_gone_is_said_to_be_missing() {
     scene.worker.kill();
     let site = &scene.site;
     site.until("it is lost", || site.state(1) == "lost");
-    let complaint = scene.complaint(&["1"]);
-    assert!(complaint.contains("its worker was lost"), "{complaint}");
+    let stderr = scene.complaint(&["1"]);
+    assert!(stderr.contains("its worker was lost"), "{stderr}");
 }
 
 #[test]

@@ -87,14 +87,14 @@ fn pilot_leaves_before_its_known_end() {
     let scene =
         PilotScenario::new("policy = \"fcfs\"\n[workers]\ngrace_s = 2.0\n[local]\nnodes = 0\n");
     let mut pilot = scene.pilot(&["--pilot", "--until", "+20s", "--site", "north"]);
-    let told = "env | grep -E 'TOLLGATE_(WORKER|SITE|UNTIL)' | sort > told\n";
-    let place = scene.run_task(&format!("{told}{STUBBORN}"));
+    let script = "env | grep -E 'TOLLGATE_(WORKER|SITE|UNTIL)' | sort > told\n";
+    let place = scene.run_task(&format!("{script}{STUBBORN}"));
     let nodes = scene.site.json(&["nodes", "--format", "json"]);
     let until = nodes["workers"][0]["until"].as_str().unwrap().to_owned();
     assert_eq!(nodes["workers"][0]["site"], "north");
-    let told = fs::read_to_string(place.join("told")).unwrap();
+    let script = fs::read_to_string(place.join("told")).unwrap();
     let expected = format!("TOLLGATE_SITE=north\nTOLLGATE_UNTIL={until}\nTOLLGATE_WORKER=blade\n");
-    assert_eq!(told, expected);
+    assert_eq!(script, expected);
     scene.until_gone(&mut pilot);
     assert!(!is_alive(task_process(&place)));
     let log = scene.worker_log();
@@ -135,8 +135,8 @@ fn end_of_a_pilot_is_never_guessed() {
         words.extend(["--until".to_owned(), until.to_owned()]);
         let ran = scene.site.run(&words);
         assert_eq!(ran.status.code(), Some(2), "{until}");
-        let said = String::from_utf8(ran.stderr).unwrap();
-        assert!(said.contains(hint), "{said}");
+        let stderr = String::from_utf8(ran.stderr).unwrap();
+        assert!(stderr.contains(hint), "{stderr}");
     }
 }
 
@@ -177,11 +177,11 @@ fn token_of_one_use_is_for_one_pilot() {
     words[data + 1] = other.to_str().unwrap().to_owned();
     let refused = scene.site.run(&words);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("this token is used up"), "{said}");
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("this token is used up"), "{stderr}");
     assert!(
-        said.contains("hint: `tollgate token new --worker --uses N`"),
-        "{said}"
+        stderr.contains("hint: `tollgate token new --worker --uses N`"),
+        "{stderr}"
     );
     // Nor does the key do more than a worker's token.
     let key = scene
@@ -192,8 +192,8 @@ fn token_of_one_use_is_for_one_pilot() {
         .unwrap()
         .to_owned();
     let jobs = scene.site.run(&scene.site.over_tcp(&["jobs"], &key));
-    let said = String::from_utf8(jobs.stderr).unwrap();
-    assert!(said.contains("this token can only take work"), "{said}");
+    let stderr = String::from_utf8(jobs.stderr).unwrap();
+    assert!(stderr.contains("this token can only take work"), "{stderr}");
 }
 
 #[test]

@@ -64,12 +64,12 @@ impl WorkerTestSite {
         let _service = TestProcess(service);
         let (mut url, mut fingerprint) = (String::new(), String::new());
         until("it listens", || {
-            let said = fs::read_to_string(&log).unwrap();
-            let words: Vec<&str> = said.split([' ', '=', '\n']).collect();
+            let text = fs::read_to_string(&log).unwrap();
+            let words: Vec<&str> = text.split([' ', '=', '\n']).collect();
             let find = |start| words.iter().find(|word| word.starts_with(start));
             url = find("https://").copied().unwrap_or_default().to_owned();
             fingerprint = find("sha256:").copied().unwrap_or_default().to_owned();
-            !fingerprint.is_empty() && said.ends_with('\n')
+            !fingerprint.is_empty() && text.ends_with('\n')
         });
         Self {
             folder,

@@ -175,9 +175,9 @@ fn spread_outside_a_job_says_what_to_do() {
     let site = WorkerTestSite::start("");
     let ran = site.run(&["spread", "--", "true"]);
     assert_eq!(ran.status.code(), Some(2));
-    let said = String::from_utf8(ran.stderr).unwrap();
+    let stderr = String::from_utf8(ran.stderr).unwrap();
     assert!(
-        said.contains("not set as for a job of tollgate") && said.contains("hint: submit it"),
-        "{said}"
+        stderr.contains("not set as for a job of tollgate") && stderr.contains("hint: submit it"),
+        "{stderr}"
     );
 }

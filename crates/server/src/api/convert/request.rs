@@ -114,7 +114,7 @@ fn submission_options(
 /// Returns what becomes of the job if it cannot be promised. Whoever names a probability wants a promise.
 fn otherwise(request: &JobRequest, terms: &PromiseTerms) -> Otherwise {
     match request.otherwise {
-        Some(asked) => asked.into(),
+        Some(given) => given.into(),
         None if request.confidence.is_some() || request.at_least.is_some() => Otherwise::Reject,
         None => terms.otherwise,
     }
@@ -329,13 +329,13 @@ fn limit_warning(
     request: &JobRequest,
     limit: Option<Span>,
 ) -> Result<Option<LimitWarning>, ApiError> {
-    let Some(asked) = &request.signal else {
+    let Some(stated) = &request.signal else {
         return Ok(None);
     };
     let wrong = |expected: &str| ApiError::field("signal", expected);
-    let signal = asked.name.parse::<WarningSignal>();
+    let signal = stated.name.parse::<WarningSignal>();
     let signal = signal.map_err(|error| wrong(&error.to_string()))?;
-    let before = span("signal.before_s", Some(asked.before_s))?;
+    let before = span("signal.before_s", Some(stated.before_s))?;
     let within = before.zip(limit).filter(|(before, limit)| before < limit);
     let expected = "a time limit, and a shorter time before it";
     let (before, _) = within.ok_or_else(|| wrong(expected))?;

@@ -72,8 +72,8 @@ pub(in crate::api) fn submit_response(
     }
 }
 
-fn decision_of(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonMessage>) {
-    match standing {
+fn decision_of(admission: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonMessage>) {
+    match admission {
         AdmissionState::Accepted { price } => {
             (JobDecision::Accepted, Some(price.as_f64()), Vec::new())
         }

@@ -129,13 +129,13 @@ impl TestService {
         let here = IpAddr::from([127, 0, 0, 1]);
         let certificate = own_certificate::read_or_create(&files, &[], here).unwrap();
         let fingerprint = certificate.fingerprint().unwrap();
-        let seats = KeyedSemaphore::new(limits.connections);
+        let permits = KeyedSemaphore::new(limits.connections);
         let network = TcpContext {
             tls: tls::server_config(certificate, keyring.has_certificates()).unwrap(),
             hosts: AllowedHosts::default(),
             credentials: Arc::clone(&keyring),
             access: access.clone(),
-            permits: seats.clone(),
+            permits: permits.clone(),
             clock: || NOW,
         };
         let (stop, stopped) = watch::channel(false);
@@ -157,7 +157,7 @@ impl TestService {
                     router,
                     access,
                     AllowedHosts::default(),
-                    seats,
+                    permits,
                     stopped,
                 );
                 tokio::join!(tcp, unix);

@@ -26,9 +26,12 @@ pub(super) fn invariants(run: &ServiceSimulation) {
             "job {job} was let in, and then kept out"
         );
     }
-    for (job, asked) in &run.requested_due {
+    for (job, requested) in &run.requested_due {
         let due = rows[job].due;
-        assert!(due <= Some(*asked), "job {job} is due later than was asked");
+        assert!(
+            due <= Some(*requested),
+            "job {job} is due later than was asked"
+        );
     }
     for row in rows.values() {
         let program = row.program.as_ref();

@@ -18,7 +18,7 @@ pub(crate) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptId>>>;
 pub(crate) struct AckTrackingEngine {
     engine: SimEngine,
     acknowledged: AcknowledgedAttempts,
-    liar: Liar,
+    liars: Liar,
 }
 
 impl AckTrackingEngine {
@@ -26,14 +26,14 @@ impl AckTrackingEngine {
         Self {
             engine: SimEngine::open(world),
             acknowledged: Arc::clone(acknowledged),
-            liar: Liar::default(),
+            liars: Liar::default(),
         }
     }
 
-    /// Lets the host of the engine report what `liar` says.
-    pub(crate) fn lying(self, liar: &Liar) -> Self {
+    /// Lets the host of the engine report what `liars` says.
+    pub(crate) fn lying(self, liars: &Liar) -> Self {
         Self {
-            liar: liar.clone(),
+            liars: liars.clone(),
             ..self
         }
     }
@@ -64,7 +64,7 @@ impl Engine for AckTrackingEngine {
         let reports = self.engine.poll(timeout)?;
         Ok(reports
             .into_iter()
-            .map(|it| self.liar.distort(it))
+            .map(|it| self.liars.distort(it))
             .collect())
     }
 

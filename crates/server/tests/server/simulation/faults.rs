@@ -31,28 +31,28 @@ impl ServiceFaults {
 }
 
 /// Returns an injector that crashes at the chosen failpoint and fails writes.
-pub(crate) fn fault_injector(trouble: &Arc<Mutex<ServiceFaults>>) -> FaultInjector {
-    let trouble = Arc::clone(trouble);
+pub(crate) fn fault_injector(faults: &Arc<Mutex<ServiceFaults>>) -> FaultInjector {
+    let faults = Arc::clone(faults);
     Box::new(move |moment| {
-        let mut trouble = trouble.lock().unwrap();
-        match trouble.crash_in {
+        let mut faults = faults.lock().unwrap();
+        match faults.crash_in {
             Some(0) => {
-                trouble.crash_in = None;
-                drop(trouble);
+                faults.crash_in = None;
+                drop(faults);
                 resume_unwind(Box::new(SimulatedCrash));
             }
-            Some(moments) => trouble.crash_in = Some(moments - 1),
+            Some(moments) => faults.crash_in = Some(moments - 1),
             None => {}
         }
         let writes = matches!(
             moment,
             ServiceFailpoint::Decided | ServiceFailpoint::SnapshotStarting
         );
-        if !writes || trouble.writes_fail == 0 {
+        if !writes || faults.writes_fail == 0 {
             return Ok(());
         }
-        trouble.writes_fail -= 1;
-        Err(match trouble.disk_full {
+        faults.writes_fail -= 1;
+        Err(match faults.disk_full {
             true => io::ErrorKind::StorageFull.into(),
             false => io::ErrorKind::Other.into(),
         })

@@ -68,8 +68,8 @@ pub(crate) struct ServiceSimulation {
     view: StoreViewCache,
     acknowledged: AcknowledgedAttempts,
     clock: Arc<Mutex<SkewedClock>>,
-    trouble: Arc<Mutex<ServiceFaults>>,
-    liar: Liar,
+    faults: Arc<Mutex<ServiceFaults>>,
+    liars: Liar,
     /// Jobs that were admitted (true) or queued (false).
     acknowledged_jobs: BTreeMap<u64, bool>,
     /// Jobs with a deadline given as an instant, and that instant.
@@ -133,8 +133,8 @@ impl ServiceSimulation {
             view: StoreViewCache::default(),
             acknowledged: AcknowledgedAttempts::default(),
             clock: Arc::default(),
-            trouble: Arc::default(),
-            liar: Liar::default(),
+            faults: Arc::default(),
+            liars: Liar::default(),
             acknowledged_jobs: BTreeMap::new(),
             requested_due: BTreeMap::new(),
             altered_jobs: BTreeSet::new(),
@@ -216,8 +216,8 @@ impl ServiceSimulation {
         }
         self.world.set_faults(SimFaults::default());
         self.world.set_start_delay(self.rules.start_delay);
-        self.liar.lie(None);
-        *self.trouble.lock().unwrap() = ServiceFaults::default();
+        self.liars.lie(None);
+        *self.faults.lock().unwrap() = ServiceFaults::default();
         self.restart();
         self.drain();
         checks::invariants(self);
@@ -246,18 +246,18 @@ impl ServiceSimulation {
             10 => self.disturb_engine(),
             11 => self.set_clock(),
             12 => {
-                let mut trouble = self.trouble.lock().unwrap();
-                trouble.draw_disk(&mut self.random);
+                let mut faults = self.faults.lock().unwrap();
+                faults.draw_disk(&mut self.random);
             }
             13 => {
                 let moments = self.random.below(12) as u32;
-                self.trouble.lock().unwrap().crash_in = Some(moments);
+                self.faults.lock().unwrap().crash_in = Some(moments);
             }
             14 => self.crash(),
             15 => self.stay_silent(),
             16 => {
                 let lies = self.random.one_in(2);
-                self.liar.lie(lies.then(|| self.random.split()));
+                self.liars.lie(lies.then(|| self.random.split()));
             }
             _ => self.catch_crash(|controller| controller.write_snapshot()),
         }
@@ -273,7 +273,7 @@ impl ServiceSimulation {
     /// to run runs all the same.
     fn stay_silent(&mut self) {
         self.set_clock();
-        *self.trouble.lock().unwrap() = ServiceFaults::default();
+        *self.faults.lock().unwrap() = ServiceFaults::default();
         self.world.set_faults(SimFaults {
             fail_before: self.random.below(2) as u32,
             fail_after: self.random.below(2) as u32,
@@ -620,8 +620,8 @@ impl ServiceSimulation {
     }
 
     fn core_running(&self) -> Vec<AttemptId> {
-        let orders = self.controller().core().running_actions();
-        let attempts = orders.into_iter().filter_map(|order| match order {
+        let actions = self.controller().core().running_actions();
+        let attempts = actions.into_iter().filter_map(|order| match order {
             EngineAction::Start { attempt, .. } => Some(AttemptId {
                 job: attempt.job,
                 task: attempt.task,
@@ -679,7 +679,7 @@ impl ServiceSimulation {
         while self.controller.is_none() {
             let store = Store::open(&self.store()).expect("the store opens");
             let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
-            let engine = engine.lying(&self.liar);
+            let engine = engine.lying(&self.liars);
             let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
             let now = Box::new(move || clock.lock().unwrap().read(world.now()));
             let mut controller = match Controller::new(store, engine, &self.rules, now) {
@@ -694,7 +694,7 @@ impl ServiceSimulation {
             if self.has_short_tasks {
                 controller.delay_reports(REPORT_DELAY);
             }
-            controller.inject_faults(fault_injector(&self.trouble));
+            controller.inject_faults(fault_injector(&self.faults));
             let begun = catch_unwind(AssertUnwindSafe(|| controller.reconcile().is_ok()));
             match begun {
                 Ok(true) => {

@@ -23,7 +23,7 @@ pub(super) struct WorkerHost {
     disk: Arc<Mutex<AgentPersistentState>>,
     pub(super) world: SimHost,
     acknowledged: AcknowledgedAttempts,
-    liar: Liar,
+    liars: Liar,
     worker_agent: Option<WorkerAgent<AckTrackingEngine>>,
     /// Whether the worker leaves by itself.
     is_pilot: bool,
@@ -37,7 +37,7 @@ impl WorkerHost {
     pub(super) fn new(
         number: usize,
         live: u32,
-        (acknowledged, liar): (&AcknowledgedAttempts, &Liar),
+        (acknowledged, liars): (&AcknowledgedAttempts, &Liar),
         now: Instant,
     ) -> Self {
         let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
@@ -48,7 +48,7 @@ impl WorkerHost {
             disk: Arc::default(),
             world,
             acknowledged: Arc::clone(acknowledged),
-            liar: liar.clone(),
+            liars: liars.clone(),
             worker_agent: None,
             is_pilot: false,
             line: None,
@@ -88,7 +88,7 @@ impl WorkerHost {
             return;
         }
         let (world, acknowledged) = (self.world.clone(), Arc::clone(&self.acknowledged));
-        let liar = self.liar.clone();
+        let liars = self.liars.clone();
         let disk = Arc::clone(&self.disk);
         let kit = AgentConfig {
             identity: self.identity.clone(),
@@ -106,7 +106,7 @@ impl WorkerHost {
             environment: Box::new(|_| Vec::new()),
             probe: None,
             open_engine: Box::new(move |_| {
-                Ok(AckTrackingEngine::open(&world, &acknowledged).lying(&liar))
+                Ok(AckTrackingEngine::open(&world, &acknowledged).lying(&liars))
             }),
             resolve_owner: Box::new(|owner| match owner {
                 "me" => Ok(None),

@@ -91,9 +91,9 @@ pub(super) struct WorkerSimulation {
     view: StoreViewCache,
     acknowledged: AcknowledgedAttempts,
     clock: Arc<Mutex<SkewedClock>>,
-    trouble: Arc<Mutex<ServiceFaults>>,
+    faults: Arc<Mutex<ServiceFaults>>,
     /// Whether the workers lie.
-    liar: Liar,
+    liars: Liar,
     /// Jobs that were admitted (true) or queued (false).
     pub(super) acknowledged_jobs: BTreeMap<u64, bool>,
     seen: RunCounts,
@@ -110,8 +110,8 @@ impl WorkerSimulation {
             false => tempfile::tempdir(),
         };
         let acknowledged = AcknowledgedAttempts::default();
-        let liar = Liar::default();
-        let host = |number| WorkerHost::new(number, 0, (&acknowledged, &liar), Instant::ZERO);
+        let liars = Liar::default();
+        let host = |number| WorkerHost::new(number, 0, (&acknowledged, &liars), Instant::ZERO);
         let mut run = Self {
             random,
             data_dir: data_dir.expect("a folder"),
@@ -125,8 +125,8 @@ impl WorkerSimulation {
             view: StoreViewCache::default(),
             acknowledged,
             clock: Arc::default(),
-            trouble: Arc::default(),
-            liar,
+            faults: Arc::default(),
+            liars,
             acknowledged_jobs: BTreeMap::new(),
             seen: RunCounts::default(),
         };
@@ -144,8 +144,8 @@ impl WorkerSimulation {
         }
         self.network
             .set_weather(|weather| *weather = Default::default());
-        self.liar.lie(None);
-        *self.trouble.lock().unwrap() = ServiceFaults::default();
+        self.liars.lie(None);
+        *self.faults.lock().unwrap() = ServiceFaults::default();
         self.drain();
         checks::invariants(&self);
         checks::everything_is_over(&self);
@@ -196,7 +196,7 @@ impl WorkerSimulation {
                     self.disks += 1;
                     let now = instant(self.now);
                     self.hosts[host] =
-                        WorkerHost::new(host, self.disks, (&self.acknowledged, &self.liar), now);
+                        WorkerHost::new(host, self.disks, (&self.acknowledged, &self.liars), now);
                 }
             }
             16 => self.hosts[host].stop_worker(),
@@ -204,13 +204,13 @@ impl WorkerSimulation {
             17 => self.end_pilot(host),
             18 => self.clock.lock().unwrap().off = draw_error(&mut self.random),
             19 => {
-                let mut trouble = self.trouble.lock().unwrap();
-                trouble.draw_disk(&mut self.random);
+                let mut faults = self.faults.lock().unwrap();
+                faults.draw_disk(&mut self.random);
             }
             20 => self.move_end(host),
             21 => {
                 let lies = self.random.one_in(2);
-                self.liar.lie(lies.then(|| self.random.split()));
+                self.liars.lie(lies.then(|| self.random.split()));
             }
             _ => {
                 self.seen.crashes += 1;
@@ -266,7 +266,8 @@ impl WorkerSimulation {
         self.hosts[host].switch_off();
         self.disks += 1;
         let now = instant(self.now);
-        self.hosts[host] = WorkerHost::new(host, self.disks, (&self.acknowledged, &self.liar), now);
+        self.hosts[host] =
+            WorkerHost::new(host, self.disks, (&self.acknowledged, &self.liars), now);
     }
 
     /// Advances the time on all hosts.
@@ -276,7 +277,7 @@ impl WorkerSimulation {
             self.world.advance_to(instant(self.now));
             let mut requests = Vec::new();
             let mut answers = Vec::new();
-            let mut hear = |line, what| {
+            let mut deliver = |line, what| {
                 let (reply, answer) = oneshot::channel();
                 let received = ConnectionEvent {
                     connection: line,
@@ -290,15 +291,15 @@ impl WorkerSimulation {
             };
             for host in &mut self.hosts {
                 if let Some((line, end)) = host.tick(&self.network, self.now) {
-                    hear(line, ConnectionEventKind::Opened(end));
+                    deliver(line, ConnectionEventKind::Opened(end));
                 }
             }
             for (line, parcel) in self.network.arrived(self.now) {
                 match parcel {
                     NetworkDelivery::Service(frame) => {
-                        hear(line, ConnectionEventKind::Received(frame))
+                        deliver(line, ConnectionEventKind::Received(frame))
                     }
-                    NetworkDelivery::ServiceClosed => hear(line, ConnectionEventKind::Closed),
+                    NetworkDelivery::ServiceClosed => deliver(line, ConnectionEventKind::Closed),
                     NetworkDelivery::Worker(_) | NetworkDelivery::WorkerClosed => {
                         let host = self.network.host(line).expect("a host");
                         self.hosts[host].on_delivery(line, parcel, &self.network, self.now);
@@ -424,8 +425,8 @@ impl WorkerSimulation {
             .expect("a roster");
         let kept = KeptOutputs::open(self.outputs(), 1 << 30, |_| Ok(Some(0)));
         controller.keep_outputs(kept.expect("a folder"), 1 << 20);
-        *self.trouble.lock().unwrap() = ServiceFaults::default();
-        controller.inject_faults(fault_injector(&self.trouble));
+        *self.faults.lock().unwrap() = ServiceFaults::default();
+        controller.inject_faults(fault_injector(&self.faults));
         controller.reconcile().expect("it begins");
         self.controller = Some(controller);
     }

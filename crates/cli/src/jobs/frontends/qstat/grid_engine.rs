@@ -31,9 +31,9 @@ fn state(job: &JobDetails) -> &'static str {
 pub(super) fn write(
     out: &mut impl Write,
     jobs: &[JobDetails],
-    asked: &QstatOptions,
+    options: &QstatOptions,
 ) -> io::Result<()> {
-    match (asked.xml, asked.detail) {
+    match (options.xml, options.detail) {
         (true, _) => write_xml(out, jobs),
         (false, true) => jobs.iter().try_for_each(|job| write_detail(out, job)),
         (false, false) => write_table(out, jobs),

@@ -34,9 +34,9 @@ fn letter(job: &JobDetails) -> char {
 pub(super) fn write(
     out: &mut impl Write,
     jobs: &[JobDetails],
-    asked: &QstatOptions,
+    options: &QstatOptions,
 ) -> io::Result<()> {
-    match (asked.xml, asked.json, asked.full) {
+    match (options.xml, options.json, options.full) {
         (true, _, _) => write_xml(out, jobs),
         (false, true, _) => write_json(out, jobs),
         (false, false, true) => jobs.iter().try_for_each(|job| write_full(out, job)),

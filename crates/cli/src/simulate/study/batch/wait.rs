@@ -24,7 +24,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5
 /// The chunks on their way.
 struct ChunkRound<'a> {
     chunks: &'a StudyChunks,
-    voice: Verbosity,
+    verbosity: Verbosity,
     control: ArrayControl,
     /// The chunks that were missing at the last submission. None if this command submitted nothing.
     submitted: Option<Vec<usize>>,
@@ -38,23 +38,23 @@ pub(super) fn run(
     chunks: &StudyChunks,
     study: &Study,
     folder: &OutputDir,
-    voice: Verbosity,
+    verbosity: Verbosity,
 ) -> Result<(), CliFailure> {
     let shell = EngineShell::new(None);
     let control = ArrayControl::open(&folder.path(RECORD), chunks.engine, shell, &chunks.program)?;
     let mut round = ChunkRound {
         chunks,
-        voice,
+        verbosity,
         control,
         submitted: None,
         is_reachable: true,
     };
     if let Some(record) = round.control.record() {
-        voice.note(format!("going on with job {}", record.name));
+        verbosity.note(format!("going on with job {}", record.name));
     }
     let [mut pause, longest] = PAUSES;
     loop {
-        let asked = Instant::now();
+        let queried_at = Instant::now();
         let phase = round.look();
         // The files are read after the engine was asked: what it no longer has is in them.
         let missing = study.missing_chunks(folder, chunks.of)?;
@@ -65,7 +65,7 @@ pub(super) fn run(
             round.submit(missing)?;
             pause = PAUSES[0];
         }
-        thread::sleep(pause.saturating_sub(asked.elapsed()).max(PAUSES[0]));
+        thread::sleep(pause.saturating_sub(queried_at.elapsed()).max(PAUSES[0]));
         pause = (pause * 2).min(longest);
     }
 }
@@ -80,7 +80,7 @@ impl ChunkRound<'_> {
             }
             Err(error) => {
                 if self.is_reachable {
-                    self.voice.note(format!("{error}; still waiting"));
+                    self.verbosity.note(format!("{error}; still waiting"));
                 }
                 self.is_reachable = false;
                 None
@@ -103,12 +103,12 @@ impl ChunkRound<'_> {
         match self.control.submit(&job, elements as u32) {
             Ok(id) => {
                 let engine = self.chunks.engine;
-                self.voice
+                self.verbosity
                     .note(format!("waiting for {count}: job {id} of {engine}"));
             }
             // The array may be there all the same: the next looks find it, or submit another one.
             Err(error) if !error.is_certain() => {
-                self.voice.note(format!("{error}; still waiting"));
+                self.verbosity.note(format!("{error}; still waiting"));
             }
             Err(error) => return Err(error.into()),
         }

@@ -75,7 +75,7 @@ impl NonJobKeys {
     pub(super) fn read(
         path: &Path,
         kind: NonJobRecords,
-        voice: Verbosity,
+        verbosity: Verbosity,
     ) -> Result<Self, CliFailure> {
         match kind {
             NonJobRecords::Rrd => {
@@ -85,7 +85,7 @@ impl NonJobKeys {
             NonJobRecords::Logins => {
                 let logins = logins::open(path)?;
                 for line in logins.diagnostics.to_string().lines() {
-                    voice.note(format_args!("{}: {line}", logins.source));
+                    verbosity.note(format_args!("{}: {line}", logins.source));
                 }
                 Ok(Self::Logins(LoginsKeys::new(&logins)))
             }

@@ -173,11 +173,11 @@ fn ended(survey: &TraceStatistics) -> Option<String> {
         ))
     });
     let known: Vec<(TraceStatus, String)> = known.collect();
-    let says_anything = known
+    let is_known = known
         .iter()
         .any(|(status, _)| *status != TraceStatus::Unknown);
     let texts: Vec<String> = known.into_iter().map(|(_, text)| text).collect();
-    says_anything.then(|| texts.join(", "))
+    is_known.then(|| texts.join(", "))
 }
 
 fn distributions(out: &mut impl Write, survey: &TraceStatistics) -> io::Result<()> {

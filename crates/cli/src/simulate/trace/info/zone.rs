@@ -35,12 +35,12 @@ impl DisplayZone {
 
     /// Returns the zone of a trace: the requested zone, or else the zone in its header, or else
     /// UTC.
-    pub(super) fn of(header: &Trace, asked: Option<&Self>, voice: Verbosity) -> Self {
-        let named = asked.cloned().or_else(|| {
+    pub(super) fn of(header: &Trace, chosen: Option<&Self>, verbosity: Verbosity) -> Self {
+        let named = chosen.cloned().or_else(|| {
             let name = header.time_zone()?;
             let zone = Self::parse(name).ok();
             if zone.is_none() {
-                voice.note(format_args!(
+                verbosity.note(format_args!(
                     "{}: this machine does not know the time zone {name}: UTC",
                     header.source
                 ));
