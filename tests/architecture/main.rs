@@ -9,13 +9,15 @@
 //! | [`licences`] | external crates have a licence that `deny.toml` lists, and are not banned |
 //! | [`blocks`] | every block of a document states whether it is run |
 //! | [`prose`] | documents, help and comments are written in plain English, with the words of the field |
-//! | [`sentences`] | a sentence of a document has at most 30 words |
+//! | [`sentences`] | a sentence of a document or a comment has at most 30 words |
+//! | [`bindings`] | variables, parameters, fields and import aliases are named by the words of the field |
 //! | [`module_map`] | the map at the top of a `lib.rs` names every module of the crate |
 //! | [`pipes`] | no reader of a pipe in a script of `.ci` stops early |
 //! | [`names`] | no two types share a name, and a name says which type it is |
 //!
 //! [`layers`] is the list that the first two modules check against.
 
+mod bindings;
 mod blocks;
 mod circles;
 mod code_map;

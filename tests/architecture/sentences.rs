@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{metadata, prose};
+use crate::{metadata, names, prose};
 
 /// The maximum number of words of a sentence. Documents of comparable projects have 3 to 12 % above it.
 const MAX_WORDS: usize = 30;
@@ -124,6 +124,42 @@ fn documents_have_short_sentences() {
     );
 }
 
+/// Returns the comments of a source: the numbered lines of each, without their markers.
+fn comments(source: &str) -> Vec<Vec<(usize, &str)>> {
+    let mut comments: Vec<Vec<(usize, &str)>> = Vec::new();
+    let mut last = None;
+    for (line, text) in (1..).zip(source.lines()) {
+        let code = text.trim_start();
+        let mut markers = ["///", "//!", "//"].into_iter();
+        let marker = markers.find(|&marker| code.starts_with(marker));
+        let kind = marker.map(|marker| (marker, text.len() - code.len()));
+        if kind.is_some() && kind != last {
+            comments.push(Vec::new());
+        }
+        if let (Some(marker), Some(comment)) = (marker, comments.last_mut()) {
+            comment.push((line, &code[marker.len()..]));
+        }
+        last = kind;
+    }
+    comments
+}
+
+#[test]
+fn comments_have_short_sentences() {
+    let mut found = Vec::new();
+    for path in names::sources(&metadata::root()) {
+        let source = fs::read_to_string(&path).expect("a readable source");
+        for comment in comments(&source) {
+            found.extend(too_long(&path.display().to_string(), comment));
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "sentences of more than {MAX_WORDS} words:\n{}",
+        found.join("\n")
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +178,17 @@ mod tests {
         let cell = format!("| key | Then {} |", "word ".repeat(30));
         assert_eq!(found(&cell).len(), 1);
         assert_eq!(found(&format!("- Then {}", "word ".repeat(30))).len(), 1);
+    }
+
+    #[test]
+    fn comments_are_found_by_their_markers() {
+        let source =
+            "//! A file.\n\n/// A job\n/// that runs.\nfn f() {\n    // Why.\n    /// Not\n}";
+        let found: Vec<Vec<usize>> = comments(source)
+            .iter()
+            .map(|comment| comment.iter().map(|(line, _)| *line).collect())
+            .collect();
+        assert_eq!(found, [vec![1], vec![3, 4], vec![6], vec![7]]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Valid inputs of each target, which the other modules damage.
 
-use tollgate_trace::fuzz as records;
-use tollgate_trace::fuzz::samples as traces;
+use tollgate_trace::fuzz as trace_fuzz;
+use tollgate_trace::fuzz::samples as trace_samples;
 
 /// A parser of external input.
 pub struct MutationTarget {
@@ -100,7 +100,7 @@ macro_rules! record {
         MutationTarget {
             name: stringify!($read),
             run: |data| {
-                records::$read(data);
+                trace_fuzz::$read(data);
                 true
             },
             samples: $samples,
@@ -110,24 +110,28 @@ macro_rules! record {
 
 /// Readers of accounting records, which the tests of `workload` also drive for a moment.
 pub const RECORDS: &[MutationTarget] = &[
-    record!(swf, &[traces::SWF]),
-    record!(table, &[traces::TABLE, traces::TABLE_TABS]),
-    record!(sge, &[traces::SGE]),
+    record!(swf, &[trace_samples::SWF]),
+    record!(table, &[trace_samples::TABLE, trace_samples::TABLE_TABS]),
+    record!(sge, &[trace_samples::SGE]),
     record!(
         slurm,
-        &[traces::SLURM, traces::SLURM_BARE, traces::SLURM_NAMES]
+        &[
+            trace_samples::SLURM,
+            trace_samples::SLURM_BARE,
+            trace_samples::SLURM_NAMES
+        ]
     ),
-    record!(slurm_json, &[traces::SLURM_JSON]),
-    record!(slurm_events, &[traces::SLURM_EVENTS]),
-    record!(pbs, &[traces::PBS, traces::PBS_QUOTES]),
-    record!(gwf, &[traces::GWF, traces::GWF_COMMAS]),
-    record!(lsf, &[traces::LSF]),
-    record!(condor_history, &[traces::CONDOR_HISTORY]),
-    record!(condor_json, &[traces::CONDOR_JSON]),
-    record!(condor_events, &[traces::CONDOR_EVENTS]),
-    record!(rrd, &[traces::RRD_XML]),
-    record!(logins, &[traces::LOGINS, traces::FTA]),
-    record!(open, &traces::SAMPLES),
+    record!(slurm_json, &[trace_samples::SLURM_JSON]),
+    record!(slurm_events, &[trace_samples::SLURM_EVENTS]),
+    record!(pbs, &[trace_samples::PBS, trace_samples::PBS_QUOTES]),
+    record!(gwf, &[trace_samples::GWF, trace_samples::GWF_COMMAS]),
+    record!(lsf, &[trace_samples::LSF]),
+    record!(condor_history, &[trace_samples::CONDOR_HISTORY]),
+    record!(condor_json, &[trace_samples::CONDOR_JSON]),
+    record!(condor_events, &[trace_samples::CONDOR_EVENTS]),
+    record!(rrd, &[trace_samples::RRD_XML]),
+    record!(logins, &[trace_samples::LOGINS, trace_samples::FTA]),
+    record!(open, &trace_samples::SAMPLES),
 ];
 
 const JOB: &str = r#"{"command": ["./job.sh", "a b"], "script": "echo 1\n", "name": "work",

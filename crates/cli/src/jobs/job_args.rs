@@ -158,9 +158,9 @@ pub(crate) struct JobArgs {
 
     /// Output file; `none` discards the output [default: tollgate-%j.out, tollgate-%j/%a.out]
     ///
-    /// %j stands for the number of the job, %a for the number of the task of an array, %x for the name of the
-    /// job. %u stands for the user, %N for the host, %r for the number of restarts, and %% for a percent
-    /// sign.
+    /// %j stands for the number of the job, %a for the number of the task of an array, and %x for the name of
+    /// the job. Likewise %u stands for the user, %N for the host, %r for the number of restarts, and %% for a
+    /// percent sign.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<String>,
 

@@ -8,7 +8,7 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, LaunchFailure,
     LaunchFault,
 };
-use tollgate_service::AdmissionState as Admission;
+use tollgate_service::AdmissionState;
 use tollgate_service::LOCAL_WORKER;
 use tollgate_service::{RejectReason, RowChange, TaskDropCause};
 use tollgate_workers::{WorkerSnapshot, WorkerState};
@@ -189,16 +189,16 @@ impl<E: Engine> Controller<E> {
     }
 }
 
-fn log_admission(job: u64, user: Option<u32>, admission: &Admission) {
+fn log_admission(job: u64, user: Option<u32>, admission: &AdmissionState) {
     match admission {
-        Admission::Accepted { .. } => tracing::debug!(job, user, "job accepted"),
-        Admission::Queued => tracing::debug!(job, user, "job queued"),
-        Admission::Waitlisted { .. } => tracing::debug!(job, user, "job waitlisted"),
-        Admission::Unpromised(reasons) => {
+        AdmissionState::Accepted { .. } => tracing::debug!(job, user, "job accepted"),
+        AdmissionState::Queued => tracing::debug!(job, user, "job queued"),
+        AdmissionState::Waitlisted { .. } => tracing::debug!(job, user, "job waitlisted"),
+        AdmissionState::Unpromised(reasons) => {
             tracing::debug!(job, user, reasons = reason_keys(reasons), "job unpromised");
         }
-        Admission::Deferred => tracing::debug!(job, user, "job deferred"),
-        Admission::Rejected(refusals) => {
+        AdmissionState::Deferred => tracing::debug!(job, user, "job deferred"),
+        AdmissionState::Rejected(refusals) => {
             tracing::debug!(job, user, reasons = reason_keys(refusals), "job rejected");
         }
     }

@@ -6,14 +6,14 @@ use tollgate_model::{Market, PenaltyLimit};
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_policy::PolicySpec;
 use tollgate_sim::{JobArrival, ReplayConfig, is_blind_to_bids, rebid, replay};
-use tollgate_workload::{SlaFactor, Workload, WorkloadConfig as JobSettings, WorkloadGenerator};
+use tollgate_workload::{SlaFactor, Workload, WorkloadConfig, WorkloadGenerator};
 
 fn arrivals(budget: SlaFactor, penalty: SlaFactor) -> Vec<JobArrival> {
     let trace = Arc::new(WorkloadGenerator::default().trace().last(400));
-    let settings = JobSettings {
+    let settings = WorkloadConfig {
         budget,
         penalty,
-        ..JobSettings::default()
+        ..WorkloadConfig::default()
     };
     let workload = Workload::new(trace, settings, Market::Bid).unwrap();
     workload.arrivals().collect()

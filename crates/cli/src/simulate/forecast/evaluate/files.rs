@@ -8,7 +8,7 @@ use serde_json::Value;
 use tollgate_forecast::{ClassEvent, ClassId};
 use tollgate_report::forecast::{self, ForecastReport};
 use tollgate_report::{
-    ForecastChart, ForecastChartJob, ModeMarker, ReportPage, write as report_folder,
+    ForecastChart, ForecastChartJob, ModeMarker, ReportPage, write as write_report,
 };
 
 use super::series::{MAX_JOBS_PER_SERIES, SeriesPoint};
@@ -28,7 +28,7 @@ pub(super) fn write(evaluated: &EvaluationPair, folder: &Path) -> Result<(), Cli
     ] {
         table(&folder.join(name), &rows)?;
     }
-    Ok(report_folder::write(&page(evaluated), folder)?)
+    Ok(write_report::write(&page(evaluated), folder)?)
 }
 
 fn page(evaluated: &EvaluationPair) -> ReportPage {
