@@ -11,6 +11,7 @@
 //! | [`prose`] | documents, help and comments are written in plain English, with the words of the field |
 //! | [`sentences`] | a sentence of a document or a comment has at most 30 words |
 //! | [`bindings`] | variables, parameters, fields and import aliases are named by the words of the field |
+//! | [`messages`] | string literals are written in plain English, too |
 //! | [`module_map`] | the map at the top of a `lib.rs` names every module of the crate |
 //! | [`pipes`] | no reader of a pipe in a script of `.ci` stops early |
 //! | [`names`] | no two types share a name, and a name says which type it is |
@@ -24,6 +25,7 @@ mod code_map;
 mod dependencies;
 mod layers;
 mod licences;
+mod messages;
 mod metadata;
 mod module_map;
 mod names;

@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 use crate::{metadata, names};
 
 /// Phrases of the dialect, in lower case. The comments name the plain words.
-const DIALECT: &[&str] = &[
+pub(crate) const DIALECT: &[&str] = &[
     // A process is no person: name it.
     "whoever",
     "whom",
@@ -83,16 +83,24 @@ const PERSONS: &[&str] = &[
 ];
 
 /// The minimum number of lines per line in the dialect.
-const LINES_PER_HIT: usize = 100;
+const LINES_PER_HIT: usize = 150;
 
-/// Returns the phrases of the dialect in a line.
-fn dialect(line: &str) -> Vec<&'static str> {
-    let words: Vec<String> = line
-        .split(|letter: char| !letter.is_alphanumeric())
+/// Returns the words of a text in lower case, without punctuation.
+pub(crate) fn lower_words(text: &str) -> Vec<String> {
+    text.split(|letter: char| !letter.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
-        .collect();
+        .collect()
+}
+
+/// Returns the phrases of the dialect in a line.
+pub(crate) fn dialect(line: &str) -> Vec<&'static str> {
+    let words = lower_words(line);
     let joined = format!(" {} ", words.join(" "));
+    // A thing may be absent: only a value cannot be `none`.
+    let joined = joined
+        .replace(" there is none ", " ")
+        .replace(" there are none ", " ");
     let phrases = DIALECT.iter().copied();
     let mut found: Vec<&str> = phrases
         .filter(|phrase| joined.contains(&format!(" {phrase} ")))

@@ -308,7 +308,7 @@ fn authorities(path: &Path) -> Result<RootCertStore, RemoteError> {
         added.map_err(|error| failed(error.to_string()))?;
     }
     match roots.is_empty() {
-        true => Err(failed("there is none".to_owned())),
+        true => Err(failed("expected at least one certificate".to_owned())),
         false => Ok(roots),
     }
 }

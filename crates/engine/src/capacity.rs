@@ -167,7 +167,7 @@ impl ProcessEnforcement {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Cgroup => {
-                "a task has at most so many processes as the settings say (cgroup pids)"
+                "a task has at most as many processes as the settings say (cgroup pids)"
             }
             Self::Unenforced => "the number of processes of a task is not limited",
         }

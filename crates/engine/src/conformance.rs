@@ -300,7 +300,7 @@ fn end_is_reported_until_acknowledged(subject: &mut EngineUnderTest<'_>) {
     let rest = engine
         .poll(Duration::from_millis(200))
         .expect("it can be polled");
-    assert_eq!(rest, [], "nothing is told again");
+    assert_eq!(rest, [], "no report comes again");
 }
 
 fn running_attempts_are_found_again(subject: &mut EngineUnderTest<'_>) {
@@ -320,7 +320,7 @@ fn running_attempts_are_found_again(subject: &mut EngineUnderTest<'_>) {
     assert!(before[0].started.is_some());
     assert_eq!(before[0].started, after[0].started, "the same process");
     let (started, ended) = wait_for_end(engine.as_mut(), launch.attempt);
-    assert!(started, "told again to who opens the engine");
+    assert!(started, "reported again when the engine is opened");
     assert_eq!(
         ended.status,
         AttemptStatus::Exited(0),

@@ -144,7 +144,7 @@ fn describe_answer(answer: &[u8], error: &serde_json::Error) -> String {
     if shown.len() < text.len() {
         shown.push_str("...");
     }
-    format!("`{shown}` is no answer: {error}")
+    format!("`{shown}` is not an answer: {error}")
 }
 
 impl Policy for ExecPolicy {

@@ -55,7 +55,7 @@ impl Forecast {
         span_of(self.details.point)
     }
 
-    /// Returns the expected run time as it is told beside the distribution: within its 0.1 and 0.9
+    /// Returns the expected run time as it is stated beside the distribution: within its 0.1 and 0.9
     /// quantiles. The experts' votes and the calibrated distribution have different evidence, and can
     /// contradict each other.
     pub fn point_beside_distribution(&self) -> Span {

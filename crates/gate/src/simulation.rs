@@ -150,7 +150,7 @@ impl Simulation {
         self.gate.set_user_weights(now, weights);
     }
 
-    /// Records that a user asks for so many jobs like this one; see [`Gate::note_request`].
+    /// Records that a user asks for a number of jobs like this one; see [`Gate::note_request`].
     pub fn note_request(&mut self, now: Instant, spec: &JobSpec, count: u64) {
         self.gate.note_request(now, spec, count);
     }

@@ -246,7 +246,7 @@ impl fmt::Display for SpeedListError {
         let (min, max) = (NodeSpeed::MIN, NodeSpeed::MAX);
         write!(
             f,
-            "`{}` is no COUNT*SPEED: expected a count of at least 1, which the last entry may leave out, \
+            "`{}` is not a COUNT*SPEED: expected a count of at least 1, which the last entry may leave out, \
              and a speed from {min} to {max}",
             self.0
         )

@@ -26,7 +26,7 @@ pub struct WaitOrder {
     pub due_now: u32,
     /// Number of other waiting jobs with a promise or a place in the plan, which its start must leave alone.
     pub planned: u32,
-    /// Number of users with waiting jobs who have used less of the machine.
+    /// Number of users who have waiting jobs and have used less of the machine.
     pub users_before: u32,
     /// Number of jobs of its own user that stand before it.
     pub own_before: u32,
@@ -100,7 +100,7 @@ pub enum OutlookSubject<'a> {
     New(JobInfo<'a>, u32, Option<Kinship>),
     /// Queued or running jobs, with all those that wait in one slot. At least one.
     Existing(&'a [JobId]),
-    /// The job of a waiting group that has so many of them before it.
+    /// The job of a waiting group with this number of them before it.
     InGroup(JobId, u32),
     /// The tasks of an array. At least one.
     Array(ArraySubject<'a>),

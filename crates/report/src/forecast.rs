@@ -304,7 +304,7 @@ fn class_charts(courses: &[ForecastChart]) -> PageSection {
     let named = (1..).zip(courses);
     let figures =
         named.map(|(nth, course)| PageFigure::new(&format!("series-{nth:02}"), course.to_svg()));
-    let mut section = self::figure_section("What was said and what came", figures.collect());
+    let mut section = self::figure_section("Forecasts and run times", figures.collect());
     section.blocks.insert(
         0,
         PageBlock::Text {

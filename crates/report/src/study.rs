@@ -40,7 +40,7 @@ pub fn page(finished: &FinishedStudy, weights: Option<&Weights>) -> ReportPage {
     let looks = PolicyStyles::of(experiment);
     let mut sections: Vec<PageSection> = vec![input::section(finished)];
     let curves = curves::section(&finished.results, &looks);
-    // Curves that nobody asked for come last: there are hundreds.
+    // Curves that are on no list come last: there are hundreds.
     let (figures, further) = match experiment.curves.is_empty() {
         true => (None, curves),
         false => (curves, None),

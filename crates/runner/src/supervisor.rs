@@ -357,8 +357,8 @@ impl RunnerSupervisor {
         }
     }
 
-    /// Returns whether something may wait for a report: for a processor that is idle now. There is none
-    /// if the slot of the attempt has a follower, or if more attempts run than there are processors.
+    /// Returns whether something may wait for a report: for a processor that is idle now. There is no such
+    /// thing if the slot of the attempt has a follower, or if more attempts run than there are processors.
     fn is_awaited(&self, report: &AttemptReport) -> bool {
         let task = self.tasks.get(&report.attempt);
         let slot = task.and_then(|task| task.slot);

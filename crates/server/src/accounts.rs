@@ -123,7 +123,7 @@ impl Accounts {
         by_uid: impl IntoIterator<Item = (u32, T)>,
     ) -> BTreeMap<u32, T> {
         let owned = by_uid.into_iter().map(|(uid, known)| {
-            // A number without an account is nobody else's either.
+            // A number without an account belongs to no other user either.
             (self.user_of(uid).unwrap_or(uid), known)
         });
         owned.collect()

@@ -2,7 +2,7 @@
 //! know.
 //!
 //! Notices never delay a decision: they follow the event log, wait in a queue of limited length, and are
-//! given to the command one at a time. A user gets at most so many a minute; those that are left out are
+//! given to the command one at a time. A user gets a limited number a minute; those that are left out are
 //! counted in the next one.
 
 pub mod kind;

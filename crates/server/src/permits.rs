@@ -78,7 +78,7 @@ mod tests {
         assert!(permits.try_acquire(1).is_some());
         assert!(
             permits.counts.lock().unwrap().is_empty(),
-            "nobody is remembered"
+            "no key is remembered"
         );
     }
 }

@@ -74,7 +74,7 @@ pub enum CommandError {
     #[error("no such reserved quote, or the quote has expired")]
     NoQuote,
     /// Tasks are named of a job that is no array, or a limit of how many run.
-    #[error("the job is no array: it has no tasks")]
+    #[error("the job is not an array: it has no tasks")]
     NoArray,
     /// A limit of running tasks was asked for tasks that have a promise without one.
     #[error(

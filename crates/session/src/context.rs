@@ -1,4 +1,4 @@
-//! The program that acts on sessions, and what it is told.
+//! The program that acts on sessions, and its options.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub enum SessionEvent {
     },
     /// It is not known which jobs have ended, and the session ends nevertheless.
     JobsUnknown(SessionError),
-    /// So many jobs are cancelled.
+    /// This number of jobs are cancelled.
     JobsCancelled(usize),
     /// No pilot is left at a site.
     SiteEnded(String),

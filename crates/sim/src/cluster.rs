@@ -401,7 +401,7 @@ impl<'a> ClusterSim<'a> {
                 | Effect::Closed {
                     ending: JobEnding::Cancelled | JobEnding::Lost,
                     ..
-                } => unreachable!("nobody cancels, nothing vanishes here: {effect:?}"),
+                } => unreachable!("no job is cancelled and none vanishes here: {effect:?}"),
             }
         }
     }

@@ -32,7 +32,7 @@ pub enum EstimateOrigin {
 /// An error for a word that names no source of estimates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is none: expected user, true, forecast:LEVEL or user+forecast:LEVEL, with a LEVEL above 0 \
+    "`{0}` is not a source of estimates: expected user, true, forecast:LEVEL or user+forecast:LEVEL, with a LEVEL above 0 \
      and below 1"
 )]
 pub struct EstimateOriginError(pub String);

@@ -3,7 +3,7 @@
 //!
 //! A file with the name of a job has the process that runs it and the start of that process. So a later
 //! process of the same number is not taken for the job. The process itself creates the file, before its
-//! script begins: a name is used once, whoever is killed in between.
+//! script begins: a name is used once, whichever process is killed in between.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};

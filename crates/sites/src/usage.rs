@@ -1,7 +1,7 @@
 //! The usage of a site by its pilots: the time of their cores, and how much of it tasks used.
 //!
 //! The time of pilots that ended is what the engine reports. How it was used is sampled at each look at the
-//! service, so that it counts tasks of any kind, and nothing while nobody looks.
+//! service, so that it counts tasks of any kind, and nothing between the samples.
 
 use std::collections::BTreeMap;
 
@@ -127,7 +127,7 @@ mod tests {
             usage.unjoined_core_s,
         ];
         assert_eq!(found, [30, 50, 40, 40]);
-        // Nobody looked for an hour.
+        // There was no sample for an hour.
         usage.sample(Instant::from_secs(3710), 4, pilots.into_iter());
         assert_eq!(usage.busy_core_s, 30 + 3 * 120);
     }

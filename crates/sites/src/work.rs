@@ -38,8 +38,8 @@ pub trait PilotService: Sync {
     /// If the service does not answer.
     fn work(&self, sites: &[SiteSettings]) -> Result<Self::Work, Self::Error>;
 
-    /// Tells the service the ends of pilots that the engine has moved. A service that does not take them is told by
-    /// the next look.
+    /// Tells the service the ends of pilots that the engine has moved. A service that does not take them
+    /// learns them by the next look.
     fn tell_moved_ends(&self, work: &Self::Work, site: &SiteControl);
 
     /// Submits and cancels pilots at a site, with tokens of the service.

@@ -84,7 +84,7 @@ pub(crate) fn version(connection: &Connection, path: &Path) -> Result<Option<u32
         Ok(found) if found > VERSION => Err(StoreError::Newer { path, found }),
         Ok(found) if found < FIRST => Err(StoreError::Older { path, found }),
         Ok(found) => Ok(Some(found)),
-        Err(_) => Err(damaged("its version is no number of tables")),
+        Err(_) => Err(damaged("its version is not a number of tables")),
     }
 }
 

@@ -28,7 +28,7 @@ pub const COLUMNS: [ResultColumn; 24] = [
     ),
     column(
         "wait_s",
-        "mean wait of fulfilled jobs (eq. 1); empty if there are none",
+        "mean wait of fulfilled jobs (eq. 1); empty without fulfilled jobs",
     ),
     column("sla_pct", "fulfilled of submitted jobs (eq. 2)"),
     column("reliability_pct", "fulfilled of promised jobs (eq. 3)"),

@@ -32,7 +32,7 @@ pub struct StudyChunk {
 
 /// Text that is not a valid chunk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no chunk: expected K/N with K from 1 to N")]
+#[error("`{0}` is not a chunk: expected K/N with K from 1 to N")]
 pub struct ChunkError(pub String);
 
 /// A run whose policy could not decide on every job.

@@ -122,7 +122,7 @@ pub enum MessageError {
     )]
     OtherVersion(u8),
     /// The other side is no terminal.
-    #[error("this is no terminal of a session")]
+    #[error("this is not a terminal of a session")]
     NoTerminal,
     /// A message is too long, or none that is known.
     #[error("the other end of the terminal sends what this version cannot read")]

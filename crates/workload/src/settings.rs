@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use crate::deadline::DeadlineModel;
 
-/// The settings that turn the jobs of a trace into the jobs of a run (Yeo & Buyya 2008, §5.3-5.4
-/// and Table VI). The defaults are those of the papers, except for the deadlines, which do not depend
-/// on run times that nobody knows at submission.
+/// The settings that turn the jobs of a trace into the jobs of a run (Yeo & Buyya 2008, §5.3-5.4 and Table
+/// VI). The defaults are those of the papers, except for the deadlines, which do not depend on run times that
+/// are unknown at submission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkloadConfig {
     /// Handling of jobs that never ran.

@@ -193,7 +193,7 @@ fn engine_that_does_not_answer_or_has_no_such_queue_is_not_opened() {
     assert!(matches!(error, BatchSystemError::Engine { .. }), "{error}");
     let mut other = config(dir.path());
     other.queue = Some("nosuch".to_owned());
-    let error = open(other, &engine).expect_err("there is none");
+    let error = open(other, &engine).expect_err("an unknown queue");
     assert_eq!(
         error.to_string(),
         "slurm: no queue `nosuch`: expected tollgate"

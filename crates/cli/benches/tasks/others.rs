@@ -12,7 +12,7 @@ pub(crate) enum OtherQueue {
     TaskSpooler,
 }
 
-/// Submits one job of so many tasks, waits for it, and prints the tasks a second.
+/// Submits one job of `tasks` tasks, waits for it, and prints the tasks a second.
 const HYPERQUEUE: &str = "
 import os, sys, time
 from hyperqueue import Job
@@ -58,7 +58,7 @@ impl OtherQueue {
         }
     }
 
-    /// Returns the rate of so many tasks, a second.
+    /// Returns the rate of this number of tasks, a second.
     pub(crate) fn rate(&self, tasks: u32) -> f64 {
         match self {
             Self::HyperQueue { python } => {

@@ -49,7 +49,7 @@ impl InsertLoop {
         Self(connection)
     }
 
-    /// Returns the rate of so many inserts.
+    /// Returns the rate of this number of inserts.
     pub(crate) fn rate(&self, rows: u32) -> f64 {
         let began = Instant::now();
         for _ in 0..rows {

@@ -39,7 +39,7 @@ pub(crate) fn render_answer(
             None => render_decision(out, &job, answer.decision, &answer.reasons)?,
         }
     }
-    // Whoever reads one line reads of the tasks that will not run.
+    // A reader of one line learns of the tasks that will not run.
     let mut parts: Vec<&TaskRangeDecision> = answer.tasks.iter().collect();
     parts.sort_by_key(|part| part.decision != JobDecision::Rejected);
     for part in &parts {

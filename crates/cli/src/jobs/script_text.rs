@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn lines_of_other_commands_are_named_with_their_reader() {
         let text = "#!/bin/sh\n#SBATCH -n 8\n#SBATCH --mem=4G\n\n#SBATCH -t 1:00\n#PBS -l mem=1gb\n\
-                    #$ -cwd\n#TOLLGATE -n 2\n#$HOME is no option\n#SBATCHED\necho\n#SBATCH -n 9\n";
+                    #$ -cwd\n#TOLLGATE -n 2\n#$HOME is not an option\n#SBATCHED\necho\n#SBATCH -n 9\n";
         let notes = |reader| unread_lines("job.sh", text, reader);
         assert_eq!(
             notes(ScriptReader::Submit),

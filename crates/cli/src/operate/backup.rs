@@ -109,8 +109,8 @@ pub(crate) fn check(args: &StoreCheckArgs, registry: &PolicyRegistry) -> Result<
     print_checked("nothing is damaged", checked.rows)
 }
 
-/// Checks the settings and the other files beside the store, each with the rights of those who read it when a
-/// service starts.
+/// Checks the settings and the other files beside the store, each with the rights of the account that reads
+/// it when a service starts.
 fn check_files(data: &Path, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let failed = |error| CliFailure::read_failed(data.display().to_string(), error);
     with_writer_rights(data, || check_own_files(data)).map_err(failed)??;

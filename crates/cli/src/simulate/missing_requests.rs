@@ -18,7 +18,7 @@ pub(crate) fn print_notes(missing: MissingRequests, verbosity: Verbosity) {
     if leaking > 0 {
         verbosity.note(format_args!(
             "{} without a request before which none is known: the estimate is the true run time, \
-             which tells policies what nobody knows at submission",
+             which is unknown at submission",
             pluralise(leaking, "job"),
         ));
     }

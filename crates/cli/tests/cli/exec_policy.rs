@@ -187,7 +187,7 @@ fn nonsense_ends_the_run() {
     fails(
         "exec-text.sh",
         "echo hello",
-        &["line 1", "at 0 s", "`hello` is no answer", "job 0"],
+        &["line 1", "at 0 s", "`hello` is not an answer", "job 0"],
     );
     fails(
         "exec-field.sh",

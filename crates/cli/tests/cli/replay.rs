@@ -210,7 +210,7 @@ fn paper_deadlines_say_what_they_leak() {
     let words = ["replay", "--last", "100", "--policy", "easy", "--deadlines"];
     let leaks = |model| {
         let ran = tollgate(&[&words[..], &[model]].concat());
-        ran.stderr.contains("what nobody knows at submission")
+        ran.stderr.contains("what is unknown at submission")
     };
     assert!(leaks("paper"));
     assert!(!leaks("habit"));

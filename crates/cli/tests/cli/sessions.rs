@@ -216,7 +216,7 @@ fn pilots_of_a_keeper_that_was_killed_are_those_of_the_next_one() {
     while test_kill_process(keeper).is_ok() {
         std::thread::yield_now();
     }
-    // The lock of the one that was killed holds up nobody, and its pilots are known.
+    // The lock of the one that was killed holds up no command, and its pilots are known.
     user.inside("fit", &["site", "keep", "--base", "--once"])
         .answer();
     for site in ["one", "two"] {

@@ -20,8 +20,8 @@ const MIN_BEYOND: f64 = 1e-9;
 /// The logarithm up to which the first bin reaches.
 pub(crate) const FIRST_BIN_ENDS: f64 = 0.5 * BIN;
 
-/// The power of the time in the first bin to which the part of its run times below that time is in proportion. About
-/// so many are as short where run times are log-normal around one or two seconds.
+/// The power of the time in the first bin to which the part of its run times below that time is in
+/// proportion. About that part of them is as short where run times are log-normal around one or two seconds.
 pub(crate) const FIRST_BIN_POWER: f64 = 3.0;
 
 /// Masses of run times. Bin `i` holds those whose logarithm is nearest to `i` times [`BIN`]: from one second

@@ -155,8 +155,9 @@ impl Gate {
         self.policy.nodes_changed(View::new(&self.state, now));
     }
 
-    /// Records that a user asks for so many jobs like this one; see [`tollgate_policy::ClusterState::note_request`]. An
-    /// array is one request, however its tasks are submitted.
+    /// Records that a user asks for a number of jobs like this one; see
+    /// [`tollgate_policy::ClusterState::note_request`]. An array is one request, however its tasks are
+    /// submitted.
     pub fn note_request(&mut self, now: Instant, spec: &JobSpec, count: u64) {
         self.state.note_request(spec, count, now);
     }

@@ -242,7 +242,7 @@ impl AdversarialDriver {
                 if let Some((job, _)) = self.pick(n, |_| true) {
                     let again = self.gate.view(self.now).job(job).cancelling;
                     let answer = self.send(GateInput::Cancel { job });
-                    assert_eq!(answer.is_err(), again, "a second cancel is no news");
+                    assert_eq!(answer.is_err(), again, "a second cancel changes nothing");
                 }
             }
             DriverStep::Hold(n) => {

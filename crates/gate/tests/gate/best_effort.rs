@@ -1,4 +1,4 @@
-//! Jobs without a promise beside those that have one: who waits for whom.
+//! Jobs without a promise beside those that have one: which wait for which.
 
 use tollgate_model::{Instant, Reason, Span, UserId};
 
@@ -26,7 +26,7 @@ fn automatic_share_leaves_to_others_what_they_ask_for_at_most_an_equal_part() {
     shared.submit_surely(other(2, without_deadline(2, 200_000)));
     shared.submit_surely(other(2, without_deadline(2, 200_000)));
     assert_eq!(n_promised(&mut shared, 1), all / 2);
-    // One who asked for little leaves the rest: an hour of two days of processors is 1 part in 48.
+    // A user with a small request leaves the rest: an hour of two days of processors is 1 part in 48.
     let mut little = Cluster::new("plan:share=auto", 2);
     little.submit_surely(other(2, without_deadline(1, 1)));
     assert!(n_promised(&mut little, 1) + 1 >= all);

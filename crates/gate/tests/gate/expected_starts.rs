@@ -1,5 +1,5 @@
-//! When `plan` expects jobs to start, and when they then start if nobody submits anything later. All run times are known
-//! exactly.
+//! When `plan` expects jobs to start, and when they then start if nothing is submitted later. All run times
+//! are known exactly.
 
 use proptest::prelude::*;
 use tollgate_model::{Instant, JobId, Span};

@@ -76,7 +76,7 @@ impl GateFixture {
         let InputAck::Job(job) = answer else {
             panic!("a job gets a slot: {answer:?}");
         };
-        let notice = self.notice_for(job).expect("a job is told something");
+        let notice = self.notice_for(job).expect("a job gets a notice");
         (job, notice)
     }
 

@@ -165,8 +165,8 @@ impl PlanPolicy {
         start + run
     }
 
-    /// Returns Libra's price of a promised job. Whoever wants more or less confidence than the plan's level pays
-    /// for the time that the plan then keeps for the job, in proportion.
+    /// Returns Libra's price of a promised job. A user with more or less confidence than the plan's level
+    /// pays for the time that the plan then keeps for the job, in proportion.
     pub(super) fn price(&self, spec: &JobSpec, belief: &Distribution) -> Credits {
         let usual = belief.quantile(self.settings.level).as_secs_f64();
         let kept = belief.quantile(self.settings.level_of(spec)).as_secs_f64();

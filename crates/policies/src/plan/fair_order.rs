@@ -1,9 +1,9 @@
 //! The fair order: that in which waiting jobs start while no promise suffers.
 //!
-//! The users stand in the order of their use of the machine, which fades, over their weights: whoever has used least
-//! is first.
-//! The jobs of a user stand in the order of their deadlines, those without one as if they were due an hour
-//! after their submission. Jobs that are hopeless stand behind all others, in the order of submission.
+//! The users stand in the order of their use of the machine, which fades, over their weights: the user who
+//! has used least is first. The jobs of a user stand in the order of their deadlines, those without one as if
+//! they were due an hour after their submission. Jobs that are hopeless stand behind all others, in the order
+//! of submission.
 
 use std::collections::BTreeMap;
 

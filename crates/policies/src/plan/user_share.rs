@@ -78,8 +78,8 @@ impl LatestWork {
     }
 }
 
-/// Returns whether promised work, with more that is asked for, needs by no instant more than so many processors could do.
-/// Only from the end of the added work on, since it changes nothing before.
+/// Returns whether promised work, with more that is asked for, needs by no instant more than this number of
+/// processors could do. Only from the end of the added work on, since it changes nothing before.
 pub(super) fn is_within(
     processors: f64,
     promised: impl Iterator<Item = LatestWork>,

@@ -224,8 +224,8 @@ fn time_left(due: f64, now: f64) -> f64 {
     if left > 1.0 { left } else { 1.0 }
 }
 
-/// Computes the total share of a node at `now` task by task. Kept out of line, because the rare node
-/// without a row must not slow down the sum over a row.
+/// Computes the total share of a node at `now` task by task. Not inlined, because the rare node without a row
+/// must not slow down the sum over a row.
 #[inline(never)]
 pub(super) fn total_by_tasks(settings: &ShareParams, node: &Node, now: Instant) -> f64 {
     node.tasks()

@@ -27,7 +27,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Returns the devices that nobody takes.
+    /// Returns the devices that no job takes.
     pub fn free_devices(&self) -> ResourceCounts {
         let taken = self.taken.iter().zip(ResourceIndex::all());
         let taken = taken.fold(ResourceCounts::NONE, |counts, (bits, index)| {
@@ -145,7 +145,7 @@ impl ClusterState {
         counts.sum()
     }
 
-    /// Returns the licences that nobody takes.
+    /// Returns the licences that no job takes.
     pub fn free_licences(&self) -> ResourceCounts {
         self.licences.total.minus(&self.licences.taken)
     }

@@ -171,8 +171,8 @@ impl ClusterState {
         self.uses = Some(uses);
     }
 
-    /// Records that a user asks for so many jobs like this one, if that is followed. The estimates count. `now` never goes
-    /// back.
+    /// Records that a user asks for a number of jobs like this one, if that is followed. The estimates count.
+    /// `now` never goes back.
     pub fn note_request(&mut self, spec: &JobSpec, count: u64, now: Instant) {
         let Some(requests) = self.requests.as_mut().filter(|_| count > 0) else {
             return;

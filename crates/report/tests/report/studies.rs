@@ -15,7 +15,7 @@ use crate::xml::texts;
 const LISTED: &str = r#"
 name = "small"
 title = "A small <study>"
-source = "Nobody & Sons"
+source = "Smith & Sons"
 seeds = 3
 
 [workload]
@@ -146,7 +146,7 @@ fn only_listed_figures_are_shown() {
         );
     }
     let html = page.to_html();
-    assert!(html.contains("A small &lt;study&gt;") && html.contains("Nobody &amp; Sons"));
+    assert!(html.contains("A small &lt;study&gt;") && html.contains("Smith &amp; Sons"));
     assert!(html.contains("Libra fulfils more &lt;with&gt; less work"));
     assert!(html.contains("Ranking by best volatility: wait, SLA"));
 }

@@ -111,7 +111,7 @@ impl AttemptFolder {
         &self.path
     }
 
-    /// Returns the number by which jobs of this directory are told from those of others. It is drawn at
+    /// Returns the number that distinguishes jobs of this directory from those of others. It is drawn at
     /// random when the directory is first used.
     ///
     /// # Errors

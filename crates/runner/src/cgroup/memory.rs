@@ -1,8 +1,8 @@
 //! The memory that a task needs, measured by samples.
 //!
-//! The kernel's own peak of a control group contains the page cache of the files that the task read and wrote,
-//! which the kernel takes back when memory is short. A user who sets `--mem` needs the rest: anonymous and
-//! shared memory, of which the kernel keeps no peak.
+//! The kernel's own peak of a control group contains the page cache of the files that the task read and
+//! wrote, which the kernel reclaims when memory is short. A user who sets `--mem` needs the rest: anonymous
+//! and shared memory, of which the kernel keeps no peak.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;

@@ -31,7 +31,7 @@ pub(crate) fn failed_step(step: SpawnPhase, reason: impl Into<String>) -> Launch
 /// Returns the failure of a step for an error of the operating system.
 pub(crate) fn failed_call(step: SpawnPhase, errno: Errno) -> LaunchFailure {
     let fault = match fault_of_step(step) {
-        // Who the user is has been settled before.
+        // The user has been looked up before.
         LaunchFault::Job if step == SpawnPhase::User => LaunchFault::Host,
         LaunchFault::Job if STORAGE_ERRORS.contains(&errno) => LaunchFault::Storage,
         own @ (LaunchFault::Job | LaunchFault::Storage | LaunchFault::Host) => own,

@@ -38,6 +38,6 @@ mod tests {
         assert_eq!(level(0.25, 0.75), 5);
         assert_eq!(level(0.001, 1.0), MAX_NICE);
         assert_eq!(level(f64::MIN_POSITIVE, f64::MAX), MAX_NICE);
-        assert_eq!(level(1.0, 0.0), 0, "nobody else is there");
+        assert_eq!(level(1.0, 0.0), 0, "no other task is there");
     }
 }

@@ -174,7 +174,7 @@ fn program() -> JobProgram {
             .to_vec(),
         script: None,
         env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
-        dir: "/home/somebody/project".to_owned(),
+        dir: "/home/ann/project".to_owned(),
         output: Some("tollgate-%j.out".to_owned()),
         umask: 0o022,
         memory: None,

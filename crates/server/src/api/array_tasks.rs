@@ -13,11 +13,11 @@ use super::jobs::with_name;
 use super::state::{ApiState, ask_controller, query_store};
 use crate::controller::ControllerRequest;
 
-/// Maximum number of ways to fail that are told apart.
+/// Maximum number of ways to fail that an answer distinguishes.
 const MAX_WAYS: usize = 16;
 /// Maximum number of ranges of tasks that are named of each.
 const MAX_RANGES: usize = 16;
-/// Number of last tasks whose run times are told.
+/// Number of last tasks whose run times are in an answer.
 const MAX_RUNS: u32 = 1_000;
 
 /// Converts a stored job, with the name of its user; an array with its failed tasks and its outlook.

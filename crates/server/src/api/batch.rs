@@ -1,4 +1,4 @@
-//! Jobs that are submitted together: all of them are taken up in one transaction, or none.
+//! Jobs that are submitted together: all of them are submitted in one transaction, or none.
 
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;

@@ -9,7 +9,7 @@ use tollgate_store::AttemptRow;
 
 use crate::controller::{NamedHost, TaskOutlook};
 
-/// Maximum number of earlier attempts that are told.
+/// Maximum number of earlier attempts in an answer.
 const MAX_ATTEMPTS: usize = 10;
 
 /// Returns the sentence about texts of a job that are no longer kept; None if all are.
@@ -297,7 +297,7 @@ fn limit_sentence(job: &JobDetails, limit: ExceededLimit) -> String {
     }
 }
 
-/// Returns who or what holds a job.
+/// Returns what holds a job.
 fn hold_sentence(job: &JobDetails, outlook: Option<&TaskOutlook>) -> String {
     let Some(failed) = outlook.and_then(|outlook| outlook.failed_launches) else {
         return user_hold_sentence(outlook);

@@ -33,7 +33,7 @@ pub(super) struct PageQuery {
     since: Option<String>,
     /// Last day, in UTC.
     until: Option<String>,
-    /// At most so many records: 1,000 if left out, at most 10,000.
+    /// Maximum number of records: 1,000 if left out, at most 10,000.
     limit: Option<u32>,
 }
 

@@ -9,7 +9,7 @@ use tollgate_model::Span;
 
 use super::error::ConfigError;
 
-/// A batch system that carries out what the service decides. The service owns the nodes: nobody else uses
+/// A batch system that carries out what the service decides. The service owns the nodes: no other user uses
 /// them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -56,7 +56,7 @@ pub enum ConfigError {
         found: String,
     },
     /// The policy needs budgets, but the market has none.
-    #[error("{key}: `{policy}` weighs budgets, and in market `{market}` there are none")]
+    #[error("{key}: `{policy}` weighs budgets, and market `{market}` has no budgets")]
     WrongMarket {
         /// Key of the setting.
         key: &'static str,
@@ -67,7 +67,7 @@ pub enum ConfigError {
     },
     /// The policy is another program.
     #[error(
-        "{key}: `{policy}` is no policy for a service: a decision must not wait for another \
+        "{key}: `{policy}` is not a policy for a service: a decision must not wait for another \
          program, and cannot be repeated after a crash"
     )]
     ExternalPolicy {

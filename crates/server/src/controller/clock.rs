@@ -32,8 +32,8 @@ impl ControllerClock {
         self.service.read((self.host)())
     }
 
-    /// Returns what the host's clock shows, if the service's is ahead of it by so much that users and operators are
-    /// to know.
+    /// Returns what the host's clock shows, if the service's is ahead of it by a difference that users and
+    /// operators are to know.
     pub(super) fn host_if_behind(&mut self) -> Option<Instant> {
         let now = self.now();
         self.notable_difference().map(|ahead| now - ahead)

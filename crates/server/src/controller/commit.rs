@@ -62,7 +62,7 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Notifies those who wait for a committed step, and takes up its actions.
+    /// Notifies the clients that wait for a committed step, and queues its actions.
     pub(super) fn carry_out(&mut self, step: StepOutput) {
         self.notify_waiters();
         self.pending_actions.extend(step.actions);

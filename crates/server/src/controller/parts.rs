@@ -1,4 +1,4 @@
-//! Parts of running attempts on other hosts: who may have one, and with which limits.
+//! Parts of running attempts on other hosts: which users may have one, and with which limits.
 
 use tollgate_engine::{Engine, LaunchLimits};
 use tollgate_model::AttemptId;

@@ -55,7 +55,7 @@ pub enum ControllerRequest {
         submission: Submission,
         /// Its times, as for a submitted job.
         times: RequestedTimes,
-        /// Whether surer promises and their prices are told.
+        /// Whether the answer has surer promises and their prices.
         with_levels: bool,
         /// Receives the outcome that the job would get.
         reply: Responder<SubmitOutcome>,

@@ -1,4 +1,4 @@
-//! Devices and licences: what is taken of them, and what an attempt is told of its devices.
+//! Devices and licences: what is taken of them, and what an attempt gets to know of its devices.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -47,7 +47,7 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Returns the variables that tell an attempt its devices: `TOLLGATE_GPU=0,1` for each kind, and those
-    /// that GPU libraries obey. On a host with GPUs whoever takes none sees none.
+    /// that GPU libraries obey. On a host with GPUs a job that takes none sees none.
     pub(super) fn device_variables(
         &self,
         attempt: AttemptId,

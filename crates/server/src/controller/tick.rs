@@ -251,8 +251,8 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Takes up a claim of a reserved quote. A claim that was carried out before is confirmed before any
-    /// limit is checked: its client does not know the first answer.
+    /// Handles a claim of a reserved quote. A claim that was carried out before is confirmed before any limit
+    /// is checked: its client does not know the first answer.
     fn accept_claim(&mut self, claim: PendingClaim, program: JobProgram, to: &mut TickInput) {
         let command = ServiceCommand::Claim { job: claim.job };
         let is_repeated = claim.key.is_some() && to.commands.contains(&command);
@@ -280,7 +280,7 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Takes up the jobs of one user, or none of them if one cannot be taken up.
+    /// Accepts the jobs of one user, or none of them if one cannot be accepted.
     fn accept_jobs(&mut self, mut jobs: Vec<NewJob>, at: Instant, to: &mut TickInput) {
         if let Err(failed) = self.check_jobs(&mut jobs, at, &mut to.quota) {
             for job in jobs {
@@ -297,7 +297,7 @@ impl<E: Engine> Controller<E> {
         }
     }
 
-    /// Checks whether all of the jobs can be taken up, and resolves their dependencies and times.
+    /// Checks whether all of the jobs can be accepted, and resolves their dependencies and times.
     fn check_jobs(
         &mut self,
         jobs: &mut [NewJob],

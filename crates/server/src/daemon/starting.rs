@@ -89,7 +89,7 @@ impl fmt::Display for StartProgress {
     }
 }
 
-/// A service that is starting. Its socket is open: clients wait there, and are told after a second.
+/// A service that is starting. Its socket is open: clients wait there, and get an answer after a second.
 pub(super) struct StartingService {
     listener: UnixListener,
     socket: ServiceSocket,

@@ -86,8 +86,8 @@ impl KeptIndex {
         }
     }
 
-    /// Returns the task whose file makes room first: the oldest of the user with the most, so that no
-    /// user's outputs push out those of another one who has less.
+    /// Returns the task whose file makes room first: the oldest of the user with the most, so that no user's
+    /// outputs push out those of another user with less.
     pub(super) fn next_to_remove(&self) -> Option<TaskId> {
         let most = self.owners.values().max_by_key(|owned| owned.room)?;
         most.by_age.first_key_value().map(|(_, &task)| task)

@@ -32,7 +32,7 @@ pub(crate) struct ConnectionInfo {
 pub(crate) enum AuthError {
     #[error("the user is at the connection limit")]
     TooMany,
-    #[error("its user is no longer who it was created for: {0}")]
+    #[error("its user is no longer the one that it was created for: {0}")]
     Account(#[from] UserLookupError),
     #[error("the service is stopping")]
     Stopping,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The time in which a user gets at most so many notices.
+/// The time in which the number of notices to a user is limited.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
 
 /// The notices that each user got in the present window.
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(limiter.ended(began), []);
         let later = began + WINDOW;
         assert_eq!(limiter.ended(later), [(7, 3)]);
-        assert_eq!(limiter.admit(7, later), Some(0), "they were told");
+        assert_eq!(limiter.admit(7, later), Some(0), "they were sent");
         for _ in 0..4 {
             limiter.admit(7, later);
         }

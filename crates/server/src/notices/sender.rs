@@ -90,7 +90,7 @@ async fn more(names: &UserNames, user_id: u32, left_out: u32) -> JobNotice {
     }
 }
 
-/// Runs the command. A failure is told in the log, and the notice is gone.
+/// Runs the command. A failure is logged, and the notice is gone.
 async fn run_command(settings: &NoticeSettings, notice: &JobNotice) {
     let problem = match timeout(limit(settings), deliver(settings, notice)).await {
         Ok(Ok(None)) => return,

@@ -228,7 +228,7 @@ fn probe_of(settings: &LocalEngineConfig, dir: &DataDir) -> Option<EngineProbe<L
     })
 }
 
-/// Returns the transport with the worker's own key. Over a socket the system tells who connects.
+/// Returns the transport with the worker's own key. Over a socket the system names the user that connects.
 fn keyed(dir: &DataDir, transport: WorkerTransport) -> Result<WorkerTransport, WorkerError> {
     match transport {
         WorkerTransport::Remote(remote) => {

@@ -52,7 +52,7 @@ fn failed_jobs_are_void_and_raise_no_objective() {
     }
     assert_eq!(counts(&site), [6, 0, 0, 6]);
     assert_eq!(sums(&site).books.submitted(), 6, "they lower the SLA");
-    assert_eq!(calibration(&site), [0, 0, 6], "a failure is no evidence");
+    assert_eq!(calibration(&site), [0, 0, 6], "a failure teaches nothing");
     assert_eq!(site.entry(1), Some("void"));
     site.submit(&["true"], 10).unwrap();
     site.advance(2);

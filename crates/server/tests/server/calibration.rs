@@ -106,9 +106,9 @@ fn note_told(step: &StepOutput, forecasts: &mut BTreeMap<u64, ToldForecast>) {
     }
 }
 
-/// A promise may be kept more often than was said, which is the safe side: the test against the plan
-/// refuses jobs that the probability alone would accept. By how much is asked of all seeds together:
-/// chance alone moves the share of one by a point and a half.
+/// A promise may be kept more often than stated, which is the safe side: the test against the plan refuses
+/// jobs that the probability alone would accept. By how much is asked of all seeds together: chance alone
+/// moves the share of one by a point and a half.
 #[test]
 fn promises_and_intervals_hold_as_often_as_they_say() {
     let (mut promises, mut within_interval, mut all_excess) = (0, 0, 0.0);

@@ -56,7 +56,7 @@ fn full_disk_rejects_submissions_and_records_ends() {
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
     assert_eq!(
         verdict.job, 2,
-        "numbers that nobody was told are given again"
+        "numbers that no client received are given again"
     );
     assert!(reserve.is_file());
 }

@@ -1,4 +1,4 @@
-//! Tasks of an array that the engine starts one after the other, and takes back.
+//! Tasks of an array that the engine starts one after the other, and withdraws.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -168,7 +168,7 @@ fn report(attempt: AttemptId, event: AttemptEvent) -> ServiceCommand {
     ServiceCommand::Report(AttemptReport { attempt, event })
 }
 
-/// The reports of an engine in its order: the end of a task, and that followers were taken back.
+/// The reports of an engine in its order: the end of a task, and that followers were withdrawn.
 type Reports = fn(&mut OneByOneEngine) -> Vec<ServiceCommand>;
 
 #[test]
@@ -297,7 +297,7 @@ fn held_task_is_held_whichever_report_comes_first() {
 #[test]
 fn tasks_that_come_back_wait_for_their_turn() {
     let returns: [fn(&mut OneByOneEngine); 3] = [
-        // The followers are taken back while the task before them runs.
+        // The followers are withdrawn while the task before them runs.
         |engine| {
             while engine.chain.len() > 1 {
                 let withdrawn = engine.withdraw(engine.chain.len() - 1);

@@ -125,7 +125,7 @@ fn only_the_health_check_is_open_to_unauthenticated_clients() {
     let health = client.get::<()>("/healthz");
     assert!(
         matches!(health, Err(ClientError::InvalidResponse(_))),
-        "it is no JSON: {health:?}"
+        "not JSON: {health:?}"
     );
     for path in ["/v1/status", "/v1/nodes", "/v1/nothing", "/", "/healthz/x"] {
         let (status, _) = refused(open.remote_client(None).get::<ServiceStatus>(path));

@@ -107,7 +107,7 @@ fn service_objectives_equal_those_of_a_study_of_the_same_jobs() {
         let late = outcomes
             .iter()
             .filter(|job| job.ran.is_some() && !job.fulfilled());
-        assert!(late.count() > 0, "{policy}: nobody was late");
-        assert!(studied.rejected > 0, "{policy}: nobody was refused");
+        assert!(late.count() > 0, "{policy}: no job was late");
+        assert!(studied.rejected > 0, "{policy}: no job was refused");
     }
 }

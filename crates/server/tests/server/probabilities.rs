@@ -136,7 +136,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         .map(|offer| offer.confidence.unwrap().as_f64())
         .collect();
     assert_eq!(offered, [0.95]);
-    // Whoever wants that confidence anyway hears of no surer one.
+    // A user with that confidence anyway gets no offer of a surer one.
     let quoted = site.quote_with_levels(sure);
     assert!(quoted.offers.is_empty(), "{:?}", quoted.offers);
     // A policy that keeps no time of its own for a job cannot be paid for it.

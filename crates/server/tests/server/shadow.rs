@@ -217,7 +217,7 @@ fn shadow_that_starts_late_adopts_the_unfinished_jobs() {
     world.core = Core::restore(world.core.save(), with_shadow(&real, "easy"));
     let both = world.comparison();
     assert_eq!((both.running, both.queued), (3, 1), "as it is for real");
-    assert_eq!(both.undecided, 0, "nobody compares what began before");
+    assert_eq!(both.undecided, 0, "no comparison covers what began before");
     let tight = Submission {
         deadline: Some(Span::from_secs(85)),
         ..submission("new", 50)

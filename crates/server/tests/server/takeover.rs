@@ -103,7 +103,7 @@ fn what_waits_with_a_promise_goes_only_to_a_policy_that_keeps_it() {
         matches!(found, Some(TakeoverObstacle::Sharing { jobs: 2, .. })),
         "{found:?}"
     );
-    // Once they run, their promise depends on nobody.
+    // Once they run, their promise depends on no other job.
     site.advance(50);
     change_to(&mut site, "easy");
     let more = site.submit_job(due(40, 200), &["sleep", "40"]).unwrap();

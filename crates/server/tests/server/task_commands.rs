@@ -90,7 +90,7 @@ const STATES: [StateOfTask; 17] = [
     StateOfTask { name: "ended", reach: ended, ..OVER },
     StateOfTask { name: "cancelled", reach: || after(in_a_group(), TaskCommand::Cancel), ..OVER },
     StateOfTask { name: "of an array that is over", reach: || later(in_a_group(), END_S), ..refused(CommandError::UnknownJob) },
-    StateOfTask { name: "of a job that is no array", reach: no_array, ..refused(CommandError::NoArray) },
+    StateOfTask { name: "of a job without tasks", reach: no_array, ..refused(CommandError::NoArray) },
 ];
 
 fn submitted(policy: &str, options: SubmissionOptions) -> CoreDriver {

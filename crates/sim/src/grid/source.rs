@@ -44,7 +44,7 @@ pub const N_POINTS: usize = N_EXPERTS + 5;
 /// Text that names no source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no source of forecasts: expected experts, experts-fixed, experts-unstaged, \
+    "`{0}` is not a source of forecasts: expected experts, experts-fixed, experts-unstaged, \
      best-single, cubic-seconds, arma-4-4, arma-4-4-seconds, request or an expert such as last"
 )]
 pub struct ForecastSourceError(pub String);

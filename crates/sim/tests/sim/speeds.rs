@@ -152,7 +152,7 @@ fn tasks_in_step_progress_as_the_slowest_part() {
         let job = ran.outcomes[0];
         assert_eq!(job.task_runtime, Span::from_micros(7_500_000));
     }
-    // Shares of 1/2 and 1/2 on the slow node. Nobody gets the rest of the fast one.
+    // Shares of 1/2 and 1/2 on the slow node. The rest of the fast one stays unused.
     let jobs = [(0, 2, 10, 20), (0, 1, 10, 20)];
     near(&ends_of(TaskCoupling::Rigid, &jobs).0, &[20.0, 20.0]);
     // The second task of the first job has the fast node to itself, and ends at 5 s.

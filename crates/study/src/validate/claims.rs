@@ -86,7 +86,7 @@ fn measure(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> Validati
         }
         StudyMetric::Run(_) if claim.at.is_some() && claim.relation.0.is_trend() => invalid(
             place.child("at"),
-            format!("means nothing for `{}`", claim.relation),
+            format!("has no effect on `{}`", claim.relation),
         ),
         StudyMetric::Run(_) => Ok(()),
         StudyMetric::Risk(_) if claim.at.is_some() => invalid(
@@ -131,7 +131,7 @@ fn relation(place: &TomlPath, claim: &Claim) -> ValidationResult {
         {
             invalid(
                 place.child("against"),
-                "means nothing for the course of a curve",
+                "has no effect on the course of a curve",
             )
         }
         ClaimRelation::Greater
@@ -162,7 +162,7 @@ fn margins(place: &TomlPath, claim: &Claim) -> ValidationResult {
     ] {
         match number {
             Some(_) if !means => {
-                let message = format!("means nothing for `{}`", claim.relation);
+                let message = format!("has no effect on `{}`", claim.relation);
                 return invalid(place.child(key), message);
             }
             Some(number) if !number.is_finite() => {

@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(check("experts/user+executable"), Ok(()));
         assert_eq!(check("last/site"), Ok(()));
         insta::assert_snapshot!(check("experts").unwrap_err(), @"expected SOURCE/CLASSES, as in experts/user, got `experts`");
-        insta::assert_snapshot!(check("oracle/user").unwrap_err(), @"`oracle` is no source of forecasts: expected experts, experts-fixed, experts-unstaged, best-single, cubic-seconds, arma-4-4, arma-4-4-seconds, request or an expert such as last");
+        insta::assert_snapshot!(check("oracle/user").unwrap_err(), @"`oracle` is not a source of forecasts: expected experts, experts-fixed, experts-unstaged, best-single, cubic-seconds, arma-4-4, arma-4-4-seconds, request or an expert such as last");
         insta::assert_snapshot!(check("last/host").unwrap_err(), @"`host` names no classes: expected site, discovered, or some of user, group, executable, queue, account, procs and request, joined by `+`");
     }
 

@@ -68,7 +68,7 @@ fn chunk_numbers_start_at_one() {
         let error = word.parse::<StudyChunk>().unwrap_err().to_string();
         assert_eq!(
             error,
-            format!("`{word}` is no chunk: expected K/N with K from 1 to N")
+            format!("`{word}` is not a chunk: expected K/N with K from 1 to N")
         );
     }
     let chunk: StudyChunk = "2/3".parse().unwrap();

@@ -24,10 +24,10 @@ pub(crate) fn parse_record<T: DeserializeOwned>(
     Ok(value)
 }
 
-/// Words that some programs write for numbers that are none.
+/// Words that some programs write instead of numbers.
 const NO_NUMBERS: [&str; 6] = ["NaN", "nan", "Infinity", "Inf", "inf", "None"];
 
-/// Returns the text with legal strings, and `null` for numbers that are none.
+/// Returns the text with legal strings, and `null` for words that are no numbers.
 fn repaired(text: &str) -> String {
     let mut whole = String::with_capacity(text.len());
     let mut rest = text;

@@ -162,7 +162,7 @@ fn registered_worker_until(until: Option<Instant>) -> (TestSession, Gate) {
         running,
         until,
     };
-    assert_eq!(session.exchange(0, offer), [], "the gate is told first");
+    assert_eq!(session.exchange(0, offer), [], "the gate learns it first");
     let rules = builtin_registry().named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
     let changes = session.pool.membership_changes(&gate, Span::ZERO, || false);

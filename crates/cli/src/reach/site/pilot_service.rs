@@ -92,8 +92,8 @@ impl PilotService for JoinedService {
     }
 }
 
-/// Tells the service at an address the ends of pilots that the engine has moved since they registered. A service
-/// that does not take them is told by the next look.
+/// Tells the service at an address the ends of pilots that the engine has moved since they registered. A
+/// service that does not take them learns them by the next look.
 pub(super) fn tell_moved_ends(
     work: &ServiceWork,
     site: &SiteControl,

@@ -1,4 +1,4 @@
-//! Flags that would change nothing in the requested run. They are refused, because whoever gives one
+//! Flags that would change nothing in the requested run. They are refused, because a user who gives one
 //! expects another answer.
 
 use std::num::NonZeroU32;

@@ -18,7 +18,7 @@ pub(crate) enum ReplayError {
     #[error("--policy: {0}")]
     Policy(#[from] PolicyError),
     /// A policy that does not run in the market.
-    #[error("--policy: `{policy}` weighs budgets, and in market `{market}` there are none")]
+    #[error("--policy: `{policy}` weighs budgets, and market `{market}` has no budgets")]
     WrongMarket { policy: String, market: Market },
     /// A setting of the workload outside its range.
     #[error("--{0}")]

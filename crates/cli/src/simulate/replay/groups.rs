@@ -6,7 +6,7 @@ use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
 use tollgate_workload::Workload;
 
-/// Maximum number of queues or users that are told apart. The jobs of all others are one group.
+/// Maximum number of queues or users that have a group of their own. The jobs of all others are one group.
 const MAX_NAMED: usize = 10;
 /// The group of the jobs of further queues or users.
 const OTHERS: &str = "others";

@@ -272,7 +272,7 @@ impl ReplayInput {
         if is_drawn && plan.jobs.deadlines == DeadlineModel::Paper {
             verbosity.note(
                 "each drawn deadline is a factor of the job's true run time, so deadlines tell \
-                 policies what nobody knows at submission; `--deadlines habit` does not",
+                 policies what is unknown at submission; `--deadlines habit` does not",
             );
         }
         missing_requests::print_notes(workload.missing_requests(), verbosity);

@@ -224,7 +224,7 @@ fn notices_of_a_service_for_all_users_name_the_user_and_are_sent_by_its_account(
     let submit = ["submit", "--notify", "end", "-o", "none", "--", "true"];
     site.run_ok(ONE, &submit);
     let lines = || fs::read_to_string(&file).unwrap_or_default();
-    site.until("the end is told", || lines().ends_with('\n'));
+    site.until("the end is reported", || lines().ends_with('\n'));
     let line = lines();
     let words: Vec<&str> = line.split_whitespace().collect();
     let [user, "end", sender] = words[..] else {

@@ -54,7 +54,7 @@ pub(crate) fn audit(site: &mut CrashTestSite, acknowledged: &[u64]) -> JobAudit 
         );
         let known = jobs
             .get(job)
-            .unwrap_or_else(|| panic!("nobody knows job {job}"));
+            .unwrap_or_else(|| panic!("no answer names job {job}"));
         assert!(
             *attempt <= known.attempts,
             "job {job} has no attempt {attempt}"

@@ -29,7 +29,7 @@ fn job_that_cannot_be_promised_runs_without_a_promise_and_says_so_everywhere() {
     assert!(explained.contains("without a promise: "), "{explained}");
     assert!(
         !explained.contains("no_room"),
-        "a key is no word: {explained}"
+        "a key is not a word: {explained}"
     );
     assert!(
         explained.contains("  deadline  not promised; in time with probability "),

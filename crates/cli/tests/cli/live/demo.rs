@@ -55,5 +55,5 @@ fn signal_ends_the_demo_and_its_jobs() {
     let left = processes.filter(|process| {
         std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&place))
     });
-    assert_eq!(left.count(), 0, "jobs that nobody waits for");
+    assert_eq!(left.count(), 0, "jobs without a waiting client");
 }

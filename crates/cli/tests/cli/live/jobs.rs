@@ -48,7 +48,7 @@ fn job_is_held_released_and_cancelled() {
     assert_eq!(
         site.tollgate(&["cancel", "999"]).code,
         Some(1),
-        "there is none"
+        "an unknown job"
     );
 }
 

@@ -42,8 +42,8 @@ impl Drop for FullDisk {
     }
 }
 
-/// Processes whose memory the kernel cannot take back, in the control groups of all slots of a runner: it sets no
-/// smaller limit there.
+/// Processes whose memory the kernel cannot reclaim, in the control groups of all slots of a runner: it sets
+/// no smaller limit there.
 struct Squatters(Vec<Child>);
 
 impl Squatters {

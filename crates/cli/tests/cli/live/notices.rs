@@ -44,7 +44,7 @@ fn user_is_told_of_the_end_and_of_a_late_job() {
     ];
     site.tollgate(&end).answer();
     site.tollgate(&["wait", "1"]);
-    site.until("the end is told", || told(&site).len() == 1);
+    site.until("the end is reported", || told(&site).len() == 1);
     let expected = "job 1 (sim) is finished: exit 1";
     assert_eq!(told(&site), [("end".to_owned(), expected.to_owned())]);
 
@@ -62,7 +62,7 @@ fn user_is_told_of_the_end_and_of_a_late_job() {
     site.tollgate(&[&late[..], &line].concat()).answer();
     site.tollgate(&["submit", "-q", "-e", "1s", "true"])
         .answer();
-    site.until("the delay is told", || told(&site).len() == 3);
+    site.until("the delay is reported", || told(&site).len() == 3);
     let kinds: Vec<String> = told(&site).into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(kinds, ["end", "at-risk", "late"]);
     site.tollgate(&["cancel", "2"]).answer();
@@ -85,7 +85,7 @@ fn user_is_told_of_an_array_at_risk_as_of_one_promise() {
     ];
     let line = ["--", "sleep", "600"];
     site.tollgate(&[&array[..], &line].concat()).answer();
-    site.until("the risk is told", || !told(&site).is_empty());
+    site.until("the risk is reported", || !told(&site).is_empty());
     let [(kind, text)] = &told(&site)[..] else {
         panic!("told more than once");
     };
@@ -105,14 +105,14 @@ fn notices_beyond_the_limit_and_failures_of_the_command_are_told() {
     site.shell(many).answer();
     site.tollgate(&["wait", "1", "2", "3", "4", "5", "6"])
         .answer();
-    site.until("four are told", || told(&site).len() == 4);
+    site.until("four are reported", || told(&site).len() == 4);
 
     let command = r#"command = ["sh", "-c", "echo no such mailbox >&2; exit 3"]"#;
     let failing = ClientTestSite::start(&format!("[notices]\n{command}\n"));
     failing
         .tollgate(&["submit", "-q", "--notify", "end", "true"])
         .answer();
-    failing.until("the failure is told", || {
+    failing.until("the failure is reported", || {
         failing.log_has("the command for notices failed") && failing.log_has("no such mailbox")
     });
 }

@@ -53,6 +53,6 @@ fn invalid_shadow_policy_is_rejected() {
     let (code, stderr) = run("first-reward");
     assert_eq!(code, Some(2), "{stderr}");
     let expected =
-        "error: shadow: `first-reward` weighs budgets, and in market `none` there are none\n";
+        "error: shadow: `first-reward` weighs budgets, and market `none` has no budgets\n";
     assert_eq!(stderr, expected);
 }

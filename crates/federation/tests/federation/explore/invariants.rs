@@ -188,7 +188,7 @@ fn check_grant(after: &ExploredWorld, step: &SiteStep) {
         ..
     } = step.event
     else {
-        panic!("only who is asked gives");
+        panic!("only the donor of a request gives");
     };
     // 4. One proxy stays. 6. No ballot below the promise is served. 7. No transfer starts in a
     // cool-down.

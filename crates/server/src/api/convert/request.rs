@@ -111,7 +111,7 @@ fn submission_options(
     })
 }
 
-/// Returns what becomes of the job if it cannot be promised. Whoever names a probability wants a promise.
+/// Returns what becomes of the job if it cannot be promised. A request with a probability asks for a promise.
 fn otherwise(request: &JobRequest, terms: &PromiseTerms) -> Otherwise {
     match request.otherwise {
         Some(given) => given.into(),

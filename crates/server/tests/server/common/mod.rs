@@ -22,7 +22,7 @@ use tollgate_service::{
 };
 use tollgate_store::{JobProgram, JobRow, Store, StoreReader};
 
-/// Returns the clocks of a host whose wall clock nobody sets.
+/// Returns the clocks of a host whose wall clock is never set.
 pub(crate) fn host_clock(mut now: impl FnMut() -> Instant + Send + 'static) -> HostClock {
     Box::new(move || {
         let host = now();

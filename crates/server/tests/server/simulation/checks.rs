@@ -23,7 +23,7 @@ pub(super) fn invariants(run: &ServiceSimulation) {
         let row = rows.get(job).unwrap_or_else(|| panic!("job {job} is lost"));
         assert!(
             !accepted || row.state != "rejected",
-            "job {job} was let in, and then kept out"
+            "job {job} was admitted, and then rejected"
         );
     }
     for (job, requested) in &run.requested_due {
@@ -48,7 +48,7 @@ pub(super) fn invariants(run: &ServiceSimulation) {
     let live: BTreeSet<u64> = core.jobs().into_keys().collect();
     let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
     let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();
-    assert_eq!(live, stored, "what is live, and what is said to be");
+    assert_eq!(live, stored, "what is live, and what is reported as live");
     arrays(run, &rows);
     ledger(run, &rows);
 }
@@ -258,7 +258,7 @@ fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
     for (job, amount) in arrays {
         assert!(
             Some(amount) <= rows[&job].price,
-            "array {job} costs more than it was told"
+            "array {job} costs more than its answer states"
         );
     }
     let view = run.view();
@@ -297,7 +297,11 @@ pub(super) fn everything_is_over(run: &ServiceSimulation) {
         "these never end under {}",
         run.rules.policy
     );
-    assert_eq!(run.engine().running().unwrap(), [], "these run for nobody");
+    assert_eq!(
+        run.engine().running().unwrap(),
+        [],
+        "these run without a user"
+    );
     totals(run);
     let view = run.view();
     let reader = &view.reader;

@@ -45,7 +45,7 @@ const STEPS: u32 = 80;
 /// Maximum number of minutes until every job is finished: an array has tasks for each of them.
 const DRAIN_ROUNDS: u32 = 4_000;
 
-/// Seconds for which nobody asks the service for anything.
+/// Seconds for which the service gets no request.
 const SILENT_S: i64 = 10;
 
 /// The time after its order at which a run is counted anew if its program has not started.
@@ -269,8 +269,8 @@ impl ServiceSimulation {
         self.clock.lock().unwrap().off = clock::draw_error(&mut self.random);
     }
 
-    /// Sets the clock and lets a call of the engine fail, and then nobody asks the service for anything: all that is
-    /// to run runs all the same.
+    /// Sets the clock and lets a call of the engine fail, and then sends no request: all that is to run runs
+    /// all the same.
     fn stay_silent(&mut self) {
         self.set_clock();
         *self.faults.lock().unwrap() = ServiceFaults::default();

@@ -32,7 +32,7 @@ pub(super) fn invariants(run: &WorkerSimulation) {
     for (job, accepted) in &run.acknowledged_jobs {
         let row = rows.get(job).unwrap_or_else(|| panic!("job {job} is lost"));
         let stays = !accepted || row.state != "rejected";
-        assert!(stays, "job {job} was let in, and then kept out");
+        assert!(stays, "job {job} was admitted, and then rejected");
     }
     for row in rows.values().filter(|row| row.state == "finished") {
         let status = row.status.as_deref().unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) fn invariants(run: &WorkerSimulation) {
     let live: BTreeSet<u64> = core.jobs().into_keys().collect();
     let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
     let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();
-    assert_eq!(live, stored, "what is live, and what is said to be");
+    assert_eq!(live, stored, "what is live, and what is reported as live");
     ledger(run, &rows);
 }
 
@@ -96,7 +96,7 @@ pub(super) fn everything_is_over(run: &WorkerSimulation) {
     let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");
     for world in run.worlds() {
-        assert_eq!(world.running(), [], "these run for nobody");
+        assert_eq!(world.running(), [], "these run without a user");
         assert_eq!(world.unacknowledged(), [], "these are never forgotten");
     }
     let view = run.view();
@@ -105,7 +105,7 @@ pub(super) fn everything_is_over(run: &WorkerSimulation) {
         let attempts = reader.attempts(row.id).unwrap();
         assert!(
             attempts.iter().all(|attempt| attempt.status.is_some()),
-            "job {}: an attempt of which nobody knows what became",
+            "job {}: an attempt with an unknown end",
             row.id
         );
         let ended =

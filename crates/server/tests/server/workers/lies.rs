@@ -357,7 +357,7 @@ enum LieStep {
     Register,
     /// Sends a message for the incarnation that is so far ahead of the true one.
     Send(u32, Box<WorkerMessage>),
-    /// Is silent for so many seconds.
+    /// Is silent for this number of seconds.
     Wait(i64),
 }
 

@@ -53,7 +53,7 @@ pub(super) struct RunCounts {
     kept_outputs: u32,
     /// Number of attempts that a batch system ended with their pilot.
     signalled: u32,
-    /// Number of pilots that were told another end.
+    /// Number of pilots that received another end.
     moved_ends: u32,
 }
 
@@ -74,7 +74,7 @@ impl RunCounts {
         assert!(self.jobs_on_workers > 0, "no worker did anything");
         assert!(self.kept_outputs > 0, "no output was kept");
         assert!(self.signalled > 0, "no pilot was ended with its tasks");
-        assert!(self.moved_ends > 0, "no pilot was told another end");
+        assert!(self.moved_ends > 0, "no pilot received another end");
     }
 }
 
