@@ -1,11 +1,11 @@
 //! The clock of an agent, which is never set back.
 
-use std::time::{Instant as WallInstant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant as MonotonicInstant, SystemTime, UNIX_EPOCH};
 use tollgate_model::{Instant, Span};
 
 /// A clock that begins with the system's and never goes back.
 pub(crate) struct AgentClock {
-    pub(crate) began: WallInstant,
+    pub(crate) began: MonotonicInstant,
     pub(crate) at: Instant,
 }
 
@@ -14,7 +14,7 @@ impl AgentClock {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let micros = since_epoch.unwrap_or_default().as_micros();
         Self {
-            began: WallInstant::now(),
+            began: MonotonicInstant::now(),
             at: Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX)),
         }
     }

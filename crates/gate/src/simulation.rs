@@ -379,8 +379,8 @@ impl Simulation {
     }
 }
 
-/// Returns whether these effects of one call to the gate had the first end on a node computed: because its shares
-/// changed, or because it was parted from a node for which that holds.
+/// Returns whether these effects of one call to the gate had the first end on a node computed. That is so if
+/// its shares changed, or if it was parted from a node for which that holds.
 fn is_computed_anew(effects: &[Effect], mut node: NodeId) -> bool {
     for &effect in effects.iter().rev() {
         if effect == (Effect::SharesChanged { node }) {

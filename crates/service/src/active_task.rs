@@ -85,7 +85,7 @@ pub struct ActiveTask {
 impl ActiveTask {
     pub(crate) fn new(
         submission: &Submission,
-        asked: tollgate_forecast::ForecastJob,
+        features: tollgate_forecast::ForecastJob,
         forecast: RuntimeForecast,
         spec: JobSpec,
     ) -> Self {
@@ -100,9 +100,9 @@ impl ActiveTask {
             submitted: submission.options.submitted.unwrap_or(spec.submit),
             spec,
             forecast,
-            class: asked.class,
-            attributes: asked.context,
-            user_estimate: asked.request,
+            class: features.class,
+            attributes: features.context,
+            user_estimate: features.request,
             time_limit: submission.options.time_limit,
             attempt: 0,
             gate_attempt: 0,

@@ -6,7 +6,7 @@ use tollgate_policy::JobPhase;
 
 use crate::clock::dated_within;
 use crate::core::Core;
-use crate::followers::{Follower, FollowerFate};
+use crate::followers::{Follower, FollowerOutcome};
 use crate::output::{CommandError, EngineAction, RowChange, StepOutput};
 
 /// Ends of attempts that others follow, and of followers.
@@ -44,16 +44,16 @@ impl Core {
                 nodes: nodes.iter().flat_map(|range| range.nodes()).collect(),
             };
         }
-        match follower.map(|follower| follower.fate) {
-            Some(FollowerFate::Cancel) => {
+        match follower.map(|follower| follower.outcome) {
+            Some(FollowerOutcome::Cancel) => {
                 let _ = self.apply_input(GateInput::Cancel { job: slot }, step);
             }
-            Some(FollowerFate::Hold) => {
+            Some(FollowerOutcome::Hold) => {
                 if let Some(live) = self.jobs.get_mut(task) {
                     live.hold_if_withdrawn = true;
                 }
             }
-            Some(FollowerFate::Run) | None => {}
+            Some(FollowerOutcome::Run) | None => {}
         }
     }
 
@@ -110,15 +110,15 @@ impl Core {
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
         let task = report.attempt.task();
-        let fate = self
+        let outcome = self
             .jobs
             .take_from_chain(task)
-            .map(|follower| follower.fate);
+            .map(|follower| follower.outcome);
         let Some(live) = self.jobs.get_mut(task) else {
             return Err(CommandError::UnknownJob);
         };
         let slot = live.slot;
-        if fate == Some(FollowerFate::Cancel) {
+        if outcome == Some(FollowerOutcome::Cancel) {
             return self.apply_input(GateInput::Cancel { job: slot }, step);
         }
         // The engine knows this attempt, and would not start it again.
@@ -126,7 +126,7 @@ impl Core {
         let dated = dated_within(report, self.now, self.now);
         self.record_unstarted(dated, step);
         self.forget_pace(task.job);
-        if fate == Some(FollowerFate::Hold) {
+        if outcome == Some(FollowerOutcome::Hold) {
             self.mark_held(task, true);
             self.report_held(task.job, step);
             return Ok(());
@@ -154,11 +154,11 @@ impl Core {
         };
         self.record_unstarted(lost, step);
         step.actions.push(EngineAction::Kill { attempt });
-        let done = if may_run_again && follower.fate != FollowerFate::Cancel {
+        let done = if may_run_again && follower.outcome != FollowerOutcome::Cancel {
             self.queue_held_task(task, step)
         } else {
             if let Some(live) = self.jobs.get_mut(task) {
-                live.is_lost = follower.fate != FollowerFate::Cancel;
+                live.is_lost = follower.outcome != FollowerOutcome::Cancel;
             }
             self.apply_input(GateInput::Cancel { job: slot }, step)
         };

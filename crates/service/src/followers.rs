@@ -31,7 +31,7 @@ const FAR: Span = Span::from_secs(60);
 
 /// The fate of a follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum FollowerFate {
+pub(crate) enum FollowerOutcome {
     /// It starts, or waits in the queue if it was withdrawn.
     Run,
     /// It starts, or is held for its user if it was withdrawn.
@@ -47,7 +47,7 @@ pub(crate) struct Follower {
     pub(crate) after: AttemptId,
     /// The time at which it is withdrawn.
     pub(crate) until: Instant,
-    pub(crate) fate: FollowerFate,
+    pub(crate) outcome: FollowerOutcome,
 }
 
 /// Followers before the gate.
@@ -216,7 +216,7 @@ impl Core {
         let follower = Follower {
             after,
             until,
-            fate: FollowerFate::Run,
+            outcome: FollowerOutcome::Run,
         };
         self.jobs.set_follower(task, follower);
         let live = self.jobs.get(task)?;
@@ -272,10 +272,10 @@ impl Core {
         self.jobs.iter().filter_map(move |(task, live)| {
             let follower = live.follows?;
             let attempt = live.next_attempt_key(task);
-            match follower.fate {
-                FollowerFate::Cancel => Some(EngineAction::Kill { attempt }),
-                FollowerFate::Hold => Some(EngineAction::Withdraw { attempt }),
-                FollowerFate::Run => {
+            match follower.outcome {
+                FollowerOutcome::Cancel => Some(EngineAction::Kill { attempt }),
+                FollowerOutcome::Hold => Some(EngineAction::Withdraw { attempt }),
+                FollowerOutcome::Run => {
                     (follower.until <= now).then_some(EngineAction::Withdraw { attempt })
                 }
             }

@@ -4,7 +4,7 @@
 //! certificate and list of workers, and its settings. A backup does not record the outcome of jobs
 //! that run when it is created: a restored service reports these jobs as lost.
 //!
-//! A store passes a check, a backup and a restore only if a service could go on with it: its state is
+//! A store passes a check, a backup and a restore only if a service could go on with it. Its state is
 //! recovered from it, under the rules in force, as the service would do it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -240,9 +240,9 @@ pub fn check(data: &Path, registry: &PolicyRegistry) -> Result<CheckedStore, Bac
     check_store(data, opened, registry)
 }
 
-/// Replaces each value of the store that cannot be true by the nearest one that can, if no service uses the
-/// data directory and one could go on with the store. Returns the
-/// values that were replaced, and the store as it is now.
+/// Replaces each value of the store that cannot be true by the nearest one that can. This needs that no
+/// service uses the data directory and that one could go on with the store. Returns the values that were
+/// replaced, and the store as it is now.
 ///
 /// # Errors
 /// As [`check`], and if the store cannot be written; nothing is changed then.

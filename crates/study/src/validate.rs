@@ -105,7 +105,7 @@ fn check_deadline_bias(experiment: &Experiment) -> ValidationResult {
     let unused = |place: TomlPath, set: &ExperimentSet| {
         let model = experiment.deadlines(set);
         let message = format!(
-            "means nothing with `deadlines = \"{model}\"` in set `{}`",
+            "has no effect with `deadlines = \"{model}\"` in set `{}`",
             set.name
         );
         invalid(place, message)

@@ -65,7 +65,7 @@ pub trait RunTimes {
 }
 
 /// Returns the seconds of work that a task still has to do on a node of this speed, `elapsed_s` seconds after
-/// [`Node::since`], if it takes `run_time_s` seconds on the slowest node.
+/// [`Node::since`]. The task takes `run_time_s` seconds on the slowest node.
 #[inline]
 pub(crate) fn work_left_s(
     run_time_s: f64,

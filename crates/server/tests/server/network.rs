@@ -268,7 +268,7 @@ fn worker_token_can_only_register_a_worker() {
 #[test]
 fn unauthenticated_connections_do_not_block_authenticated_clients() {
     let limits = ServiceLimits {
-        strangers: 4,
+        unauthenticated: 4,
         request_s: 600.0,
         ..ServiceLimits::default()
     };

@@ -14,7 +14,7 @@ use super::totals::{JobTerms, ShadowEnd, ShadowOutcome};
 use crate::active_task::ActiveTask;
 use crate::command::Submission;
 use crate::core::Core;
-use crate::output::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer, TaskDropCause};
+use crate::output::{AdmissionState, RowChange, SubmitOutcome, TaskDropCause};
 use crate::task_ranges::TaskRanges;
 
 /// Maximum number of look-ahead steps (visits of a job or a node) before it gives up.
@@ -164,10 +164,16 @@ impl ShadowPolicy {
     }
 
     /// Records the admission decision on a job.
-    fn on_decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
+    fn on_decided(
+        &mut self,
+        job: u64,
+        core: &Core,
+        submission: &Submission,
+        answer: &SubmitOutcome,
+    ) {
         let kept_out = matches!(answer.admission, AdmissionState::Rejected(_));
-        let n_asked_for = answer.n_asked_for(submission);
-        (self.simulation).note_request(self.now, &answer.spec, n_asked_for);
+        let n_requested = answer.n_asked_for(submission);
+        (self.simulation).note_request(self.now, &answer.spec, n_requested);
         match &submission.options.array {
             None => {
                 self.submit(job.into(), core, submission, &answer.spec);
@@ -370,9 +376,9 @@ impl ShadowPolicy {
         if spec.procs == 0 || spec.estimate <= Span::ZERO {
             return false;
         }
-        let asked = self.rules.for_policy(spec);
+        let policy_spec = self.rules.for_policy(spec);
         let gate = self.simulation.gate();
-        let verdict = gate.quote(self.now, &asked, Some(forecast), &mut self.scratch);
+        let verdict = gate.quote(self.now, &policy_spec, Some(forecast), &mut self.scratch);
         let floor = match verdict {
             AdmissionDecision::Reject(_) => return false,
             AdmissionDecision::Queue | AdmissionDecision::Waitlist { .. } => floor,
@@ -395,7 +401,10 @@ impl ShadowPolicy {
                 .map_or(Span::ZERO, |pair| pair.paper_runtime(self.now))
         };
         let mut ahead = LookAhead::new(gate, self.now, &work, MAX_PROBE_STEPS);
-        let course = ahead.trajectory(LookAheadSubject::New(&asked, Some(forecast)), &horizon);
+        let course = ahead.trajectory(
+            LookAheadSubject::New(&policy_spec, Some(forecast)),
+            &horizon,
+        );
         let finish = course.and_then(|course| course.finish(runtime));
         finish.is_some_and(|finish| finish <= due + Span::TICK)
     }

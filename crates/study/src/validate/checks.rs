@@ -48,7 +48,7 @@ pub(crate) fn names<'a>(
         if name.is_empty() || !name.chars().all(plain) {
             return invalid(
                 place,
-                format!("`{name}` is no name: expected letters, digits, `-`, `_` and `.`"),
+                format!("`{name}` is not a name: expected letters, digits, `-`, `_` and `.`"),
             );
         }
         if !seen.insert(name) {
