@@ -13,8 +13,8 @@ pub(super) const RISK_FREE_SHARE: f64 = 1.0 + ZERO_RISK;
 /// Returns the risk sigma (eq. 6) of tasks given as (seconds to the deadline, share): the standard
 /// deviation of their deadline delays (eq. 4), as predicted with the shares frozen as they are.
 ///
-/// With a total share S the tasks end in order of deadline d1 <= d2 <= .. at F1 = d1 S and Fk = F(k-1) + (dk
-/// - d(k-1)) (sk + .. + sn). The deadline delay of task k is max(1, Fk / dk). A task without a share has no
+/// With a total share S the tasks end in order of deadline d1 <= d2 <= .. at F1 = d1 S and
+/// Fk = F(k-1) + (dk - d(k-1)) (sk + .. + sn). The deadline delay of task k is max(1, Fk / dk). A task without a share has no
 /// predicted work left, and no delay.
 ///
 /// The mean is taken first and the deviations after it: eq. 6 as printed subtracts two nearly
