@@ -21,6 +21,7 @@
 //! | [`fingerprint`](Fingerprint) | identifiers of keys |
 //! | [`token`](SecretToken) | tokens |
 //! | [`typed_amount`] | memory, rates, devices and licences as they are typed |
+//! | [`typed_instant`] | instants as they are typed |
 //! | [`typed_span`] | spans of time as they are typed |
 //! | `whole_number` | whole numbers in JSON |
 //! | [`private_file`] | checks of the permissions of files |
@@ -43,6 +44,7 @@ pub mod timestamp;
 pub mod tls;
 mod token;
 pub mod typed_amount;
+pub mod typed_instant;
 pub mod typed_span;
 pub mod types;
 mod unfinished;

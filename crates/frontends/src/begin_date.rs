@@ -5,7 +5,7 @@ use jiff::{ToSpan, Zoned};
 
 /// A time of day, and the parts of its date that were typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BeginDate {
+pub(crate) struct BeginDate {
     year: Option<i16>,
     month: Option<i8>,
     day: Option<i8>,
@@ -14,7 +14,7 @@ pub struct BeginDate {
 
 impl BeginDate {
     /// Parses a date. None if it has another form, or a part of it is out of range.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (digits, second) = match text.split_once('.') {
             Some((digits, second)) => (digits, Some(second)),
             None => (text, None),
@@ -59,7 +59,7 @@ impl BeginDate {
 
     /// Returns the next such time, in ISO 8601 and the zone of `now`. A time with a year may have passed. None if
     /// the calendar has no such day.
-    pub fn resolve(self, now: &Zoned) -> Option<String> {
+    pub(crate) fn resolve(self, now: &Zoned) -> Option<String> {
         let today = now.date();
         let at = |date: Date| date.to_datetime(self.time);
         let to_come = |at: &DateTime| *at >= now.datetime();

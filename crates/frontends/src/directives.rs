@@ -9,7 +9,7 @@ use crate::words;
 ///
 /// # Errors
 /// The first option that is unknown or lacks its value.
-pub fn parse(
+pub(crate) fn parse(
     name: &str,
     text: &str,
     style: FrontendDialect,

@@ -1,4 +1,21 @@
-//! Errors of a front end.
+//! Errors of a front end, and of the requests that it makes.
+
+/// An option whose value means nothing at the place where it is typed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--{option}: {message}")]
+pub struct RequestError {
+    /// The name of the option, as `tollgate submit` has it.
+    pub option: &'static str,
+    /// The problem.
+    pub message: String,
+}
+
+impl RequestError {
+    pub(crate) fn new(option: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { option, message }
+    }
+}
 
 /// An error of a front end.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +56,12 @@ pub enum FrontendError {
         /// The problem.
         message: &'static str,
     },
+    /// A value that means nothing at this place.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The current directory is not known.
+    #[error(".: cannot be read: {0}")]
+    NoDirectory(String),
     /// Jobs that do not exist.
     #[error("{tool}: {words}")]
     UnknownJobs {

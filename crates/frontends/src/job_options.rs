@@ -4,59 +4,60 @@ use crate::begin_date::BeginDate;
 use crate::error::FrontendError;
 use crate::job_id;
 use crate::options::ParsedOption;
+use crate::place::SubmitPlace;
 use crate::resources::ResourceOptions;
 use crate::tool::FrontendDialect;
 use crate::variables;
 
 /// The requested job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct JobOptions {
+pub(crate) struct JobOptions {
     /// Name of the job.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// File or directory of its output.
-    pub output: Option<String>,
+    pub(crate) output: Option<String>,
     /// File or directory of its errors.
-    pub stderr_path: Option<String>,
+    pub(crate) stderr_path: Option<String>,
     /// Account to charge.
-    pub account: Option<String>,
+    pub(crate) account: Option<String>,
     /// Queue.
-    pub queue: Option<String>,
+    pub(crate) queue: Option<String>,
     /// Whether errors go where the output does.
-    pub join_stderr: bool,
+    pub(crate) join_stderr: bool,
     /// Directory in which it starts.
-    pub dir: Option<String>,
+    pub(crate) dir: Option<String>,
     /// Whether the job starts in the directory where `qsub` was called.
-    pub in_current_dir: bool,
+    pub(crate) in_current_dir: bool,
     /// Shell of the script.
-    pub shell: Option<String>,
+    pub(crate) shell: Option<String>,
     /// The variables, as `NAME=VALUE`.
-    pub env: Vec<String>,
+    pub(crate) env: Vec<String>,
     /// Whether the whole environment is passed.
-    pub all_env: bool,
+    pub(crate) all_env: bool,
     /// Tasks of an array, as in `1-10:2`.
-    pub array: Option<String>,
+    pub(crate) array: Option<String>,
     /// Maximum number of tasks that run at a time.
-    pub max_concurrent: Option<String>,
+    pub(crate) max_concurrent: Option<String>,
     /// The dependencies, as `ID` or `any:ID`.
-    pub after: Vec<String>,
+    pub(crate) after: Vec<String>,
     /// The earliest start.
-    pub begin: Option<BeginDate>,
+    pub(crate) begin: Option<BeginDate>,
     /// Whether the job is held.
-    pub held: bool,
+    pub(crate) held: bool,
     /// Whether the job runs again after it was lost.
-    pub requeue: bool,
+    pub(crate) requeue: bool,
     /// Whether only the number of the job is printed.
-    pub terse: bool,
+    pub(crate) terse: bool,
     /// Whether `qsub` waits for the end of the job.
-    pub wait: bool,
+    pub(crate) wait: bool,
     /// Whether the job runs a program instead of a script.
-    pub program: bool,
+    pub(crate) program: bool,
     /// Arguments of the script, in one string.
-    pub arguments: Option<String>,
+    pub(crate) arguments: Option<String>,
     /// Resources.
-    pub resources: ResourceOptions,
+    pub(crate) resources: ResourceOptions,
     /// Known options without effect here, as they were written.
-    pub ignored: Vec<String>,
+    pub(crate) ignored: Vec<String>,
 }
 
 /// Returns the queue of a destination such as `batch`, `batch@server` or `@server`.
@@ -70,27 +71,29 @@ impl JobOptions {
     ///
     /// # Errors
     /// The first option that is invalid or cannot be honoured.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         options: &[ParsedOption],
         style: FrontendDialect,
+        place: &SubmitPlace,
     ) -> Result<(), FrontendError> {
         options
             .iter()
-            .try_for_each(|given| self.add_one(given, style))
+            .try_for_each(|given| self.add_one(given, style, place))
     }
 
     /// Adds options of the command line, which override those of the script that were added before.
     ///
     /// # Errors
     /// As [`Self::add`].
-    pub fn add_overriding(
+    pub(crate) fn add_overriding(
         &mut self,
         options: &[ParsedOption],
         style: FrontendDialect,
+        place: &SubmitPlace,
     ) -> Result<(), FrontendError> {
         let script = std::mem::take(&mut self.resources);
-        self.add(options, style)?;
+        self.add(options, style, place)?;
         let command_line = std::mem::take(&mut self.resources);
         self.resources = command_line.over(script);
         Ok(())
@@ -100,6 +103,7 @@ impl JobOptions {
         &mut self,
         given: &ParsedOption,
         style: FrontendDialect,
+        place: &SubmitPlace,
     ) -> Result<(), FrontendError> {
         let value = || Some(given.value.clone());
         match given.name.as_str() {
@@ -112,7 +116,7 @@ impl JobOptions {
             "d" | "wd" => self.dir = value(),
             "cwd" => self.in_current_dir = true,
             "S" => self.shell = Some(path(&given.value)),
-            "v" => self.env.extend(variables::parse(given)?),
+            "v" => self.env.extend(variables::parse(given, place)?),
             "V" => self.all_env = true,
             "t" | "J" => self.array = value(),
             "tc" => self.max_concurrent = value(),
@@ -252,16 +256,17 @@ fn path(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz::fixed_place;
     use crate::options;
 
     fn wishes(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let (given, _) = options::parse("qsub", &words).map_err(|error| error.to_string())?;
-        let mut options = JobOptions::default();
-        options
-            .add(&given, style)
+        let mut wishes = JobOptions::default();
+        wishes
+            .add(&given, style, &fixed_place())
             .map_err(|error| error.to_string())?;
-        Ok(options)
+        Ok(wishes)
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! Words of other batch systems: the options of `qsub`, `qstat` and `qdel` of PBS, Torque and Grid Engine, on a
-//! command line and in scripts.
+//! command line and in scripts. Words in, requests out.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`options`] | options of both styles |
-//! | [`directives`] | the lines of a script that have options |
-//! | [`resources`](ResourceOptions) | resources requested with `-l` |
+//! | [`qsub`](QsubCall) | a call of `qsub`, and the request that it makes |
+//! | [`place`](SubmitPlace) | the place where a job is typed, and the part of every request that depends on it |
+//! | `options` | options of both styles |
+//! | `directives` | the lines of a script that have options |
+//! | `resources` | resources requested with `-l` |
+//! | `chunks` | those of `nodes` and `select` |
 //! | `variables` | environment variables named with `-v` |
-//! | [`job_options`](JobOptions) | the job that the options describe |
-//! | [`begin_date`](BeginDate) | the earliest start |
-//! | [`output_names`] | the variables in the names of output files |
-//! | [`prelude`](ScriptPrelude) | its script, with variables known only at its start |
+//! | `job_options` | the job that the options describe |
+//! | `begin_date` | the earliest start |
+//! | `output_names` | the variables in the names of output files |
+//! | `prelude` | its script, with variables known only at its start |
 //! | [`job_id`] | job numbers in both styles |
 //! | [`tool`](FrontendTool) | the tools, and the styles of their options |
 //! | [`help`] | the text of `--help` |
@@ -23,25 +26,25 @@
 //! both streams together find the job number last.
 
 mod begin_date;
-pub mod directives;
+mod chunks;
+mod directives;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod help;
 pub mod job_id;
 mod job_options;
-pub mod options;
-pub mod output_names;
+mod options;
+mod output_names;
+mod place;
 mod prelude;
+mod qsub;
 mod resources;
 mod tool;
 mod variables;
 pub mod words;
 
-pub use begin_date::BeginDate;
-pub use error::FrontendError;
-pub use job_options::JobOptions;
-pub use options::ParsedOption;
-pub use prelude::ScriptPrelude;
-pub use resources::ResourceOptions;
+pub use error::{FrontendError, RequestError};
+pub use place::{PlacedJob, SubmitPlace};
+pub use qsub::{QsubCall, QsubSubmission, ScriptSource};
 pub use tool::{FrontendDialect, FrontendTool};

@@ -59,30 +59,30 @@ const PARALLEL: &str = "pe";
 
 /// Returns the name of every option of `qsub`.
 #[cfg(test)]
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let valued = BARE.iter().chain(VALUED).copied();
     valued.chain([PARALLEL])
 }
 
 /// An option and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParsedOption {
+pub(crate) struct ParsedOption {
     /// The place of the option: `qsub`, or a file and its line.
-    pub source: String,
+    pub(crate) source: String,
     /// The name of the option, without the dash.
-    pub name: String,
+    pub(crate) name: String,
     /// The values of the option, joined by blanks.
-    pub value: String,
+    pub(crate) value: String,
 }
 
 impl ParsedOption {
     /// Returns the option as it was written.
-    pub fn option(&self) -> String {
+    pub(crate) fn option(&self) -> String {
         format!("-{}", self.name)
     }
 
     /// Reports that the value is invalid.
-    pub fn invalid_value(&self, message: impl Into<String>) -> FrontendError {
+    pub(crate) fn invalid_value(&self, message: impl Into<String>) -> FrontendError {
         FrontendError::Value {
             place: self.source.clone(),
             option: self.option(),
@@ -91,7 +91,7 @@ impl ParsedOption {
     }
 
     /// Reports that the option cannot be honoured.
-    pub fn unsupported(&self, message: &'static str) -> FrontendError {
+    pub(crate) fn unsupported(&self, message: &'static str) -> FrontendError {
         FrontendError::UnsupportedOption {
             place: self.source.clone(),
             option: self.option(),
@@ -105,7 +105,7 @@ impl ParsedOption {
 ///
 /// # Errors
 /// The first option that is unknown or lacks its value.
-pub fn parse<'a>(
+pub(crate) fn parse<'a>(
     place: &str,
     words: &'a [String],
 ) -> Result<(Vec<ParsedOption>, &'a [String]), FrontendError> {

@@ -9,18 +9,18 @@ const DEFAULT_SHELL: &str = "/bin/sh";
 
 /// The setup that a job runs before the first line of its script.
 #[derive(Clone, Debug)]
-pub struct ScriptPrelude<'a> {
+pub(crate) struct ScriptPrelude<'a> {
     /// Style of the variables.
-    pub dialect: FrontendDialect,
+    pub(crate) dialect: FrontendDialect,
     /// Whether the job is an array.
-    pub is_array: bool,
+    pub(crate) is_array: bool,
     /// The file for errors, with `%j` and `%a`. None if errors go to the output.
-    pub stderr_path: Option<&'a str>,
+    pub(crate) stderr_path: Option<&'a str>,
 }
 
 impl ScriptPrelude<'_> {
     /// Returns the setup as one line of shell code.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let id = match (self.dialect, self.is_array) {
             (FrontendDialect::Pbs, false) => "export PBS_JOBID=$TOLLGATE_JOB.tollgate",
             (FrontendDialect::Pbs, true) => {
@@ -50,7 +50,7 @@ impl ScriptPrelude<'_> {
 
     /// Returns the script with the line added. None if its interpreter is not a shell that is known here.
     /// The line follows the first line, which may name the interpreter.
-    pub fn prepend_to(&self, text: &str, shell: Option<&str>) -> Option<String> {
+    pub(crate) fn prepend_to(&self, text: &str, shell: Option<&str>) -> Option<String> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let (first_line, body) = match first.strip_prefix("#!") {
             Some(first_line) => (Some(first_line.trim()), rest),

@@ -6,38 +6,39 @@ use std::collections::BTreeMap;
 use tollgate_client::typed_amount::{parse_memory, parse_rate};
 use tollgate_client::typed_span::parse_span;
 
+use crate::chunks::ChunkTotals;
 use crate::error::FrontendError;
 use crate::options::ParsedOption;
 
 /// The resources requested so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ResourceOptions {
+pub(crate) struct ResourceOptions {
     /// The total number of processors.
-    pub procs: Option<u32>,
+    pub(crate) procs: Option<u32>,
     /// The total memory in bytes.
-    pub memory: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// The memory per processor in bytes.
-    pub memory_per_proc: Option<u64>,
+    pub(crate) memory_per_proc: Option<u64>,
     /// The total number of GPUs.
-    pub gpus: Option<u8>,
+    pub(crate) gpus: Option<u8>,
     /// Whether a `select` set processors, memory and devices.
     has_selection: bool,
     /// The name of the host on which the job is to run.
-    pub host: Option<String>,
+    pub(crate) host: Option<String>,
     /// The time limit in seconds.
-    pub time_limit: Option<f64>,
+    pub(crate) time_limit: Option<f64>,
     /// The run time in seconds after which Grid Engine would warn the job.
     soft_limit: Option<f64>,
     /// Deadline, as it is typed.
-    pub deadline: Option<String>,
+    pub(crate) deadline: Option<String>,
     /// Budget, in credits.
-    pub budget: Option<f64>,
+    pub(crate) budget: Option<f64>,
     /// Penalty, in credits a second.
-    pub penalty: Option<f64>,
+    pub(crate) penalty: Option<f64>,
     /// Wanted probability of the promise, 0 to 1.
-    pub confidence: Option<f64>,
+    pub(crate) confidence: Option<f64>,
     /// Known resources without effect here.
-    pub ignored: Vec<String>,
+    pub(crate) ignored: Vec<String>,
 }
 
 impl ResourceOptions {
@@ -45,7 +46,7 @@ impl ResourceOptions {
     ///
     /// # Errors
     /// The first resource that is invalid or not available here.
-    pub fn add(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
+    pub(crate) fn add(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
         // A later list can name another host: the command line comes after the script.
         let earlier = self.host.take();
         let items = given.value.split(',').map(str::trim);
@@ -58,7 +59,7 @@ impl ResourceOptions {
 
     /// Returns these resources, and those of `script` where nothing here takes their place: the command
     /// line overrides each resource of the script, whether that is more or less.
-    pub fn over(self, script: Self) -> Self {
+    pub(crate) fn over(self, script: Self) -> Self {
         // A selection sets processors, memory and devices together.
         let script = match self.has_selection {
             true => Self {
@@ -94,7 +95,7 @@ impl ResourceOptions {
     }
 
     /// Returns the total memory in bytes for `procs` processors.
-    pub fn memory_for(&self, procs: u32) -> Option<u64> {
+    pub(crate) fn memory_for(&self, procs: u32) -> Option<u64> {
         let each = self
             .memory_per_proc
             .map(|each| each.saturating_mul(u64::from(procs)));
@@ -102,13 +103,13 @@ impl ResourceOptions {
     }
 
     /// Returns the devices to take.
-    pub fn devices(&self) -> Option<BTreeMap<String, u8>> {
+    pub(crate) fn devices(&self) -> Option<BTreeMap<String, u8>> {
         self.gpus
             .map(|gpus| BTreeMap::from([("gpu".to_owned(), gpus)]))
     }
 
     /// Returns the run time estimate in seconds, if it differs from the time limit.
-    pub fn estimate(&self) -> Option<f64> {
+    pub(crate) fn estimate(&self) -> Option<f64> {
         let limit = self.time_limit.unwrap_or(f64::INFINITY);
         self.soft_limit.filter(|&soft| soft < limit)
     }
@@ -172,81 +173,20 @@ impl ResourceOptions {
         Ok(())
     }
 
-    /// Adds chunks such as `2:ppn=4`, `2:ncpus=4:mem=2gb` or `node07:ppn=4`, joined by `+`. Chunks are
-    /// added up, because a job is not told on how many hosts it runs.
+    /// Adds chunks such as `2:ppn=4`, `2:ncpus=4:mem=2gb` or `node07:ppn=4`, joined by `+`.
     fn add_chunks(
         &mut self,
         given: &ParsedOption,
         name: &str,
         value: &str,
     ) -> Result<(), FrontendError> {
-        let (mut procs, mut memory_all, mut gpus) = (0_u32, None, 0_u32);
-        let (mut n_chunks, mut n_on_host) = (0_u32, 0_u32);
-        for chunk in value.split('+') {
-            let mut parts = chunk.split(':').peekable();
-            let first = parts.peek().copied().unwrap_or_default();
-            let is_count = first.bytes().all(|byte| byte.is_ascii_digit());
-            let mut names_host = false;
-            let count: u32 = match (name, is_count, first.contains('=')) {
-                // PBS names a host in the place of a number, and counts one chunk without a number.
-                ("nodes", false, false) => {
-                    parts.next();
-                    self.add_host(given, name, first)?;
-                    names_host = true;
-                    1
-                }
-                ("select", false, true) => 1,
-                (_, _, _) => {
-                    parts.next();
-                    let count = first.parse().ok().filter(|&count| count > 0);
-                    count.ok_or_else(|| {
-                        let expected = format!("{name}: expected a number of nodes, got `{chunk}`");
-                        given.invalid_value(expected)
-                    })?
-                }
-            };
-            let mut each = 1_u32;
-            for part in parts {
-                let (key, amount) = part.split_once('=').unwrap_or((part, ""));
-                let number = amount.parse::<u32>().ok().filter(|&number| number > 0);
-                match (key, number) {
-                    ("host", _) if name == "select" => {
-                        self.add_host(given, name, amount)?;
-                        names_host = true;
-                    }
-                    ("ppn" | "ncpus", Some(number)) => each = number,
-                    ("gpus" | "ngpus", Some(number)) => {
-                        gpus = gpus.saturating_add(count.saturating_mul(number));
-                    }
-                    // The program itself decides how to use the processors.
-                    ("mpiprocs" | "ompthreads", Some(_)) => {}
-                    ("mem" | "vmem", _) => {
-                        let bytes = memory(amount)
-                            .map_err(|message| given.invalid_value(format!("{name}: {message}")))?;
-                        let bytes = bytes.saturating_mul(u64::from(count));
-                        memory_all = Some(memory_all.unwrap_or(0_u64).saturating_add(bytes));
-                    }
-                    _ => {
-                        return Err(given.invalid_value(format!("{name}: unknown part `{part}`")));
-                    }
-                }
-            }
-            procs = procs.saturating_add(count.saturating_mul(each));
-            n_chunks += 1;
-            n_on_host += u32::from(names_host);
-        }
-        if n_on_host > 0 && n_on_host < n_chunks {
-            let message = format!("{name}: expected one host for all chunks, or none");
-            return Err(given.invalid_value(message));
-        }
-        self.procs = Some(procs);
+        let totals = ChunkTotals::parse(given, name, value, &mut |host| {
+            self.add_host(given, name, host)
+        })?;
+        self.procs = Some(totals.procs);
         self.has_selection |= name == "select";
-        self.memory = self.memory.max(memory_all);
-        if gpus > 0 {
-            let gpus = u8::try_from(gpus);
-            let too_many = |_| given.invalid_value(format!("{name}: more than 255 GPUs"));
-            self.gpus = Some(gpus.map_err(too_many)?);
-        }
+        self.memory = self.memory.max(totals.memory);
+        self.gpus = totals.gpus.or(self.gpus);
         Ok(())
     }
 }
@@ -262,7 +202,7 @@ fn span(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a size in bytes. PBS also counts in words of eight bytes (`2gw`).
-fn memory(text: &str) -> Result<u64, String> {
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
     let text = text.to_ascii_lowercase();
     match text.strip_suffix('w') {
         Some(amount) => Ok(parse_memory(amount)?.saturating_mul(8)),

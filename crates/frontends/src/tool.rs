@@ -48,11 +48,19 @@ impl FrontendDialect {
     /// Returns the style of the environment: `TOLLGATE_STYLE`, or else Grid Engine if its tools are
     /// set up.
     pub fn from_env() -> Option<Self> {
-        let style = env::var("TOLLGATE_STYLE").unwrap_or_default();
-        match style.as_str() {
-            "pbs" => Some(Self::Pbs),
-            "sge" => Some(Self::GridEngine),
-            _ => env::var_os("SGE_ROOT").map(|_| Self::GridEngine),
+        Self::of_variables(env::var_os)
+    }
+
+    /// Returns the style of an environment whose variables `variable` returns, as [`Self::from_env`].
+    pub(crate) fn of_variables<T: AsRef<OsStr>>(
+        variable: impl Fn(&'static str) -> Option<T>,
+    ) -> Option<Self> {
+        let style = variable("TOLLGATE_STYLE");
+        let style = style.as_ref().map(AsRef::as_ref);
+        match style.and_then(OsStr::to_str) {
+            Some("pbs") => Some(Self::Pbs),
+            Some("sge") => Some(Self::GridEngine),
+            Some(_) | None => variable("SGE_ROOT").map(|_| Self::GridEngine),
         }
     }
 }

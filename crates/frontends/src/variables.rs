@@ -1,25 +1,27 @@
 //! Environment variables as `-v` names them.
 
-use std::env;
-
 use crate::error::FrontendError;
 use crate::options::ParsedOption;
+use crate::place::SubmitPlace;
 
 /// Returns the variables in the value of `-v`, each as `NAME=VALUE`. A name alone takes the value of the
 /// caller's environment.
 ///
 /// # Errors
 /// If a name is empty, or a variable has no value in UTF-8 here.
-pub(crate) fn parse(given: &ParsedOption) -> Result<Vec<String>, FrontendError> {
+pub(crate) fn parse(
+    given: &ParsedOption,
+    place: &SubmitPlace,
+) -> Result<Vec<String>, FrontendError> {
     let parse_one = |item: String| match item.split_once('=') {
         Some(("", _)) => {
             let message = format!("expected the name of a variable, got `{item}`");
             Err(given.invalid_value(message))
         }
         Some(_) => Ok(item),
-        None => match env::var(&item) {
-            Ok(value) => Ok(format!("{item}={value}")),
-            Err(_) => {
+        None => match place.variable(&item) {
+            Some(value) => Ok(format!("{item}={value}")),
+            None => {
                 let message = format!("there is no variable `{item}` to pass to the job");
                 Err(given.invalid_value(message))
             }
@@ -56,6 +58,7 @@ fn split_list(value: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz::fixed_place;
 
     #[test]
     fn variables_are_split_at_commas_but_not_within_quotes() {
@@ -79,7 +82,7 @@ mod tests {
                 name: "v".to_owned(),
                 value: value.to_owned(),
             };
-            parse(&given).unwrap_err().to_string()
+            parse(&given, &fixed_place()).unwrap_err().to_string()
         };
         assert_eq!(
             fault("no variable has this name"),

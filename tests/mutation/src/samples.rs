@@ -44,7 +44,7 @@ pub const TARGETS: &[MutationTarget] = &[
     MutationTarget {
         name: "qsub_scripts",
         run: tollgate_frontends::fuzz::scripts,
-        samples: &[PBS_SCRIPT, GRID_ENGINE_SCRIPT],
+        samples: &[PBS_SCRIPT, GRID_ENGINE_SCRIPT, QSUB_CALL],
     },
     MutationTarget {
         name: "answers",
@@ -237,6 +237,9 @@ const PBS_SCRIPT: &str = "#!/bin/sh\n#PBS -N work -l nodes=2:ppn=4,walltime=01:3
 
 const GRID_ENGINE_SCRIPT: &str = "#!/bin/sh\n#$ -N work -cwd -pe mpi 4 -l h_rt=3600,h_vmem=1G\n\
     echo 1\n#$ -t 1-9:2 -tc 2 -hold_jid 7,8 -o 'out $JOB_ID' -V\n#$variable\n#$ -b n\n";
+
+const QSUB_CALL: &str = "qsub -l nodes=2:ppn=2,deadline=+2h -W depend=afterok:7 -v A=1,MODEL -o $HOME/$JOB_NAME.log\n\
+    #!/bin/sh\n#PBS -N work -J 1-9 -l select=2:ncpus=2:mem=2gb -a 1231\necho 1\n";
 
 const OWN_SCRIPT: &str = "#!/bin/sh\n#TOLLGATE --procs 2 --mem 1G\n#TOLLGATE --estimate 1h --name 'a b'\n\
     # remark\n\necho 1\n";

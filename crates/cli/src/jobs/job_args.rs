@@ -1,30 +1,20 @@
 //! The flags that describe a job.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 use tollgate_client::types::{JobOtherwise, JobRequest, JobSignal};
-use tollgate_engine::service_location::{DATA_VARIABLE, FINGERPRINT_VARIABLE, URL_VARIABLE};
+use tollgate_frontends::{PlacedJob, RequestError, SubmitPlace};
 use tollgate_service::RetryRule;
 
 use super::script::JobScript;
 use super::signal::parse_signal;
 use super::startable;
 use crate::args::parse_count;
-use crate::exit::CliFailure;
+use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::parse;
 use crate::parse::TypedSpan;
-
-/// The environment variables that a job gets by default.
-const DEFAULT_ENV: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ",
-];
-
-/// The variables that say where the service is. Another host may see it elsewhere, so that `all` leaves them
-/// out: each job gets those of its host.
-const LOCATION: [&str; 3] = [DATA_VARIABLE, URL_VARIABLE, FINGERPRINT_VARIABLE];
 
 /// The default output file of a job.
 const DEFAULT_OUTPUT: &str = "tollgate-%j.out";
@@ -293,99 +283,50 @@ impl JobArgs {
             None => DEFAULT_OUTPUT,
         };
         let output = self.output.as_deref().unwrap_or(usual);
-        let (deadline_s, deadline_at) = match self.deadline.as_deref() {
-            Some(words) => parse::parse_deadline(words, now)?,
-            None => (None, None),
-        };
-        let (begin_s, begin_at) = match self.begin.as_deref() {
-            Some(words) => parse::parse_begin(words, now)?,
-            None => (None, None),
-        };
+        let place = SubmitPlace::here(now.clone());
+        let placed = place.request(&PlacedJob {
+            env: &self.env,
+            dir: self.dir.as_deref(),
+            deadline: self.deadline.as_deref(),
+            begin: self.begin.as_deref(),
+        })?;
         Ok(JobRequest {
-            command: self.command.clone(),
+            output: (output != "none").then(|| output.to_owned()),
+            command: self.command,
             script,
-            name: self.name.clone(),
-            account: self.account.clone(),
-            queue: self.queue.clone(),
+            name: self.name,
+            account: self.account,
+            queue: self.queue,
             procs: self.procs.unwrap_or(1),
             memory_bytes: self.mem,
             one_host: self.one_host,
-            host: self.on.clone(),
-            resources: self.gres.clone().unwrap_or_default(),
+            host: self.on,
+            resources: self.gres.unwrap_or_default(),
             estimate_s: self.estimate.map(|span| span.secs),
             time_limit_s: self.time_limit.map(|span| span.secs),
-            signal: self.signal.clone(),
-            deadline_s,
-            deadline_at,
-            begin_s,
-            begin_at,
+            signal: self.signal,
             budget: self.budget,
             penalty_per_s: self.penalty.unwrap_or(0.0),
             confidence: self.confidence,
             at_least: self.at_least,
             requeue: self.requeue,
             retries: self.retries.as_ref().map(ToString::to_string),
-            notify: self.notify.clone(),
-            hold_s: None,
-            levels: false,
-            array: self.array.clone(),
-            after: self.after.clone(),
-            held: false,
-            env: self.environment()?,
-            dir: self.working_dir()?,
-            output: (output != "none").then(|| output.to_owned()),
+            notify: self.notify,
+            array: self.array,
+            after: self.after,
             append: self.append,
             otherwise: self.otherwise,
             drop_late: self.drop_late,
             partial: self.partial,
-            umask: umask(),
+            ..placed
         })
     }
+}
 
-    fn environment(&self) -> Result<BTreeMap<String, String>, CliFailure> {
-        let mut given: BTreeMap<String, String> = DEFAULT_ENV
-            .iter()
-            .filter_map(|&name| Some((name.to_owned(), env::var(name).ok()?)))
-            .collect();
-        for word in &self.env {
-            match word.split_once('=') {
-                Some((name, value)) => {
-                    given.insert(name.to_owned(), value.to_owned());
-                }
-                None if word == "all" => {
-                    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-                        Some((name.into_string().ok()?, value.into_string().ok()?))
-                    };
-                    let all = env::vars_os().filter_map(text);
-                    given.extend(all.filter(|(name, _)| !LOCATION.contains(&name.as_str())));
-                }
-                None => {
-                    let value = env::var(word).map_err(|_| {
-                        CliFailure::invalid_flag(
-                            "env",
-                            format!("there is no variable `{word}` to give on"),
-                        )
-                    })?;
-                    given.insert(word.clone(), value);
-                }
-            }
-        }
-        Ok(given)
-    }
-
-    fn working_dir(&self) -> Result<String, CliFailure> {
-        let here = || {
-            env::current_dir().map_err(|error| CliFailure::invalid_flag("dir", error.to_string()))
-        };
-        let dir = match &self.dir {
-            Some(dir) if dir.is_absolute() => dir.clone(),
-            Some(dir) => here()?.join(dir),
-            None => here()?,
-        };
-        dir.into_os_string().into_string().map_err(|dir| {
-            let dir = dir.to_string_lossy();
-            CliFailure::invalid_flag("dir", format!("expected a name in UTF-8, got `{dir}`"))
-        })
+/// A value that means nothing where the job is typed.
+impl CliError for RequestError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
     }
 }
 
@@ -396,11 +337,4 @@ fn parse_otherwise(word: &str) -> Result<JobOtherwise, String> {
         "reject" => Ok(JobOtherwise::Reject),
         _ => Err("expected wait, run or reject".to_owned()),
     }
-}
-
-/// Returns the user's umask. The system reports the value only when a new value is set.
-fn umask() -> u32 {
-    let mask = rustix::process::umask(rustix::fs::Mode::empty());
-    rustix::process::umask(mask);
-    mask.bits()
 }

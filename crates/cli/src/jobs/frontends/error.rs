@@ -16,6 +16,8 @@ impl CliError for FrontendError {
             | Self::NoValue { .. }
             | Self::Value { .. }
             | Self::UnsupportedOption { .. } => ExitKind::Usage,
+            Self::Request(error) => error.exit(),
+            Self::NoDirectory(_) => ExitKind::Failed,
             Self::UnknownJobs { of_pbs: true, .. } => ExitKind::External(UNKNOWN_JOB),
             Self::UnknownJobs { of_pbs: false, .. } => ExitKind::Failed,
         }
@@ -29,6 +31,8 @@ impl CliError for FrontendError {
             Self::Unknown { .. }
             | Self::NoValue { .. }
             | Self::Value { .. }
+            | Self::Request(_)
+            | Self::NoDirectory(_)
             | Self::UnknownJobs { .. } => None,
         }
     }

@@ -1,11 +1,11 @@
-//! Parses instants, such as deadlines.
+//! Parses instants, such as deadlines. An error is a text for the user: what is expected, and what was typed.
 
+mod day;
+
+use self::day::DayAndTime;
+use crate::typed_span::{is_unitless, parse_clock, parse_span, parse_units};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use tollgate_client::typed_span::{is_unitless, parse_clock, parse_span, parse_units};
-
-use super::day::DayAndTime;
-use crate::exit::CliFailure;
 
 /// The maximum span until an instant, in seconds: a hundred years.
 const MAX_RELATIVE_S: f64 = 3.2e9;
@@ -90,7 +90,7 @@ fn parse_civil(text: &str, now: &Zoned) -> Option<Timestamp> {
 }
 
 /// Parses an instant by this host's clock.
-pub(crate) fn parse_moment(words: &str, now: &Zoned) -> Result<Timestamp, String> {
+pub fn parse_moment(words: &str, now: &Zoned) -> Result<Timestamp, String> {
     match parse_words(words, now)? {
         Moment::Relative { secs, .. } => {
             let later = SignedDuration::from_secs_f64(secs);
@@ -103,23 +103,17 @@ pub(crate) fn parse_moment(words: &str, now: &Zoned) -> Result<Timestamp, String
 
 /// Parses a deadline into the fields of a request: a span, or an instant. A relative deadline counts by the
 /// service's clock, whatever this host's clock shows.
-pub(crate) fn parse_deadline(
-    words: &str,
-    now: &Zoned,
-) -> Result<(Option<f64>, Option<String>), CliFailure> {
+pub fn parse_deadline(words: &str, now: &Zoned) -> Result<(Option<f64>, Option<String>), String> {
     match parse_words(words, now) {
         Ok(Moment::Relative { secs, .. }) => Ok((Some(secs), None)),
         Ok(Moment::Absolute(at) | Moment::EndOfDay(at)) => Ok((None, Some(at.to_string()))),
-        Err(message) => Err(CliFailure::invalid_flag("deadline", message)),
+        Err(message) => Err(message),
     }
 }
 
 /// Parses the time at which a job begins into the fields of a request, as a deadline. A day without a time means
 /// its start.
-pub(crate) fn parse_begin(
-    words: &str,
-    now: &Zoned,
-) -> Result<(Option<f64>, Option<String>), CliFailure> {
+pub fn parse_begin(words: &str, now: &Zoned) -> Result<(Option<f64>, Option<String>), String> {
     match parse_words(words, now) {
         Ok(Moment::Relative { secs, .. }) => Ok((Some(secs), None)),
         Ok(Moment::Absolute(at)) => Ok((None, Some(at.to_string()))),
@@ -127,7 +121,7 @@ pub(crate) fn parse_begin(
             let start = day_before(end, now).and_then(|day| day.start_of_day().ok());
             Ok((None, start.map(|start| start.timestamp().to_string())))
         }
-        Err(message) => Err(CliFailure::invalid_flag("begin", message)),
+        Err(message) => Err(message),
     }
 }
 
@@ -137,7 +131,7 @@ fn day_before(end: Timestamp, now: &Zoned) -> Option<Zoned> {
 }
 
 /// Returns a note about the time at which a job begins, as about a deadline.
-pub(crate) fn note_of_begin(words: &str, now: &Zoned) -> Option<String> {
+pub fn note_of_begin(words: &str, now: &Zoned) -> Option<String> {
     match parse_words(words, now).ok()? {
         Moment::EndOfDay(end) => {
             let day = day_before(end, now)?.strftime("%A, %Y-%m-%d");
@@ -153,7 +147,7 @@ pub(crate) fn note_of_begin(words: &str, now: &Zoned) -> Option<String> {
 
 /// Returns a note about a deadline that may mean something else to its user: a day without a time, or a
 /// number without a unit.
-pub(crate) fn note_of_deadline(words: &str, now: &Zoned) -> Option<String> {
+pub fn note_of_deadline(words: &str, now: &Zoned) -> Option<String> {
     match parse_words(words, now).ok()? {
         Moment::EndOfDay(end) => {
             let day = day_before(end, now)?.strftime("%A, %Y-%m-%d");
