@@ -14,6 +14,7 @@ use tollgate_frontends::FrontendTool;
 
 use crate::connection::endpoint::DataDirArgs;
 use crate::exit::CliFailure;
+use crate::simulate::{study, trace};
 
 /// The options of `tollgate generate`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +32,15 @@ enum DialectArg {
     Sge,
 }
 
+/// What a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SchemaSubject {
+    /// The file of an experiment, for `tollgate study run`
+    Study,
+    /// The output of `tollgate trace info --format json`
+    TraceInfo,
+}
+
 #[derive(Debug, Subcommand)]
 enum GenerateCommand {
     /// Write a man page for every command.
@@ -46,6 +56,12 @@ enum GenerateCommand {
         /// Output directory; created if missing
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
+    },
+    /// Print the JSON schema of what other commands read or print.
+    Schema {
+        /// Schema to print
+        #[arg(value_enum)]
+        of: SchemaSubject,
     },
     /// Create `qsub`, `qstat` and `qdel` in a directory for PATH.
     Frontends {
@@ -75,6 +91,10 @@ pub(crate) fn run(args: &GenerateArgs, describe: fn() -> Command) -> Result<(), 
             .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
         GenerateCommand::Schemas { out } => schemas::write(out)
             .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
+        GenerateCommand::Schema { of } => match of {
+            SchemaSubject::Study => study::print_schema(),
+            SchemaSubject::TraceInfo => trace::print_schema(),
+        },
         GenerateCommand::Frontends { out, style } => write_frontends(out, *style),
         GenerateCommand::Completions { shell } => {
             let mut program = describe();

@@ -50,7 +50,8 @@ enum StudyCommand {
     #[command(hide = true)]
     Chunk(args::StudyChunkArgs),
     Report(report::StudyReportArgs),
-    /// Print the JSON schema of an experiment's file
+    /// Print the JSON schema of an experiment's file, as `tollgate generate schema study`
+    #[command(hide = true)]
     Schema,
 }
 
@@ -61,8 +62,13 @@ pub(crate) fn run(args: &StudyArgs, registry: &PolicyRegistry) -> Result<(), Cli
         StudyCommand::Run(args) => run::run(args, registry),
         StudyCommand::Chunk(args) => run::chunk(args, registry),
         StudyCommand::Report(args) => report::run(args),
-        StudyCommand::Schema => print_text(&Experiment::schema()),
+        StudyCommand::Schema => print_schema(),
     }
+}
+
+/// Prints the JSON schema of an experiment's file.
+pub(crate) fn print_schema() -> Result<(), CliFailure> {
+    print_text(&Experiment::schema())
 }
 
 fn list(quiet: bool) -> Result<(), CliFailure> {

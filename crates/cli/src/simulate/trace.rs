@@ -22,6 +22,8 @@ mod synth;
 
 use clap::Subcommand;
 
+pub(crate) use self::info::print_schema;
+
 use crate::exit::CliFailure;
 
 /// The options of `tollgate trace`.
@@ -40,7 +42,8 @@ enum TraceCommand {
     Check(check::TraceCheckArgs),
     Anonymise(anonymise::TraceAnonymiseArgs),
     Synth(synth::TraceSynthArgs),
-    /// Print the JSON schema of `trace info --format json`
+    /// Print the JSON schema of `trace info`, as `tollgate generate schema trace-info`
+    #[command(hide = true)]
     Schema,
 }
 
@@ -51,6 +54,6 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), CliFailure> {
         TraceCommand::Check(args) => check::run(args),
         TraceCommand::Anonymise(args) => anonymise::run(args),
         TraceCommand::Synth(args) => synth::run(args),
-        TraceCommand::Schema => info::schema(),
+        TraceCommand::Schema => info::print_schema(),
     }
 }

@@ -222,7 +222,8 @@ fn invalid_study_gives_one_message() {
 
 #[test]
 fn the_schema_is_json() {
-    let schema = tollgate(&["study", "schema"]).answer();
+    let schema = tollgate(&["generate", "schema", "study"]).answer();
+    assert_eq!(tollgate(&["study", "schema"]).answer(), schema);
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
     assert_eq!(schema["title"], "Experiment");
 }

@@ -53,7 +53,8 @@ fn info_as_json_and_csv_of_two_records() {
     insta::assert_snapshot!(csv);
     assert_eq!(csv.lines().count(), 3);
 
-    let schema = tollgate(&["trace", "schema"]).answer();
+    let schema = tollgate(&["generate", "schema", "trace-info"]).answer();
+    assert_eq!(tollgate(&["trace", "schema"]).answer(), schema);
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let promised = schema["$defs"]["RecordKeys"]["properties"]
         .as_object()

@@ -121,8 +121,8 @@ impl FileSummary {
     }
 }
 
-/// Prints the schema of the JSON output.
-pub(super) fn schema() -> Result<(), CliFailure> {
+/// Prints the JSON schema of `trace info --format json`.
+pub(crate) fn print_schema() -> Result<(), CliFailure> {
     let mut out = stdout().lock();
     serde_json::to_writer_pretty(&mut out, &schemars::schema_for!(TraceInfoKeys))
         .map_err(io::Error::from)?;
