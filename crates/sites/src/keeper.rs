@@ -1,8 +1,10 @@
 //! The keeper of sites: makes the number of pilots follow the work, round after round.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::convert::Infallible;
 use std::path::Path;
+use std::time::Duration;
+use std::{fmt, io, thread};
 
 use crate::control::{ScaleOutcome, SiteControl};
 use crate::demand::{SiteDemand, SiteSupply, wanted_pilots};
@@ -43,13 +45,46 @@ pub struct KeeperDecision {
     pub reason: String,
 }
 
-/// The reasons of the last round, by site.
+/// What is new after a round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeeperNews {
+    /// The decisions by which something was done, or whose reason is another one than in the round before.
+    pub decisions: Vec<KeeperDecision>,
+    /// The error of the round. None without one, or if the round before had the same.
+    pub error: Option<String>,
+}
+
+/// The reasons and the error of the last round.
 #[derive(Debug, Default)]
-pub struct KeeperMemory {
+struct KeeperMemory {
+    /// The key of the reason, by site.
     keys: BTreeMap<String, &'static str>,
+    /// The error as text; empty without one.
+    error: String,
 }
 
 impl<S: PilotService> SiteKeeper<'_, S> {
+    /// Decides about the sites that `sites` returns, round after round with a pause between, until `report` fails.
+    ///
+    /// # Errors
+    /// That of `report`. An error of a round is news, and the next round tries again.
+    pub fn keep(
+        &self,
+        pause: Duration,
+        sites: &dyn Fn() -> Result<Vec<SiteSettings>, SiteError>,
+        report: &mut dyn FnMut(&KeeperNews) -> io::Result<()>,
+    ) -> io::Result<Infallible> {
+        let mut memory = KeeperMemory::default();
+        loop {
+            let mut decisions = Vec::new();
+            let sites = sites().map_err(S::Error::from);
+            let done = sites.and_then(|sites| self.round(&sites, &mut decisions));
+            let error = done.map_or_else(|error| error.to_string(), |()| String::new());
+            report(&memory.news(decisions, error))?;
+            thread::sleep(pause);
+        }
+    }
+
     /// Decides once about all sites, two at a time. Adds the decisions in the order of the sites, and continues at
     /// the other sites after an error.
     ///
@@ -176,10 +211,16 @@ impl KeeperDecision {
 }
 
 impl KeeperMemory {
-    /// Returns whether something was done, or the reason is another one than in the round before.
-    pub fn is_new(&mut self, decision: &KeeperDecision) -> bool {
-        let before = self.keys.insert(decision.site.clone(), decision.key);
-        decision.is_deed() || before != Some(decision.key)
+    /// Returns what is new in a round.
+    fn news(&mut self, mut decisions: Vec<KeeperDecision>, error: String) -> KeeperNews {
+        decisions.retain(|decision| {
+            let before = self.keys.insert(decision.site.clone(), decision.key);
+            decision.is_deed() || before != Some(decision.key)
+        });
+        let is_new = !error.is_empty() && error != self.error;
+        self.error.clone_from(&error);
+        let error = is_new.then_some(error);
+        KeeperNews { decisions, error }
     }
 }
 
@@ -209,4 +250,104 @@ pub fn describe_changes(submitted: usize, cancelled: usize) -> Option<String> {
         })
         .collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_model::Instant;
+
+    use super::*;
+    use crate::control::WorkerSeat;
+    use crate::demand::PendingWork;
+
+    fn decision(key: &'static str, submitted: usize) -> KeeperDecision {
+        KeeperDecision {
+            site: "lab".to_owned(),
+            key,
+            submitted,
+            cancelled: 0,
+            counts: PilotCounts::default(),
+            reason: key.to_owned(),
+        }
+    }
+
+    #[test]
+    fn decision_is_news_if_something_was_done_or_its_reason_changed() {
+        let mut memory = KeeperMemory::default();
+        for (key, submitted, is_news) in [
+            ("enough", 0, true),
+            ("enough", 0, false),
+            ("enough", 1, true),
+            ("tasks_wait", 0, true),
+            ("tasks_wait", 0, false),
+        ] {
+            let news = memory.news(vec![decision(key, submitted)], String::new());
+            assert_eq!(
+                news.decisions.len(),
+                usize::from(is_news),
+                "{key} {submitted}"
+            );
+        }
+    }
+
+    #[test]
+    fn error_is_news_once_until_a_round_succeeds() {
+        let mut memory = KeeperMemory::default();
+        let mut error_of = |error: &str| memory.news(Vec::new(), error.to_owned()).error;
+        assert_eq!(error_of("no service").as_deref(), Some("no service"));
+        assert_eq!(error_of("no service"), None);
+        assert_eq!(error_of("no token").as_deref(), Some("no token"));
+        assert_eq!(error_of(""), None);
+        assert_eq!(error_of("no token").as_deref(), Some("no token"));
+    }
+
+    /// A service that never answers.
+    struct SilentService;
+
+    struct NoWork;
+
+    impl PilotWork for NoWork {
+        fn seat(&self, _: &str) -> Option<WorkerSeat> {
+            None
+        }
+
+        fn pending_work(&self, _: &BTreeSet<&str>, _: Instant) -> PendingWork {
+            PendingWork::default()
+        }
+    }
+
+    impl PilotService for SilentService {
+        type Work = NoWork;
+        type Error = SiteError;
+
+        fn work(&self, _: &[SiteSettings]) -> Result<NoWork, SiteError> {
+            Err(SiteError::NoSites)
+        }
+
+        fn tell_moved_ends(&self, _: &NoWork, _: &SiteControl) {}
+
+        fn follow(&self, _: &mut SiteControl, _: &SiteDemand) -> Result<ScaleOutcome, SiteError> {
+            Err(SiteError::NoSites)
+        }
+    }
+
+    #[test]
+    fn keeper_goes_on_after_errors_until_nobody_reads_its_news() {
+        let keeper = SiteKeeper {
+            service: &SilentService,
+            state_dir: Path::new("/nowhere"),
+            program: "tollgate",
+            keeps_base: false,
+        };
+        let mut errors = Vec::new();
+        let end = keeper.keep(Duration::ZERO, &|| Ok(Vec::new()), &mut |news| {
+            errors.push(news.error.is_some());
+            match errors.len() {
+                3 => Err(io::Error::other("closed")),
+                _ => Ok(()),
+            }
+        });
+        assert_eq!(end.unwrap_err().to_string(), "closed");
+        assert_eq!(errors, [true, false, false]);
+    }
 }

@@ -62,7 +62,7 @@ pub use ending::{PilotsLeft, end_pilots};
 pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState, now, replace_file};
 pub use keep::{KeepLock, KeepRecord, LearnedLimit};
-pub use keeper::{KeeperDecision, KeeperMemory, SiteKeeper, decide, describe_changes};
+pub use keeper::{KeeperDecision, KeeperNews, SiteKeeper, decide, describe_changes};
 pub use node_size::NodeSize;
 pub use pace::QueueLooks;
 pub use pilot::{PilotPhase, PilotRecord};

@@ -6,6 +6,7 @@
 //! | [`scale`] | `tollgate site scale` |
 //! | [`keep`] | `tollgate site keep` |
 //! | [`agent`] | `tollgate site agent` |
+//! | [`opened`] | a site that a command acts on |
 //! | [`pilot_service`] | the service that pilots join, and its tokens |
 //! | [`service_work`] | the work of the service, by which `keep` decides |
 //! | [`explain`] | `tollgate explain site` |
@@ -20,6 +21,7 @@ pub(crate) mod agent;
 mod check;
 mod explain;
 mod keep;
+mod opened;
 mod pilot_end;
 mod pilot_service;
 mod reach;
@@ -28,25 +30,23 @@ mod scale;
 mod service_work;
 mod status;
 
-use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use tollgate_sites::{SiteControl, SiteError, SiteSettings, SitesFile, state_dir};
+use tollgate_sites::state_dir;
 
 pub(crate) use self::check::{NODE_PROBE_ARG, probe_node};
 pub(crate) use self::explain::{SiteExplanation, explain};
+pub(crate) use self::opened::program;
 pub(crate) use self::pilot_end::pilot_end;
 pub(crate) use self::reach::reach;
 pub(crate) use self::report::SiteUsageReport;
 pub(crate) use self::status::{SiteListing, SiteReport, note_joined};
 
-use crate::exit::{CliError, CliFailure, ExitKind};
-use crate::operate::serve::current_program;
+use crate::exit::CliFailure;
 use crate::output::messages;
 
 /// The options of `tollgate site`.
@@ -100,49 +100,5 @@ pub(crate) fn local_queue(words: impl Iterator<Item = OsString>) -> ExitCode {
             messages::print_error(error, None);
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Opens a site of the user's file.
-fn open(name: &str) -> Result<SiteControl, CliFailure> {
-    let file = SitesFile::read(&SitesFile::path()?)?;
-    control(file.site(name)?.clone())
-}
-
-fn control(settings: SiteSettings) -> Result<SiteControl, CliFailure> {
-    Ok(SiteControl::open(settings, &state_dir()?, &program()?)?)
-}
-
-/// Returns the path of this program as text.
-pub(crate) fn program() -> Result<String, CliFailure> {
-    Ok(PathBuf::from(current_program()?)
-        .to_string_lossy()
-        .into_owned())
-}
-
-/// The site cannot be used.
-impl CliError for SiteError {
-    fn exit(&self) -> ExitKind {
-        match self {
-            Self::Settings { .. }
-            | Self::Unknown(_)
-            | Self::NoSites
-            | Self::Exists(_)
-            | Self::Setting { .. }
-            | Self::Argument(_)
-            | Self::NoHome => ExitKind::Usage,
-            Self::Busy(_)
-            | Self::Kept(_)
-            | Self::Occupied { .. }
-            | Self::File { .. }
-            | Self::Command { .. }
-            | Self::Engine { .. }
-            | Self::Token(_)
-            | Self::TokenDirectory(_) => ExitKind::Failed,
-        }
-    }
-
-    fn hint(&self) -> Option<Cow<'_, str>> {
-        self.hint().map(Cow::Borrowed)
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use tollgate_batch::EngineKind;
 use tollgate_sites::{SiteJournal, SiteSettings, SitesFile, state_dir};
 
+use super::opened;
 use super::status::{SiteEntry, SiteListing};
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::connection::random_key::random_key;
@@ -139,7 +140,7 @@ pub(super) fn add(args: &SiteAddArgs) -> Result<(), CliFailure> {
     cluster::check_free(&name)?;
     let mut settings = args.settings()?;
     if let PilotCores::WholeNode = args.cores {
-        let node = super::control(settings.clone())?.largest_node()?;
+        let node = opened::control(settings.clone())?.largest_node()?;
         let node = node.ok_or(NodeSizeUnknown)?;
         settings.cores = node.cores;
         settings.node_memory_mib = node.memory.map(|bytes| bytes.as_u64() >> 20);
@@ -162,7 +163,7 @@ impl SiteAddArgs {
         let program = match (&self.program, &self.via) {
             (Some(program), _) => program.clone(),
             (None, Some(_)) => "tollgate".to_owned(),
-            (None, None) => super::program()?,
+            (None, None) => opened::program()?,
         };
         Ok(SiteSettings {
             via: self.via.clone(),
@@ -237,7 +238,7 @@ pub(super) fn list(args: &SiteListArgs) -> Result<(), CliFailure> {
 pub(super) fn remove(args: &SiteRemoveArgs) -> Result<(), CliFailure> {
     let path = SitesFile::path()?;
     let mut file = SitesFile::read(&path)?;
-    let mut site = super::open(&args.name)?;
+    let mut site = opened::open(&args.name)?;
     let counts = site.counts();
     if counts.total() > 0 {
         // They may have ended since they were last seen.

@@ -10,6 +10,7 @@ use tollgate_sites::{
     SiteSettings, SitesFile, end_pilots, state_dir,
 };
 
+use super::opened;
 use super::pilot_service::JoinedService;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), CliFailure> {
     let queue = SiteQueue {
         settings,
         state: state_dir()?,
-        program: super::program()?,
+        program: opened::program()?,
         service: JoinedService {
             address: args.address.clone(),
             inside: args.inside.clone(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tollgate_sites::{PilotBody, ProbeOutcome, ServiceAddress, SiteProbe};
 
+use super::opened;
 use super::reach::reach;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
@@ -43,7 +44,7 @@ impl CliError for UnfitSite {
 
 /// `tollgate site check`.
 pub(super) fn run(args: &SiteCheckArgs) -> Result<(), CliFailure> {
-    let mut site = super::open(&args.name)?;
+    let mut site = opened::open(&args.name)?;
     let settings = site.settings();
     let service = args.address.for_workers(settings.connect.as_deref())?;
     let words = probe_words(&settings.program, &service);

@@ -10,6 +10,7 @@ use tollgate_sites::{
     PilotWork, SiteControl, SiteSupply, SitesFile, decide, describe_changes, state_dir,
 };
 
+use super::opened;
 use super::service_work::{MisfitJob, ServiceWork};
 use super::status::SiteReport;
 use crate::args::OutputFormat;
@@ -54,7 +55,7 @@ pub(crate) fn explain(
     let sites = SitesFile::read(&SitesFile::path()?)?;
     let at = sites.sites.iter().position(|site| site.name == name);
     sites.site(name)?;
-    let (state, program) = (state_dir()?, super::program()?);
+    let (state, program) = (state_dir()?, opened::program()?);
     let work = ServiceWork::ask(&mut address.connect()?)?;
     let mut opened = Vec::new();
     let mut supplies = Vec::new();

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use rustix::process::Pid;
 use tollgate_host::DetachedCommand;
 use tollgate_sites::{
-    KeepLock, KeeperDecision, KeeperMemory, SiteError, SiteKeeper, SiteSettings, SitesFile,
-    describe_changes, state_dir,
+    KeepLock, KeeperDecision, SiteError, SiteKeeper, SiteSettings, SitesFile, describe_changes,
+    state_dir,
 };
 
+use super::opened;
 use super::pilot_service::JoinedService;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &SiteKeepArgs) -> Result<(), CliFailure> {
     let keeper = SiteKeeper {
         service: &service,
         state_dir: &state,
-        program: &super::program()?,
+        program: &opened::program()?,
         keeps_base: args.base,
     };
     if args.dry_run {
@@ -82,21 +82,14 @@ pub(super) fn run(args: &SiteKeepArgs) -> Result<(), CliFailure> {
         print(&decisions)?;
         return done;
     }
-    let mut memory = KeeperMemory::default();
-    let mut failure = String::new();
-    loop {
-        let mut decisions = Vec::new();
-        let sites = args.sites().map_err(CliFailure::from);
-        let done = sites.and_then(|sites| keeper.round(&sites, &mut decisions));
-        let error = done.map_or_else(|error| error.to_string(), |()| String::new());
-        if !error.is_empty() && error != failure {
-            print_error(&error, None);
+    let pause = Duration::from_secs_f64(args.every.max(MIN_EVERY_S));
+    let kept = keeper.keep(pause, &|| args.sites(), &mut |news| {
+        if let Some(error) = &news.error {
+            print_error(error, None);
         }
-        failure = error;
-        decisions.retain(|decision| memory.is_new(decision));
-        print(&decisions)?;
-        thread::sleep(Duration::from_secs_f64(args.every.max(MIN_EVERY_S)));
-    }
+        print(&news.decisions)
+    });
+    match kept? {}
 }
 
 /// Starts the command in the background.

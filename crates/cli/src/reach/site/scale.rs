@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use tollgate_sites::{ScaleOutcome, ScalePlan, SiteControl};
 
+use super::opened;
 use super::pilot_service::ServiceTokens;
 use crate::args::parse_integer;
 use crate::connection::endpoint::ServiceAddressArgs;
@@ -30,7 +31,7 @@ pub(super) struct SiteScaleArgs {
 
 /// `tollgate site scale`.
 pub(super) fn run(args: &SiteScaleArgs) -> Result<(), CliFailure> {
-    let mut site = super::open(&args.name)?;
+    let mut site = opened::open(&args.name)?;
     let target = args.pilots.unwrap_or(site.settings().pilots);
     let connect = site.settings().connect.clone();
     let service = args.address.for_workers(connect.as_deref())?;

@@ -13,6 +13,7 @@ use tollgate_sites::{
     SiteSettings, SiteState, SitesFile, state_dir,
 };
 
+use super::opened;
 use super::pilot_service::tell_moved_ends;
 use super::service_work::ServiceWork;
 use crate::args::OutputFormat;
@@ -280,7 +281,7 @@ fn look(args: &SiteStatusArgs) -> Result<(SiteReport, Result<(), SiteError>), Cl
         .clone();
     let state = state_dir()?;
     let now = || Instant::from_micros(format::now().timestamp().as_microsecond());
-    let program = super::program()?;
+    let program = opened::program()?;
     let opened = match args.cached {
         true => None,
         false => Some(SiteControl::open_within(

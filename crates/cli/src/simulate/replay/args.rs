@@ -10,7 +10,7 @@ use tollgate_policy::ParameterEnum;
 use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
-use super::clusters::ClustersArgs;
+use super::clusters::args::ClustersArgs;
 use super::groups::ReplayGrouping;
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::simulate::record_filter::RecordFilterArgs;

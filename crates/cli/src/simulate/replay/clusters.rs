@@ -2,13 +2,14 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`args`] | the flags of several clusters |
 //! | [`settings`] | the clusters: a TOML file each |
 
+pub(super) mod args;
 mod settings;
 
 use std::io::{BufWriter, Write, stdout};
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 
 use serde::Serialize;
 use tollgate_model::{Market, PenaltyLimit, SpeedList};
@@ -28,61 +29,8 @@ use super::run::PolicyAnswer;
 use super::table;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::jobs::submit::parse_preference;
 use crate::output::csv_rows;
 use crate::parallel::{n_processors, run_in_order};
-
-/// Options that have no meaning with several clusters: their files say the same, or the output has no
-/// place for it.
-const NOT_WITH_CLUSTERS: [&str; 12] = [
-    "policies",
-    "market",
-    "nodes",
-    "speeds",
-    "seeds",
-    "jobs_out",
-    "gantt",
-    "html",
-    "by",
-    "calibration",
-    "check",
-    "learn_before",
-];
-
-/// The flags of several clusters.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Several clusters (--clusters)")]
-pub(super) struct ClustersArgs {
-    /// Clusters with gates of their own, a TOML file each
-    ///
-    /// A file says `nodes` and `policy`, and may say `name`, `speeds` and `market`. The results compare
-    /// jobs that go to the best quote with each cluster alone and with jobs that are spread.
-    #[arg(
-        long = "clusters", visible_alias = "sites", value_name = "FILE,..", value_delimiter = ',',
-        conflicts_with_all = NOT_WITH_CLUSTERS,
-    )]
-    files: Vec<PathBuf>,
-
-    /// Rules by which the best quote is chosen [default: all three]
-    ///
-    /// `earliest`, `cheapest` or `surest`, as `tollgate submit --to` has them.
-    #[arg(
-        long, value_name = "RULE,..", value_delimiter = ',', value_parser = parse_preference,
-    )]
-    prefer: Vec<QuotePreference>,
-}
-
-impl ClustersArgs {
-    /// Returns whether jobs go to one of several clusters.
-    pub(super) const fn is_given(&self) -> bool {
-        !self.files.is_empty()
-    }
-
-    /// Returns whether rules are named by which the best quote is chosen.
-    pub(super) const fn has_preference(&self) -> bool {
-        !self.prefer.is_empty()
-    }
-}
 
 /// The results of a way to spread the jobs.
 struct RoutingAnswer {
