@@ -5,7 +5,6 @@
 //! inherit the daemons' orphans (as subreapers). The second sees the end of the first by a pipe, and kills
 //! everything; the first kills everything when the second has ended.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -16,9 +15,10 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, setsid, waitpid,
 };
 use tokio::signal::unix::{SignalKind, signal};
+use tollgate_host::{ProcessStat, all_processes, is_process_alive};
 
 use crate::InsideError;
-use crate::host::{is_alive, state_and_parent, wait_until};
+use crate::host::wait_until;
 
 /// How long killed processes may take to end. One that waits for a disk may need it.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
@@ -150,7 +150,7 @@ pub(crate) fn kill_descendants(spared: &[Pid]) {
 pub(crate) fn reap_orphans(own: &[Pid]) {
     let me = getpid().as_raw_nonzero().get();
     for (pid, parent) in processes() {
-        if parent == me && !own.contains(&pid) && !is_alive(pid) {
+        if parent == me && !own.contains(&pid) && !is_process_alive(pid) {
             let _ = waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
@@ -169,17 +169,12 @@ fn descendants() -> Vec<Pid> {
             }
         }
     }
-    found.retain(|pid| is_alive(*pid));
+    found.retain(|pid| is_process_alive(*pid));
     found
 }
 
 /// Returns all processes, each with its parent.
 fn processes() -> Vec<(Pid, i32)> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| {
-        let number: i32 = entry.file_name().to_str()?.parse().ok()?;
-        Pid::from_raw(number)
-    });
-    pids.filter_map(|pid| Some((pid, state_and_parent(pid)?.1)))
-        .collect()
+    let parent = |pid| Some((pid, ProcessStat::read(pid)?.parent()?));
+    all_processes().into_iter().filter_map(parent).collect()
 }

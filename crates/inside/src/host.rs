@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tollgate_batch::EngineCommand;
-use tollgate_host::random_hex;
+use tollgate_host::{is_process_alive, random_hex};
 use tollgate_sites::EngineShell;
 
 use crate::slurm::ListenAddress;
@@ -243,31 +243,16 @@ pub fn recorded_daemon(pid_file: &Path, marker: &str) -> Option<Pid> {
         String::from_utf8_lossy(&bytes).contains(marker)
     };
     let is_ours = has_marker("environ") || has_marker("cmdline");
-    Pid::from_raw(pid).filter(|pid| is_ours && is_alive(*pid))
-}
-
-/// Returns whether a process exists and has not ended.
-pub fn is_alive(pid: Pid) -> bool {
-    state_and_parent(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+    Pid::from_raw(pid).filter(|pid| is_ours && is_process_alive(*pid))
 }
 
 /// Ends a daemon: SIGTERM, or `first`, and SIGKILL if it still runs after the time.
 pub fn end_daemon(pid: Pid, first: Signal, limit: Duration) {
     let _ = kill_process(pid, first);
-    if !wait_until(limit, || !is_alive(pid)) {
+    if !wait_until(limit, || !is_process_alive(pid)) {
         let _ = kill_process(pid, Signal::KILL);
-        wait_until(limit, || !is_alive(pid));
+        wait_until(limit, || !is_process_alive(pid));
     }
-}
-
-/// Returns the state of a process and its parent.
-pub(crate) fn state_and_parent(pid: Pid) -> Option<(char, i32)> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The name of the program is in brackets, and may have any character.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -275,9 +260,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_process_is_alive_and_an_unknown_file_names_none() {
+    fn own_process_is_found_and_an_unknown_file_names_none() {
         let own = rustix::process::getpid();
-        assert!(is_alive(own));
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("pid");
         assert_eq!(recorded_daemon(&file, ""), None);

@@ -1,11 +1,10 @@
 //! The launch guard: checks of each launch by the runner of a service that is not root.
 
-use std::ffi::CString;
-
-use nix::unistd::{self, Uid, getgrouplist};
-use serde::{Deserialize, Serialize};
 use std::fs;
+
+use serde::{Deserialize, Serialize};
 use tollgate_engine::{LaunchSpec, LaunchUser};
+use tollgate_host::{NameServiceError, UserAccount};
 
 /// The checks that a runner applies to each launch, whatever the service requests.
 ///
@@ -101,18 +100,16 @@ impl LaunchGuard {
 }
 
 fn look_up(user: u32) -> Result<LaunchUser, LaunchGuardError> {
-    let failed = |error: nix::Error| LaunchGuardError::LookUp {
+    let failed = |error: NameServiceError| LaunchGuardError::LookUp {
         user,
-        reason: error.desc().to_owned(),
+        reason: error.to_string(),
     };
-    let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(failed)?;
-    let account = found.ok_or(LaunchGuardError::Unknown(user))?;
-    let name = CString::new(account.name).map_err(|_| LaunchGuardError::Unknown(user))?;
-    let groups = getgrouplist(&name, account.gid).map_err(failed)?;
+    let account = UserAccount::by_uid(user).map_err(failed)?;
+    let account = account.ok_or(LaunchGuardError::Unknown(user))?;
     Ok(LaunchUser {
         uid: user,
-        gid: account.gid.as_raw(),
-        groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
+        gid: account.gid,
+        groups: account.groups().map_err(failed)?,
     })
 }
 

@@ -7,10 +7,10 @@ mod reattach;
 use std::collections::BTreeMap;
 use std::fs;
 
+use tollgate_host::{ProcessIdentity, ProcessStat};
 use tollgate_model::AttemptId;
 
 use crate::journal::RunnerJournalEntry;
-use crate::process::procfs::ProcessIdentity;
 use crate::slot::StartedFileHeader;
 use crate::slot::output::FileId;
 use crate::started_files;
@@ -112,7 +112,7 @@ pub(crate) fn parse_started_file(text: &str) -> Option<StartedFile> {
     };
     Some(StartedFile {
         header: serde_json::from_str(header).ok()?,
-        identity: ProcessIdentity::parse(stat)?,
+        identity: ProcessStat::parse(stat)?.identity()?,
         output,
     })
 }

@@ -1,14 +1,13 @@
 //! User accounts that jobs run as, from the system's name service.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::unistd::{self, Uid, getgrouplist};
 use tollgate_engine::LaunchUser;
+use tollgate_host::{NameServiceError, UserAccount};
 use tollgate_model::LaunchFailure;
 
 use crate::accounts::Accounts;
@@ -150,12 +149,7 @@ pub fn any_user(user: u32) -> RunAsResult {
 /// # Errors
 /// If the system has no account for the user, or the lookup fails.
 pub fn name(user: u32) -> Result<String, UserLookupError> {
-    let found =
-        unistd::User::from_uid(Uid::from_raw(user)).map_err(|error| UserLookupError::System {
-            user,
-            reason: error.desc().to_owned(),
-        })?;
-    Ok(found.ok_or(UserLookupError::Unknown(user))?.name)
+    Ok(account(user)?.name)
 }
 
 /// Returns the id of the user with this name. May wait for the system's name service.
@@ -164,29 +158,29 @@ pub fn name(user: u32) -> Result<String, UserLookupError> {
 /// If there is no such user, or the lookup fails.
 pub fn by_name(name: &str) -> Result<u32, UserLookupError> {
     let unknown = || UserLookupError::UnknownName(name.to_owned());
-    // The system's lookup takes no names with NUL.
-    if name.contains('\0') {
-        return Err(unknown());
-    }
-    let found = unistd::User::from_name(name).map_err(|_| unknown())?;
-    found.map(|user| user.uid.as_raw()).ok_or_else(unknown)
+    let found = UserAccount::by_name(name).map_err(|_| unknown())?;
+    found.map(|account| account.uid).ok_or_else(unknown)
+}
+
+fn account(user: u32) -> Result<UserAccount, UserLookupError> {
+    let found = UserAccount::by_uid(user).map_err(|error| failed(user, &error))?;
+    found.ok_or(UserLookupError::Unknown(user))
 }
 
 fn look_up(user: u32) -> Result<LaunchUser, UserLookupError> {
-    let failed = |error: nix::Error| UserLookupError::System {
-        user,
-        reason: error.desc().to_owned(),
-    };
-    let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(failed)?;
-    let account = found.ok_or(UserLookupError::Unknown(user))?;
-    // A name with a NUL byte belongs to no user.
-    let name = CString::new(account.name).map_err(|_| UserLookupError::Unknown(user))?;
-    let groups = getgrouplist(&name, account.gid).map_err(failed)?;
+    let account = account(user)?;
     Ok(LaunchUser {
         uid: user,
-        gid: account.gid.as_raw(),
-        groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
+        gid: account.gid,
+        groups: account.groups().map_err(|error| failed(user, &error))?,
     })
+}
+
+fn failed(user: u32, error: &NameServiceError) -> UserLookupError {
+    UserLookupError::System {
+        user,
+        reason: error.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt,
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use nix::unistd;
 use rustix::thread::{Gid, Uid};
+use tollgate_host::UserAccount;
 use tollgate_runner::guard::{LaunchGuard, UserFloor};
 use tollgate_runner::starter::StarterLink;
 use tollgate_store::data_dir::{
@@ -94,15 +94,15 @@ impl ServiceAccount {
     /// # Errors
     /// If there is no such account, or the lookup fails.
     pub fn by_name(name: &str) -> Result<Option<Self>, PrivilegeError> {
-        let found = unistd::User::from_name(name).map_err(|error| PrivilegeError::Account {
+        let found = UserAccount::by_name(name).map_err(|error| PrivilegeError::Account {
             name: name.to_owned(),
-            reason: error.desc().to_owned(),
+            reason: error.to_string(),
         })?;
         let user = found.ok_or_else(|| PrivilegeError::NoAccount(name.to_owned()))?;
         let account = Self {
             name: user.name,
-            uid: user.uid.as_raw(),
-            gid: user.gid.as_raw(),
+            uid: user.uid,
+            gid: user.gid,
         };
         Ok(Some(account).filter(|account| account.uid != 0))
     }

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Signal, kill_process};
-use tollgate_host::DetachedCommand;
-use tollgate_inside::host::is_alive;
+use tollgate_host::{DetachedCommand, is_process_alive};
 use tollgate_inside::{NodeGroup, PersonalScheduler};
 use tollgate_sites::KeepLock;
 use tollgate_store::data_dir;
@@ -185,7 +184,7 @@ pub(crate) fn end_process(
     let _ = kill_process(pid, Signal::TERM);
     let deadline = Instant::now() + PROCESS_LIMIT;
     // Nothing reaps a detached process where the first process of a container does not.
-    while is_alive(pid) {
+    while is_process_alive(pid) {
         if Instant::now() > deadline {
             return Err(not_ended(folder, what));
         }

@@ -5,7 +5,7 @@
 //! process of the same number is not taken for the job. The process itself creates the file, before its
 //! script begins: a name is used once, whichever process is killed in between.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant as MonotonicInstant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
 use tollgate_batch::{BatchJobName, LOCAL_QUEUE_ARG, LocalQueueVerb};
+use tollgate_host::ProcessStat;
 
 use crate::journal::now;
 
@@ -189,14 +190,7 @@ impl LocalJob {
 /// Returns the start of a process in clock ticks since boot. None if there is no such process, or
 /// it has ended and only its exit code is left.
 fn start_ticks(pid: i32) -> Option<u64> {
-    let mut text = String::new();
-    let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
-    file.read_to_string(&mut text).ok()?;
-    // The name of the program, in brackets, may hold anything.
-    let (_, fields) = text.rsplit_once(") ")?;
-    let mut fields = fields.split(' ');
-    let state = fields.next()?;
-    (state != "Z" && state != "X").then_some(())?;
-    // Field 22 of the whole line; the state is field 3.
-    fields.nth(18)?.parse().ok()
+    let stat = ProcessStat::read(Pid::from_raw(pid)?)?;
+    let identity = stat.identity().filter(|_| !stat.has_ended())?;
+    Some(identity.start_ticks)
 }

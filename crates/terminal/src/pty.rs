@@ -17,6 +17,7 @@ use rustix::termios::{
     InputModes, OptionalActions, SpecialCodeIndex, Winsize, tcgetattr, tcgetpgrp, tcsetattr,
     tcsetwinsize,
 };
+use tollgate_host::{ProcessStat, all_processes};
 
 use crate::message::WindowSize;
 
@@ -131,27 +132,17 @@ impl PtyCommand {
     /// members: its id is the command's process id, which stays taken.
     pub(crate) fn session_members(&self) -> Vec<Pid> {
         let session = self.pid().as_raw_nonzero().get();
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let members = entries.filter_map(|entry| {
-            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-            let line = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-            (running_session(&line)? == session).then(|| Pid::from_raw(pid))?
+        let mut members = all_processes();
+        members.retain(|pid| {
+            let stat = ProcessStat::read(*pid);
+            stat.is_some_and(|stat| stat.session() == Some(session) && !stat.has_ended())
         });
-        members.collect()
+        members
     }
 
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
-}
-
-/// Returns the session in a line of `/proc/PID/stat`. None of a process that has ended.
-fn running_session(line: &str) -> Option<i32> {
-    // The name of the program may contain anything.
-    let (_, fields) = line.rsplit_once(')')?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let session = fields.get(3)?.parse().ok()?;
-    (!matches!(fields[0], "Z" | "X")).then_some(session)
 }
 
 /// Lets the terminal erase whole characters.
@@ -178,16 +169,4 @@ pub fn run_tty_command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn take_terminal() -> io::Result<()> {
     setsid()?;
     Ok(ioctl_tiocsctty(io::stdin().as_fd())?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn session_of_a_running_process_is_found_behind_any_name() {
-        assert_eq!(running_session("7 (a) b (c)) S 1 7 42 34816 7"), Some(42));
-        assert_eq!(running_session("7 (sh) Z 1 7 42 34816 7"), None);
-        assert_eq!(running_session(""), None);
-    }
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
+use tollgate_host::is_process_alive;
 use tollgate_model::Span;
 
 use super::control::ControlDir;
-use crate::process::procfs;
 
 /// The control groups of one slot. They are written to the `started` file, so that the next runner
 /// finds them.
@@ -178,7 +178,7 @@ impl SlotCgroup {
             .lines()
             .filter_map(|line| Pid::from_raw(line.parse().ok()?));
         Some(
-            pids.filter(|pid| *pid != us && procfs::is_running(*pid))
+            pids.filter(|pid| *pid != us && is_process_alive(*pid))
                 .collect(),
         )
     }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tollgate_host::all_processes;
 
 use super::handle::ProcessHandle;
 use super::mark::AttemptMark;
@@ -56,7 +57,7 @@ pub(crate) fn kill_adopted(group: &SlotCgroup, mark: &AttemptMark) {
     if group.tracks_descendants() {
         return kill_members(group);
     }
-    kill_marked(mark, procfs::all);
+    kill_marked(mark, all_processes);
 }
 
 /// Ends the processes of a task whose runner cannot: `runner` is stopped or gone, and is spared.
@@ -64,7 +65,7 @@ pub(crate) fn kill_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &Attemp
     if group.tracks_descendants() {
         return kill_members_except(Some(runner), group);
     }
-    kill_marked(mark, procfs::all);
+    kill_marked(mark, all_processes);
 }
 
 /// Asks the processes of a task to end, if the task's runner cannot.
@@ -80,7 +81,7 @@ pub(crate) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &A
 pub(crate) fn remaining_processes(runner: Pid, group: &SlotCgroup, mark: &AttemptMark) -> Vec<Pid> {
     let mut left = match group.members() {
         Some(members) => members,
-        None => find_marked(mark, procfs::all),
+        None => find_marked(mark, all_processes),
     };
     left.retain(|pid| *pid != runner);
     left

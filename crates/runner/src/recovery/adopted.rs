@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
+use tollgate_host::ProcessIdentity;
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptStart, AttemptStatus, KillReason, Span,
 };
@@ -18,7 +19,7 @@ use crate::clock;
 use crate::process::handle::ProcessHandle;
 use crate::process::kill_tree;
 use crate::process::mark::AttemptMark;
-use crate::process::procfs::ProcessIdentity;
+use crate::process::procfs;
 use crate::slot::StartedFileHeader;
 use crate::supervisor::event::RunnerEvent;
 use crate::supervisor::task::RunningProcess;
@@ -96,7 +97,7 @@ fn outcome(
             .then_some(KillReason::MemoryLimit),
         at: clock::now(),
         wall: started.map_or(Span::ZERO, |process| {
-            Span::from_secs_f64(process.age().as_secs_f64())
+            Span::from_secs_f64(procfs::age(process).as_secs_f64())
         }),
         cpu: process.meter.cpu(group).unwrap_or(Span::ZERO),
         peak_memory: memory.peak(None, None, group.kernel_peak_memory()),

@@ -12,6 +12,7 @@ use crate::clock;
 use crate::journal::RunnerJournalEntry;
 use crate::process::handle::ProcessHandle;
 use crate::process::kill_tree;
+use crate::process::procfs;
 use crate::started_files;
 use crate::supervisor::RunnerSupervisor;
 
@@ -66,7 +67,7 @@ impl RunnerSupervisor {
         }
         let watched = process.clone();
         // The wall clock may have been set since the start.
-        let began = Instant::now().checked_sub(identity.age());
+        let began = Instant::now().checked_sub(procfs::age(identity));
         self.on_started(attempt, start, began.unwrap_or_else(Instant::now), process);
         adopted::spawn_watch_thread(
             (attempt, self.host.runner_id.mark(attempt)),
