@@ -407,8 +407,8 @@ mod tests {
 
     #[test]
     fn script_of_pbs_becomes_a_request() {
-        let text = "#!/bin/sh\n#PBS -N sim -l nodes=1:ppn=4,walltime=1:00:00,mem=2gb\n#PBS -t 1-9\nhostname\n";
-        let done = submit("-l walltime=30:00 -tc 3 dir/job.sh", text).unwrap();
+        let text = "#!/bin/sh\n#PBS -N sim -l nodes=1:ppn=4,walltime=1:00:00,mem=2gb\n#PBS -t 1-9%3\nhostname\n";
+        let done = submit("-l walltime=30:00 dir/job.sh", text).unwrap();
         let request = &done.request;
         assert_eq!(request.command, ["./job.sh"]);
         assert_eq!((request.procs, request.time_limit_s), (4, Some(1800.0)));
