@@ -27,9 +27,12 @@ pub fn scripts(data: &[u8]) -> bool {
             }
             Err(error) => {
                 let error = error.to_string();
-                let is_named = ["qsub:", "script:", "--"];
-                let is_named = is_named.iter().any(|place| error.starts_with(place));
-                assert!(is_named, "{error}");
+                let script = QsubCall::parse(&words, &place).ok();
+                let script = script.as_ref().and_then(QsubCall::script);
+                let script = script.map(|script| format!("{}:", script.name()));
+                let places = [Some("qsub:"), Some("--"), script.as_deref()];
+                let mut places = places.into_iter().flatten();
+                assert!(places.any(|place| error.starts_with(place)), "{error}");
                 false
             }
         }
