@@ -3,14 +3,14 @@
 /// An option whose value means nothing at the place where it is typed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--{option}: {message}")]
-pub struct RequestError {
+pub struct SubmitOptionError {
     /// The name of the option, as `tollgate submit` has it.
     pub option: &'static str,
     /// The problem.
     pub message: String,
 }
 
-impl RequestError {
+impl SubmitOptionError {
     pub(crate) fn new(option: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { option, message }
@@ -58,7 +58,7 @@ pub enum FrontendError {
     },
     /// A value that means nothing at this place.
     #[error(transparent)]
-    Request(#[from] RequestError),
+    Request(#[from] SubmitOptionError),
     /// The current directory is not known.
     #[error(".: cannot be read: {0}")]
     NoDirectory(String),

@@ -9,7 +9,7 @@ use crate::{FrontendError, QsubCall, QsubSubmission, SubmitPlace};
 /// has the words of the call. Returns false if its options are invalid in both.
 ///
 /// # Panics
-/// If an error names neither the call nor the script, or the request is none that the service could be sent.
+/// If an error names neither the call nor the script, or the request cannot be sent to a service.
 pub fn scripts(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else {
         return false;

@@ -44,7 +44,7 @@ mod tool;
 mod variables;
 pub mod words;
 
-pub use error::{FrontendError, RequestError};
-pub use place::{PlacedJob, SubmitPlace};
+pub use error::{FrontendError, SubmitOptionError};
+pub use place::{SubmitPlace, TypedJobParts};
 pub use qsub::{QsubCall, QsubSubmission, ScriptSource};
 pub use tool::{FrontendDialect, FrontendTool};

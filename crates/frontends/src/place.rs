@@ -9,7 +9,7 @@ use tollgate_client::endpoint::{DATA_VARIABLE, FINGERPRINT_VARIABLE, URL_VARIABL
 use tollgate_client::typed_instant::{parse_begin, parse_deadline};
 use tollgate_client::types::JobRequest;
 
-use crate::error::RequestError;
+use crate::error::SubmitOptionError;
 
 /// The environment variables that a job gets by default.
 const DEFAULT_ENV: &[&str] = &[
@@ -39,7 +39,7 @@ pub struct SubmitPlace {
 
 /// The parts of a job whose request depends on the place, as they are typed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PlacedJob<'a> {
+pub struct TypedJobParts<'a> {
     /// The variables: `NAME=VALUE`, a name alone, or `all`.
     pub env: &'a [String],
     /// The working directory; None for the current one.
@@ -76,15 +76,15 @@ impl SubmitPlace {
     ///
     /// # Errors
     /// If a variable is not set, an instant is not understood, or a directory is no text.
-    pub fn request(&self, job: &PlacedJob<'_>) -> Result<JobRequest, RequestError> {
+    pub fn request(&self, job: &TypedJobParts<'_>) -> Result<JobRequest, SubmitOptionError> {
         let (deadline_s, deadline_at) = match job.deadline {
             Some(words) => parse_deadline(words, &self.now)
-                .map_err(|message| RequestError::new("deadline", message))?,
+                .map_err(|message| SubmitOptionError::new("deadline", message))?,
             None => (None, None),
         };
         let (begin_s, begin_at) = match job.begin {
             Some(words) => parse_begin(words, &self.now)
-                .map_err(|message| RequestError::new("begin", message))?,
+                .map_err(|message| SubmitOptionError::new("begin", message))?,
             None => (None, None),
         };
         Ok(JobRequest {
@@ -100,7 +100,7 @@ impl SubmitPlace {
         })
     }
 
-    fn environment(&self, words: &[String]) -> Result<BTreeMap<String, String>, RequestError> {
+    fn environment(&self, words: &[String]) -> Result<BTreeMap<String, String>, SubmitOptionError> {
         let set = |name: &str| Some((name.to_owned(), self.variable(name)?.to_owned()));
         let mut given: BTreeMap<_, _> = DEFAULT_ENV.iter().filter_map(|name| set(name)).collect();
         for word in words {
@@ -115,7 +115,7 @@ impl SubmitPlace {
                 None => {
                     let (name, value) = set(word).ok_or_else(|| {
                         let message = format!("there is no variable `{word}` to give on");
-                        RequestError::new("env", message)
+                        SubmitOptionError::new("env", message)
                     })?;
                     given.insert(name, value);
                 }
@@ -124,10 +124,10 @@ impl SubmitPlace {
         Ok(given)
     }
 
-    fn working_dir(&self, dir: Option<&Path>) -> Result<String, RequestError> {
+    fn working_dir(&self, dir: Option<&Path>) -> Result<String, SubmitOptionError> {
         let here = || match &self.dir {
             Ok(here) => Ok(here.as_path()),
-            Err(error) => Err(RequestError::new("dir", error.to_string())),
+            Err(error) => Err(SubmitOptionError::new("dir", error.to_string())),
         };
         let dir = match dir {
             Some(dir) if dir.is_absolute() => dir.to_owned(),
@@ -136,7 +136,7 @@ impl SubmitPlace {
         };
         dir.into_os_string().into_string().map_err(|dir| {
             let dir = dir.to_string_lossy();
-            RequestError::new("dir", format!("expected a name in UTF-8, got `{dir}`"))
+            SubmitOptionError::new("dir", format!("expected a name in UTF-8, got `{dir}`"))
         })
     }
 }
@@ -153,11 +153,11 @@ mod tests {
     use super::*;
     use crate::fuzz::fixed_place;
 
-    fn job<'a>(env: &'a [String], dir: Option<&'a Path>) -> PlacedJob<'a> {
-        PlacedJob {
+    fn job<'a>(env: &'a [String], dir: Option<&'a Path>) -> TypedJobParts<'a> {
+        TypedJobParts {
             env,
             dir,
-            ..PlacedJob::default()
+            ..TypedJobParts::default()
         }
     }
 
@@ -212,10 +212,10 @@ mod tests {
     #[test]
     fn instants_are_in_the_zone_of_the_user() {
         let request = |deadline, begin| {
-            fixed_place().request(&PlacedJob {
+            fixed_place().request(&TypedJobParts {
                 deadline,
                 begin,
-                ..PlacedJob::default()
+                ..TypedJobParts::default()
             })
         };
         let timed = request(Some("+2h"), Some("17:00")).unwrap();

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use tollgate_client::types::JobRequest;
 
 use crate::directives;
-use crate::error::{FrontendError, RequestError};
+use crate::error::{FrontendError, SubmitOptionError};
 use crate::job_id;
 use crate::job_options::JobOptions;
 use crate::options::{self, ParsedOption};
 use crate::output_names;
-use crate::place::{PlacedJob, SubmitPlace};
+use crate::place::{SubmitPlace, TypedJobParts};
 use crate::prelude::ScriptPrelude;
 use crate::tool::FrontendDialect;
 use crate::words::split_words;
@@ -38,7 +38,7 @@ enum JobBody<'a> {
     Program,
 }
 
-/// Where the script of a job is read from.
+/// The source of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptSource<'a> {
     /// Standard input.
@@ -52,7 +52,7 @@ pub enum ScriptSource<'a> {
 pub struct QsubSubmission {
     /// The request.
     pub request: JobRequest,
-    /// What the user should know before the answer, one sentence each.
+    /// Notes for the user before the answer, one sentence each.
     pub notes: Vec<String>,
     /// Whether `qsub` waits for the end of the job.
     pub waits: bool,
@@ -82,7 +82,7 @@ impl<'a> QsubCall<'a> {
         let (body, arguments) = match (wishes.program, operands) {
             (true, []) => {
                 let message = "expected a program behind the options";
-                return Err(RequestError::new("b", message).into());
+                return Err(SubmitOptionError::new("b", message).into());
             }
             (true, words) => (JobBody::Program, words),
             (false, []) => (JobBody::Script(ScriptSource::StandardInput), operands),
@@ -280,7 +280,7 @@ impl QsubJob<'_> {
             after: wishes.after.clone(),
             held: wishes.held,
             output,
-            ..self.place.request(&PlacedJob {
+            ..self.place.request(&TypedJobParts {
                 env: &env,
                 dir: Some(&dir),
                 deadline: resources.deadline.as_deref().or(usual_deadline),
@@ -377,14 +377,14 @@ impl QsubJob<'_> {
     }
 
     /// Returns the budget of jobs without one, by the variable of the user.
-    fn usual_budget(&self) -> Result<Option<f64>, RequestError> {
+    fn usual_budget(&self) -> Result<Option<f64>, SubmitOptionError> {
         const VARIABLE: &str = "TOLLGATE_BUDGET";
         let Some(text) = self.place.variable(VARIABLE) else {
             return Ok(None);
         };
         let credits = text.parse::<f64>();
         credits.map(Some).map_err(|_| {
-            RequestError::new(
+            SubmitOptionError::new(
                 "budget",
                 format!("{VARIABLE}: expected credits, got `{text}`"),
             )

@@ -97,7 +97,7 @@ impl ProcessStat {
 }
 
 impl ProcessIdentity {
-    /// Returns the process that has an id now. None if there is none.
+    /// Returns the process that has an id now. None if no process has it.
     pub fn of(pid: Pid) -> Option<Self> {
         ProcessStat::read(pid)?.identity()
     }

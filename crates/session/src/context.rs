@@ -1,4 +1,4 @@
-//! The program that acts on sessions, and its options.
+//! The program that acts on sessions, and the events that are reported to it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub enum SessionEvent {
     },
     /// It is not known which jobs have ended, and the session ends nevertheless.
     JobsUnknown(SessionError),
-    /// This number of jobs are cancelled.
+    /// This number of jobs is cancelled.
     JobsCancelled(usize),
     /// No pilot is left at a site.
     SiteEnded(String),

@@ -10,7 +10,7 @@
 //! | [`folder`](SessionFolder) | the directory of a session |
 //! | [`record`](SessionRecord) | the facts of a session, on disk |
 //! | `environment` | the variables of its processes |
-//! | [`context`](SessionContext) | the program that acts on sessions, and what it is told |
+//! | [`context`](SessionContext) | the program that acts on sessions, and the events that are reported to it |
 //! | [`mod@start`] | a new session |
 //! | [`processes`](ensure_running) | the processes of a session: which run, and how they start and end |
 //! | [`holder`](hold_terminal) | the process that holds the terminal, and starts a killed keeper of pilots again |
@@ -48,7 +48,7 @@ pub use exit::{ExitOptions, UnfinishedJobs, exit_session};
 pub use folder::{SessionFolder, SessionLock};
 pub use holder::{HOLDER_ARG, hold_terminal};
 pub use job_shell::{JobShell, JobShellError, JobShellUser};
-pub use login::{LOGIN_ARG, SessionUser, log_in};
+pub use login::{LOGIN_ARG, LoginUser, log_in};
 pub use moving::SessionAgency;
 pub use processes::{ensure_running, holder_process, service_process};
 pub use record::{InsideRecord, SessionRecord};

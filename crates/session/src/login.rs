@@ -14,7 +14,7 @@ pub const LOGIN_ARG: &str = "__session-login";
 const DEFAULT_SHELL: &str = "/bin/sh";
 
 /// The user on the terminal of a session.
-pub trait SessionUser {
+pub trait LoginUser {
     /// An error of the session or of the terminal.
     type Error: From<SessionError>;
 
@@ -36,7 +36,7 @@ pub trait SessionUser {
 ///
 /// # Errors
 /// If there is no shell, or the record of the session cannot be read.
-pub fn log_in<U: SessionUser>(
+pub fn log_in<U: LoginUser>(
     folder: &SessionFolder,
     context: &SessionContext<'_>,
     user: &mut U,
@@ -67,7 +67,7 @@ fn run_shell(folder: &SessionFolder) -> Result<(), SessionError> {
 
 /// Ends the session after its shell has ended. Asks before jobs are cancelled. Returns whether the
 /// session has ended.
-fn end_after_shell<U: SessionUser>(
+fn end_after_shell<U: LoginUser>(
     folder: &SessionFolder,
     context: &SessionContext<'_>,
     user: &mut U,

@@ -155,13 +155,13 @@ pub fn service_process(folder: &SessionFolder) -> Option<Pid> {
     listener(&data_dir::socket(&folder.data()))
 }
 
-/// Returns the process that keeps the tasks of the service on this host. None if there is none.
+/// Returns the process that keeps the tasks of the service on this host. None if it does not run.
 pub(crate) fn runner_process(folder: &SessionFolder) -> Option<Pid> {
     let runner = data_dir::engine_dir_in(&folder.data());
     listener(&tollgate_runner::socket_path(&runner))
 }
 
-/// Returns the process that holds the terminal of a session. None if there is none.
+/// Returns the process that holds the terminal of a session. None if it does not run.
 pub fn holder_process(folder: &SessionFolder) -> Option<Pid> {
     listener(&folder.terminal())
 }

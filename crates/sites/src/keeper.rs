@@ -45,7 +45,7 @@ pub struct KeeperDecision {
     pub reason: String,
 }
 
-/// What is new after a round.
+/// The news of a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeeperNews {
     /// The decisions by which something was done, or whose reason is another one than in the round before.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 use tollgate_client::types::{JobOtherwise, JobRequest, JobSignal};
-use tollgate_frontends::{PlacedJob, RequestError, SubmitPlace};
+use tollgate_frontends::{SubmitOptionError, SubmitPlace, TypedJobParts};
 use tollgate_service::RetryRule;
 
 use super::script::JobScript;
@@ -284,7 +284,7 @@ impl JobArgs {
         };
         let output = self.output.as_deref().unwrap_or(usual);
         let place = SubmitPlace::here(now.clone());
-        let placed = place.request(&PlacedJob {
+        let placed = place.request(&TypedJobParts {
             env: &self.env,
             dir: self.dir.as_deref(),
             deadline: self.deadline.as_deref(),
@@ -324,7 +324,7 @@ impl JobArgs {
 }
 
 /// A value that means nothing where the job is typed.
-impl CliError for RequestError {
+impl CliError for SubmitOptionError {
     fn exit(&self) -> ExitKind {
         ExitKind::Usage
     }

@@ -32,7 +32,7 @@ enum DialectArg {
     Sge,
 }
 
-/// What a schema describes.
+/// The subject of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SchemaSubject {
     /// The file of an experiment, for `tollgate study run`

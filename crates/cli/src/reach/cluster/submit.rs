@@ -77,7 +77,7 @@ pub(crate) fn submit(
 }
 
 /// A job that a cluster has.
-struct PlacedJob {
+struct TypedJobParts {
     /// The place of the cluster.
     at: usize,
     id: u64,
@@ -91,7 +91,7 @@ fn place(
     compared: &ClusterComparison,
     preference: QuotePreference,
     request: &JobRequest,
-) -> Result<Option<PlacedJob>, CliFailure> {
+) -> Result<Option<TypedJobParts>, CliFailure> {
     let key = random_hex::<KEY_BYTES>()?;
     for at in compared.ranked(preference) {
         let (cluster, row) = (&clusters[at], &compared.clusters[at]);
@@ -101,7 +101,7 @@ fn place(
         let connect = || connect_to(&cluster.endpoint());
         let outcome = match quoted.id {
             Some(id) => match claim_quote(connect, id, request, &key, CLAIM_PATIENCE) {
-                ClaimOutcome::Done(JobRef { id }) => ClaimOutcome::Done(PlacedJob {
+                ClaimOutcome::Done(JobRef { id }) => ClaimOutcome::Done(TypedJobParts {
                     at,
                     id,
                     answer: answer_of_claimed(cluster, id, quoted),
@@ -162,7 +162,7 @@ fn submit_unreserved(
     cluster: &ClusterSettings,
     at: usize,
     request: &JobRequest,
-) -> ClaimOutcome<PlacedJob> {
+) -> ClaimOutcome<TypedJobParts> {
     let mut is_sent = false;
     let connect = || connect_to(&cluster.endpoint());
     match post_once::<SubmitResponse, _>(connect, JOBS, request, &mut is_sent) {
@@ -171,7 +171,7 @@ fn submit_unreserved(
                 let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
                 ClaimOutcome::Refused(reasons.collect::<Vec<_>>().join("; "))
             }
-            (_, Some(id)) => ClaimOutcome::Done(PlacedJob { at, id, answer }),
+            (_, Some(id)) => ClaimOutcome::Done(TypedJobParts { at, id, answer }),
         },
         ClaimOutcome::Refused(why) => ClaimOutcome::Refused(why),
         ClaimOutcome::Unknown(why) => ClaimOutcome::Unknown(why),
@@ -183,7 +183,7 @@ fn submit_unreserved(
 fn release_others(
     clusters: &[ClusterSettings],
     compared: &ClusterComparison,
-    placed: Option<&PlacedJob>,
+    placed: Option<&TypedJobParts>,
 ) {
     let quoted = clusters.iter().zip(&compared.clusters).enumerate();
     let reserved = quoted.filter(|(at, _)| placed.is_none_or(|placed| placed.at != *at));
@@ -222,7 +222,7 @@ pub(super) fn release(cluster: &ClusterSettings, id: u64) {
 }
 
 fn report(
-    placed: Option<PlacedJob>,
+    placed: Option<TypedJobParts>,
     submission: ClusterSubmission,
     compared: &ClusterComparison,
     common: &SubmitCommonArgs,

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
 use tollgate_inside::SchedulerKind;
-use tollgate_session::{SessionError, SessionFolder, SessionUser, UnfinishedJobs};
+use tollgate_session::{LoginUser, SessionError, SessionFolder, UnfinishedJobs};
 
 use super::events::SessionPrinter;
 use crate::exit::CliFailure;
@@ -47,7 +47,7 @@ fn welcome(folder: &SessionFolder) -> Result<(), CliFailure> {
     Ok(())
 }
 
-impl SessionUser for TerminalUser {
+impl LoginUser for TerminalUser {
     type Error = CliFailure;
 
     fn confirm_end(

@@ -56,7 +56,7 @@ pub(crate) struct SessionShellArgs {
     command: Vec<String>,
 }
 
-/// The user of this terminal, who waits for a job.
+/// The user of this terminal, waiting for a job.
 struct WaitingUser<'a> {
     address: &'a ServiceAddressArgs,
     id: u64,
