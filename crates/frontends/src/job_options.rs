@@ -259,19 +259,19 @@ mod tests {
     use crate::fuzz::fixed_place;
     use crate::options;
 
-    fn wishes(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
+    fn parsed(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let (given, _) = options::parse("qsub", &words).map_err(|error| error.to_string())?;
-        let mut wishes = JobOptions::default();
-        wishes
+        let mut options = JobOptions::default();
+        options
             .add(&given, style, &fixed_place())
             .map_err(|error| error.to_string())?;
-        Ok(wishes)
+        Ok(options)
     }
 
     #[test]
     fn dependencies_are_parsed_in_both_dialects() {
-        let after = |words, style| wishes(words, style).unwrap().after;
+        let after = |words, style| parsed(words, style).unwrap().after;
         assert_eq!(
             after(
                 "-W depend=afterok:7.tollgate:8,afterany:9",
@@ -288,30 +288,30 @@ mod tests {
             "-hold_jid name",
             "-W depend=afterok:7[3]",
         ] {
-            assert!(wishes(words, FrontendDialect::Pbs).is_err(), "{words}");
+            assert!(parsed(words, FrontendDialect::Pbs).is_err(), "{words}");
         }
     }
 
     #[test]
     fn attributes_of_sites_are_ignored_with_a_note() {
         let words = "-W group_list=physics@a,chem@b,umask=0022,block=true";
-        let kept = wishes(words, FrontendDialect::Pbs).unwrap();
+        let kept = parsed(words, FrontendDialect::Pbs).unwrap();
         assert_eq!(kept.ignored, ["-W group_list=physics@a", "-W umask=0022"]);
         assert!(kept.wait);
-        let refused = wishes("-W stagein=a", FrontendDialect::Pbs).unwrap_err();
+        let refused = parsed("-W stagein=a", FrontendDialect::Pbs).unwrap_err();
         assert_eq!(refused, "qsub: -W: unknown attribute `stagein`");
     }
 
     #[test]
     fn harmless_options_are_ignored_with_a_note_others_are_rejected() {
-        let kept = wishes(
+        let kept = parsed(
             "-q long -m n -M me@here -j oe -notify",
             FrontendDialect::Pbs,
         )
         .unwrap();
         assert_eq!(kept.ignored, ["-M me@here", "-notify"]);
         assert!(kept.join_stderr);
-        let refused = wishes("-a noon", FrontendDialect::Pbs).unwrap_err();
+        let refused = parsed("-a noon", FrontendDialect::Pbs).unwrap_err();
         let expected = "qsub: -a: expected [[[[CC]YY]MM]DD]hhmm[.SS], got `noon`";
         assert_eq!(refused, expected);
     }

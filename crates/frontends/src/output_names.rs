@@ -6,9 +6,9 @@ use crate::place::SubmitPlace;
 
 /// Returns the name of a file with the values of its variables, as `$HOME` or `${HOME}`. A variable
 /// whose value is not known here stays.
-pub(crate) fn expand(wish: &str, job_name: &str, place: &SubmitPlace) -> String {
-    let mut path = String::with_capacity(wish.len());
-    let mut rest = wish;
+pub(crate) fn expand(template: &str, job_name: &str, place: &SubmitPlace) -> String {
+    let mut path = String::with_capacity(template.len());
+    let mut rest = template;
     while let Some(at) = rest.find('$') {
         let (before, behind) = rest.split_at(at);
         path.push_str(before);
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn variables_of_both_dialects_are_expanded() {
         let place = fixed_place();
-        for (wish, expected) in [
+        for (template, expected) in [
             ("$JOB_NAME.o$JOB_ID.$TASK_ID", "sim.o%j.%a"),
             ("${PBS_JOBNAME}_${PBS_JOBID}", "sim_%j"),
             ("run^array_index^", "run%a"),
@@ -70,7 +70,7 @@ mod tests {
             ("$UNKNOWN/$", "$UNKNOWN/$"),
             ("$PBS_JOBIDS", "$PBS_JOBIDS"),
         ] {
-            assert_eq!(expand(wish, "sim", &place), expected, "{wish}");
+            assert_eq!(expand(template, "sim", &place), expected, "{template}");
         }
     }
 }

@@ -77,9 +77,9 @@ impl<'a> QsubCall<'a> {
     /// The first option that is unknown, invalid or cannot be honoured.
     pub fn parse(words: &'a [String], place: &SubmitPlace) -> Result<Self, FrontendError> {
         let (typed, operands) = options::parse("qsub", words)?;
-        let mut wishes = JobOptions::default();
-        wishes.add(&typed, dialect(&typed, "", place), place)?;
-        let (body, arguments) = match (wishes.program, operands) {
+        let mut options = JobOptions::default();
+        options.add(&typed, dialect(&typed, "", place), place)?;
+        let (body, arguments) = match (options.program, operands) {
             (true, []) => {
                 let message = "expected a program behind the options";
                 return Err(SubmitOptionError::new("b", message).into());
@@ -120,27 +120,27 @@ impl<'a> QsubCall<'a> {
         place: &SubmitPlace,
     ) -> Result<QsubSubmission, FrontendError> {
         let dialect = dialect(&self.typed, text, place);
-        let mut wishes = JobOptions::default();
+        let mut options = JobOptions::default();
         if let JobBody::Script(source) = &self.body {
             let given = directives::parse(source.name(), text, dialect)?;
-            wishes.add(&given, dialect, place)?;
+            options.add(&given, dialect, place)?;
         }
         // Options on the command line override options in the script.
-        wishes.add_overriding(&self.typed, dialect, place)?;
+        options.add_overriding(&self.typed, dialect, place)?;
         let mut arguments = self.arguments.to_vec();
-        if let Some(more) = &wishes.arguments {
+        if let Some(more) = &options.arguments {
             let more = split_words(more).unwrap_or_else(|| vec![more.clone()]);
             arguments.extend(more);
         }
         let job = QsubJob {
             body: self.body,
-            name: wishes.name.clone().unwrap_or_else(|| match self.body {
+            name: options.name.clone().unwrap_or_else(|| match self.body {
                 JobBody::Script(source) => file_name(source.name()),
                 JobBody::Program => arguments
                     .first()
                     .map_or_else(String::new, |word| file_name(word)),
             }),
-            wishes,
+            options,
             arguments,
             dialect,
             place,
@@ -149,8 +149,8 @@ impl<'a> QsubCall<'a> {
         Ok(QsubSubmission {
             request: job.request(text, &mut notes)?,
             notes,
-            waits: job.wishes.wait,
-            is_terse: job.wishes.terse,
+            waits: job.options.wait,
+            is_terse: job.options.terse,
             dialect,
         })
     }
@@ -208,7 +208,7 @@ fn file_name(path: &str) -> String {
 
 /// A job with all of its options.
 struct QsubJob<'a> {
-    wishes: JobOptions,
+    options: JobOptions,
     body: JobBody<'a>,
     name: String,
     arguments: Vec<String>,
@@ -218,15 +218,15 @@ struct QsubJob<'a> {
 
 impl QsubJob<'_> {
     fn request(&self, text: &str, notes: &mut Vec<String>) -> Result<JobRequest, FrontendError> {
-        let (wishes, resources) = (&self.wishes, &self.wishes.resources);
+        let (options, resources) = (&self.options, &self.options.resources);
         let here = match &self.place.dir {
             Ok(here) => here.as_path(),
             Err(error) => return Err(FrontendError::NoDirectory(error.to_string())),
         };
         // The directory in which the job starts, and to which relative file names refer.
-        let dir = match &wishes.dir {
+        let dir = match &options.dir {
             Some(dir) => here.join(dir),
-            None if wishes.in_current_dir => here.to_owned(),
+            None if options.in_current_dir => here.to_owned(),
             None => self
                 .place
                 .variable("HOME")
@@ -236,23 +236,23 @@ impl QsubJob<'_> {
             FrontendDialect::Pbs => here,
             FrontendDialect::GridEngine => &dir,
         };
-        let output = self.output_path(wishes.output.as_deref(), 'o', base);
-        let errors = self.output_path(wishes.stderr_path.as_deref(), 'e', base);
+        let output = self.output_path(options.output.as_deref(), 'o', base);
+        let errors = self.output_path(options.stderr_path.as_deref(), 'e', base);
         let errors = errors.unwrap_or_else(|| "/dev/null".to_owned());
         let prelude = ScriptPrelude {
             dialect: self.dialect,
-            is_array: wishes.array.is_some(),
-            stderr_path: (!wishes.join_stderr).then_some(errors.as_str()),
+            is_array: options.array.is_some(),
+            stderr_path: (!options.join_stderr).then_some(errors.as_str()),
         };
         let (command, script) = self.program(text, &prelude, notes);
-        let idle = wishes.ignored.iter().chain(&resources.ignored);
+        let idle = options.ignored.iter().chain(&resources.ignored);
         notes.extend(idle.map(|option| format!("{option} changes nothing here")));
-        let mut env = wishes.env.clone();
-        if wishes.all_env {
+        let mut env = options.env.clone();
+        if options.all_env {
             env.insert(0, "all".to_owned());
         }
         env.extend(self.variables(here));
-        let begin = wishes
+        let begin = options
             .begin
             .and_then(|begin| begin.resolve(&self.place.now));
         let usual_deadline = self.place.variable("TOLLGATE_DEADLINE");
@@ -261,8 +261,8 @@ impl QsubJob<'_> {
             command,
             script,
             name: Some(self.name.clone()),
-            account: wishes.account.clone(),
-            queue: wishes.queue.clone(),
+            account: options.account.clone(),
+            queue: options.queue.clone(),
             procs,
             memory_bytes: resources.memory_for(procs),
             host: resources.host.clone(),
@@ -275,10 +275,10 @@ impl QsubJob<'_> {
             },
             penalty_per_s: resources.penalty.unwrap_or(0.0),
             confidence: resources.confidence,
-            requeue: wishes.requeue,
+            requeue: options.requeue,
             array: self.tasks(),
-            after: wishes.after.clone(),
-            held: wishes.held,
+            after: options.after.clone(),
+            held: options.held,
             output,
             ..self.place.request(&TypedJobParts {
                 env: &env,
@@ -304,7 +304,7 @@ impl QsubJob<'_> {
                 (shell.into_iter().chain(arguments).collect(), None)
             }
             JobBody::Script(source) => {
-                let over = prelude.prepend_to(text, self.wishes.shell.as_deref());
+                let over = prelude.prepend_to(text, self.options.shell.as_deref());
                 if over.is_none() {
                     notes.push(
                         "the script is for no shell: errors go where its output does, and its number is \
@@ -322,21 +322,21 @@ impl QsubJob<'_> {
     }
 
     /// Returns the file for output or errors. None if they are discarded.
-    fn output_path(&self, wish: Option<&str>, letter: char, base: &Path) -> Option<String> {
+    fn output_path(&self, template: Option<&str>, letter: char, base: &Path) -> Option<String> {
         let name = &self.name;
-        let usual = match (self.wishes.array.is_some(), self.dialect) {
+        let usual = match (self.options.array.is_some(), self.dialect) {
             (false, _) => format!("{name}.{letter}%j"),
             (true, FrontendDialect::Pbs) => format!("{name}.{letter}%j-%a"),
             (true, FrontendDialect::GridEngine) => format!("{name}.{letter}%j.%a"),
         };
-        let Some(wish) = wish else {
+        let Some(template) = template else {
             return Some(base.join(usual).display().to_string());
         };
-        if wish == "/dev/null" {
+        if template == "/dev/null" {
             return None;
         }
-        let path = base.join(output_names::expand(wish, name, self.place));
-        let path = match wish.ends_with('/') || (self.place.is_dir)(&path) {
+        let path = base.join(output_names::expand(template, name, self.place));
+        let path = match template.ends_with('/') || (self.place.is_dir)(&path) {
             true => path.join(usual),
             false => path,
         };
@@ -345,8 +345,8 @@ impl QsubJob<'_> {
 
     /// Returns the tasks with the limit of running tasks: `1-10:2%5`.
     fn tasks(&self) -> Option<String> {
-        let tasks = self.wishes.array.as_ref()?;
-        Some(match &self.wishes.max_concurrent {
+        let tasks = self.options.array.as_ref()?;
+        Some(match &self.options.max_concurrent {
             Some(most) => format!("{tasks}%{most}"),
             None => tasks.clone(),
         })

@@ -214,7 +214,7 @@ pub(crate) fn memory(text: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn asked(lists: &[&str]) -> Result<ResourceOptions, String> {
+    fn parsed(lists: &[&str]) -> Result<ResourceOptions, String> {
         let mut resources = ResourceOptions::default();
         for list in lists {
             let given = ParsedOption {
@@ -279,9 +279,9 @@ mod tests {
             ("select=2:ncpus=4:mem=1gb", "select=ncpus=1", 1, None, None),
             ("nodes=1:ppn=4:gpus=2", "walltime=60", 4, None, Some(2)),
         ] {
-            let whole = requested(&[command_line])
+            let whole = parsed(&[command_line])
                 .unwrap()
-                .over(requested(&[script]).unwrap());
+                .over(parsed(&[script]).unwrap());
             let requested = (whole.procs.unwrap_or(1), whole.gpus);
             assert_eq!(requested, (procs, gpus), "{script} {command_line}");
             assert_eq!(whole.memory_for(procs), memory, "{script} {command_line}");
@@ -294,9 +294,9 @@ mod tests {
             ("walltime=1:00:00:00", 86_400.0),
             ("h_rt=2:0:0:5", 172_805.0),
         ] {
-            assert_eq!(asked(&[list]).unwrap().time_limit, Some(seconds));
+            assert_eq!(parsed(&[list]).unwrap().time_limit, Some(seconds));
         }
-        assert!(asked(&["walltime=1:1:00:00:00"]).is_err());
+        assert!(parsed(&["walltime=1:1:00:00:00"]).is_err());
     }
 
     #[test]
@@ -332,14 +332,14 @@ mod tests {
             ("nodes=1:ppn=4:gpus=1", 1),
             ("select=2:ncpus=4:ngpus=3", 6),
         ] {
-            let devices = asked(&[list]).unwrap().devices().unwrap();
+            let devices = parsed(&[list]).unwrap().devices().unwrap();
             assert_eq!(
                 devices,
                 BTreeMap::from([("gpu".to_owned(), gpus)]),
                 "{list}"
             );
         }
-        assert_eq!(asked(&["procs=2"]).unwrap().devices(), None);
+        assert_eq!(parsed(&["procs=2"]).unwrap().devices(), None);
     }
 
     #[test]
@@ -379,7 +379,7 @@ mod tests {
                 "qsub: -l: budget: expected credits, got `lots`",
             ),
         ] {
-            assert_eq!(asked(&[list]).unwrap_err(), expected);
+            assert_eq!(parsed(&[list]).unwrap_err(), expected);
         }
     }
 }
