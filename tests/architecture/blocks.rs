@@ -10,6 +10,7 @@ use crate::metadata;
 /// that are not run here, and text.
 const KINDS: &[&str] = &[
     "sh",
+    "sh build",
     "sh full",
     "sh slurm",
     "sh sge",

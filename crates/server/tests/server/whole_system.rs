@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::simulation::ServiceSimulation;
 
 /// Number of seeds of a normal test run.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 100;
 /// The same where time passes in waits for an engine.
 const LATE_SEEDS: u64 = 40;
 
