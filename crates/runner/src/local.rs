@@ -1,13 +1,14 @@
 //! The engine for this machine: the service's end of the runner's socket.
 
 mod connection;
+mod mailbox;
 mod process;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use connection::RunnerConnection;
@@ -26,6 +27,7 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, KillReason, LaunchFailure,
 };
 
+use self::mailbox::ReportMailbox;
 use crate::clock;
 use crate::log::LogSettings;
 use crate::protocol::{RunnerRequestKind, RunnerResponse};
@@ -138,15 +140,6 @@ pub struct LocalEngine {
     mailbox: Arc<ReportMailbox>,
     runner: RunnerProcess,
     last_request_id: u64,
-}
-
-/// The reports and outputs that arrived from the runner, and the callback for new ones.
-#[derive(Default)]
-struct ReportMailbox {
-    reports: Mutex<VecDeque<AttemptReport>>,
-    outputs: Mutex<Vec<OutputAnswer>>,
-    arrived: std::sync::Condvar,
-    wake: Mutex<Option<WakeCallback>>,
 }
 
 impl LocalEngine {
@@ -464,39 +457,5 @@ impl Engine for LocalEngine {
             .wake
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(wake);
-    }
-}
-
-impl ReportMailbox {
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<AttemptReport>> {
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn outputs(&self) -> std::sync::MutexGuard<'_, Vec<OutputAnswer>> {
-        self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Signals that a report arrived, or that no more will arrive.
-    fn notify(&self) {
-        self.arrived.notify_all();
-        let wake = self
-            .wake
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        if let Some(wake) = wake {
-            wake();
-        }
-    }
-
-    /// Returns all reports that have arrived. Waits at most `timeout` for the first report, or
-    /// until the connection is closed.
-    fn take(&self, timeout: Duration) -> Vec<AttemptReport> {
-        let mut reports = self.lock();
-        if reports.is_empty() && !timeout.is_zero() {
-            let waited = self.arrived.wait_timeout(reports, timeout);
-            reports = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        reports.drain(..).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The actions at one site.
 
 mod follow;
+mod pilot_jobs;
 mod refresh;
 mod submission;
 
@@ -11,8 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate_batch::{
-    BatchJob, BatchJobId, BatchJobName, BatchPlacement, CommandAnswer, EngineCommand,
-    EngineDialect, EngineFault, JobMemory, RetryAdvice,
+    BatchJobId, CommandAnswer, EngineCommand, EngineDialect, EngineFault, RetryAdvice,
 };
 use tollgate_model::{Instant, Span};
 
@@ -21,7 +21,6 @@ use crate::journal::now;
 use crate::journal::{LogEntry, SiteJournal, SiteState};
 use crate::pilot_counts::PilotCounts;
 use crate::plan::ScalePlan;
-use crate::script::PilotScript;
 use crate::service_address::{ServiceAddress, TokenIssuer};
 use crate::settings::SiteSettings;
 use crate::shell::EngineShell;
@@ -349,66 +348,6 @@ impl SiteControl {
 
     pub(crate) fn journal(&self) -> &SiteJournal {
         &self.journal
-    }
-
-    /// Returns a job with the limits of a pilot.
-    pub(crate) fn job_named(&self, name: BatchJobName, script: String) -> BatchJob {
-        BatchJob {
-            name,
-            script,
-            time: Some(self.settings.time()),
-            cores: self.settings.cores,
-            memory: match (self.settings.memory(), self.settings.node_memory_mib) {
-                (Some(memory), _) => Some(JobMemory::Bytes(memory)),
-                (None, Some(_)) => Some(JobMemory::WholeNode),
-                (None, None) => None,
-            },
-            arguments: self.settings.args.clone(),
-            placement: BatchPlacement::default(),
-        }
-    }
-
-    fn job(&self, number: u32, script: String) -> BatchJob {
-        self.job_named(self.job_name(number), script)
-    }
-
-    /// Returns the name of a job of this site, which ends with `end`.
-    pub(crate) fn name_with(&self, end: &str) -> BatchJobName {
-        let name = format!("{}{end}", self.prefix());
-        name.parse()
-            .expect("the settings are checked, and an end is letters and digits")
-    }
-
-    fn job_name(&self, number: u32) -> BatchJobName {
-        self.name_with(&number.to_string())
-    }
-
-    fn prefix(&self) -> String {
-        format!("tg.{}.{}.", self.settings.name, self.settings.key)
-    }
-
-    fn number_of(&self, name: &str) -> Option<u32> {
-        name.strip_prefix(&self.prefix())?.parse().ok()
-    }
-
-    fn script(&self, number: u32, service: &ServiceAddress, token_file: Option<&str>) -> String {
-        let live = self.state.pilots.iter().filter(|pilot| pilot.is_live());
-        let script = PilotScript {
-            site: &self.settings,
-            number,
-            service,
-            token_file,
-            live: live.map(|pilot| pilot.number).chain([number]).collect(),
-        };
-        script.text()
-    }
-
-    fn ids_of(&self, numbers: &[u32]) -> Vec<BatchJobId> {
-        let of = |number: &u32| {
-            let mut pilots = self.state.pilots.iter();
-            pilots.find(|pilot| pilot.number == *number)?.id
-        };
-        numbers.iter().filter_map(of).collect()
     }
 }
 

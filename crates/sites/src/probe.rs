@@ -1,5 +1,7 @@
 //! A job that says what works at a site.
 
+mod clock;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -10,6 +12,7 @@ use tollgate_batch::{
 };
 use tollgate_model::{Instant, Span};
 
+use self::clock::clock_error;
 use crate::control::SiteControl;
 use crate::error::SiteError;
 use crate::journal::now;
@@ -18,8 +21,6 @@ use crate::script::probe_script;
 
 /// The shortest and the longest pause between two looks at the probe.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(10)];
-/// The greatest difference of two clocks that does no harm: pilots leave some seconds before their end.
-const CLOCK_TOLERANCE: Span = Span::from_secs(5);
 /// How long the file of a probe that ended may take to appear: caches of network file systems.
 const FILE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -370,20 +371,6 @@ impl<'a> SiteProbe<'a> {
     }
 }
 
-/// Returns by how much the clock of a node is wrong that ran between two instants of this host. None if it is
-/// right, as far as that can be known.
-fn clock_error(node: Instant, from: Instant, to: Instant) -> Option<String> {
-    let (ahead, behind) = (node.since(to), from.since(node));
-    let (by, way) = match ahead > behind {
-        true => (ahead, "ahead of"),
-        false => (behind, "behind"),
-    };
-    let minutes = by.as_secs_f64() / 60.0;
-    (by > CLOCK_TOLERANCE).then(|| {
-        format!("that of the node is {minutes:.1} min {way} that of this host: pilots would leave at a wrong time")
-    })
-}
-
 /// Returns the rest of the first line that begins with a word.
 fn field<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let mut lines = text.lines();
@@ -392,22 +379,4 @@ fn field<'a>(text: &'a str, word: &str) -> Option<&'a str> {
 
 fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clock_that_ran_between_submission_and_end_is_right() {
-        let at = Instant::from_secs;
-        let error = |node| clock_error(at(node), at(1000), at(1100));
-        for node in [995, 1000, 1050, 1100, 1105] {
-            assert_eq!(error(node), None, "{node}");
-        }
-        let ahead = error(2000).unwrap();
-        assert!(ahead.contains("15.0 min ahead of"), "{ahead}");
-        let behind = error(400).unwrap();
-        assert!(behind.contains("10.0 min behind"), "{behind}");
-    }
 }

@@ -11,7 +11,7 @@ use tollgate_engine::script::sha256;
 use crate::error::{StoreError, sqlite};
 use crate::job_program::JobProgram;
 use crate::read::StoreReader;
-use crate::read::program_of;
+use crate::row_values::program_of;
 use crate::statement::run;
 use crate::store::Store;
 

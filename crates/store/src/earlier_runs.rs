@@ -7,7 +7,7 @@ use tollgate_model::{Instant, Span};
 use tollgate_service::{OwnRun, RunRecord};
 
 use crate::error::{StoreError, sqlite};
-use crate::read;
+use crate::row_values;
 
 /// Number of last runs from which beliefs are rebuilt. Older ones hardly count: groups remember at most 32
 /// batches.
@@ -39,12 +39,12 @@ pub(crate) fn earlier_runs(
 
 /// Returns a run; None if it took no time.
 fn own_run(row: &Row<'_>) -> rusqlite::Result<Option<OwnRun>> {
-    let Some(runtime) = read::span(row, 10)?.filter(|&runtime| runtime > Span::ZERO) else {
+    let Some(runtime) = row_values::span(row, 10)?.filter(|&runtime| runtime > Span::ZERO) else {
         return Ok(None);
     };
     let is_requested: bool = row.get(5)?;
-    let estimate = read::span(row, 4)?.filter(|_| is_requested);
-    let program = read::program_of(row, 2)?;
+    let estimate = row_values::span(row, 4)?.filter(|_| is_requested);
+    let program = row_values::program_of(row, 2)?;
     let is_array: bool = row.get(11)?;
     let job: i64 = row.get(12)?;
     Ok(Some(OwnRun {

@@ -11,7 +11,7 @@ use tollgate_model::{
 
 use crate::error::StoreError;
 use crate::read::StoreReader;
-use crate::read::span;
+use crate::row_values::span;
 
 /// The columns of an attempt in the order of [`AttemptMeasures::of`].
 const MEASURES: &str = "job, task, attempt, ordered, finish, wall, cpu, peak_memory, work";

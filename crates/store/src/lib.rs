@@ -9,7 +9,7 @@
 //! | `write`, `job_rows`, `arrays`, `attempts`, `statement` | the rows that a step changes |
 //! | `job_program` | [`JobProgram`]: the program of a job |
 //! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
-//! | `read`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
+//! | `read`, `row_values`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
 //! | `task_numbers` | [`TaskNumbers`]: whole numbers of the tasks of arrays |
 //! | `books` | [`PromiseSums`]: the books, and calibration |
 //! | `objectives` | sums over finished jobs, and coverage of estimates |
@@ -73,6 +73,7 @@ mod rehearsal;
 mod repair;
 mod replay;
 mod rights;
+mod row_values;
 mod schema;
 mod statement;
 mod store;

@@ -10,6 +10,7 @@ use tollgate_service::{AdmissionRules, Core, CoreSnapshot, ServiceCommand, Store
 use crate::error::{StoreError, decode, sqlite};
 use crate::format::FORMAT;
 use crate::read;
+use crate::row_values;
 
 /// The version of the program, which decisions depend on.
 pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -168,7 +169,7 @@ impl<'a> Replay<'a> {
                 n_done: n_batches.into(),
                 n_steps,
             });
-            let (at, body, sum, seq) = read::batch(row).map_err(failed)?;
+            let (at, body, sum, seq) = row_values::batch(row).map_err(failed)?;
             if seq != last + 1 {
                 return Err(self.damaged(&format!("batch {} is not there", last + 1)));
             }

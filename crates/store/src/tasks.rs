@@ -8,7 +8,7 @@ use tollgate_service::{TaskCounts, TaskRanges};
 
 use crate::error::StoreError;
 use crate::read::{JobRow, StoreReader};
-use crate::read::{bytes, entry, span};
+use crate::row_values::{bytes, entry, span};
 use crate::task_numbers::TaskNumbers;
 
 /// The state of an array's tasks.

@@ -7,8 +7,9 @@ use tollgate_model::{Books, Credits, Instant, Span};
 
 use crate::books::{DAY_MICROS, SumKey};
 use crate::error::StoreError;
-use crate::read::{COLUMNS, TABLES, job_row};
+use crate::read::{COLUMNS, TABLES};
 use crate::read::{JobRow, StoreReader};
+use crate::row_values::job_row;
 
 /// The keys of usage: sums over a key that is not named are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

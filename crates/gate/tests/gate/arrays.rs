@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tollgate_model::{HostTerms, Instant, PlacementNeeds, Span};
 
-use crate::plan::{Cluster, FinishedJob, Job, job};
+use crate::cluster::{Cluster, FinishedJob, Job, job};
 
 /// A job, or an array if there are several, and when it is submitted.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, Reason, Span, UserId};
 
-use super::plan::{Cluster, Job, job};
+use super::cluster::{Cluster, Job, job};
 
 const HOUR: i64 = 3600;
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::OutlookSubject;
 
-use super::plan::{Cluster, Job, job};
+use super::cluster::{Cluster, Job, job};
 
 const HOUR: i64 = 3600;
 

@@ -9,7 +9,7 @@ use tollgate_model::{
     ResourceIndex, Span,
 };
 
-use crate::plan::{Cluster, FinishedJob, Job, job};
+use crate::cluster::{Cluster, FinishedJob, Job, job};
 
 const GPU: ResourceIndex = ResourceIndex(0);
 const LICENCE: ResourceIndex = ResourceIndex(1);

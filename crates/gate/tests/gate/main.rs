@@ -16,6 +16,7 @@
 mod adversarial_driver;
 mod arrays;
 mod best_effort;
+mod cluster;
 mod expected_starts;
 mod followers;
 mod hosts;

@@ -1,13 +1,19 @@
 //! Explanations of the state of a job, as text.
 
+mod waiting;
+
 use tollgate_batch::EngineKind;
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{ArrayStatus, JobDetails, JobState};
 use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
-use tollgate_service::{MAX_FAILED_LAUNCHES, PromiseAtRisk};
+use tollgate_service::PromiseAtRisk;
 use tollgate_store::AttemptRow;
 
-use crate::controller::{NamedHost, TaskOutlook};
+use self::waiting::{
+    dependency_sentence, hold_sentence, later_task_sentence, order_sentence, user_hold_sentence,
+    wait_sentence,
+};
+use crate::controller::TaskOutlook;
 
 /// Maximum number of earlier attempts in an answer.
 const MAX_ATTEMPTS: usize = 10;
@@ -47,94 +53,6 @@ pub(super) fn attempt_sentences(attempts: &[AttemptRow]) -> Vec<String> {
         format!("attempt {}: {status}{run}", attempt.attempt)
     };
     earlier[from..].iter().map(sentence).collect()
-}
-
-/// Returns what a queued task waits for.
-fn wait_sentence(procs: u32, outlook: &TaskOutlook) -> String {
-    match (outlook.reached_limit, &outlook.host) {
-        (Some(limit), _) => format!("queued: at most {limit} of its array's tasks run at once"),
-        (None, Some(host)) => host_sentence(procs, host),
-        (None, None) if outlook.has_nodes => nodes_sentence(procs, outlook.idle, ""),
-        (None, None) => "queued: waits for a node: none takes jobs now".to_owned(),
-    }
-}
-
-fn host_sentence(procs: u32, host: &NamedHost) -> String {
-    let name = &host.name;
-    match host.idle {
-        Some(idle) => nodes_sentence(procs, idle, &format!(" of host {name}")),
-        None => format!("queued: waits for host {name}, which takes no jobs now"),
-    }
-}
-
-/// Returns why a task does not run on nodes of which this many are idle. `of_host` follows the word nodes.
-fn nodes_sentence(procs: u32, idle: u32, of_host: &str) -> String {
-    let are = if idle == 1 { "is" } else { "are" };
-    match idle {
-        0 => format!("queued: all nodes{of_host} are busy"),
-        idle if idle < procs => {
-            format!("queued: it needs {procs} nodes{of_host} at once, and {idle} {are} idle")
-        }
-        idle => {
-            format!("queued: {idle} of the nodes{of_host} {are} idle, and kept for jobs before it")
-        }
-    }
-}
-
-/// Returns what is known of a task that is to be submitted to the policy as earlier ones of its array start.
-fn later_task_sentence(array: u64, tasks_ahead: u64) -> String {
-    let more = match tasks_ahead {
-        0 => "the next of its array to join the queue".to_owned(),
-        1 => "1 task of its array joins the queue before it".to_owned(),
-        n => format!("{n} tasks of its array join the queue before it"),
-    };
-    format!(
-        "{more}; its own start is not forecast, that of the last task is: `tollgate explain {array}`"
-    )
-}
-
-/// Returns what stands before a queued task.
-fn order_sentence(outlook: &TaskOutlook) -> String {
-    let count = |n: u32, one: &str, more: &str| match n {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        n => Some(format!("{n} {more}")),
-    };
-    let Some(order) = outlook.order else {
-        let ahead = count(outlook.queued_ahead, "job", "jobs");
-        return match ahead {
-            Some(ahead) => format!("{ahead} in the queue before it"),
-            None => "first in the queue".to_owned(),
-        };
-    };
-    if order.is_hopeless {
-        return "behind all other jobs: it can hardly end by its deadline any more".to_owned();
-    }
-    let parts = [
-        count(
-            order.due_now,
-            "promised job that has to start now",
-            "promised jobs that have to start now",
-        ),
-        count(order.own_before, "job of its user", "jobs of its user"),
-        count(
-            order.users_before,
-            "user who has used less of the machine (fair use)",
-            "users who have used less of the machine (fair use)",
-        ),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let place = match parts.as_slice() {
-        [] => "first in the order of fair use".to_owned(),
-        [one] => format!("behind {one}"),
-        [rest @ .., last] => format!("behind {} and {last}", rest.join(", ")),
-    };
-    match order.planned {
-        0 => place,
-        open => {
-            format!("{place}; it starts as soon as no other promise suffers from it ({open} open)")
-        }
-    }
 }
 
 /// The batch system in whose queue an attempt waits.
@@ -297,24 +215,6 @@ fn limit_sentence(job: &JobDetails, limit: ExceededLimit) -> String {
     }
 }
 
-/// Returns what holds a job.
-fn hold_sentence(job: &JobDetails, outlook: Option<&TaskOutlook>) -> String {
-    let Some(failed) = outlook.and_then(|outlook| outlook.failed_launches) else {
-        return user_hold_sentence(outlook);
-    };
-    let (count, status) = (failed.count, job.status.as_deref().unwrap_or("not started"));
-    match failed.retry_at {
-        Some(at) => format!(
-            "held until {}: the site could not start it ({status}); launches that failed: {count} of {MAX_FAILED_LAUNCHES}",
-            format_iso(at)
-        ),
-        None => format!(
-            "held: the site could not start it {count} times ({status}); `tollgate release {}` tries again",
-            job.id
-        ),
-    }
-}
-
 /// Returns why a job that is not rejected has no promise, if it asked to run all the same.
 fn unpromised_sentence(job: &JobDetails) -> Option<String> {
     let decided = matches!(job.state, JobState::Rejected | JobState::Cancelled);
@@ -380,37 +280,6 @@ fn limit_name(limit: ExceededLimit) -> &'static str {
         ExceededLimit::Memory => "memory limit",
         ExceededLimit::Output => "output limit",
     }
-}
-
-fn dependency_sentence(outlook: Option<&TaskOutlook>) -> String {
-    match awaited(outlook) {
-        None => "dependent: the policy decides now".to_owned(),
-        Some(awaited) => format!("dependent: waits {awaited}; the policy decides then"),
-    }
-}
-
-/// Returns what a job that its user holds waits for.
-fn user_hold_sentence(outlook: Option<&TaskOutlook>) -> String {
-    match awaited(outlook) {
-        None => "held by its user".to_owned(),
-        Some(awaited) => format!("held by its user; once released, it waits {awaited}"),
-    }
-}
-
-/// Returns the jobs and the instant for which the decision about a job waits, after the word "waits".
-fn awaited(outlook: Option<&TaskOutlook>) -> Option<String> {
-    let outlook = outlook?;
-    let jobs: Vec<String> = outlook.dependencies.iter().map(u64::to_string).collect();
-    let ends = match jobs.as_slice() {
-        [] => None,
-        [job] => Some(format!("for the end of job {job}")),
-        jobs => Some(format!("for the end of jobs {}", jobs.join(", "))),
-    };
-    let begin = outlook
-        .begin
-        .map(|begin| format!("until {}", format_iso(begin)));
-    let waits: Vec<String> = ends.into_iter().chain(begin).collect();
-    (!waits.is_empty()).then(|| waits.join(" and "))
 }
 
 /// Returns the job whose end cancelled a job that depends on it.

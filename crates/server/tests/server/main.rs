@@ -44,6 +44,7 @@ mod probabilities;
 mod promises;
 mod records;
 mod recovery;
+mod reservations;
 mod resources;
 mod retries;
 mod scripts;

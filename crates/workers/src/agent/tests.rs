@@ -1,9 +1,10 @@
 use std::sync::{Arc, Mutex};
 
 use tollgate_engine::sim_engine::SimProgram;
-use tollgate_engine::{SimEngine, SimHost};
+use tollgate_engine::{SimEngine, SimHost, SpreadAccess};
 
 use super::*;
+use crate::departure::WorkerEnd;
 use crate::protocol::ServerMessage;
 
 /// The disk of a worker, with its persistent state.
