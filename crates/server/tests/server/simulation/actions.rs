@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use engine::AckTrackingEngine;
-use faults::{SimulatedCrash, fault_injector};
+use super::engine::AckTrackingEngine;
+use super::faults::{SimulatedCrash, fault_injector};
 use tokio::sync::oneshot;
 use tollgate_engine::sim_engine::SimFaults;
 use tollgate_model::{AttemptId, Span};

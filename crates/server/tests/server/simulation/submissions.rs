@@ -9,7 +9,7 @@ use tollgate_service::{
     SubmissionOptions, TaskRanges,
 };
 
-use super::{ServiceSimulation, WaitReceivers};
+use super::{ServiceSimulation, WaitReceivers, clock};
 use crate::common::{program, submission};
 
 impl ServiceSimulation {
