@@ -1,8 +1,9 @@
 //! Chunks of nodes: `nodes=2:ppn=4+1:ppn=2`, `nodes=node07:ppn=4`, `select=2:ncpus=4:mem=2gb`.
 
+use tollgate_client::typed_amount::parse_memory;
+
 use crate::error::FrontendError;
 use crate::options::ParsedOption;
-use crate::resources::memory;
 
 /// The sums over a list of chunks. A job is not told on how many hosts it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,5 +128,14 @@ impl Chunk {
             }
         }
         Ok(chunk)
+    }
+}
+
+/// Parses a size in bytes. PBS also counts in words of eight bytes (`2gw`).
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    let text = text.to_ascii_lowercase();
+    match text.strip_suffix('w') {
+        Some(amount) => Ok(parse_memory(amount)?.saturating_mul(8)),
+        None => parse_memory(&text),
     }
 }

@@ -4,6 +4,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`qsub`](QsubCall) | a call of `qsub`, and the request that it makes |
+//! | `qsub_job` | the job of a call, with all of its options |
 //! | [`place`](SubmitPlace) | the place where a job is typed, and the part of every request that depends on it |
 //! | `options` | options of both styles |
 //! | `directives` | the lines of a script that have options |
@@ -39,6 +40,7 @@ mod output_names;
 mod place;
 mod prelude;
 mod qsub;
+mod qsub_job;
 mod resources;
 mod tool;
 mod variables;
@@ -46,5 +48,6 @@ pub mod words;
 
 pub use error::{FrontendError, SubmitOptionError};
 pub use place::{SubmitPlace, TypedJobParts};
-pub use qsub::{QsubCall, QsubSubmission, ScriptSource};
+pub use qsub::{QsubCall, QsubSubmission};
+pub use qsub_job::ScriptSource;
 pub use tool::{FrontendDialect, FrontendTool};

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_client::typed_amount::{parse_memory, parse_rate};
+use tollgate_client::typed_amount::parse_rate;
 use tollgate_client::typed_span::parse_span;
 
-use crate::chunks::ChunkTotals;
+use crate::chunks::{ChunkTotals, memory};
 use crate::error::FrontendError;
 use crate::options::ParsedOption;
 
@@ -198,15 +198,6 @@ fn span(text: &str) -> Result<f64, String> {
             parse_span(&format!("{days}-{clock}"))
         }
         _ => parse_span(text),
-    }
-}
-
-/// Parses a size in bytes. PBS also counts in words of eight bytes (`2gw`).
-pub(crate) fn memory(text: &str) -> Result<u64, String> {
-    let text = text.to_ascii_lowercase();
-    match text.strip_suffix('w') {
-        Some(amount) => Ok(parse_memory(amount)?.saturating_mul(8)),
-        None => parse_memory(&text),
     }
 }
 

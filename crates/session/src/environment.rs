@@ -10,16 +10,7 @@ use tollgate_host::replace_private;
 use tollgate_sites::{CONFIG_VARIABLES, ENGINE_PATH_VARIABLE, SITES_VARIABLE};
 
 use crate::error::SessionError;
-use crate::folder::SessionFolder;
-
-/// The variable with the name of the session that a process belongs to.
-pub const SESSION_VARIABLE: &str = "TOLLGATE_SESSION";
-
-/// Returns the session that this process belongs to.
-pub fn own_session() -> Option<String> {
-    let name = env::var(SESSION_VARIABLE).ok()?;
-    (!name.is_empty()).then_some(name)
-}
+use crate::folder::{SESSION_VARIABLE, SessionFolder};
 
 impl SessionFolder {
     /// Returns the variables of the processes of the session. Those that name another service have no

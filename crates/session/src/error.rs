@@ -10,8 +10,6 @@ use tollgate_inside::InsideError;
 use tollgate_sites::SiteError;
 use tollgate_terminal::AttachError;
 
-use crate::exit::UnfinishedJobs;
-
 /// An error of a session.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -38,8 +36,8 @@ pub enum SessionError {
     Unfinished {
         /// The session.
         name: String,
-        /// Its jobs.
-        jobs: UnfinishedJobs,
+        /// A sentence: how many have not ended.
+        jobs: String,
     },
     /// Pilots have not ended.
     #[error("session {name} goes on: pilots that may be left: {left}")]

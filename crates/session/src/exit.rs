@@ -11,13 +11,11 @@ use tollgate_sites::{
 };
 
 use crate::context::{SessionContext, SessionEvent};
+use crate::ending::{PROCESS_LIMIT, PROCESS_PAUSE, end_process, not_ended};
 use crate::error::SessionError;
 use crate::folder::SessionFolder;
 use crate::moving::SessionAgency;
-use crate::processes::{
-    PROCESS_LIMIT, PROCESS_PAUSE, end_process, holder_process, not_ended, runner_process,
-    service_process,
-};
+use crate::processes::{holder_process, runner_process, service_process};
 use crate::record::SessionRecord;
 
 /// How a session ends.
@@ -52,7 +50,7 @@ pub fn exit_session(
         if !options.force {
             let jobs = UnfinishedJobs::ask(folder, context)?;
             if jobs.count() > 0 {
-                let name = folder.name().to_owned();
+                let (name, jobs) = (folder.name().to_owned(), jobs.to_string());
                 return Err(SessionError::Unfinished { name, jobs });
             }
         }

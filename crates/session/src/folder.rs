@@ -14,6 +14,7 @@
 //!
 //! It stays when the session ends, so that a session of the same name has the history of its jobs.
 
+use std::env;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
@@ -25,9 +26,10 @@ use tollgate_inside::{InsideError, PersonalScheduler};
 use tollgate_sites::{SITES_FILE, SitesFile, user_dir};
 use tollgate_store::data_dir;
 
-use crate::environment::own_session;
 use crate::error::SessionError;
 
+/// The variable with the name of the session that a process belongs to.
+pub const SESSION_VARIABLE: &str = "TOLLGATE_SESSION";
 /// The directory of all sessions, below the user's directory for state.
 const SESSIONS_DIR: &str = "tollgate-sessions";
 /// The name of a session that is given none.
@@ -46,6 +48,12 @@ pub struct SessionFolder {
 #[derive(Debug)]
 pub struct SessionLock {
     _file: File,
+}
+
+/// Returns the session that this process belongs to.
+pub fn own_session() -> Option<String> {
+    let name = env::var(SESSION_VARIABLE).ok()?;
+    (!name.is_empty()).then_some(name)
 }
 
 impl SessionFolder {

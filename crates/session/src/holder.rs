@@ -14,8 +14,6 @@ use crate::login::LOGIN_ARG;
 use crate::moving::SessionAgency;
 use crate::processes::start_keeper;
 
-/// The hidden argument with which the program holds the terminal of a session.
-pub const HOLDER_ARG: &str = "__session";
 /// The pause between two looks at the command that submits pilots.
 const KEEPER_CHECK: Duration = Duration::from_secs(10);
 

@@ -12,7 +12,8 @@
 //! | `environment` | the variables of its processes |
 //! | [`context`](SessionContext) | the program that acts on sessions, and the events that are reported to it |
 //! | [`mod@start`] | a new session |
-//! | [`processes`](ensure_running) | the processes of a session: which run, and how they start and end |
+//! | [`processes`](ensure_running) | the processes of a session: which run, and how they start |
+//! | `ending` | the end of such a process |
 //! | [`holder`](hold_terminal) | the process that holds the terminal, and starts a killed keeper of pilots again |
 //! | [`login`](log_in) | the process on the terminal: it runs the user's shell, and ends the session after it |
 //! | [`attach`](attach_terminal) | a terminal of the user's on the shell of a session |
@@ -26,6 +27,7 @@
 mod agreement;
 mod attach;
 mod context;
+mod ending;
 mod environment;
 mod error;
 mod exit;
@@ -42,15 +44,14 @@ mod write_off;
 pub use agreement::{AgentStateView, AgentView, DroppedView, MoveView, SiteAgreement};
 pub use attach::{TerminalEnd, attach_stream, attach_terminal, detach_terminals};
 pub use context::{SessionContext, SessionEvent};
-pub use environment::{SESSION_VARIABLE, own_session};
 pub use error::SessionError;
 pub use exit::{ExitOptions, UnfinishedJobs, exit_session};
-pub use folder::{SessionFolder, SessionLock};
-pub use holder::{HOLDER_ARG, hold_terminal};
+pub use folder::{SESSION_VARIABLE, SessionFolder, SessionLock, own_session};
+pub use holder::hold_terminal;
 pub use job_shell::{JobShell, JobShellError, JobShellUser};
 pub use login::{LOGIN_ARG, LoginUser, log_in};
-pub use moving::SessionAgency;
-pub use processes::{ensure_running, holder_process, service_process};
+pub use moving::{MigrationSettings, SessionAgency};
+pub use processes::{HOLDER_ARG, ensure_running, holder_process, service_process};
 pub use record::{InsideRecord, SessionRecord};
-pub use start::{InsideSettings, MigrationSettings, SessionSettings};
+pub use start::{InsideSettings, SessionSettings};
 pub use write_off::SiteWriteOff;

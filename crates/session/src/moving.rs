@@ -24,10 +24,18 @@ use tollgate_sites::{SITES_FILE, SitesFile};
 use tollgate_store::data_dir;
 
 use crate::context::{SessionContext, SessionEvent};
+use crate::ending::end_process;
 use crate::error::SessionError;
 use crate::folder::{SessionFolder, create_private};
-use crate::processes::end_process;
-use crate::start::MigrationSettings;
+
+/// How pilots move between the sites of a session.
+#[derive(Clone, Debug)]
+pub struct MigrationSettings {
+    /// The migration policy, with parameters.
+    pub policy: String,
+    /// The time between two moves of a site in seconds, at least 1.
+    pub period_s: u64,
+}
 
 /// The agents of a session.
 #[derive(Debug)]

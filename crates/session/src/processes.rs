@@ -4,12 +4,10 @@ use std::ffi::OsStr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::{Pid, Signal, kill_process};
-use tollgate_host::{DetachedCommand, is_process_alive};
+use rustix::process::Pid;
+use tollgate_host::DetachedCommand;
 use tollgate_inside::{NodeGroup, PersonalScheduler};
 use tollgate_sites::KeepLock;
 use tollgate_store::data_dir;
@@ -17,16 +15,13 @@ use tollgate_store::data_dir;
 use crate::context::{SessionContext, SessionEvent};
 use crate::error::SessionError;
 use crate::folder::SessionFolder;
-use crate::holder::HOLDER_ARG;
 use crate::moving::SessionAgency;
 use crate::record::InsideRecord;
 
 /// The pause between two looks at the sites: pilots are to follow the work of a person.
 const KEEP_EVERY: &str = "5s";
-/// How long a process of the session may take to end.
-pub(crate) const PROCESS_LIMIT: Duration = Duration::from_secs(20);
-/// The pause between two looks at a process.
-pub(crate) const PROCESS_PAUSE: Duration = Duration::from_millis(20);
+/// The hidden argument with which the program holds the terminal of a session.
+pub const HOLDER_ARG: &str = "__session";
 
 /// Starts those processes of a session that do not run: the service, the command that submits pilots,
 /// and the terminal. That command writes to standard output what is done at the sites.
@@ -170,32 +165,4 @@ pub fn holder_process(folder: &SessionFolder) -> Option<Pid> {
 fn listener(socket: &Path) -> Option<Pid> {
     let stream = UnixStream::connect(socket).ok()?;
     Some(socket_peercred(&stream).ok()?.pid)
-}
-
-/// Asks a process to end, and waits until it has.
-///
-/// # Errors
-/// If it has not within [`PROCESS_LIMIT`].
-pub(crate) fn end_process(
-    folder: &SessionFolder,
-    pid: Pid,
-    what: &str,
-) -> Result<(), SessionError> {
-    let _ = kill_process(pid, Signal::TERM);
-    let deadline = Instant::now() + PROCESS_LIMIT;
-    // Nothing reaps a detached process where the first process of a container does not.
-    while is_process_alive(pid) {
-        if Instant::now() > deadline {
-            return Err(not_ended(folder, what));
-        }
-        thread::sleep(PROCESS_PAUSE);
-    }
-    Ok(())
-}
-
-/// Returns the error of a process that did not end in time.
-pub(crate) fn not_ended(folder: &SessionFolder, what: &str) -> SessionError {
-    let name = folder.name().to_owned();
-    let problem = format!("{what} did not end within {} s", PROCESS_LIMIT.as_secs());
-    SessionError::Process { name, problem }
 }

@@ -14,10 +14,9 @@ use tollgate_sites::{SiteControl, SiteError, SitesFile, now};
 use tollgate_store::data_dir;
 
 use crate::context::SessionContext;
-use crate::environment::own_session;
 use crate::error::SessionError;
-use crate::folder::SessionFolder;
-use crate::moving::SessionAgency;
+use crate::folder::{SessionFolder, own_session};
+use crate::moving::{MigrationSettings, SessionAgency};
 use crate::processes::{ensure_running, service_process};
 use crate::record::{InsideRecord, SessionRecord};
 
@@ -40,15 +39,6 @@ pub struct SessionSettings {
     pub migration: Option<MigrationSettings>,
     /// The scheduler inside the pilots; None if they are workers of the service.
     pub inside: Option<InsideSettings>,
-}
-
-/// How pilots move between the sites of a session.
-#[derive(Clone, Debug)]
-pub struct MigrationSettings {
-    /// The migration policy, with parameters.
-    pub policy: String,
-    /// The time between two moves of a site in seconds, at least 1.
-    pub period_s: u64,
 }
 
 /// The scheduler that a session is to have inside its pilots.

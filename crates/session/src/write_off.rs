@@ -7,10 +7,10 @@ use tollgate_federation::SiteId;
 use tollgate_federation::durable::{DurableState, WriteOff};
 
 use crate::context::{SessionContext, SessionEvent};
+use crate::ending::end_process;
 use crate::error::SessionError;
 use crate::folder::{SessionFolder, SessionLock};
 use crate::moving::SessionAgency;
-use crate::processes::end_process;
 
 /// A site that can be written off: its pilots are given up, and the other sites go on without it.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ const NOT_WITH_CLUSTERS: [&str; 12] = [
 /// The flags of several clusters.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several clusters (--clusters)")]
-pub(in crate::simulate::replay) struct ClustersArgs {
+pub(crate) struct ClustersArgs {
     /// Clusters with gates of their own, a TOML file each
     ///
     /// A file says `nodes` and `policy`, and may say `name`, `speeds` and `market`. The results compare
@@ -48,12 +48,12 @@ pub(in crate::simulate::replay) struct ClustersArgs {
 
 impl ClustersArgs {
     /// Returns whether jobs go to one of several clusters.
-    pub(in crate::simulate::replay) const fn is_given(&self) -> bool {
+    pub(crate) const fn is_given(&self) -> bool {
         !self.files.is_empty()
     }
 
     /// Returns whether rules are named by which the best quote is chosen.
-    pub(in crate::simulate::replay) const fn has_preference(&self) -> bool {
+    pub(crate) const fn has_preference(&self) -> bool {
         !self.prefer.is_empty()
     }
 }
