@@ -78,14 +78,23 @@ const DIALECT: &[&str] = &[
     "standing",
     "standings",
     // Other figures of speech.
+    "complain",
+    "complaint",
     "dear",
     "dearest",
+    "dues",
+    "hungry",
     "impatient",
     "liar",
     "saboteur",
     "squatter",
     "squatters",
+    "story",
     "stubborn",
+    "talk",
+    "tellable",
+    "trouble",
+    "voice",
 ];
 
 /// A name that a source declares.
