@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MAX_SPAN_S, MIN_SPAN_S};
-use crate::types::JobDetails;
+use crate::types::{JobDetails, WireWord};
 
 /// Sums of usage. Those that Open XDMoD or Slurm's `sreport` know have their names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,8 +93,8 @@ pub struct LedgerRecord {
     pub task: u32,
     /// Number of the attempt.
     pub attempt: u32,
-    /// `charge` or `penalty`.
-    pub kind: String,
+    /// Kind.
+    pub kind: WireWord<LedgerEntryKind>,
     /// Instant of the booking.
     pub booked_at: String,
     /// User id of the owner.
@@ -103,6 +103,27 @@ pub struct LedgerRecord {
     pub user: String,
     /// Amount in credits, positive for the provider.
     pub amount: f64,
+}
+
+/// The kind of an entry of the ledger.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum LedgerEntryKind {
+    /// The user owes it.
+    Charge,
+    /// The provider owes it.
+    Penalty,
 }
 
 /// A request to remove jobs that are over.

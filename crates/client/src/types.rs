@@ -6,44 +6,56 @@
 //! | `access` | grants, tokens and roles |
 //! | `array` | the tasks of an array together |
 //! | `decision` | decisions about jobs |
+//! | `event` | events of jobs |
 //! | `job` | jobs as their users see them |
 //! | `learning` | records of jobs to learn from |
 //! | `nodes` | workers, their nodes and what these offer |
 //! | `output` | the output of jobs |
+//! | `promise` | the end of a promise |
 //! | `request` | jobs to submit, to quote or to change |
 //! | `service` | the state of the service, what it promised and kept, and what users spent |
 //! | `state` | the state of a job |
+//! | `word` | words of this version and of later ones |
 
 mod access;
 mod array;
 mod decision;
+mod event;
 mod job;
 mod learning;
 mod nodes;
 mod output;
+mod promise;
 mod request;
 mod service;
 mod state;
+mod word;
 
-pub use access::{AccessRole, GrantRequest, NewToken, TokenInfo, TokenList, TokenRequest};
+pub use access::{
+    AccessRole, CredentialProof, GrantRequest, NewToken, TokenInfo, TokenList, TokenRequest,
+};
 pub use array::{RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook};
 pub use decision::{
-    AlterResponse, BatchResponse, ForecastPart, JobDecision, JobForecast, JobOffer, ReasonMessage,
-    SubmitResponse, TaskRangeDecision,
+    AlterResponse, BatchResponse, ForecastPart, JobDecision, JobEstimateSource, JobForecast,
+    JobOffer, OfferChange, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
-pub use job::{ArrayStatus, JobDetails, JobEvent, JobExplanation, JobList, JobRef};
+pub use event::{JobEvent, JobEventKind};
+pub use job::{ArrayStatus, DroppedText, JobDetails, JobExplanation, JobList, JobRef};
 pub use learning::{LearnRequest, LearnResult, LearnedJob};
 pub use nodes::{
-    DrainRequest, EndOfWorker, MovedEnds, NodeList, NodeStatus, ResourceStatus, WorkerEnds,
-    WorkerStatus,
+    DrainRequest, EndOfWorker, MovedEnds, NodeAvailability, NodeList, NodeStatus, ResourceStatus,
+    WorkerEnds, WorkerLinkState, WorkerStatus,
 };
 pub use output::{JobOutput, OutputSource};
+pub use promise::{BrokenPromiseCause, PromiseOutcome};
 pub use request::{
     AlterRequest, JobAction, JobBatch, JobOtherwise, JobRequest, JobSignal, JobsActionRequest,
     JobsActionResult, ResubmitRequest,
 };
 pub use service::{
     AccountEntry, CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport,
-    ErrorResponse, LedgerReport, RiskCount, ServiceObjectives, ServiceStatus, ShadowStatus,
+    ErrorResponse, LedgerReport, RiskCount, ServiceMarket, ServiceObjectives, ServiceStatus,
+    ShadowStatus,
 };
 pub use state::JobState;
+pub use word::{WireVocabulary, WireWord};

@@ -192,7 +192,7 @@ pub fn serve<E: Engine + 'static>(
             outputs,
             sends_notices: options.notices.is_some(),
             batch_system: options.batch_system.clone(),
-            market: rules.market.to_string(),
+            market: rules.market,
             since: now(),
         }),
         clock: now,

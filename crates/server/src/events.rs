@@ -7,8 +7,8 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use tollgate_client::types::JobState;
-use tollgate_model::{BookEntry, Instant, JobEndState};
+use tollgate_client::types::JobEventKind;
+use tollgate_model::{BookEntry, Instant};
 use tollgate_service::{AdmissionState, RowChange, TaskDropCause};
 
 /// Maximum number of events in the log, of a few hundred bytes each.
@@ -36,8 +36,8 @@ pub struct EventEntry {
     pub id: EventId,
     /// Time of the commit.
     pub at: Instant,
-    /// Kind of the event: a stable word.
-    pub kind: &'static str,
+    /// Kind of the event.
+    pub kind: JobEventKind,
     /// Number of the job.
     pub job: u64,
     /// Tasks concerned; None for all.
@@ -184,44 +184,51 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             let reserved = answer.reserved_until.is_some();
             whole(
                 if reserved {
-                    "reserved"
+                    JobEventKind::Reserved
                 } else {
-                    admission_key(&answer.admission)
+                    admission_event(&answer.admission)
                 },
                 *job,
             )
         }
-        RowChange::Deferred { job, held } => whole(if *held { "held" } else { "deferred" }, *job),
-        RowChange::Altered { job, .. } => whole("altered", *job),
-        RowChange::Granted { job, .. } => whole("granted", *job),
-        RowChange::DependencyFailed { job, .. } => whole("cancelled", *job),
+        RowChange::Deferred { job, held } => whole(
+            if *held {
+                JobEventKind::Held
+            } else {
+                JobEventKind::Deferred
+            },
+            *job,
+        ),
+        RowChange::Altered { job, .. } => whole(JobEventKind::Altered, *job),
+        RowChange::Granted { job, .. } => whole(JobEventKind::Granted, *job),
+        RowChange::DependencyFailed { job, .. } => whole(JobEventKind::Cancelled, *job),
         RowChange::TasksDropped { job, tasks, cause } => {
             let kind = match cause {
-                TaskDropCause::Cancelled | TaskDropCause::Late => "cancelled",
-                TaskDropCause::Rejected(_) => "rejected",
+                TaskDropCause::Cancelled | TaskDropCause::Late => JobEventKind::Cancelled,
+                TaskDropCause::Rejected(_) => JobEventKind::Rejected,
             };
             (kind, *job, Some(EventTasks::Some(tasks.to_string().into())))
         }
         RowChange::HeldTasks { job, tasks } => (
-            "held",
+            JobEventKind::Held,
             *job,
             Some(EventTasks::Some(tasks.to_string().into())),
         ),
         RowChange::TaskEnded { attempt, ending } => (
-            ending.key(),
+            (*ending).into(),
             attempt.job,
             Some(EventTasks::One(attempt.task)),
         ),
-        RowChange::Claimed { job } => whole("claimed", *job),
-        RowChange::Expired { job } => whole("expired", *job),
-        RowChange::Accepted { job, .. } => whole("accepted", *job),
-        RowChange::Rejected { job, .. } => whole("rejected", *job),
-        RowChange::DroppedLate { job } => whole(JobEndState::Cancelled.key(), *job),
-        RowChange::Queued { job } => whole("queued", *job),
-        RowChange::Held { job } => whole("held", *job),
+        RowChange::Claimed { job } => whole(JobEventKind::Claimed, *job),
+        RowChange::Expired { job } => whole(JobEventKind::Expired, *job),
+        RowChange::Accepted { job, .. } => whole(JobEventKind::Accepted, *job),
+        RowChange::Rejected { job, .. } => whole(JobEventKind::Rejected, *job),
+        RowChange::DroppedLate { job } => whole(JobEventKind::Cancelled, *job),
+        RowChange::Queued { job } => whole(JobEventKind::Queued, *job),
+        RowChange::Held { job } => whole(JobEventKind::Held, *job),
         RowChange::Started { attempt, of_array } => {
             let task = of_array.then_some(EventTasks::One(attempt.task));
-            ("started", attempt.job, task)
+            (JobEventKind::Started, attempt.job, task)
         }
         RowChange::Entered {
             attempt,
@@ -230,20 +237,20 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
             ..
         } => {
             let task = of_array.then_some(EventTasks::One(attempt.task));
-            ("broken", attempt.job, task)
+            (JobEventKind::Broken, attempt.job, task)
         }
-        RowChange::AtRisk { job, .. } => whole("at_risk", *job),
+        RowChange::AtRisk { job, .. } => whole(JobEventKind::AtRisk, *job),
         RowChange::EnteredTogether {
             job,
             tasks,
             entry: BookEntry::Broken(_),
             ..
         } => (
-            "broken",
+            JobEventKind::Broken,
             *job,
             Some(EventTasks::Some(tasks.to_string().into())),
         ),
-        RowChange::JobEnded { job, ending } => whole(ending.key(), *job),
+        RowChange::JobEnded { job, ending } => whole((*ending).into(), *job),
         // A kept or void promise ends with its job.
         RowChange::Entered { .. }
         | RowChange::EnteredTogether { .. }
@@ -256,25 +263,24 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,
     };
-    let is_end = JobState::from_key(kind).is_some_and(JobState::is_over);
     Some(EventEntry {
         id: EventId { batch: 0, index: 0 },
         at: Instant::ZERO,
         kind,
         job,
-        is_last: tasks.is_none() && is_end,
+        is_last: tasks.is_none() && kind.is_end(),
         tasks,
     })
 }
 
-fn admission_key(admission: &AdmissionState) -> &'static str {
+const fn admission_event(admission: &AdmissionState) -> JobEventKind {
     match admission {
-        AdmissionState::Accepted { .. } => "accepted",
-        AdmissionState::Queued => "queued",
-        AdmissionState::Waitlisted { .. } => "waitlisted",
-        AdmissionState::Unpromised(_) => "unpromised",
-        AdmissionState::Deferred => "deferred",
-        AdmissionState::Rejected(_) => "rejected",
+        AdmissionState::Accepted { .. } => JobEventKind::Accepted,
+        AdmissionState::Queued => JobEventKind::Queued,
+        AdmissionState::Waitlisted { .. } => JobEventKind::Waitlisted,
+        AdmissionState::Unpromised(_) => JobEventKind::Unpromised,
+        AdmissionState::Deferred => JobEventKind::Deferred,
+        AdmissionState::Rejected(_) => JobEventKind::Rejected,
     }
 }
 

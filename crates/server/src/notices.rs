@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tollgate_client::timestamp::format_iso;
-use tollgate_client::types::JobState;
+use tollgate_client::types::{JobEventKind, JobState, WireVocabulary};
 use tollgate_model::{BookEntry, ExceededLimit, Instant, Probability};
 use tollgate_service::PromiseAtRisk;
 use tollgate_store::{JobFilter, JobRow};
@@ -151,8 +151,12 @@ impl NoticeWatcher {
     }
 
     async fn on_event(&mut self, event: &EventEntry) {
-        let is_admission = ["accepted", "queued", "waitlisted"].contains(&event.kind);
-        let is_final = event.is_last || event.kind == "broken" || event.kind == "lost";
+        let is_admission = matches!(
+            event.kind,
+            JobEventKind::Accepted | JobEventKind::Queued | JobEventKind::Waitlisted
+        );
+        let is_final =
+            event.is_last || event.kind == JobEventKind::Broken || event.kind == JobEventKind::Lost;
         if !(is_final || is_admission && event.tasks.is_none()) {
             return;
         }
@@ -166,17 +170,18 @@ impl NoticeWatcher {
         if is_admission {
             return self.note_risk(&row);
         }
-        if event.kind == "broken" {
+        if event.kind == JobEventKind::Broken {
             self.at_risk.remove(&row.id);
         }
-        let is_late = event.kind == "broken" && row.due.is_some_and(|due| due < event.at);
+        let is_late =
+            event.kind == JobEventKind::Broken && row.due.is_some_and(|due| due < event.at);
         let tasks = event.tasks.as_ref().map(|tasks| format!(" task {tasks}"));
         let tasks = tasks.unwrap_or_default();
         if kinds.contains(&NoticeKind::Late) && is_late && self.sent_late.insert(row.id) {
             let text = format!("{}{tasks} is late", title(&row));
             self.send("late", &row, event.at, text).await;
         }
-        let lost = event.kind == "lost";
+        let lost = event.kind == JobEventKind::Lost;
         if kinds.contains(&NoticeKind::Lost) && lost {
             let text = format!("{}{tasks} is lost", title(&row));
             self.send("lost", &row, event.at, text).await;

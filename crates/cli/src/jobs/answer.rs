@@ -4,16 +4,17 @@ use std::io::{self, Write};
 
 use jiff::Zoned;
 use tollgate_client::types::{
-    JobDecision, JobOffer, ReasonMessage, SubmitResponse, TaskRangeDecision,
+    JobDecision, JobEstimateSource, JobOffer, OfferChange, ReasonMessage, SubmitResponse,
+    TaskRangeDecision, WireWord,
 };
 
 use crate::output::format;
 
 /// Returns whether a job or a task of it is rejected.
 pub(crate) fn is_rejected(answer: &SubmitResponse) -> bool {
-    let of_tasks = answer.tasks.iter().map(|part| part.decision);
-    let mut decisions = of_tasks.chain(std::iter::once(answer.decision));
-    decisions.any(|decision| decision == JobDecision::Rejected)
+    let of_tasks = answer.tasks.iter().map(|part| &part.decision);
+    let mut decisions = of_tasks.chain(std::iter::once(&answer.decision));
+    decisions.any(|decision| *decision == JobDecision::Rejected)
 }
 
 /// Returns the number of a job or a reserved quote; empty without one.
@@ -36,7 +37,7 @@ pub(crate) fn render_answer(
     if answer.tasks.is_empty() {
         match unpromised_chance(answer, now) {
             Some(chance) => writeln!(out, "{job}: not promised: {chance}")?,
-            None => render_decision(out, &job, answer.decision, &answer.reasons)?,
+            None => render_decision(out, &job, &answer.decision, &answer.reasons)?,
         }
     }
     // A reader of one line learns of the tasks that will not run.
@@ -44,7 +45,7 @@ pub(crate) fn render_answer(
     parts.sort_by_key(|part| part.decision != JobDecision::Rejected);
     for part in &parts {
         let tasks = format!("{job}: tasks {}", part.tasks);
-        render_decision(out, &tasks, part.decision, &part.reasons)?;
+        render_decision(out, &tasks, &part.decision, &part.reasons)?;
     }
     let n_tasks: u64 = parts.iter().map(|part| part.count).sum();
     let is_partial = parts
@@ -87,12 +88,13 @@ pub(crate) fn render_answer(
             "  decision  by {at}: promised if room is made in time, else rejected"
         )?;
     }
-    let source = match answer.estimate_source.as_str() {
-        "user" => "as given",
-        "class" => "by the forecast for such jobs",
-        "user_jobs" => "as for your other jobs: no such job has ended yet",
-        "site" => "as for other jobs here: none of yours has ended yet",
-        _ => "the configured default: no such job has ended yet",
+    let source = match answer.estimate_source.known() {
+        Some(JobEstimateSource::User) => "as given",
+        Some(JobEstimateSource::Class) => "by the forecast for such jobs",
+        Some(JobEstimateSource::UserJobs) => "as for your other jobs: no such job has ended yet",
+        Some(JobEstimateSource::Site) => "as for other jobs here: none of yours has ended yet",
+        Some(JobEstimateSource::Default) => "the configured default: no such job has ended yet",
+        None => answer.estimate_source.key(),
     };
     let estimate = format::format_span(answer.estimate_s);
     writeln!(out, "  estimate  {estimate}, {source}")?;
@@ -123,7 +125,7 @@ pub(crate) fn render_answer(
     for offer in answer
         .offers
         .iter()
-        .filter(|offer| offer.change != "confidence")
+        .filter(|offer| offer.change != OfferChange::Confidence)
     {
         writeln!(out, "  instead   {}", render_offer(offer, now))?;
     }
@@ -140,7 +142,7 @@ pub(crate) fn render_answer(
     for offer in answer
         .offers
         .iter()
-        .filter(|offer| offer.change == "confidence")
+        .filter(|offer| offer.change == OfferChange::Confidence)
     {
         writeln!(out, "  surer     {}", render_offer(offer, now))?;
     }
@@ -193,14 +195,16 @@ fn unpromised_chance(answer: &SubmitResponse, now: &Zoned) -> Option<String> {
 pub(crate) fn render_decision(
     out: &mut impl Write,
     what: &str,
-    decision: JobDecision,
+    decision: &WireWord<JobDecision>,
     reasons: &[ReasonMessage],
 ) -> io::Result<()> {
-    match decision {
-        JobDecision::Accepted => writeln!(out, "{what}: accepted"),
-        JobDecision::Queued => writeln!(out, "{what}: queued; it is admitted at its start"),
-        JobDecision::Waitlisted => writeln!(out, "{what}: waitlisted: no promise is possible yet"),
-        JobDecision::Unpromised => {
+    match decision.known() {
+        Some(JobDecision::Accepted) => writeln!(out, "{what}: accepted"),
+        Some(JobDecision::Queued) => writeln!(out, "{what}: queued; it is admitted at its start"),
+        Some(JobDecision::Waitlisted) => {
+            writeln!(out, "{what}: waitlisted: no promise is possible yet")
+        }
+        Some(JobDecision::Unpromised) => {
             for reason in reasons {
                 writeln!(
                     out,
@@ -210,32 +214,37 @@ pub(crate) fn render_decision(
             }
             Ok(())
         }
-        JobDecision::Deferred => writeln!(
+        Some(JobDecision::Deferred) => writeln!(
             out,
             "{what}: deferred; it is decided about when it may start"
         ),
-        JobDecision::Rejected => {
+        Some(JobDecision::Rejected) => {
             for reason in reasons {
                 writeln!(out, "{what}: rejected: {}", reason.text)?;
             }
             Ok(())
         }
+        None => writeln!(out, "{what}: {decision}"),
     }
 }
 
 /// Describes an acceptable offer:
 /// `a deadline of 17:00, kept with probability 0.93, for 12 credits`.
 fn render_offer(offer: &JobOffer, now: &Zoned) -> String {
-    let mut words = match (offer.change.as_str(), &offer.deadline_at, offer.budget) {
-        ("deadline", Some(at), _) => {
-            format!("a deadline of {}", format::format_local_time(at, now))
+    let mut words = match offer.change.known() {
+        Some(OfferChange::Deadline) => {
+            let at = offer.deadline_at.as_ref();
+            let at = at.map(|at| format::format_local_time(at, now));
+            format!("a deadline of {}", at.unwrap_or_default())
         }
-        ("budget", _, Some(budget)) => format!("a budget of {budget} credits"),
-        ("confidence", ..) => {
-            let confidence = offer.confidence.unwrap_or_default();
-            format!("--confidence {confidence}")
+        Some(OfferChange::Budget) => {
+            format!("a budget of {} credits", offer.budget.unwrap_or_default())
         }
-        _ => format!("{} processors", offer.procs),
+        Some(OfferChange::Confidence) => {
+            format!("--confidence {}", offer.confidence.unwrap_or_default())
+        }
+        Some(OfferChange::Procs) => format!("{} processors", offer.procs),
+        None => offer.change.to_string(),
     };
     if let Some(probability) = offer.probability {
         let probability = format::format_probability(probability);

@@ -145,16 +145,12 @@ fn render_group(
     let ids = [first, last].map(|answer| answer.id.unwrap_or_default());
     if ids[0] == ids[1] {
         let job = format!("job {}", ids[0]);
-        return render_decision(out, &job, first.decision, &first.reasons);
+        return render_decision(out, &job, &first.decision, &first.reasons);
     }
     let jobs = format!("jobs {}-{}", ids[0], ids[1]);
-    match first.decision {
-        JobDecision::Queued => writeln!(out, "{jobs}: queued; each is admitted at its start"),
-        JobDecision::Accepted
-        | JobDecision::Waitlisted
-        | JobDecision::Unpromised
-        | JobDecision::Deferred
-        | JobDecision::Rejected => render_decision(out, &jobs, first.decision, &first.reasons),
+    match first.decision == JobDecision::Queued {
+        true => writeln!(out, "{jobs}: queued; each is admitted at its start"),
+        false => render_decision(out, &jobs, &first.decision, &first.reasons),
     }
 }
 

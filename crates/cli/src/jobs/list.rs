@@ -12,7 +12,7 @@ use std::io;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_client::limits::MAX_JOBS;
-use tollgate_client::types::{JobDetails, JobList, JobState};
+use tollgate_client::types::{JobDetails, JobList, JobState, WireVocabulary};
 
 use self::columns::{JobColumn, SortOrder};
 use super::array_outlook;
@@ -66,8 +66,8 @@ pub(crate) struct JobsArgs {
 
 /// Parses the key of a job's state; the error and `--help` list all of them.
 fn job_states() -> impl TypedValueParser<Value = JobState> {
-    let keys = PossibleValuesParser::new(JobState::ALL.map(JobState::key));
-    keys.map(|key| JobState::from_key(&key).unwrap_or(JobState::Unknown))
+    let keys = PossibleValuesParser::new(JobState::ALL.iter().map(|state| state.key()));
+    keys.try_map(|key| JobState::from_key(&key).ok_or("expected a state"))
 }
 
 /// `tollgate jobs`.

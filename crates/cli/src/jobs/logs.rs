@@ -154,13 +154,13 @@ fn find_source(
         true => 0,
         false => CACHED_TIMES_US,
     };
-    let is_file = match output.source {
-        OutputSource::Host if elsewhere => {
+    let is_file = match output.source.known() {
+        Some(OutputSource::Host) if elsewhere => {
             let file = file.to_owned();
             return Err(ClientCommandError::OutputOnAnotherHost { file }.into());
         }
-        OutputSource::Host => true,
-        OutputSource::Worker | OutputSource::Kept => {
+        Some(OutputSource::Host) => true,
+        Some(OutputSource::Worker | OutputSource::Kept) | None => {
             let file = Path::new(file);
             let is_nowhere = is_over(job) && output.problem.is_some() && output.size_bytes == 0;
             let is_file = is_same_file(file, &output, max_age_us) || is_nowhere && file.exists();

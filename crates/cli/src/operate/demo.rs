@@ -174,17 +174,24 @@ fn describe_answer(answer: &SubmitResponse) -> String {
         .expected
         .as_ref()
         .and_then(|expected| expected.probability);
-    match (answer.decision, sure, answer.reasons.first()) {
-        (JobDecision::Accepted, Some(sure), _) => {
+    match (answer.decision.known(), sure, answer.reasons.first()) {
+        (Some(JobDecision::Accepted), Some(sure), _) => {
             let sure = crate::output::format::format_probability(sure);
             format!("{id}accepted, its deadline is kept with probability {sure}")
         }
-        (JobDecision::Accepted, None, _) => format!("{id}accepted, without a promise"),
-        (JobDecision::Queued, _, _) => format!("{id}queued"),
-        (JobDecision::Waitlisted, _, _) => format!("{id}waitlisted"),
-        (JobDecision::Unpromised, _, _) => format!("{id}unpromised"),
-        (JobDecision::Rejected, _, Some(reason)) => format!("{id}rejected: {}", reason.text),
-        (JobDecision::Deferred, _, _) => format!("{id}deferred"),
-        (JobDecision::Rejected, _, None) => format!("{id}rejected"),
+        (Some(JobDecision::Accepted), None, _) => format!("{id}accepted, without a promise"),
+        (Some(JobDecision::Rejected), _, Some(reason)) => format!("{id}rejected: {}", reason.text),
+        (
+            Some(
+                JobDecision::Queued
+                | JobDecision::Waitlisted
+                | JobDecision::Unpromised
+                | JobDecision::Deferred
+                | JobDecision::Rejected,
+            )
+            | None,
+            _,
+            _,
+        ) => format!("{id}{}", answer.decision),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use tollgate_client::types::{DrainRequest, NodeList};
+use tollgate_client::types::{DrainRequest, NodeAvailability, NodeList};
 
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
@@ -21,7 +21,9 @@ pub(crate) struct DrainArgs {
 pub(crate) fn drain(args: &DrainArgs) -> Result<(), CliFailure> {
     let nodes = post(args, true)?;
     let of_worker = nodes.nodes.iter().filter(|node| node.worker == args.worker);
-    let n_busy = of_worker.filter(|node| node.state == "draining").count();
+    let n_busy = of_worker
+        .filter(|node| node.state == NodeAvailability::Draining)
+        .count();
     let still = match n_busy {
         0 => "nothing runs there".to_owned(),
         n => format!("jobs still run on {}", pluralise(n, "node")),

@@ -55,7 +55,7 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
     let has_workers = !nodes.workers.is_empty();
     let mut columns = vec![
         Column::new("node", |node: &NodeStatus| node.id.to_string()),
-        Column::new("state", |node: &NodeStatus| node.state.clone()),
+        Column::new("state", |node: &NodeStatus| node.state.to_string()),
         Column::new("tasks", |node: &NodeStatus| node.tasks.to_string()),
     ];
     if has_workers {
@@ -118,7 +118,7 @@ fn write_workers(out: &mut impl Write, workers: &[WorkerStatus]) -> io::Result<(
         }));
     }
     columns.extend([
-        Column::new("state", |worker: &WorkerStatus| worker.state.clone()),
+        Column::new("state", |worker: &WorkerStatus| worker.state.to_string()),
         Column::new("incarnation", |worker: &WorkerStatus| {
             worker.incarnation.to_string()
         }),

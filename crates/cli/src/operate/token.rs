@@ -137,9 +137,9 @@ fn list_tokens(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(),
             };
             let mut columns = vec![
                 Column::new("id", |token: &TokenInfo| token.id.clone()),
-                Column::new("proof", |token: &TokenInfo| token.proof.clone()),
+                Column::new("proof", |token: &TokenInfo| token.proof.to_string()),
                 Column::new("user", |token: &TokenInfo| token.user_id.to_string()),
-                Column::new("kind", |token: &TokenInfo| role_name(token.kind).to_owned()),
+                Column::new("kind", |token: &TokenInfo| token.kind.to_string()),
                 Column::new("made", |token: &TokenInfo| local(&token.made_at)),
                 Column::new("expires", |token: &TokenInfo| local(&token.expires_at)),
             ];
@@ -157,13 +157,6 @@ fn uses(token: &TokenInfo) -> Option<String> {
     let left = token.uses_left.map(|left| format!("{left} left"));
     let issuer = token.issued_with.as_ref();
     left.or_else(|| issuer.map(|issuer| format!("key from {issuer}")))
-}
-
-fn role_name(role: AccessRole) -> &'static str {
-    match role {
-        AccessRole::User => "user",
-        AccessRole::Worker => "worker",
-    }
 }
 
 fn revoke_path(id: &str) -> Result<String, CliFailure> {

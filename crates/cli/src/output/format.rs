@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
-use tollgate_client::types::{JobDetails, JobForecast};
+use tollgate_client::types::{JobDetails, JobForecast, JobState};
 use tollgate_model::Probability;
 
 use crate::parse::time_zone;
@@ -94,14 +94,19 @@ const NOT_STARTED: &str = "not started";
 
 /// Returns the state of a job as users read it. A job whose program never ran is not called finished, and a
 /// job that is held because the site could not start it says so.
-pub(crate) fn state_word(job: &JobDetails) -> &'static str {
+pub(crate) fn state_word(job: &JobDetails) -> &str {
     let status = job.status.as_deref().unwrap_or_default();
-    match (status.starts_with(NOT_STARTED), job.state.key()) {
-        (true, "held") => "held (not started)",
-        (true, _) if job.finished_at.is_some() => NOT_STARTED,
-        // It depends on no job, and waits for its time alone.
-        (_, "dependent") if job.begin_at.is_some() && job.after.is_empty() => "deferred",
-        (_, state) => state,
+    let never_ran = status.starts_with(NOT_STARTED);
+    if never_ran && job.state == JobState::Held {
+        return "held (not started)";
+    }
+    if never_ran && job.finished_at.is_some() {
+        return NOT_STARTED;
+    }
+    let is_timed = job.begin_at.is_some() && job.after.is_empty();
+    match job.state == JobState::Dependent && is_timed {
+        true => "deferred",
+        false => job.state.key(),
     }
 }
 

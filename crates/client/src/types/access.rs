@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::word::WireWord;
 use crate::limits::{MAX_NAME, MAX_SPAN_S, MIN_SPAN_S, NO_CONTROL};
 
 /// An exception from a user's share.
@@ -51,12 +52,12 @@ pub struct NewToken {
 pub struct TokenInfo {
     /// Id of the token or certificate.
     pub id: String,
-    /// Type: `token` or `certificate`.
-    pub proof: String,
+    /// Type.
+    pub proof: WireWord<CredentialProof>,
     /// User id.
     pub user_id: u32,
-    /// Kind: `user` or `worker`.
-    pub kind: AccessRole,
+    /// Kind.
+    pub kind: WireWord<AccessRole>,
     /// Instant of its creation; none if the configuration names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_at: Option<String>,
@@ -81,12 +82,47 @@ pub struct TokenList {
 }
 
 /// The access that a credential gives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum AccessRole {
     /// May submit jobs and query them.
     #[default]
     User,
     /// May register as a worker, and nothing else.
     Worker,
+}
+
+/// The type of a credential.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum CredentialProof {
+    /// A token.
+    Token,
+    /// A certificate.
+    Certificate,
 }

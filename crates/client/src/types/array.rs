@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::decision::{ForecastPart, JobForecast};
 use super::state::JobState;
+use super::word::WireWord;
 
 /// Tasks of an array that failed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskFailures {
     /// Their state: `finished` with another status than `exit 0`, ended by a limit, or `lost`.
-    pub state: JobState,
+    pub state: WireWord<JobState>,
     /// The status of finished tasks: `exit 2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
@@ -88,7 +89,7 @@ mod tests {
     #[test]
     fn failures_name_status_or_state_and_tasks() {
         let mut failed = TaskFailures {
-            state: JobState::Finished,
+            state: JobState::Finished.into(),
             status: Some("exit 2".to_owned()),
             count: 3,
             tasks: "7,9-10".to_owned(),
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(failed.to_string(), "exit 2: 3 tasks (7,9-10)");
         failed.cut = true;
         failed.status = None;
-        failed.state = JobState::TimedOut;
+        failed.state = JobState::TimedOut.into();
         assert_eq!(failed.to_string(), "timed out: 3 tasks (7,9-10, ..)");
     }
 }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::word::WireWord;
+
 /// The answer to a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlterResponse {
@@ -20,8 +22,19 @@ pub struct BatchResponse {
 }
 
 /// The decision about a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum JobDecision {
     /// Admitted: the deadline is promised, or, without a deadline, that the job will run.
     Accepted,
@@ -38,10 +51,37 @@ pub enum JobDecision {
     Rejected,
 }
 
+/// The source of the run time that a decision assumes.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum JobEstimateSource {
+    /// The user.
+    User,
+    /// Similar jobs.
+    Class,
+    /// The median of the user's jobs.
+    UserJobs,
+    /// The median of all jobs.
+    Site,
+    /// The setting of the service.
+    Default,
+}
+
 /// A reason why a job is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasonMessage {
-    /// Stable key.
+    /// Stable key. Policies have reasons of their own, so that the keys are no fixed list.
     pub key: String,
     /// Text to stand after "rejected:".
     pub text: String,
@@ -54,7 +94,7 @@ pub struct SubmitResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// The decision.
-    pub decision: JobDecision,
+    pub decision: WireWord<JobDecision>,
     /// Why the job is rejected, or runs without a promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonMessage>,
@@ -78,9 +118,8 @@ pub struct SubmitResponse {
     pub decided_by_at: Option<String>,
     /// Run time that the decision assumes.
     pub estimate_s: f64,
-    /// Source of the estimate: `user`, `class` (similar jobs), `user_jobs` (the median of the user's
-    /// jobs), `site` (the median of all jobs) or `default` (the setting).
-    pub estimate_source: String,
+    /// Source of the estimate.
+    pub estimate_source: WireWord<JobEstimateSource>,
     /// Wall-clock time from the start after which the job is ended: the time limit of the request, where
     /// the policy enforces one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +156,7 @@ pub struct TaskRangeDecision {
     /// Number of tasks.
     pub count: u64,
     /// The decision.
-    pub decision: JobDecision,
+    pub decision: WireWord<JobDecision>,
     /// Why the tasks are rejected, or run without a promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonMessage>,
@@ -129,8 +168,8 @@ pub struct TaskRangeDecision {
 /// A job that would be accepted now: the requested one with one change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobOffer {
-    /// Changed field: `deadline`, `budget`, `procs` or `confidence`.
-    pub change: String,
+    /// Changed field.
+    pub change: WireWord<OfferChange>,
     /// Deadline of the offer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
@@ -151,6 +190,31 @@ pub struct JobOffer {
     /// Probability of meeting the deadline, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
+}
+
+/// The field on which an offer differs from the request.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum OfferChange {
+    /// A later deadline.
+    Deadline,
+    /// A higher budget.
+    Budget,
+    /// Fewer processors.
+    Procs,
+    /// A surer promise.
+    Confidence,
 }
 
 /// A source of a forecast.

@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::ExceededLimit;
 
 use super::array::{TaskFailures, TasksOutlook};
-use super::decision::{JobForecast, SubmitResponse};
+use super::decision::{JobEstimateSource, JobForecast, SubmitResponse};
+use super::promise::{BrokenPromiseCause, PromiseOutcome};
 use super::request::JobSignal;
 use super::state::JobState;
+use super::word::WireWord;
 
 /// The state of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +43,7 @@ pub struct JobDetails {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// State.
-    pub state: JobState,
+    pub state: WireWord<JobState>,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Working directory.
@@ -58,8 +60,8 @@ pub struct JobDetails {
     pub submitted_at: String,
     /// Run time that the decision assumed.
     pub estimate_s: f64,
-    /// Source of the estimate: `user`, `class`, `user_jobs`, `site` or `default`.
-    pub estimate_source: String,
+    /// Source of the estimate.
+    pub estimate_source: WireWord<JobEstimateSource>,
     /// Time limit of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_s: Option<f64>,
@@ -90,18 +92,13 @@ pub struct JobDetails {
     /// End that was forecast when the job was decided about; none for an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_finish_at: Option<String>,
-    /// What became of the promise of the deadline: `kept`, `broken` or `void`. Broken: late, lost, or ended
-    /// by the site or a limit that the site set. Void: failed by itself, reached a limit that its user set,
-    /// or cancelled while it ran, before its deadline. Of a job whose deadline was not promised:
-    /// `unpromised_in_time`, `unpromised_late`, `unpromised_dropped` (cancelled as late) or
-    /// `unpromised_void`. None before, without a deadline, for a job that was never admitted or started, and
-    /// for an array, whose tasks have one each.
+    /// What became of the deadline, promised or not. None before, without a deadline, for a job that was never admitted
+    /// or started, and for an array, whose tasks have one each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promise: Option<String>,
-    /// The cause of a broken promise: `own_run` (it started early enough for the run time planned for it), `others` (it
-    /// did not, because others ran longer than planned) or `site`.
+    pub promise: Option<WireWord<PromiseOutcome>>,
+    /// The cause of a broken promise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken_by: Option<String>,
+    pub broken_by: Option<WireWord<BrokenPromiseCause>>,
     /// Instant of the first start. Absent of a running job as long as the batch system that runs it has not started
     /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,10 +132,9 @@ pub struct JobDetails {
     /// Peak memory of an attempt or task that has ended, the greatest of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
-    /// Texts that came with the job and are no longer kept, because the job is over: `command`,
-    /// `environment`, `script`. Only the first word is left of such a command.
+    /// Texts that came with the job and are no longer kept, because the job is over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<String>,
+    pub dropped: Vec<WireWord<DroppedText>>,
 }
 
 impl JobDetails {
@@ -146,14 +142,17 @@ impl JobDetails {
     /// the job is not over. A limit that ended the job gives 124 (time), 137 (memory) or 153 (output). Else
     /// it is that of its program, or 1 if the job, or a task of the array, did not run to an end.
     pub fn wait_code(&self) -> u8 {
-        match self.state {
+        let Some(state) = self.state.known() else {
+            return 1;
+        };
+        match state {
             JobState::TimedOut | JobState::OutOfMemory | JobState::OutputLimit => {
-                let limit = self.state.exceeded().map(ExceededLimit::wait_code);
+                let limit = state.exceeded().map(ExceededLimit::wait_code);
                 // The exit code of an array is the greatest of those of its tasks.
                 let greatest = self.exit_code.filter(|_| self.array.is_some());
                 limit.max(greatest).unwrap_or(1)
             }
-            JobState::Rejected | JobState::Cancelled | JobState::Lost | JobState::Unknown => 1,
+            JobState::Rejected | JobState::Cancelled | JobState::Lost => 1,
             JobState::Finished if self.lacks_tasks() => 1,
             JobState::Finished => match self.exit_code {
                 // The site has ended it: a program that ends with 0 when it is asked to end did not succeed.
@@ -188,6 +187,29 @@ impl JobDetails {
         };
         Some(words)
     }
+}
+
+/// A text that came with a job.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum DroppedText {
+    /// The program and its arguments; the first word is left.
+    Command,
+    /// The environment.
+    Environment,
+    /// The script.
+    Script,
 }
 
 /// The tasks of an array, counted by state.
@@ -272,22 +294,6 @@ pub struct JobExplanation {
     /// that has passed counts anew from now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<SubmitResponse>,
-}
-
-/// An event of a job, or of some of its tasks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct JobEvent {
-    /// Number of the job.
-    pub job: u64,
-    /// Numbers of the tasks, as in `1-5,9`, if not all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<String>,
-    /// Kind: `accepted`, `queued`, `deferred`, `rejected`, `reserved`, `claimed`, `expired`, `held`,
-    /// `altered`, `started`, `broken` (the promise), `finished`, `timed_out`, `out_of_memory`,
-    /// `output_limit`, `cancelled` or `lost`.
-    pub event: String,
-    /// Instant of the event.
-    pub at: String,
 }
 
 /// The confirmation of a request about a job.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::word::WireWord;
+
 /// Nodes to drain, or to use again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,8 +76,8 @@ pub struct ResourceStatus {
 pub struct WorkerStatus {
     /// Name of the worker; several workers may have the same name.
     pub name: String,
-    /// `connected`, `leaving`, `disconnected` (may still come back) or `lost`.
-    pub state: String,
+    /// State of its connection.
+    pub state: WireWord<WorkerLinkState>,
     /// Number of its incarnation: one more each time that it registers after it was lost.
     pub incarnation: u32,
     /// Number of its first node.
@@ -103,11 +105,63 @@ pub struct WorkerStatus {
 pub struct NodeStatus {
     /// Number of the node, from 0.
     pub id: u32,
-    /// `idle`, `busy`, `draining` (busy, and no other task starts there), `drained` or `down`.
-    pub state: String,
+    /// State.
+    pub state: WireWord<NodeAvailability>,
     /// Number of tasks on the node.
     pub tasks: u32,
     /// Name of its worker; none for a node of the service's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
+}
+
+/// The state of the connection to a worker.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum WorkerLinkState {
+    /// Connected.
+    Connected,
+    /// Connected, and about to leave: no other task starts there.
+    Leaving,
+    /// Not connected, and may still come back.
+    Disconnected,
+    /// Gone.
+    Lost,
+}
+
+/// The state of a node.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum NodeAvailability {
+    /// Has no task.
+    Idle,
+    /// Has a task.
+    Busy,
+    /// Has a task, and no other starts there.
+    Draining,
+    /// Has no task, and none starts there.
+    Drained,
+    /// Is not there.
+    Down,
 }

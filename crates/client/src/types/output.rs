@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::word::WireWord;
+
 /// Some of the output of a job, or of one task of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobOutput {
     /// The source of the bytes.
-    pub source: OutputSource,
+    pub source: WireWord<OutputSource>,
     /// Number of the attempt that wrote the output; 0 if none has started.
     pub attempt: u32,
     /// Position of the first byte, counted from the beginning of the output.
@@ -32,8 +34,19 @@ pub struct JobOutput {
 }
 
 /// The source of a job's output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum OutputSource {
     /// The worker has read the file now.
     Worker,
@@ -45,9 +58,9 @@ pub enum OutputSource {
 
 impl JobOutput {
     /// Creates an output without bytes.
-    pub const fn empty(source: OutputSource, attempt: u32) -> Self {
+    pub fn empty(source: impl Into<WireWord<OutputSource>>, attempt: u32) -> Self {
         Self {
-            source,
+            source: source.into(),
             attempt,
             start: 0,
             size_bytes: 0,

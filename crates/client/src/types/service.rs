@@ -2,6 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tollgate_model::Market;
+
+use super::word::WireWord;
 
 /// The state of the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,8 +23,8 @@ pub struct ServiceStatus {
     pub up_since_at: String,
     /// Admission policy.
     pub policy: String,
-    /// Market: `none`, `commodity` or `bid`.
-    pub market: String,
+    /// Market.
+    pub market: WireWord<ServiceMarket>,
     /// Number of nodes.
     pub nodes: u32,
     /// Number of idle nodes.
@@ -57,6 +60,39 @@ pub struct ServiceStatus {
     /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowStatus>,
+}
+
+/// The market of a service.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum ServiceMarket {
+    /// Jobs have no price.
+    None,
+    /// The service sets the price.
+    Commodity,
+    /// Users bid.
+    Bid,
+}
+
+impl From<Market> for ServiceMarket {
+    fn from(market: Market) -> Self {
+        match market {
+            Market::None => Self::None,
+            Market::Commodity => Self::Commodity,
+            Market::Bid => Self::Bid,
+        }
+    }
 }
 
 /// Promises that are at risk for the same cause.

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use strum::{EnumString, IntoStaticStr, VariantArray};
+use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::{ExceededLimit, JobEndState};
+
+use super::word::{WireVocabulary, WireWord};
 
 /// The state of a job.
 #[derive(
@@ -17,14 +18,11 @@ use tollgate_model::{ExceededLimit, JobEndState};
     PartialOrd,
     Ord,
     Hash,
-    Serialize,
-    Deserialize,
     JsonSchema,
     IntoStaticStr,
-    EnumString,
     VariantArray,
 )]
-#[serde(rename_all = "snake_case")]
+#[schemars(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum JobState {
     /// Waits for other jobs, or for the instant at which it begins; its admission is decided after that.
@@ -53,26 +51,9 @@ pub enum JobState {
     Reserved,
     /// A reserved quote that has expired.
     Expired,
-    /// A state of a later version of the service.
-    #[serde(other)]
-    Unknown,
 }
 
 impl JobState {
-    /// Every state that this version knows, in the order of a job's life.
-    pub const ALL: [Self; 13] = *Self::VARIANTS.first_chunk().unwrap();
-
-    /// Returns the key in JSON.
-    pub fn key(self) -> &'static str {
-        self.into()
-    }
-
-    /// Returns the state with this key; None for a key that this version does not know.
-    pub fn from_key(key: &str) -> Option<Self> {
-        let state = key.parse().ok();
-        state.filter(|state| *state != Self::Unknown)
-    }
-
     /// Returns how a job that has run ended; None in every other state.
     pub const fn end(self) -> Option<JobEndState> {
         match self {
@@ -88,8 +69,7 @@ impl JobState {
             | Self::Running
             | Self::Rejected
             | Self::Reserved
-            | Self::Expired
-            | Self::Unknown => None,
+            | Self::Expired => None,
         }
     }
 
@@ -98,8 +78,7 @@ impl JobState {
         self.end()?.exceeded()
     }
 
-    /// Returns whether a job in this state never changes its state again. A state that this version does
-    /// not know is none of those in which a job waits or runs, which are old.
+    /// Returns whether a job in this state never changes its state again.
     pub const fn is_over(self) -> bool {
         match self {
             Self::Dependent | Self::Queued | Self::Held | Self::Running | Self::Reserved => false,
@@ -110,9 +89,21 @@ impl JobState {
             | Self::Cancelled
             | Self::Lost
             | Self::Rejected
-            | Self::Expired
-            | Self::Unknown => true,
+            | Self::Expired => true,
         }
+    }
+}
+
+impl WireWord<JobState> {
+    /// Returns the limit that ended the job, if one did.
+    pub fn exceeded(&self) -> Option<ExceededLimit> {
+        self.known()?.exceeded()
+    }
+
+    /// Returns whether a job in this state never changes its state again. A state of a later version is none of those
+    /// in which a job waits or runs, which are old.
+    pub fn is_over(&self) -> bool {
+        self.known().is_none_or(JobState::is_over)
     }
 }
 
@@ -132,8 +123,7 @@ impl fmt::Display for JobState {
             | Self::Lost
             | Self::Rejected
             | Self::Reserved
-            | Self::Expired
-            | Self::Unknown => f.pad(self.key()),
+            | Self::Expired => f.pad(self.key()),
         }
     }
 }
@@ -143,21 +133,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_written_and_read_by_their_keys() {
-        for state in JobState::ALL {
-            let text = serde_json::to_string(&state).unwrap();
-            assert_eq!(text, format!("\"{}\"", state.key()));
-            assert_eq!(serde_json::from_str::<JobState>(&text).unwrap(), state);
-            assert_eq!(JobState::from_key(state.key()), Some(state));
-        }
-    }
-
-    #[test]
-    fn state_of_a_later_version_is_read_as_unknown() {
-        let read: JobState = serde_json::from_str("\"suspended\"").unwrap();
-        assert_eq!(read, JobState::Unknown);
-        assert_eq!(JobState::from_key("suspended"), None);
-        assert_eq!(JobState::from_key("unknown"), None);
+    fn state_of_a_later_version_counts_as_over() {
+        assert!(WireWord::<JobState>::from_key("suspended").is_over());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The failed tasks of an array, and what is known of its unfinished ones.
 
 use tollgate_client::types::{
-    JobDetails, JobState, RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook,
+    JobDetails, RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook, WireWord,
 };
 use tollgate_model::Span;
 use tollgate_service::{RunningTask, TaskRanges};
@@ -81,7 +81,7 @@ fn task_runs(runs: &[Span]) -> Option<TaskRuns> {
 fn task_failures(failed: &FailedTasks) -> TaskFailures {
     let named: TaskRanges = failed.tasks.iter().take(MAX_RANGES).collect();
     TaskFailures {
-        state: JobState::from_key(&failed.ending).unwrap_or(JobState::Unknown),
+        state: WireWord::from_key(&failed.ending),
         status: failed.status.clone(),
         count: failed.tasks.len(),
         cut: named.len() < failed.tasks.len(),

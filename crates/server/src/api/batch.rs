@@ -63,7 +63,7 @@ pub(super) async fn submit_batch(
         };
         let response =
             service.submit_response(Some(submitted.job), &submitted.answer, time_limit_s);
-        service.metrics.record_decision(response.decision);
+        service.metrics.record_decision(&response.decision);
         responses.push(response);
     }
     let jobs = responses;

@@ -4,7 +4,9 @@ mod waiting;
 
 use tollgate_batch::EngineKind;
 use tollgate_client::timestamp::{format_iso, parse_iso};
-use tollgate_client::types::{ArrayStatus, JobDetails, JobState};
+use tollgate_client::types::{
+    ArrayStatus, BrokenPromiseCause, JobDetails, JobState, PromiseOutcome, WireWord,
+};
 use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
 use tollgate_service::PromiseAtRisk;
 use tollgate_store::AttemptRow;
@@ -20,7 +22,8 @@ const MAX_ATTEMPTS: usize = 10;
 
 /// Returns the sentence about texts of a job that are no longer kept; None if all are.
 pub(super) fn dropped_sentence(job: &JobDetails) -> Option<String> {
-    let texts = match job.dropped.as_slice() {
+    let dropped: Vec<&str> = job.dropped.iter().map(WireWord::key).collect();
+    let texts = match dropped.as_slice() {
         [] => return None,
         [text] => format!("{text} is"),
         [first, last] => format!("{first} and {last} are"),
@@ -95,8 +98,8 @@ pub(super) fn explanation_sentences(
     if let Some(array) = &job.array {
         return array_sentences(job, array, outlook, predecessor);
     }
-    match (job.state, outlook) {
-        (JobState::Queued, Some(outlook)) => {
+    match (job.state.known(), outlook) {
+        (Some(JobState::Queued), Some(outlook)) => {
             words.push(wait_sentence(job.procs, outlook));
             words.push(match outlook.tasks_ahead {
                 Some(tasks) => later_task_sentence(job.id, tasks),
@@ -109,27 +112,29 @@ pub(super) fn explanation_sentences(
                 ));
             }
         }
-        (JobState::Reserved, _) => words.push(format!(
+        (Some(JobState::Reserved), _) => words.push(format!(
             "a reserved quote: `tollgate submit --quote {} -- ..` claims it",
             job.id
         )),
-        (JobState::Dependent, outlook) => words.push(dependency_sentence(outlook)),
-        (JobState::Held, outlook) => words.push(hold_sentence(job, outlook)),
-        (JobState::Running, outlook) => words.push(run_sentence(outlook, engine)),
-        (JobState::Cancelled, _) if failed_predecessor(job).is_some() => {
+        (Some(JobState::Dependent), outlook) => words.push(dependency_sentence(outlook)),
+        (Some(JobState::Held), outlook) => words.push(hold_sentence(job, outlook)),
+        (Some(JobState::Running), outlook) => words.push(run_sentence(outlook, engine)),
+        (Some(JobState::Cancelled), _) if failed_predecessor(job).is_some() => {
             words.extend(dependency_failure(job, predecessor))
         }
-        (JobState::Rejected, _) => words.push(rejection_sentence(job)),
+        (Some(JobState::Rejected), _) => words.push(rejection_sentence(job)),
         (
-            JobState::Queued
-            | JobState::Finished
-            | JobState::TimedOut
-            | JobState::OutOfMemory
-            | JobState::OutputLimit
-            | JobState::Cancelled
-            | JobState::Lost
-            | JobState::Expired
-            | JobState::Unknown,
+            Some(
+                JobState::Queued
+                | JobState::Finished
+                | JobState::TimedOut
+                | JobState::OutOfMemory
+                | JobState::OutputLimit
+                | JobState::Cancelled
+                | JobState::Lost
+                | JobState::Expired,
+            )
+            | None,
             _,
         ) => words.push(end_sentence(job)),
     }
@@ -178,7 +183,7 @@ fn reason_words(job: &JobDetails) -> String {
 
 /// Returns how a job ended.
 fn end_sentence(job: &JobDetails) -> String {
-    let state = job.state;
+    let state = &job.state;
     // A status such as `lost (worker disconnected)` already contains the state, and what never ran is not
     // called finished.
     let gives_all =
@@ -217,7 +222,7 @@ fn limit_sentence(job: &JobDetails, limit: ExceededLimit) -> String {
 
 /// Returns why a job that is not rejected has no promise, if it asked to run all the same.
 fn unpromised_sentence(job: &JobDetails) -> Option<String> {
-    let decided = matches!(job.state, JobState::Rejected | JobState::Cancelled);
+    let decided = job.state == JobState::Rejected || job.state == JobState::Cancelled;
     (!decided && !job.reasons.is_empty())
         .then(|| format!("without a promise: {}", reason_words(job)))
 }
@@ -230,37 +235,39 @@ fn promise_sentence(job: &JobDetails) -> Option<String> {
         Some(Ok(finish)) if finish > deadline => Some(finish.since(deadline).as_secs_f64()),
         Some(_) | None => None,
     };
-    let text = match job.promise.as_deref()? {
-        "kept" => "promise kept".to_owned(),
-        "unpromised_in_time" => "not promised, and in time".to_owned(),
-        "unpromised_late" => match late_s {
+    let text = match job.promise.as_ref()?.known()? {
+        PromiseOutcome::Kept => "promise kept".to_owned(),
+        PromiseOutcome::UnpromisedInTime => "not promised, and in time".to_owned(),
+        PromiseOutcome::UnpromisedLate => match late_s {
             Some(late_s) => format!("not promised, and {late_s:.1} s late"),
             None => "not promised, and not in time".to_owned(),
         },
-        "unpromised_dropped" => {
+        PromiseOutcome::UnpromisedDropped => {
             "not promised, and cancelled as late: it could hardly end in time any more".to_owned()
         }
-        "unpromised_void" => return None,
-        "void" if job.state == JobState::Cancelled => {
+        PromiseOutcome::UnpromisedVoid => return None,
+        PromiseOutcome::Void if job.state == JobState::Cancelled => {
             "promise void: cancelled before the deadline".to_owned()
         }
-        "void" if let Some(limit) = job.state.exceeded() => {
+        PromiseOutcome::Void if let Some(limit) = job.state.exceeded() => {
             let limit = limit_name(limit);
             format!("promise void: the job reached its {limit} before its deadline")
         }
-        "void" => "promise void: the job failed by itself before its deadline".to_owned(),
-        _ => broken_sentence(job, finish.is_some(), late_s),
+        PromiseOutcome::Void => {
+            "promise void: the job failed by itself before its deadline".to_owned()
+        }
+        PromiseOutcome::Broken => broken_sentence(job, finish.is_some(), late_s),
     };
     Some(text)
 }
 
 /// Returns how the promise to a job was broken, and why.
 fn broken_sentence(job: &JobDetails, is_over: bool, late_s: Option<f64>) -> String {
-    let cause = match job.broken_by.as_deref() {
-        Some("own_run") => ", because the job ran longer than planned",
-        Some("others") => ", because other jobs ran longer than planned",
-        Some("site") => ", because of the site",
-        Some(_) | None => "",
+    let cause = match job.broken_by.as_ref().and_then(WireWord::known) {
+        Some(BrokenPromiseCause::OwnRun) => ", because the job ran longer than planned",
+        Some(BrokenPromiseCause::Others) => ", because other jobs ran longer than planned",
+        Some(BrokenPromiseCause::Site) => ", because of the site",
+        None => "",
     };
     match (late_s, job.state.exceeded()) {
         _ if !is_over => format!("promise broken: the deadline has passed{cause}"),
@@ -306,21 +313,23 @@ fn array_sentences(
     outlook: Option<&TaskOutlook>,
     predecessor: Option<JobState>,
 ) -> Vec<String> {
-    let mut words = match job.state {
-        JobState::Dependent => vec![dependency_sentence(outlook)],
-        JobState::Held => vec![user_hold_sentence(outlook)],
-        JobState::Rejected => vec![rejection_sentence(job)],
-        JobState::Cancelled => dependency_failure(job, predecessor).into_iter().collect(),
-        JobState::Queued
-        | JobState::Running
-        | JobState::Finished
-        | JobState::TimedOut
-        | JobState::OutOfMemory
-        | JobState::OutputLimit
-        | JobState::Lost
-        | JobState::Reserved
-        | JobState::Expired
-        | JobState::Unknown => unpromised_sentence(job).into_iter().collect(),
+    let mut words = match job.state.known() {
+        Some(JobState::Dependent) => vec![dependency_sentence(outlook)],
+        Some(JobState::Held) => vec![user_hold_sentence(outlook)],
+        Some(JobState::Rejected) => vec![rejection_sentence(job)],
+        Some(JobState::Cancelled) => dependency_failure(job, predecessor).into_iter().collect(),
+        Some(
+            JobState::Queued
+            | JobState::Running
+            | JobState::Finished
+            | JobState::TimedOut
+            | JobState::OutOfMemory
+            | JobState::OutputLimit
+            | JobState::Lost
+            | JobState::Reserved
+            | JobState::Expired,
+        )
+        | None => unpromised_sentence(job).into_iter().collect(),
     };
     let counts = [
         (array.running, "running"),

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tollgate_client::records::{JobPage, LedgerPage, LedgerRecord};
 use tollgate_client::timestamp::format_iso;
+use tollgate_client::types::WireWord;
 use tollgate_model::Credits;
 use tollgate_service::TaskRanges;
 use tollgate_store::{JobRow, RecordFilter, StoreError, StoreReader};
@@ -141,7 +142,7 @@ pub(super) async fn ledger(
             job: row.job,
             task: row.task,
             attempt: row.attempt,
-            kind: row.kind,
+            kind: WireWord::from_key(&row.kind),
             booked_at: format_iso(row.at),
             user_id: names.uid(row.user),
             user: names.name(row.user),

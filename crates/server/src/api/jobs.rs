@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::oneshot;
 use tollgate_client::limits::MAX_JOBS;
-use tollgate_client::types::{JobDetails, JobExplanation, JobList, JobRef, JobState};
+use tollgate_client::types::{
+    JobDetails, JobExplanation, JobList, JobRef, JobState, WireVocabulary, WireWord,
+};
 use tollgate_model::TaskId;
 use tollgate_service::{ServiceCommand, TaskRanges};
 use tollgate_store::{JobFilter, JobRow};
@@ -33,7 +35,8 @@ use crate::controller::ControllerRequest;
 #[serde(deny_unknown_fields)]
 pub(super) struct JobsQuery {
     /// Only those in this state.
-    state: Option<JobState>,
+    #[schemars(with = "Option<JobState>")]
+    state: Option<WireWord<JobState>>,
     /// Only those that are not over.
     #[serde(default)]
     live: bool,
@@ -52,9 +55,12 @@ pub(super) async fn jobs(
     query: Result<Query<JobsQuery>, QueryRejection>,
 ) -> JsonResult<JobList> {
     let Query(query) = query?;
-    if query.state == Some(JobState::Unknown) {
-        let states = JobState::ALL.map(JobState::key).join(", ");
-        return Err(ApiError::field("state", &format!("one of {states}")));
+    if let Some(WireWord::Unknown(_)) = query.state {
+        let states: Vec<&str> = JobState::ALL.iter().map(|state| state.key()).collect();
+        return Err(ApiError::field(
+            "state",
+            &format!("one of {}", states.join(", ")),
+        ));
     }
     let limit = query.limit.unwrap_or(100).min(MAX_JOBS);
     let selection = JobFilter {

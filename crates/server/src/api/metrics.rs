@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use text::MetricsText;
-use tollgate_client::types::JobDecision;
+use tollgate_client::types::{JobDecision, WireWord};
 use tollgate_model::{Books, Span};
 use tollgate_store::{EstimateCoverage, StoreError};
 
@@ -57,7 +57,10 @@ struct JobTotals {
 
 impl ServiceMetrics {
     /// Counts a submission.
-    pub(super) fn record_decision(&self, decision: JobDecision) {
+    pub(super) fn record_decision(&self, decision: &WireWord<JobDecision>) {
+        let Some(decision) = decision.known() else {
+            return;
+        };
         let count = match decision {
             JobDecision::Accepted => &self.accepted,
             JobDecision::Queued => &self.queued,

@@ -2,8 +2,9 @@
 
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport, NodeList,
-    NodeStatus, ResourceStatus, ServiceObjectives, ShadowStatus, WorkerStatus,
+    CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport, NodeAvailability,
+    NodeList, NodeStatus, ResourceStatus, ServiceObjectives, ShadowStatus, WorkerLinkState,
+    WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{BookEntry, BreakCause, NodeId};
@@ -104,13 +105,13 @@ pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
         let node = NodeStatus {
             id,
             state: match tasks {
-                None => "down",
-                Some(0) if is_drained(id) => "drained",
-                Some(_) if is_drained(id) => "draining",
-                Some(0) => "idle",
-                Some(_) => "busy",
+                None => NodeAvailability::Down,
+                Some(0) if is_drained(id) => NodeAvailability::Drained,
+                Some(_) if is_drained(id) => NodeAvailability::Draining,
+                Some(0) => NodeAvailability::Idle,
+                Some(_) => NodeAvailability::Busy,
             }
-            .to_owned(),
+            .into(),
             tasks: tasks.unwrap_or(0),
             worker: worker.map(|worker| worker.name.clone()),
         };
@@ -142,15 +143,15 @@ fn resource_status(found: &ResourceUse) -> ResourceStatus {
 
 fn worker_status(site: &tollgate_workers::WorkerInfo) -> WorkerStatus {
     let state = match site.state {
-        WorkerState::Connected if site.is_leaving => "leaving",
-        WorkerState::Connected => "connected",
-        WorkerState::Disconnected => "disconnected",
-        WorkerState::Lost => "lost",
+        WorkerState::Connected if site.is_leaving => WorkerLinkState::Leaving,
+        WorkerState::Connected => WorkerLinkState::Connected,
+        WorkerState::Disconnected => WorkerLinkState::Disconnected,
+        WorkerState::Lost => WorkerLinkState::Lost,
     };
     let capacity = site.capacity.as_ref();
     WorkerStatus {
         name: site.name.clone(),
-        state: state.to_owned(),
+        state: state.into(),
         incarnation: site.incarnation,
         first_node: site.nodes.first,
         nodes: site.nodes.len,

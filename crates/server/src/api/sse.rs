@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
 use tokio::sync::{mpsc, watch};
 use tollgate_client::timestamp::format_iso;
-use tollgate_client::types::JobEvent;
+use tollgate_client::types::{JobEvent, WireVocabulary};
 
 use super::error::ApiError;
 use super::job_selector::JobSelector;
@@ -242,10 +242,10 @@ impl EventStream {
             let words = JobEvent {
                 job: event.job,
                 tasks: event.tasks.as_ref().map(ToString::to_string),
-                event: event.kind.to_owned(),
+                event: event.kind.into(),
                 at: format_iso(event.at),
             };
-            frames.push(frame(event.id, event.kind, &words));
+            frames.push(frame(event.id, event.kind.key(), &words));
         }
         Ok(frames)
     }

@@ -7,7 +7,7 @@ use axum::Json;
 use tokio::sync::oneshot;
 use tollgate_batch_engine::BatchSystem;
 use tollgate_client::types::{JobRequest, SubmitResponse};
-use tollgate_model::Span;
+use tollgate_model::{Market, Span};
 use tollgate_service::{ServiceClock, SubmitOutcome};
 use tollgate_store::{StoreError, StoreReader};
 
@@ -98,7 +98,7 @@ pub struct ServiceInfo {
     /// The batch system whose nodes run the jobs, if one does.
     pub batch_system: Option<Arc<BatchSystem>>,
     /// The pricing model.
-    pub market: String,
+    pub market: Market,
     /// Start of the service.
     pub since: tollgate_model::Instant,
 }

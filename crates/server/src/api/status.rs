@@ -7,7 +7,8 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    CalibrationReport, LedgerReport, NodeList, RiskCount, ServiceObjectives, ServiceStatus,
+    CalibrationReport, LedgerReport, NodeList, RiskCount, ServiceMarket, ServiceObjectives,
+    ServiceStatus,
 };
 use tollgate_model::Span;
 
@@ -58,7 +59,7 @@ pub(super) async fn status(
         clock_ahead_s: census.clock_ahead.map(Span::as_secs_f64),
         up_since_at: format_iso(service.info.since),
         policy: service.info.policy.clone(),
-        market: service.info.market.clone(),
+        market: ServiceMarket::from(service.info.market).into(),
         nodes: census.nodes,
         idle_nodes: census.idle,
         queued: census.queued,

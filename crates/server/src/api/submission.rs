@@ -62,7 +62,7 @@ pub(super) async fn submit_new(
         return keyed.stored(&service).await;
     };
     let (status, answer) = submit_answer(&service, job, &answer, time_limit_s);
-    service.metrics.record_decision(answer.decision);
+    service.metrics.record_decision(&answer.decision);
     Ok((status, answer))
 }
 
@@ -107,13 +107,9 @@ fn submit_answer(
     time_limit_s: Option<f64>,
 ) -> Answer<SubmitResponse> {
     let answer = service.submit_response(Some(job), outcome, time_limit_s);
-    let status = match answer.decision {
-        JobDecision::Accepted
-        | JobDecision::Queued
-        | JobDecision::Waitlisted
-        | JobDecision::Unpromised
-        | JobDecision::Deferred => StatusCode::CREATED,
-        JobDecision::Rejected => StatusCode::OK,
+    let status = match answer.decision == JobDecision::Rejected {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
     };
     (status, Json(answer))
 }

@@ -7,7 +7,9 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use tollgate_client::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use tollgate_client::timestamp::format_iso;
-use tollgate_client::types::{AccessRole, NewToken, TokenInfo, TokenList, TokenRequest};
+use tollgate_client::types::{
+    AccessRole, CredentialProof, NewToken, TokenInfo, TokenList, TokenRequest,
+};
 use tollgate_model::Span;
 
 use super::error::ApiError;
@@ -133,12 +135,12 @@ fn token_info(service: &ApiState, key: &Credential) -> TokenInfo {
     TokenInfo {
         id: key.fingerprint.short(),
         proof: match key.proof {
-            ProofType::Token => "token",
-            ProofType::Certificate => "certificate",
+            ProofType::Token => CredentialProof::Token,
+            ProofType::Certificate => CredentialProof::Certificate,
         }
-        .to_owned(),
+        .into(),
         user_id: service.access.accounts.uid_of(key.user),
-        kind: key.role,
+        kind: key.role.into(),
         made_at: key.made.map(format_iso),
         expires_at: key.expires.map(format_iso),
         uses_left: key.uses_left,

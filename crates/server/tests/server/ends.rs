@@ -1,7 +1,7 @@
 //! Every end of an attempt, with limits of the user and of the site. Checked are the state of the job, its
 //! promise, the jobs that depend on it, and the exit code of an array.
 
-use tollgate_client::types::JobState;
+use tollgate_client::types::{JobState, WireVocabulary};
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, ExceededLimit, Instant,
     KillReason, LimitOwner, Span,

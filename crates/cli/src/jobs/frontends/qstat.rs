@@ -142,7 +142,11 @@ fn fetch_jobs(
                 .filter(|job| finished_recently(job, now)),
         );
     }
-    jobs.retain(|job| !matches!(job.state, JobState::Reserved | JobState::Expired));
+    let is_quote = |job: &JobDetails| {
+        let state = job.state.known();
+        matches!(state, Some(JobState::Reserved | JobState::Expired))
+    };
+    jobs.retain(|job| !is_quote(job));
     jobs.sort_by_key(|job| job.id);
     if let Some(user) = options.user.as_deref().filter(|&user| user != "*") {
         let own = rustix::process::geteuid().as_raw();
@@ -195,4 +199,31 @@ fn truncate(text: &str, width: usize) -> String {
 
 fn write_all(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_of_a_later_version_is_listed_as_it_is() {
+        let job: JobDetails = serde_json::from_value(serde_json::json!({
+            "id": 1, "user_id": 0, "name": "job", "state": "suspended", "command": [], "dir": "/",
+            "procs": 2, "submitted_at": "2026-12-01T09:00:00Z", "estimate_s": 100.0,
+            "estimate_source": "user", "attempts": 0,
+        }))
+        .unwrap();
+        let options = QstatOptions::default();
+        let jobs = [job];
+        let mut lists = [Vec::new(), Vec::new()];
+        grid_engine::write(&mut lists[0], &jobs, &options).unwrap();
+        pbs::write(&mut lists[1], &jobs, &options).unwrap();
+        for list in lists.map(String::from_utf8) {
+            let list = list.unwrap();
+            assert!(
+                list.lines().last().unwrap().contains(" suspended "),
+                "{list}"
+            );
+        }
+    }
 }

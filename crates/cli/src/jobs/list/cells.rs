@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use console::Style;
 use jiff::Zoned;
 use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::{JobDetails, JobState};
+use tollgate_client::types::{JobDetails, JobState, PromiseOutcome, WireVocabulary, WireWord};
 
 use crate::output::format;
 use ColumnValue::{Number, Text};
@@ -67,6 +67,11 @@ pub(super) fn text(text: &Option<String>) -> ColumnValue {
     text.clone().map_or(ColumnValue::Missing, Text)
 }
 
+pub(super) fn word<T: WireVocabulary>(word: &Option<WireWord<T>>) -> ColumnValue {
+    let key = word.as_ref().map(|word| word.key().to_owned());
+    key.map_or(ColumnValue::Missing, Text)
+}
+
 pub(super) fn number(number: Option<f64>) -> ColumnValue {
     number.map_or(ColumnValue::Missing, Number)
 }
@@ -83,7 +88,10 @@ pub(super) fn instant(at: &Option<String>) -> ColumnValue {
 /// Green for what runs, red for what failed, yellow for what waits for a person.
 pub(super) fn state_style(job: &JobDetails) -> Style {
     let style = Style::new();
-    match job.state {
+    let Some(state) = job.state.known() else {
+        return style;
+    };
+    match state {
         JobState::Running => style.green(),
         JobState::Held => style.yellow(),
         JobState::TimedOut
@@ -93,11 +101,7 @@ pub(super) fn state_style(job: &JobDetails) -> Style {
         | JobState::Rejected => style.red(),
         JobState::Finished if job.wait_code() != 0 => style.red(),
         JobState::Cancelled | JobState::Expired => style.dim(),
-        JobState::Dependent
-        | JobState::Queued
-        | JobState::Finished
-        | JobState::Reserved
-        | JobState::Unknown => style,
+        JobState::Dependent | JobState::Queued | JobState::Finished | JobState::Reserved => style,
     }
 }
 
@@ -137,14 +141,20 @@ pub(super) fn promise_cell(job: &JobDetails) -> String {
     let instant = |at: &Option<String>| at.as_ref().and_then(|at| parse_iso(at).ok());
     let due = instant(&job.deadline_at);
     let is_late = due.is_some_and(|due| instant(&job.finished_at).is_none_or(|at| at > due));
-    match job.promise.as_deref() {
-        Some("broken") if is_late => "late".to_owned(),
-        Some("unpromised_in_time") => "none, in time".to_owned(),
-        Some("unpromised_late") => "none, late".to_owned(),
-        Some("unpromised_dropped") => "none, dropped".to_owned(),
-        Some("unpromised_void") => "none".to_owned(),
-        promise => promise.unwrap_or_default().to_owned(),
-    }
+    let Some(promise) = &job.promise else {
+        return String::new();
+    };
+    let words = match promise.known() {
+        Some(PromiseOutcome::Broken) if is_late => "late",
+        Some(PromiseOutcome::UnpromisedInTime) => "none, in time",
+        Some(PromiseOutcome::UnpromisedLate) => "none, late",
+        Some(PromiseOutcome::UnpromisedDropped) => "none, dropped",
+        Some(PromiseOutcome::UnpromisedVoid) => "none",
+        Some(PromiseOutcome::Kept | PromiseOutcome::Broken | PromiseOutcome::Void) | None => {
+            promise.key()
+        }
+    };
+    words.to_owned()
 }
 
 /// Formats the state of an array: `running: 640 finished, 16 running, 344 queued of 1000`, or
@@ -179,7 +189,7 @@ fn array_state(job: &JobDetails) -> String {
     };
     let is_uniform = counts
         .iter()
-        .any(|(count, state)| *count == all && *state == job.state);
+        .any(|(count, state)| *count == all && job.state == *state);
     if is_uniform {
         return format!("{}{status}: all {all}", job.state);
     }

@@ -9,7 +9,7 @@ use jiff::Zoned;
 use tollgate_client::types::JobDetails;
 
 use super::cells::{
-    ColumnValue, instant, number, promise_cell, span, state_cell, state_style, text,
+    ColumnValue, instant, number, promise_cell, span, state_cell, state_style, text, word,
 };
 use crate::exit::CliFailure;
 use crate::output::format;
@@ -86,7 +86,7 @@ static COLUMNS: &[JobColumn] = &[
         .flexible(),
     JobColumn::new("attempts", |job: &JobDetails| Number(job.attempts.into()))
         .usual_if(were_tried_again),
-    JobColumn::new("promise", |job: &JobDetails| text(&job.promise))
+    JobColumn::new("promise", |job: &JobDetails| word(&job.promise))
         .usual()
         .shown_as(promise_cell)
         .flexible(),

@@ -4,7 +4,7 @@ use std::io;
 
 use tollgate_client::records::JobPage;
 use tollgate_client::timestamp::{format_iso, parse_iso};
-use tollgate_client::types::{JobDetails, JobState, ServiceStatus};
+use tollgate_client::types::{JobDetails, JobEstimateSource, JobState, ServiceStatus};
 use tollgate_model::{Bytes, Credits, Instant, Span};
 use tollgate_trace::passthrough_columns::PassthroughColumns;
 use tollgate_trace::trace::RecordNames;
@@ -12,6 +12,7 @@ use tollgate_trace::{
     Trace, TraceJob, TraceMetadata, TraceSla, TraceStatus, TraceUsage, job_table, swf,
 };
 
+use super::rows::word_cell;
 use super::{ExportFormat, ExportTargetArgs};
 use crate::exit::CliFailure;
 use crate::output::atomic::AtomicOutput;
@@ -121,7 +122,7 @@ impl RecordClock {
                 .get_or_insert_with(|| self.format.origin(submit));
             self.jobs += 1;
             let runtime = job.run_s.map_or(UNKNOWN, Span::from_secs_f64);
-            let is_estimated = job.estimate_source == "user";
+            let is_estimated = job.estimate_source == JobEstimateSource::User;
             trace.jobs.push(TraceJob {
                 number: match self.format {
                     ExportFormat::Swf => self.jobs,
@@ -217,7 +218,10 @@ fn usage(job: &JobDetails, submit: Instant) -> TraceUsage {
 
 fn status(job: &JobDetails) -> TraceStatus {
     let words = job.status.as_deref().unwrap_or_default();
-    match job.state {
+    let Some(state) = job.state.known() else {
+        return TraceStatus::Unknown;
+    };
+    match state {
         JobState::Cancelled | JobState::Rejected => TraceStatus::Cancelled,
         JobState::Lost => TraceStatus::NodeFailed,
         JobState::TimedOut => TraceStatus::TimedOut,
@@ -232,8 +236,7 @@ fn status(job: &JobDetails) -> TraceStatus {
         | JobState::Held
         | JobState::Running
         | JobState::Reserved
-        | JobState::Expired
-        | JobState::Unknown => TraceStatus::Unknown,
+        | JobState::Expired => TraceStatus::Unknown,
     }
 }
 
@@ -263,8 +266,8 @@ fn cells(job: &JobDetails) -> [String; 14] {
         text(&job.deadline_at),
         number(job.probability),
         text(&job.forecast_finish_at),
-        text(&job.promise),
-        text(&job.broken_by),
+        word_cell(&job.promise),
+        word_cell(&job.broken_by),
         number(job.price),
         job.attempts.to_string(),
         text(&job.host),

@@ -4,7 +4,7 @@ use std::io;
 
 use tollgate_client::records::{JobPage, LedgerPage};
 use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::JobDetails;
+use tollgate_client::types::{JobDetails, WireVocabulary, WireWord};
 
 use super::{ExportFormat, ExportTargetArgs, RecordPage};
 use crate::exit::CliFailure;
@@ -79,7 +79,7 @@ pub(super) fn write_ledger(target: &ExportTargetArgs) -> Result<(), CliFailure> 
                 entry.job.to_string(),
                 entry.task.to_string(),
                 entry.attempt.to_string(),
-                entry.kind.clone(),
+                entry.kind.to_string(),
                 entry.booked_at.clone(),
                 entry.user_id.to_string(),
                 entry.user.clone(),
@@ -180,9 +180,15 @@ fn promise(job: &JobDetails) -> [String; 18] {
         text(&job.forecast_finish_at),
         text(&job.finished_at),
         number(late_s(job)),
-        text(&job.promise),
-        text(&job.broken_by),
+        word_cell(&job.promise),
+        word_cell(&job.broken_by),
     ]
+}
+
+/// Returns the key of a word; empty without one.
+pub(super) fn word_cell<T: WireVocabulary>(word: &Option<WireWord<T>>) -> String {
+    let key = word.as_ref().map(WireWord::key);
+    key.unwrap_or_default().to_owned()
 }
 
 /// Returns the time from the deadline to the end; negative if the job ended before its deadline.

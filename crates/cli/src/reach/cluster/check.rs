@@ -75,7 +75,7 @@ fn columns<'c>(wait: f64) -> [Column<'static, CheckedCluster<'c>>; 8] {
             cluster.name.clone()
         }),
         of("policy", |status| status.policy.clone()),
-        of("market", |status| status.market.clone()),
+        of("market", |status| status.market.to_string()),
         of("nodes", |status| status.nodes.to_string()),
         of("idle", |status| status.idle_nodes.to_string()),
         of("running", |status| status.running.to_string()),

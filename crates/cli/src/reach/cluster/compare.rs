@@ -170,7 +170,7 @@ impl ClusterRow {
         [
             Column::new("cluster", |row: &Self| row.cluster.clone()),
             Column::new("answer", |row: &Self| match &row.answer {
-                Some(answer) => decision_word(answer.decision).to_owned(),
+                Some(answer) => answer.decision.to_string(),
                 None => "left out".to_owned(),
             }),
             Column::optional("finish", move |row: &Self| {
@@ -204,30 +204,16 @@ fn describe(failure: &CliFailure) -> String {
     }
 }
 
-const fn decision_word(decision: JobDecision) -> &'static str {
-    match decision {
-        JobDecision::Accepted => "accepted",
-        JobDecision::Queued => "queued",
-        JobDecision::Waitlisted => "waitlisted",
-        JobDecision::Unpromised => "unpromised",
-        JobDecision::Deferred => "deferred",
-        JobDecision::Rejected => "rejected",
-    }
-}
-
 /// Returns an answer as a quote to compare; None if the cluster does not take the job.
 fn quote_of(answer: &SubmitResponse) -> Option<ClusterQuote> {
-    let parts = answer.tasks.iter().map(|part| part.decision);
-    let admission = match answer.decision {
-        JobDecision::Rejected => return None,
-        JobDecision::Accepted if parts.clone().all(|part| part == JobDecision::Accepted) => {
-            QuoteAdmission::Admitted
-        }
-        JobDecision::Accepted
-        | JobDecision::Queued
-        | JobDecision::Waitlisted
-        | JobDecision::Unpromised
-        | JobDecision::Deferred => QuoteAdmission::Unpromised,
+    if answer.decision == JobDecision::Rejected {
+        return None;
+    }
+    let of_tasks = answer.tasks.iter().map(|part| &part.decision);
+    let mut decisions = of_tasks.chain(std::iter::once(&answer.decision));
+    let admission = match decisions.all(|decision| *decision == JobDecision::Accepted) {
+        true => QuoteAdmission::Admitted,
+        false => QuoteAdmission::Unpromised,
     };
     let expected = answer.expected.as_ref();
     let span = |end: &str| span_between(&answer.now_at, end);

@@ -166,12 +166,12 @@ fn submit_unreserved(
     let mut is_sent = false;
     let connect = || connect_to(&cluster.endpoint());
     match post_once::<SubmitResponse, _>(connect, JOBS, request, &mut is_sent) {
-        ClaimOutcome::Done(answer) => match (answer.decision, answer.id) {
-            (JobDecision::Rejected, _) | (_, None) => {
+        ClaimOutcome::Done(answer) => match (answer.decision == JobDecision::Rejected, answer.id) {
+            (true, _) | (_, None) => {
                 let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
                 ClaimOutcome::Refused(reasons.collect::<Vec<_>>().join("; "))
             }
-            (_, Some(id)) => ClaimOutcome::Done(TypedJobParts { at, id, answer }),
+            (false, Some(id)) => ClaimOutcome::Done(TypedJobParts { at, id, answer }),
         },
         ClaimOutcome::Refused(why) => ClaimOutcome::Refused(why),
         ClaimOutcome::Unknown(why) => ClaimOutcome::Unknown(why),

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::timestamp::{format_iso, parse_iso};
-use tollgate_client::types::{EndOfWorker, JobDetails, JobList, JobState, NodeList};
+use tollgate_client::types::{
+    EndOfWorker, JobDetails, JobList, JobState, NodeAvailability, NodeList, WorkerLinkState,
+};
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::{InsideError, PersonalScheduler};
 use tollgate_model::{Instant, Span};
@@ -53,7 +55,10 @@ impl ServiceWork {
     fn new(jobs: Vec<JobDetails>, nodes: NodeList) -> Self {
         let mut workers: BTreeMap<String, WorkerSeat> = BTreeMap::new();
         for worker in &nodes.workers {
-            let takes_tasks = matches!(worker.state.as_str(), "connected" | "disconnected");
+            let takes_tasks = matches!(
+                worker.state.known(),
+                Some(WorkerLinkState::Connected | WorkerLinkState::Disconnected)
+            );
             let none = WorkerSeat {
                 takes_tasks: false,
                 idle_cores: 0,
@@ -63,7 +68,11 @@ impl ServiceWork {
                 .or_insert(none)
                 .takes_tasks |= takes_tasks;
         }
-        for node in nodes.nodes.iter().filter(|node| node.state == "idle") {
+        for node in nodes
+            .nodes
+            .iter()
+            .filter(|node| node.state == NodeAvailability::Idle)
+        {
             let pilot_worker = node.worker.as_ref().and_then(|name| workers.get_mut(name));
             if let Some(pilot_worker) = pilot_worker {
                 pilot_worker.idle_cores += 1;
@@ -129,7 +138,7 @@ impl ServiceWork {
     ) -> Vec<EndOfWorker> {
         let workers = self.nodes.workers.iter();
         let known: BTreeMap<&str, Instant> = workers
-            .filter(|worker| worker.state == "connected")
+            .filter(|worker| worker.state == WorkerLinkState::Connected)
             .filter_map(|worker| {
                 let until = worker.until.as_ref()?;
                 Some((worker.name.as_str(), parse_iso(until).ok()?))
@@ -165,7 +174,11 @@ impl PilotWork for ServiceWork {
             let host = host.as_deref();
             host.is_some_and(|host| pilots.contains(host))
         };
-        let idle = self.nodes.nodes.iter().filter(|node| node.state == "idle");
+        let idle = self
+            .nodes
+            .nodes
+            .iter()
+            .filter(|node| node.state == NodeAvailability::Idle);
         let idle_elsewhere = idle.filter(|node| !is_pilot(&node.worker)).count();
         // Tasks of an array have no host here. Those that run elsewhere take no room: a pilot's room
         // is never smaller than that of its idle cores.

@@ -5,11 +5,12 @@ use std::path::Path;
 use jiff::Timestamp;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    AccountEntry, ArrayStatus, ForecastPart, JobDecision, JobDetails, JobForecast, JobOffer,
-    JobSignal, JobState, ReasonMessage, SubmitResponse, TaskRangeDecision,
+    AccountEntry, ArrayStatus, BrokenPromiseCause, ForecastPart, JobDecision, JobDetails,
+    JobEstimateSource, JobForecast, JobOffer, JobSignal, OfferChange, PromiseOutcome,
+    ReasonMessage, SubmitResponse, TaskRangeDecision, WireWord,
 };
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
-use tollgate_service::{AdmissionState, ForecastBasis, JobPrediction};
+use tollgate_service::{AdmissionState, EstimateSource, ForecastBasis, JobPrediction, OfferAxis};
 use tollgate_store::JobRow;
 
 use crate::output_name::{self, AttemptFacts};
@@ -26,7 +27,7 @@ pub(in crate::api) fn submit_response(
         TaskRangeDecision {
             tasks: part.tasks.to_string(),
             count: part.tasks.len(),
-            decision,
+            decision: decision.into(),
             reasons,
             price,
         }
@@ -40,7 +41,7 @@ pub(in crate::api) fn submit_response(
     };
     SubmitResponse {
         id,
-        decision,
+        decision: decision.into(),
         reasons,
         price,
         now_at: format_iso(answer.spec.submit),
@@ -56,7 +57,7 @@ pub(in crate::api) fn submit_response(
             | AdmissionState::Rejected(_) => None,
         },
         estimate_s: answer.spec.estimate.as_secs_f64(),
-        estimate_source: answer.source.key().to_owned(),
+        estimate_source: estimate_source(answer.source).into(),
         time_limit_s,
         forecast_from: answer.basis.to_string(),
         forecast_parts: forecast_parts(&answer.basis),
@@ -99,7 +100,7 @@ fn reason_messages(reasons: &[tollgate_service::RejectReason]) -> Vec<ReasonMess
 
 fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
     JobOffer {
-        change: offer.axis.key().to_owned(),
+        change: offer_change(offer.axis).into(),
         deadline_at: offer.deadline.map(|deadline| format_iso(now + deadline)),
         deadline_s: offer.deadline.map(Span::as_secs_f64),
         budget: offer.budget.map(Credits::as_f64),
@@ -107,6 +108,25 @@ fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
         confidence: offer.confidence.map(|p| p.as_f64()),
         price: offer.price.map(Credits::as_f64),
         probability: offer.probability.map(|p| p.as_f64()),
+    }
+}
+
+const fn estimate_source(source: EstimateSource) -> JobEstimateSource {
+    match source {
+        EstimateSource::User => JobEstimateSource::User,
+        EstimateSource::Class => JobEstimateSource::Class,
+        EstimateSource::UserJobs => JobEstimateSource::UserJobs,
+        EstimateSource::Site => JobEstimateSource::Site,
+        EstimateSource::Default => JobEstimateSource::Default,
+    }
+}
+
+const fn offer_change(axis: OfferAxis) -> OfferChange {
+    match axis {
+        OfferAxis::Deadline => OfferChange::Deadline,
+        OfferAxis::Budget => OfferChange::Budget,
+        OfferAxis::Procs => OfferChange::Procs,
+        OfferAxis::Confidence => OfferChange::Confidence,
     }
 }
 
@@ -169,8 +189,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         account: row.account,
         queue: row.queue,
         exit_code: row.status.as_deref().and_then(exit_code),
-        // A state that this version does not know was written by a later one, whose store is refused.
-        state: JobState::from_key(&row.state).unwrap_or(JobState::Unknown),
+        state: WireWord::from_key(&row.state),
         dir: program.as_ref().map_or_else(String::new, |p| p.dir.clone()),
         command: program.map_or_else(Vec::new, |program| program.argv),
         output,
@@ -178,7 +197,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         memory_bytes,
         submitted_at: format_iso(row.submit),
         estimate_s: row.estimate.as_secs_f64(),
-        estimate_source: row.source,
+        estimate_source: WireWord::from_key(&row.source),
         time_limit_s,
         signal: signal.map(job_signal),
         deadline_at: row.due.map(format_iso),
@@ -189,11 +208,11 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         reasons: row.reasons,
         probability: row.probability,
         forecast_finish_at: row.forecast.map(format_iso),
-        promise: row.entry.and_then(promise_key).map(str::to_owned),
+        promise: row.entry.and_then(promise_outcome).map(WireWord::from),
         broken_by: row
             .entry
             .and_then(break_cause)
-            .map(|cause| cause.key().to_owned()),
+            .map(|cause| BrokenPromiseCause::from(cause).into()),
         started_at: row.start.filter(|_| !row.awaits_engine).map(format_iso),
         finished_at: row.finish.map(format_iso),
         attempts: row.attempts,
@@ -203,21 +222,21 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         run_s: row.run.map(Span::as_secs_f64),
         cpu_s: row.cpu.map(Span::as_secs_f64),
         peak_memory_bytes: row.peak_memory,
-        dropped: row.dropped.into_iter().map(str::to_owned).collect(),
+        dropped: row.dropped.into_iter().map(WireWord::from_key).collect(),
     }
 }
 
-/// Returns the key of what became of a promise; None of a job without a deadline or without an admission.
-const fn promise_key(entry: BookEntry) -> Option<&'static str> {
+/// Returns the outcome of a promise; None of a job without a deadline or without an admission.
+const fn promise_outcome(entry: BookEntry) -> Option<PromiseOutcome> {
     match entry {
-        BookEntry::Broken(_) => Some("broken"),
+        BookEntry::Kept => Some(PromiseOutcome::Kept),
+        BookEntry::Broken(_) => Some(PromiseOutcome::Broken),
+        BookEntry::Void => Some(PromiseOutcome::Void),
+        BookEntry::UnpromisedInTime => Some(PromiseOutcome::UnpromisedInTime),
+        BookEntry::UnpromisedLate => Some(PromiseOutcome::UnpromisedLate),
+        BookEntry::UnpromisedDropped => Some(PromiseOutcome::UnpromisedDropped),
+        BookEntry::UnpromisedVoid => Some(PromiseOutcome::UnpromisedVoid),
         BookEntry::NoDeadline | BookEntry::Rejected | BookEntry::NoDeadlineRejected => None,
-        BookEntry::Kept
-        | BookEntry::Void
-        | BookEntry::UnpromisedInTime
-        | BookEntry::UnpromisedLate
-        | BookEntry::UnpromisedDropped
-        | BookEntry::UnpromisedVoid => Some(entry.key()),
     }
 }
 
@@ -289,5 +308,62 @@ pub(in crate::api) fn account_entry(
         charges: account.charges.as_f64(),
         penalties: account.penalties.as_f64(),
         utility: (account.charges + account.penalties).as_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_client::types::{JobEventKind, JobState, ServiceMarket, WireVocabulary};
+    use tollgate_model::{JobEndState, Market};
+
+    use super::*;
+
+    const SOURCES: [EstimateSource; 5] = [
+        EstimateSource::User,
+        EstimateSource::Class,
+        EstimateSource::UserJobs,
+        EstimateSource::Site,
+        EstimateSource::Default,
+    ];
+    const AXES: [OfferAxis; 4] = [
+        OfferAxis::Deadline,
+        OfferAxis::Budget,
+        OfferAxis::Procs,
+        OfferAxis::Confidence,
+    ];
+
+    /// Checks that `words`, of the service, are all that a client knows, under the same keys.
+    fn check<T: WireVocabulary>(words: impl IntoIterator<Item = (T, &'static str)>) {
+        let (words, keys): (Vec<T>, Vec<&str>) = words.into_iter().unzip();
+        let of_words: Vec<&str> = words.iter().map(|word| word.key()).collect();
+        assert_eq!(of_words, keys);
+        let missing: Vec<&T> = T::ALL.iter().filter(|word| !words.contains(word)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn words_of_the_service_are_those_of_its_clients() {
+        check(SOURCES.map(|source| (estimate_source(source), source.key())));
+        check(AXES.map(|axis| (offer_change(axis), axis.key())));
+        check(BreakCause::ALL.map(|cause| (BrokenPromiseCause::from(cause), cause.key())));
+        check(Market::ALL.map(|market| (ServiceMarket::from(market), market.name())));
+        let outcomes = BookEntry::ALL.into_iter().filter_map(|entry| {
+            let key = match break_cause(entry) {
+                Some(_) => "broken",
+                None => entry.key(),
+            };
+            Some((promise_outcome(entry)?, key))
+        });
+        check(outcomes);
+    }
+
+    #[test]
+    fn ends_of_jobs_are_states_and_events_under_the_same_keys() {
+        for end in JobEndState::ALL {
+            assert_eq!(JobEventKind::from(end).key(), end.key());
+            let state = JobState::from_key(end.key()).unwrap();
+            assert_eq!(state.end(), Some(end));
+            assert!(JobEventKind::from(end).is_end() && state.is_over());
+        }
     }
 }

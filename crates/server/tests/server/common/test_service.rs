@@ -108,7 +108,7 @@ impl TestService {
                 sends_notices: false,
                 batch_system: None,
                 outputs: None,
-                market: rules.market.to_string(),
+                market: rules.market,
                 since: Instant::ZERO,
             }),
             access: access.clone(),

@@ -9,22 +9,25 @@ use super::{QstatOptions, escape_xml, truncate, user_name};
 use crate::parse::time_zone;
 use tollgate_frontends::job_id::SERVER_NAME;
 
-/// Returns the state: running, waiting or held. Grid Engine lists no other jobs.
-fn state(job: &JobDetails) -> &'static str {
-    match job.state {
-        JobState::Running => "r",
-        JobState::Held | JobState::Dependent => "hqw",
-        JobState::Queued
-        | JobState::Finished
-        | JobState::TimedOut
-        | JobState::OutOfMemory
-        | JobState::OutputLimit
-        | JobState::Cancelled
-        | JobState::Lost
-        | JobState::Rejected
-        | JobState::Reserved
-        | JobState::Expired
-        | JobState::Unknown => "qw",
+/// Returns the state: running, waiting or held. Grid Engine lists no other jobs; those that it does not know have
+/// their own word.
+fn state(job: &JobDetails) -> &str {
+    match job.state.known() {
+        Some(JobState::Running) => "r",
+        Some(JobState::Held | JobState::Dependent) => "hqw",
+        Some(JobState::Queued) => "qw",
+        Some(
+            JobState::Finished
+            | JobState::TimedOut
+            | JobState::OutOfMemory
+            | JobState::OutputLimit
+            | JobState::Cancelled
+            | JobState::Lost
+            | JobState::Rejected
+            | JobState::Reserved
+            | JobState::Expired,
+        )
+        | None => job.state.key(),
     }
 }
 
@@ -96,17 +99,13 @@ fn write_detail(out: &mut impl Write, job: &JobDetails) -> io::Result<()> {
 fn write_xml(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     writeln!(out, "<?xml version='1.0'?>\n<job_info>")?;
     let (running, pending): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| state(job) == "r");
-    for (list, name, jobs) in [
-        ("queue_info", "running", running),
-        ("job_info", "pending", pending),
+    for (list, (name, time), jobs) in [
+        ("queue_info", ("running", "JAT_start_time"), running),
+        ("job_info", ("pending", "JB_submission_time"), pending),
     ] {
         writeln!(out, "  <{list}>")?;
         for job in jobs {
             writeln!(out, "    <job_list state=\"{name}\">")?;
-            let time = match name {
-                "running" => "JAT_start_time",
-                _ => "JB_submission_time",
-            };
             for (key, value) in [
                 ("JB_job_number", job.id.to_string()),
                 ("JAT_prio", "0.50000".to_owned()),

@@ -11,23 +11,25 @@ use crate::parse::time_zone;
 use tollgate_frontends::job_id::SERVER_NAME;
 use tollgate_frontends::{FrontendDialect, job_id};
 
-/// Returns the letter of a state: queued, running, held or completed.
-fn letter(job: &JobDetails) -> char {
-    match job.state {
-        JobState::Running => 'R',
-        JobState::Queued => 'Q',
+/// Returns the letter of a state: queued, running, held or completed. A state of a later version has its own word.
+fn letter(job: &JobDetails) -> &str {
+    match job.state.known() {
+        Some(JobState::Running) => "R",
+        Some(JobState::Queued) => "Q",
         // PBS shows H both for a user hold and for a dependent job.
-        JobState::Held | JobState::Dependent => 'H',
-        JobState::Finished
-        | JobState::TimedOut
-        | JobState::OutOfMemory
-        | JobState::OutputLimit
-        | JobState::Cancelled
-        | JobState::Lost
-        | JobState::Rejected
-        | JobState::Reserved
-        | JobState::Expired
-        | JobState::Unknown => 'C',
+        Some(JobState::Held | JobState::Dependent) => "H",
+        Some(
+            JobState::Finished
+            | JobState::TimedOut
+            | JobState::OutOfMemory
+            | JobState::OutputLimit
+            | JobState::Cancelled
+            | JobState::Lost
+            | JobState::Rejected
+            | JobState::Reserved
+            | JobState::Expired,
+        ) => "C",
+        None => job.state.key(),
     }
 }
 
@@ -84,7 +86,7 @@ fn attributes(job: &JobDetails) -> Vec<(&'static str, String)> {
     let mut attributes = vec![
         ("Job_Name", job.name.clone()),
         ("Job_Owner", format!("{}@{SERVER_NAME}", user_name(job))),
-        ("job_state", letter(job).to_string()),
+        ("job_state", letter(job).to_owned()),
         ("queue", SERVER_NAME.to_owned()),
         ("server", SERVER_NAME.to_owned()),
         ("ctime", date(&job.submitted_at)),
@@ -108,7 +110,7 @@ fn attributes(job: &JobDetails) -> Vec<(&'static str, String)> {
 /// Returns the exit code of a finished job. A job that did not run to its end has PBS's code for
 /// that case.
 fn exit_status(job: &JobDetails) -> Option<i32> {
-    match job.state {
+    match job.state.known()? {
         JobState::Finished => job.exit_code.map(i32::from),
         // The codes JOB_EXEC_KILL_WALLTIME and JOB_EXEC_KILL_MEM of PBS.
         JobState::TimedOut => Some(-29),
@@ -121,8 +123,7 @@ fn exit_status(job: &JobDetails) -> Option<i32> {
         | JobState::Held
         | JobState::Running
         | JobState::Reserved
-        | JobState::Expired
-        | JobState::Unknown => None,
+        | JobState::Expired => None,
     }
 }
 

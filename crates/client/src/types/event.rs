@@ -1,0 +1,122 @@
+//! Events of jobs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tollgate_model::JobEndState;
+
+use super::word::WireWord;
+
+/// An event of a job, or of some of its tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobEvent {
+    /// Number of the job.
+    pub job: u64,
+    /// Numbers of the tasks, as in `1-5,9`, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<String>,
+    /// Kind of the event.
+    pub event: WireWord<JobEventKind>,
+    /// Instant of the event.
+    pub at: String,
+}
+
+/// The kind of an event of a job.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum JobEventKind {
+    /// Admitted.
+    Accepted,
+    /// Queued without a promise.
+    Queued,
+    /// Waits for a promise, which may become possible when others end early.
+    Waitlisted,
+    /// Runs without a promise, as its user asked for.
+    Unpromised,
+    /// Decided later.
+    Deferred,
+    /// Not admitted.
+    Rejected,
+    /// A quote was reserved.
+    Reserved,
+    /// A reserved quote was claimed.
+    Claimed,
+    /// A reserved quote has expired.
+    Expired,
+    /// Held.
+    Held,
+    /// Changed by its user.
+    Altered,
+    /// Let beyond the share of its user.
+    Granted,
+    /// Started.
+    Started,
+    /// Its promise is at risk.
+    AtRisk,
+    /// Its promise was broken.
+    Broken,
+    /// Its program ended by itself, or the site ended it.
+    Finished,
+    /// Reached its time limit.
+    TimedOut,
+    /// The kernel killed a process of it for memory.
+    OutOfMemory,
+    /// Its output became longer than its limit.
+    OutputLimit,
+    /// Cancelled.
+    Cancelled,
+    /// Its end was not observed.
+    Lost,
+}
+
+impl JobEventKind {
+    /// Returns whether no other event of the job follows, if the event is about the whole job.
+    pub const fn is_end(self) -> bool {
+        match self {
+            Self::Rejected
+            | Self::Expired
+            | Self::Finished
+            | Self::TimedOut
+            | Self::OutOfMemory
+            | Self::OutputLimit
+            | Self::Cancelled
+            | Self::Lost => true,
+            Self::Accepted
+            | Self::Queued
+            | Self::Waitlisted
+            | Self::Unpromised
+            | Self::Deferred
+            | Self::Reserved
+            | Self::Claimed
+            | Self::Held
+            | Self::Altered
+            | Self::Granted
+            | Self::Started
+            | Self::AtRisk
+            | Self::Broken => false,
+        }
+    }
+}
+
+impl From<JobEndState> for JobEventKind {
+    fn from(end: JobEndState) -> Self {
+        match end {
+            JobEndState::Finished => Self::Finished,
+            JobEndState::TimedOut => Self::TimedOut,
+            JobEndState::OutOfMemory => Self::OutOfMemory,
+            JobEndState::OutputLimit => Self::OutputLimit,
+            JobEndState::Cancelled => Self::Cancelled,
+            JobEndState::Lost => Self::Lost,
+        }
+    }
+}

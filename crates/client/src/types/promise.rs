@@ -1,0 +1,69 @@
+//! The end of a promise.
+
+use schemars::JsonSchema;
+use tollgate_model::BreakCause;
+
+/// The outcome of the deadline of a job that was admitted.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum PromiseOutcome {
+    /// The promise was kept.
+    Kept,
+    /// The promise was broken: the job was late, lost, or ended by the site or a limit that the site set.
+    Broken,
+    /// The promise became void: before its deadline the job failed by itself, reached a limit that its user set, or was
+    /// cancelled while it ran.
+    Void,
+    /// The deadline was not promised, and the job succeeded by it.
+    UnpromisedInTime,
+    /// The deadline was not promised, and the job ended after it or was lost.
+    UnpromisedLate,
+    /// The deadline was not promised, and the job was cancelled as late.
+    UnpromisedDropped,
+    /// The deadline was not promised, and before it the job ended as a void promise does.
+    UnpromisedVoid,
+}
+
+/// The cause of a broken promise.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum BrokenPromiseCause {
+    /// The job started early enough for the run time planned for it.
+    OwnRun,
+    /// The job did not start early enough, because others ran longer than planned.
+    Others,
+    /// The site ended the job, lost it, or was late to start it.
+    Site,
+}
+
+impl From<BreakCause> for BrokenPromiseCause {
+    fn from(cause: BreakCause) -> Self {
+        match cause {
+            BreakCause::OwnRun => Self::OwnRun,
+            BreakCause::Others => Self::Others,
+            BreakCause::Site => Self::Site,
+        }
+    }
+}
