@@ -34,11 +34,11 @@ impl PolicySettings for ExecSettings {
 /// The command stands behind the colon without a key: `exec:./my-policy.py`.
 impl DynSettings for ExecSettings {
     fn set(&mut self, policy: &str, word: &str) -> Result<(), PolicyError> {
-        let bad_value = |key, value: &str, values| PolicyError::BadValue {
+        let bad_value = |key, value: &str, values: &str| PolicyError::BadValue {
             policy: policy.to_owned(),
             key,
             value: value.to_owned(),
-            values,
+            values: values.to_owned(),
         };
         let pair = word.split_once('=');
         match pair.filter(|(key, _)| [COMMAND, TIMEOUT].contains(key)) {
@@ -70,13 +70,13 @@ impl DynSettings for ExecSettings {
         vec![
             ParameterInfo {
                 key: COMMAND,
-                values: COMMAND_VALUES,
+                values: COMMAND_VALUES.to_owned(),
                 meaning: "the program that decides",
                 value: self.command.clone(),
             },
             ParameterInfo {
                 key: TIMEOUT,
-                values: TIMEOUT_VALUES,
+                values: TIMEOUT_VALUES.to_owned(),
                 meaning: "the longest wait for its answer",
                 value: self.timeout.as_secs_f64().to_string(),
             },

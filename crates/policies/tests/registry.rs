@@ -6,7 +6,7 @@ use tollgate_policies::builtin_registry;
 use tollgate_policies::queue::QueueParams;
 use tollgate_policy::{
     ParameterTable, Policy, PolicyDefinition, PolicyParameter, PolicyRegistry, PolicySettings,
-    PolicySpec,
+    PolicySpec, parameter_table,
 };
 
 proptest! {
@@ -94,20 +94,15 @@ fn parse_errors_list_the_valid_names() {
 }
 
 /// Settings of a policy that another crate defines.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct TwiceSettings {
     times: u32,
 }
 
 impl ParameterTable for TwiceSettings {
-    const PARAMETERS: &'static [PolicyParameter<Self>] = &[PolicyParameter {
-        key: "times",
-        values: "a count",
-        meaning: "how often",
-        applies: |_| true,
-        get: |settings| settings.times.to_string(),
-        set: |settings, word| word.parse().map(|times| settings.times = times).is_ok(),
-    }];
+    const PARAMETERS: &'static [PolicyParameter<Self>] = parameter_table! {
+        "times" => Count(times in 0.., "a count"): "how often";
+    };
 }
 
 impl PolicySettings for TwiceSettings {

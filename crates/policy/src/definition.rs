@@ -36,8 +36,9 @@ pub struct PolicyDefinition {
 /// ```
 /// use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, Reason};
 /// use tollgate_policy::{
-///     AdmissionDecision, ParameterEnum, ParameterTable, Policy, PolicyContext, PolicyDefinition,
+///     AdmissionDecision, ParameterTable, Policy, PolicyContext, PolicyDefinition,
 ///     PolicyParameter, PolicyRegistry, PolicySettings, ProbeScratch, View,
+///     parameter_table,
 /// };
 ///
 /// /// Starts jobs strictly in order of submission; unless patient, rejects those that would wait.
@@ -90,14 +91,9 @@ pub struct PolicyDefinition {
 /// }
 ///
 /// impl ParameterTable for HastySettings {
-///     const PARAMETERS: &'static [PolicyParameter<Self>] = &[PolicyParameter {
-///         key: "patient",
-///         values: "true or false",
-///         meaning: "whether a job may wait",
-///         applies: |_| true,
-///         get: |settings| settings.patient.keyword(),
-///         set: |settings, word| ParameterEnum::read(&mut settings.patient, word),
-///     }];
+///     const PARAMETERS: &'static [PolicyParameter<Self>] = parameter_table! {
+///         "patient" => Word(patient): "whether a job may wait";
+///     };
 /// }
 ///
 /// impl PolicySettings for HastySettings {
@@ -221,6 +217,6 @@ impl<S: PolicySettings + ParameterTable + Clone> DynSettings for S {
     }
 
     fn clone_box(&self) -> Box<dyn PolicySettings> {
-        Box::new(self.clone())
+        Box::new(*self)
     }
 }

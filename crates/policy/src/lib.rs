@@ -7,7 +7,7 @@
 //! | [`state`](ClusterState) | the state a policy reads: jobs, nodes and placements |
 //! | [`context`](PolicyContext) | the interface a policy acts through: checked transitions that leave effects |
 //! | [`definition`](PolicyDefinition) | a policy with a name, and the settings from which it is created |
-//! | [`parameters`](ParameterTable) | the table of a policy's parameters |
+//! | [`parameters`](ParameterTable), `parameter_table` | the table of a policy's parameters, and its macro |
 //! | [`registry`](PolicyRegistry) | the list of policies; parsing of `NAME:KEY=VALUE,..` |
 //! | [`policy_error`](PolicyError) | errors in these words |
 //! | [`toolkit`] | availability profile, head reservation, blocked list, fit, prices, waitlist |
@@ -20,6 +20,7 @@
 
 mod context;
 mod definition;
+mod parameter_table;
 mod parameters;
 mod policy;
 mod policy_error;
@@ -33,7 +34,9 @@ pub use context::{
     BookingKind, Effect, InvariantViolation, JobEnding, Notice, PolicyAlarms, PolicyContext,
 };
 pub use definition::{DynSettings, PolicyDefinition, PolicySettings};
-pub use parameters::{ParameterEnum, ParameterInfo, ParameterTable, PolicyParameter, read_number};
+pub use parameters::{
+    ParameterEnum, ParameterInfo, ParameterPlace, ParameterTable, ParameterWord, PolicyParameter,
+};
 pub use policy::{
     AdmissionDecision, ArraySubject, ClonePolicy, JobInfo, NodeSharing, OutlookSubject,
     PassTrigger, Policy, PolicyFailure, ProbeScratch, WaitOrder,

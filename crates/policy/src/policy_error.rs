@@ -41,7 +41,7 @@ pub enum PolicyError {
         /// The given value.
         value: String,
         /// The legal values.
-        values: &'static str,
+        values: String,
     },
     /// A word behind the colon is not a `KEY=VALUE` pair.
     #[error("policy `{policy}`: expected KEY=VALUE, got `{word}`")]

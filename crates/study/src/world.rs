@@ -16,6 +16,7 @@ pub(crate) mod campus;
 pub(crate) mod federation;
 pub(crate) mod grid;
 pub(crate) mod model;
+mod parameter_table;
 
 pub use model::{
     ParameterValues, WorldEnvironment, WorldInput, WorldMetric, WorldModel, WorldParameter,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, OtherReason, Reason, Span};
 use tollgate_policy::toolkit::fits_machine;
 use tollgate_policy::{
-    AdmissionDecision, ParameterEnum, ParameterTable, Policy, PolicyContext, PolicyDefinition,
-    PolicyParameter, PolicySettings, ProbeScratch, View,
+    AdmissionDecision, ParameterTable, ParameterWord, Policy, PolicyContext, PolicyDefinition,
+    PolicyParameter, PolicySettings, ProbeScratch, View, parameter_table,
 };
 
 /// The policy as [`tollgate_policy::PolicyRegistry::with`] takes it.
@@ -19,7 +19,7 @@ pub const WIDEST_FIRST: PolicyDefinition = PolicyDefinition {
     markets: &[Market::None],
     settings: &WidestFirstSettings {
         overtake: false,
-        max_hours: None,
+        max_hours: MaxHours(None),
     },
 };
 
@@ -33,43 +33,43 @@ const ESTIMATE_TOO_LONG: Reason = Reason::Other(&OtherReason::new(
 #[derive(Clone, Copy, Debug)]
 struct WidestFirstSettings {
     overtake: bool,
-    max_hours: Option<u32>,
+    max_hours: MaxHours,
+}
+
+/// The longest estimate of a job, in hours; None without a limit.
+#[derive(Clone, Copy, Debug)]
+struct MaxHours(Option<u32>);
+
+impl ParameterWord for MaxHours {
+    fn values(&self) -> String {
+        "a count or `none`".to_owned()
+    }
+
+    fn word(&self) -> String {
+        let hours = self.0.map(|hours| hours.to_string());
+        hours.unwrap_or_else(|| "none".to_owned())
+    }
+
+    fn set_word(&mut self, word: &str) -> bool {
+        let hours = match word {
+            "none" => Some(None),
+            _ => word.parse().ok().map(Some),
+        };
+        hours.map(|hours| self.0 = hours).is_some()
+    }
 }
 
 impl ParameterTable for WidestFirstSettings {
-    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
-        PolicyParameter {
-            key: "overtake",
-            values: "true or false",
-            meaning: "narrower jobs may start while the widest does not fit",
-            applies: |_| true,
-            get: |settings| settings.overtake.keyword(),
-            set: |settings, word| ParameterEnum::read(&mut settings.overtake, word),
-        },
-        PolicyParameter {
-            key: "max-hours",
-            values: "a count or `none`",
-            meaning: "the longest estimate of a job, in hours",
-            applies: |_| true,
-            get: |settings| {
-                let hours = settings.max_hours.map(|hours| hours.to_string());
-                hours.unwrap_or_else(|| "none".to_owned())
-            },
-            set: |settings, word| {
-                let hours = match word {
-                    "none" => Some(None),
-                    _ => word.parse().ok().map(Some),
-                };
-                hours.map(|hours| settings.max_hours = hours).is_some()
-            },
-        },
-    ];
+    const PARAMETERS: &'static [PolicyParameter<Self>] = parameter_table! {
+        "overtake" => Word(overtake): "narrower jobs may start while the widest does not fit";
+        "max-hours" => Word(max_hours): "the longest estimate of a job, in hours";
+    };
 }
 
 impl WidestFirstSettings {
     fn max_estimate(&self) -> Span {
         let seconds = |hours| Span::from_secs(i64::from(hours) * 3600);
-        self.max_hours.map_or(Span::MAX, seconds)
+        self.max_hours.0.map_or(Span::MAX, seconds)
     }
 }
 

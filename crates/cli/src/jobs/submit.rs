@@ -155,11 +155,7 @@ pub(crate) fn quote(args: &QuoteArgs) -> Result<(), CliFailure> {
 
 /// Parses the name of a preference.
 pub(crate) fn parse_preference(word: &str) -> Result<QuotePreference, &'static str> {
-    let mut preference = QuotePreference::default();
-    match QuotePreference::read(&mut preference, word) {
-        true => Ok(preference),
-        false => Err("expected earliest, cheapest or surest"),
-    }
+    QuotePreference::from_keyword(word).ok_or("expected earliest, cheapest or surest")
 }
 
 fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {

@@ -64,7 +64,7 @@ struct PolicyListing {
 struct ParameterListing {
     key: &'static str,
     default: String,
-    values: &'static str,
+    values: String,
     meaning: &'static str,
 }
 

@@ -1,6 +1,6 @@
 //! The axes of the migration family, and their parser.
 
-use tollgate_policy::{ParameterEnum, ParameterTable, PolicyParameter, read_number};
+use tollgate_policy::{ParameterEnum, ParameterTable, PolicyParameter, parameter_table};
 
 /// The parameters of a migration policy: the valuation of a site, and the choice of a move.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -171,141 +171,34 @@ const fn applies_to_rate(settings: &MigrationParams) -> bool {
     matches!(settings.value, SiteValuation::Rate)
 }
 
-/// Sets `place` to a number within the range; returns false if `word` is not such a number.
-fn read_within(place: &mut f64, word: &str, least: f64, most: f64) -> bool {
-    let mut number = 0.0;
-    let fits = read_number(&mut number, word) && (least..=most).contains(&number);
-    if fits {
-        *place = number;
-    }
-    fits
-}
-
-/// Sets `place` to a whole number within the range; returns false if `word` is not such a number.
-fn read_count(place: &mut u32, word: &str, least: u32, most: u32) -> bool {
-    match word.parse() {
-        Ok(number) if (least..=most).contains(&number) => {
-            *place = number;
-            true
-        }
-        Ok(_) | Err(_) => false,
-    }
-}
-
 /// Every parameter of the family.
 impl ParameterTable for MigrationParams {
-    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
-        PolicyParameter {
-            key: "flops",
-            values: "both, throughput or neither",
-            meaning: "where the speed of a site enters eq. (4)",
-            applies: applies_to_liability,
-            get: |s| s.flops.keyword(),
-            set: |s, word| SpeedTerm::read(&mut s.flops, word),
-        },
-        PolicyParameter {
-            key: "history",
-            values: "a whole number from 1 to 10000",
-            meaning: "over how many ticks eq. (4) sums",
-            applies: applies_to_liability,
-            get: |s| s.history.to_string(),
-            set: |s, word| read_count(&mut s.history, word, 1, 10_000),
-        },
-        PolicyParameter {
-            key: "run",
-            values: "a number from 0.001 to 1e6",
-            meaning: "how many ticks a proxy runs",
-            applies: applies_to_rate,
-            get: |s| s.run_ticks.to_string(),
-            set: |s, word| read_within(&mut s.run_ticks, word, 1e-3, 1e6),
-        },
-        PolicyParameter {
-            key: "first-wait",
-            values: "a number from 0 to 1e6",
-            meaning: "the wait in ticks of a site at which no proxy has started yet",
-            applies: applies_to_rate,
-            get: |s| s.first_wait.to_string(),
-            set: |s, word| read_within(&mut s.first_wait, word, 0.0, 1e6),
-        },
-        PolicyParameter {
-            key: "weight",
-            values: "a number from 0.001 to 1",
-            meaning: "how much the latest wait counts against those before",
-            applies: applies_to_rate,
-            get: |s| s.weight.to_string(),
-            set: |s, word| read_within(&mut s.weight, word, 1e-3, 1.0),
-        },
-        PolicyParameter {
-            key: "waits",
-            values: "a number from 0 to 1",
-            meaning: "how much waits that were seen count beside the share that runs now",
-            applies: applies_to_rate,
-            get: |s| s.waits.to_string(),
-            set: |s, word| read_within(&mut s.waits, word, 0.0, 1.0),
-        },
-        PolicyParameter {
-            key: "steadied",
-            values: "a number from 0.001 to 1e6",
-            meaning: "by how many imagined proxies that share is steadied",
-            applies: applies_to_rate,
-            get: |s| s.prior_proxies.to_string(),
-            set: |s, word| read_within(&mut s.prior_proxies, word, 1e-3, 1e6),
-        },
-        PolicyParameter {
-            key: "room",
-            values: "ignored, expected or chance",
-            meaning: "what a limit on running proxies does to the value of a site",
-            applies: applies_to_rate,
-            get: |s| s.limit_rule.keyword(),
-            set: |s, word| RunLimitRule::read(&mut s.limit_rule, word),
-        },
-        PolicyParameter {
-            key: "donor",
-            values: "lowest or next",
-            meaning: "which site gives: the lowest value or none, or the lowest that can",
-            applies: applies_to_any,
-            get: |s| s.donor.keyword(),
-            set: |s, word| DonorRule::read(&mut s.donor, word),
-        },
-        PolicyParameter {
-            key: "moved",
-            values: "newest, oldest or random",
-            meaning: "which pending proxy of the donor moves, by how long it has waited",
-            applies: applies_to_any,
-            get: |s| s.proxy_choice.keyword(),
-            set: |s, word| ProxyChoice::read(&mut s.proxy_choice, word),
-        },
-        PolicyParameter {
-            key: "keep",
-            values: "a whole number from 0 to 1000",
-            meaning: "how many pending proxies a donor keeps",
-            applies: applies_to_any,
-            get: |s| s.keep.to_string(),
-            set: |s, word| read_count(&mut s.keep, word, 0, 1000),
-        },
-        PolicyParameter {
-            key: "stop",
-            values: "a number from 1 to 1e6",
-            meaning: "no move if the best value is less than this times the worst",
-            applies: applies_to_any,
-            get: |s| s.stop.to_string(),
-            set: |s, word| read_within(&mut s.stop, word, 1.0, 1e6),
-        },
-        PolicyParameter {
-            key: "guard",
-            values: "true or false",
-            meaning: "no move by which the proxy itself would lose",
-            applies: applies_to_rate,
-            get: |s| s.guard.keyword(),
-            set: |s, word| bool::read(&mut s.guard, word),
-        },
-        PolicyParameter {
-            key: "moves",
-            values: "a whole number from 1 to 1000",
-            meaning: "how many proxies a round moves at most",
-            applies: applies_to_any,
-            get: |s| s.max_moves.to_string(),
-            set: |s, word| read_count(&mut s.max_moves, word, 1, 1000),
-        },
-    ];
+    const PARAMETERS: &'static [PolicyParameter<Self>] = parameter_table! {
+        "flops" => Word(flops): "where the speed of a site enters eq. (4)" if applies_to_liability;
+        "history" => Count(history in 1..=10_000, "a whole number from 1 to 10000"):
+            "over how many ticks eq. (4) sums" if applies_to_liability;
+        "run" => Number(run_ticks in 1e-3..=1e6, "a number from 0.001 to 1e6"):
+            "how many ticks a proxy runs" if applies_to_rate;
+        "first-wait" => Number(first_wait in 0.0..=1e6, "a number from 0 to 1e6"):
+            "the wait in ticks of a site at which no proxy has started yet" if applies_to_rate;
+        "weight" => Number(weight in 1e-3..=1.0, "a number from 0.001 to 1"):
+            "how much the latest wait counts against those before" if applies_to_rate;
+        "waits" => Number(waits in 0.0..=1.0, "a number from 0 to 1"):
+            "how much waits that were seen count beside the share that runs now" if applies_to_rate;
+        "steadied" => Number(prior_proxies in 1e-3..=1e6, "a number from 0.001 to 1e6"):
+            "by how many imagined proxies that share is steadied" if applies_to_rate;
+        "room" => Word(limit_rule):
+            "what a limit on running proxies does to the value of a site" if applies_to_rate;
+        "donor" => Word(donor):
+            "which site gives: the lowest value or none, or the lowest that can" if applies_to_any;
+        "moved" => Word(proxy_choice):
+            "which pending proxy of the donor moves, by how long it has waited" if applies_to_any;
+        "keep" => Count(keep in 0..=1000, "a whole number from 0 to 1000"):
+            "how many pending proxies a donor keeps" if applies_to_any;
+        "stop" => Number(stop in 1.0..=1e6, "a number from 1 to 1e6"):
+            "no move if the best value is less than this times the worst" if applies_to_any;
+        "guard" => Word(guard): "no move by which the proxy itself would lose" if applies_to_rate;
+        "moves" => Count(max_moves in 1..=1000, "a whole number from 1 to 1000"):
+            "how many proxies a round moves at most" if applies_to_any;
+    };
 }

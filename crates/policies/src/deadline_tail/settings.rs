@@ -1,7 +1,9 @@
 //! The parameters of the tail family.
 
 use tollgate_model::Market;
-use tollgate_policy::{ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings};
+use tollgate_policy::{
+    ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings, parameter_table,
+};
 
 use super::TailAdmission;
 use crate::time_shared::TimeSharedPolicy;
@@ -44,14 +46,6 @@ impl ParameterEnum for DeadlineTrust {
         &[("trusted", Self::Trusted), ("tested", Self::Tested)];
 }
 
-fn read_bound(place: &mut f64, word: &str) -> bool {
-    let bound = word
-        .parse()
-        .ok()
-        .filter(|&bound| 0.0 < bound && bound < 1.0);
-    bound.map(|bound| *place = bound).is_some()
-}
-
 impl PolicySettings for TailParams {
     fn build(&self, market: Market) -> Box<dyn Policy> {
         Box::new(TimeSharedPolicy::new(TailAdmission::new(*self, market)))
@@ -63,23 +57,11 @@ impl PolicySettings for TailParams {
 }
 
 impl ParameterTable for TailParams {
-    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
-        PolicyParameter {
-            key: "bound",
-            values: "a probability, above 0 and below 1",
-            meaning: "with what probability promises on a node may break",
-            applies: |_| true,
-            get: |s| s.bound.to_string(),
-            set: |s, word| read_bound(&mut s.bound, word),
-        },
-        PolicyParameter {
-            key: "deadlines",
-            values: "trusted or tested",
-            meaning: "whether a job that may be longer than its deadline is rejected; `trusted` is \
-                      sound only if no job runs longer than its deadline",
-            applies: |_| true,
-            get: |s| s.deadlines.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.deadlines, word),
-        },
-    ];
+    const PARAMETERS: &'static [PolicyParameter<Self>] = parameter_table! {
+        "bound" => Number(bound in f64::MIN_POSITIVE..1.0, "a probability, above 0 and below 1"):
+            "with what probability promises on a node may break";
+        "deadlines" => Word(deadlines):
+            "whether a job that may be longer than its deadline is rejected; `trusted` is sound \
+                only if no job runs longer than its deadline";
+    };
 }

@@ -1,9 +1,7 @@
 //! The parameters of the plan family.
 
 use tollgate_model::{JobSpec, Market, Otherwise, Probability, Span};
-use tollgate_policy::{
-    ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings, read_number,
-};
+use tollgate_policy::{ParameterTable, Policy, PolicyParameter, PolicySettings, parameter_table};
 
 use super::{PlanPolicy, UserShare};
 
@@ -70,38 +68,11 @@ impl PlanParams {
     pub(super) fn otherwise_of(&self, spec: &JobSpec) -> Otherwise {
         spec.sla.otherwise.unwrap_or(self.otherwise)
     }
-
-    fn read_level(&mut self, word: &str) -> bool {
-        let level = word.parse().ok().and_then(Probability::new);
-        let level = level.filter(|level| 0.0 < level.as_f64() && level.as_f64() < 1.0);
-        level.map(|level| self.level = level).is_some()
-    }
-
-    fn read_scenarios(&mut self, word: &str) -> bool {
-        let number = word.parse().ok();
-        let number = number.filter(|number| (1..=Self::MAX_SCENARIOS).contains(number));
-        number.map(|number| self.scenarios = number).is_some()
-    }
 }
 
 /// Returns the larger of two probabilities.
 pub(super) fn larger(one: Probability, other: Probability) -> Probability {
     if other > one { other } else { one }
-}
-
-/// Reads a number of hours, at least `least` and at most a century.
-fn read_hours(place: &mut Span, word: &str, least: f64) -> bool {
-    let mut hours = 0.0;
-    let number = word.strip_suffix('h').unwrap_or(word);
-    let is_read = read_number(&mut hours, number) && (least..=876_600.0).contains(&hours);
-    if is_read {
-        *place = Span::from_secs_f64(hours * 3600.0);
-    }
-    is_read
-}
-
-fn hours(span: Span) -> String {
-    format!("{}h", span.as_secs_f64() / 3600.0)
 }
 
 impl PolicySettings for PlanParams {
@@ -144,54 +115,18 @@ impl ParameterTable for PlanParams {
         "`otherwise=wait` (it was `true`) or `otherwise=reject` (`false`)",
     )];
 
-    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
-        PolicyParameter {
-            key: "level",
-            values: "a probability, above 0 and below 1",
-            meaning: "with what probability each job ends within the time that the plan gives it",
-            applies: |_| true,
-            get: |s| s.level.as_f64().to_string(),
-            set: Self::read_level,
-        },
-        PolicyParameter {
-            key: "scenarios",
-            values: "1 to 512",
-            meaning: "how many futures are played for the probability of a promise",
-            applies: |_| true,
-            get: |s| s.scenarios.to_string(),
-            set: Self::read_scenarios,
-        },
-        PolicyParameter {
-            key: "otherwise",
-            values: "run, wait or reject",
-            meaning: "what becomes of a job that cannot be promised, if its user does not say",
-            applies: |_| true,
-            get: |s| s.otherwise.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.otherwise, word),
-        },
-        PolicyParameter {
-            key: "drop-late",
-            values: "true or false",
-            meaning: "whether a job without a promise is rejected once it could hardly end in time",
-            applies: |_| true,
-            get: |s| s.drop_late.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.drop_late, word),
-        },
-        PolicyParameter {
-            key: "patience",
-            values: "hours, at least 0.01",
-            meaning: "how long the first job without a promise waits for a place in the plan",
-            applies: |_| true,
-            get: |s| hours(s.patience),
-            set: |s, word| read_hours(&mut s.patience, word, 0.01),
-        },
-        PolicyParameter {
-            key: "share",
-            values: "a number, above 0 and at most 1, or auto",
-            meaning: "what part of the time up to a deadline the promises to one user may take",
-            applies: |_| true,
-            get: |s| s.share.to_string(),
-            set: |s, word| s.share.read(word),
-        },
-    ];
+    const PARAMETERS: &'static [PolicyParameter<Self>] = parameter_table! {
+        "level" => Word(level):
+            "with what probability each job ends within the time that the plan gives it";
+        "scenarios" => Count(scenarios in 1..=Self::MAX_SCENARIOS, "1 to 512"):
+            "how many futures are played for the probability of a promise";
+        "otherwise" => Word(otherwise):
+            "what becomes of a job that cannot be promised, if its user does not say";
+        "drop-late" => Word(drop_late):
+            "whether a job without a promise is rejected once it could hardly end in time";
+        "patience" => Word(patience):
+            "how long the first job without a promise waits for a place in the plan";
+        "share" => Word(share):
+            "what part of the time up to a deadline the promises to one user may take";
+    };
 }

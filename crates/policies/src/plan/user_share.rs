@@ -1,6 +1,7 @@
 //! How much of the machine's time up to a deadline the promises to one user may take.
 
 use tollgate_model::Span;
+use tollgate_policy::ParameterWord;
 
 /// What sums of products may differ by.
 const ROUNDING: f64 = 1e-9;
@@ -37,9 +38,21 @@ impl UserShare {
             Self::Auto => false,
         }
     }
+}
 
-    /// Reads a number or `auto`.
-    pub(super) fn read(&mut self, word: &str) -> bool {
+impl ParameterWord for UserShare {
+    fn values(&self) -> String {
+        "a number, above 0 and at most 1, or auto".to_owned()
+    }
+
+    fn word(&self) -> String {
+        match self {
+            Self::Part(part) => part.to_string(),
+            Self::Auto => "auto".to_owned(),
+        }
+    }
+
+    fn set_word(&mut self, word: &str) -> bool {
         if word == "auto" {
             *self = Self::Auto;
             return true;
@@ -47,15 +60,6 @@ impl UserShare {
         let part = word.parse().ok();
         let part = part.filter(|part: &f64| 0.0 < *part && *part <= 1.0);
         part.map(|part| *self = Self::Part(part)).is_some()
-    }
-}
-
-impl std::fmt::Display for UserShare {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Part(part) => part.fmt(f),
-            Self::Auto => f.write_str("auto"),
-        }
     }
 }
 

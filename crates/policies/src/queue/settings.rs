@@ -3,8 +3,8 @@
 use tollgate_model::{Market, Probability};
 use tollgate_policy::toolkit::price::BASE_PRICE;
 use tollgate_policy::{
-    ParameterEnum, ParameterTable, PassTrigger, Policy, PolicyParameter, PolicySettings,
-    read_number,
+    ParameterEnum, ParameterTable, ParameterWord, PassTrigger, Policy, PolicyParameter,
+    PolicySettings, parameter_table,
 };
 
 use super::QueuePolicy;
@@ -29,20 +29,26 @@ impl ReservationDepth {
             Self::All => true,
         }
     }
+}
 
-    fn word(self) -> String {
+impl ParameterWord for ReservationDepth {
+    fn values(&self) -> String {
+        "a count or `all`".to_owned()
+    }
+
+    fn word(&self) -> String {
         match self {
             Self::AtMost(depth) => depth.to_string(),
             Self::All => "all".to_owned(),
         }
     }
 
-    fn read(place: &mut Self, word: &str) -> bool {
+    fn set_word(&mut self, word: &str) -> bool {
         let depth = match word {
             "all" => Some(Self::All),
             _ => word.parse().ok().map(Self::AtMost),
         };
-        depth.map(|depth| *place = depth).is_some()
+        depth.map(|depth| *self = depth).is_some()
     }
 }
 
@@ -64,24 +70,29 @@ pub enum FeasibilityRule {
     Chance(Probability),
 }
 
-impl FeasibilityRule {
-    fn word(self) -> String {
+impl ParameterWord for FeasibilityRule {
+    fn values(&self) -> String {
+        "`estimate`, or a probability above 0 and below 1".to_owned()
+    }
+
+    fn word(&self) -> String {
         match self {
             Self::Estimate => "estimate".to_owned(),
-            Self::Chance(least) => least.as_f64().to_string(),
+            Self::Chance(least) => least.word(),
         }
     }
 
-    fn read(place: &mut Self, word: &str) -> bool {
-        let least = word.parse().ok().and_then(Probability::new);
-        let least = least.filter(|least| 0.0 < least.as_f64() && least.as_f64() < 1.0);
-        let feasibility = match word {
-            "estimate" => Some(Self::Estimate),
-            _ => least.map(Self::Chance),
-        };
-        feasibility
-            .map(|feasibility| *place = feasibility)
-            .is_some()
+    fn set_word(&mut self, word: &str) -> bool {
+        if word == "estimate" {
+            *self = Self::Estimate;
+            return true;
+        }
+        let mut least = Probability::new(1.0).expect("a probability");
+        let is_set = least.set_word(word);
+        if is_set {
+            *self = Self::Chance(least);
+        }
+        is_set
     }
 }
 
@@ -169,115 +180,30 @@ impl ParameterEnum for QueueAdmissionTest {
 }
 
 impl ParameterTable for QueueParams {
-    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
-        PolicyParameter {
-            key: "order",
-            values: "fcfs, sjf, edf or reward",
-            meaning: "which job comes first",
-            applies: |_| true,
-            get: |s| s.order.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.order, word),
-        },
-        PolicyParameter {
-            key: "depth",
-            values: "a count or `all`",
-            meaning: "how many waiting jobs get a reservation",
-            applies: |_| true,
-            get: |s| s.depth.word(),
-            set: |s, word| ReservationDepth::read(&mut s.depth, word),
-        },
-        PolicyParameter {
-            key: "extra",
-            values: "true or false",
-            meaning: "whether a job may run past a reservation on what it leaves over",
-            applies: QueueParams::backfills,
-            get: |s| s.extra.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.extra, word),
-        },
-        PolicyParameter {
-            key: "test",
-            values: "none, start, select or mixed",
-            meaning: "when a job that cannot meet its deadline is dropped",
-            applies: |_| true,
-            get: |s| s.test.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.test, word),
-        },
-        PolicyParameter {
-            key: "pass",
-            values: "instant or event",
-            meaning: "one scheduling pass an instant, or one an event",
-            applies: |_| true,
-            get: |s| s.pass.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.pass, word),
-        },
-        PolicyParameter {
-            key: "compress",
-            values: "true or false",
-            meaning: "whether reservations are made anew when a job ends early",
-            applies: QueueParams::uses_profile,
-            get: |s| s.compress.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.compress, word),
-        },
-        PolicyParameter {
-            key: "feasibility",
-            values: "`estimate`, or a probability above 0 and below 1",
-            meaning: "when a job is hopeless: by its estimate, or by the chance to meet its deadline",
-            applies: |s| s.test != DropRule::None,
-            get: |s| s.feasibility.word(),
-            set: |s, word| FeasibilityRule::read(&mut s.feasibility, word),
-        },
-        PolicyParameter {
-            key: "admission",
-            values: "none or slack",
-            meaning: "admission test at the submission",
-            applies: |_| true,
-            get: |s| s.admission.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.admission, word),
-        },
-        PolicyParameter {
-            key: "slack",
-            values: "a number of seconds, not negative",
-            meaning: "minimum slack to admit a job",
-            applies: QueueParams::uses_rewards,
-            get: |s| s.slack.threshold.to_string(),
-            set: |s, word| read_number(&mut s.slack.threshold, word),
-        },
-        PolicyParameter {
-            key: "discount",
-            values: "a number a second, not negative",
-            meaning: "how much less a credit is worth a second later",
-            applies: QueueParams::uses_rewards,
-            get: |s| s.slack.discount.to_string(),
-            set: |s, word| read_number(&mut s.slack.discount, word),
-        },
-        PolicyParameter {
-            key: "count",
-            values: "all or waiting",
-            meaning: "which accepted jobs a new one is feared to delay",
-            applies: QueueParams::uses_rewards,
-            get: |s| s.slack.count.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.slack.count, word),
-        },
-        PolicyParameter {
-            key: "alpha",
-            values: "a number from 0 to 1",
-            meaning: "weight of earnings in the reward, against the delay of other jobs",
-            applies: |s| s.order == QueueOrder::Reward,
-            get: |s| s.slack.alpha.to_string(),
-            set: |s, word| {
-                let weight = word.parse().ok().and_then(Probability::new);
-                weight
-                    .map(|weight| s.slack.alpha = weight.as_f64())
-                    .is_some()
-            },
-        },
-        PolicyParameter {
-            key: "base-price",
-            values: "credits a second, not negative",
-            meaning: "price of a second of the estimate in the commodity market",
-            applies: |_| true,
-            get: |s| s.base_price.to_string(),
-            set: |s, word| read_number(&mut s.base_price, word),
-        },
-    ];
+    const PARAMETERS: &'static [PolicyParameter<Self>] = parameter_table! {
+        "order" => Word(order): "which job comes first";
+        "depth" => Word(depth): "how many waiting jobs get a reservation";
+        "extra" => Word(extra):
+            "whether a job may run past a reservation on what it leaves over"
+            if QueueParams::backfills;
+        "test" => Word(test): "when a job that cannot meet its deadline is dropped";
+        "pass" => Word(pass): "one scheduling pass an instant, or one an event";
+        "compress" => Word(compress):
+            "whether reservations are made anew when a job ends early" if QueueParams::uses_profile;
+        "feasibility" => Word(feasibility):
+            "when a job is hopeless: by its estimate, or by the chance to meet its deadline"
+            if |s| s.test != DropRule::None;
+        "admission" => Word(admission): "admission test at the submission";
+        "slack" => Number(slack.threshold in 0.0.., "a number of seconds, not negative"):
+            "minimum slack to admit a job" if QueueParams::uses_rewards;
+        "discount" => Number(slack.discount in 0.0.., "a number a second, not negative"):
+            "how much less a credit is worth a second later" if QueueParams::uses_rewards;
+        "count" => Word(slack.count):
+            "which accepted jobs a new one is feared to delay" if QueueParams::uses_rewards;
+        "alpha" => Number(slack.alpha in 0.0..=1.0, "a number from 0 to 1"):
+            "weight of earnings in the reward, against the delay of other jobs"
+            if |s| s.order == QueueOrder::Reward;
+        "base-price" => Number(base_price in 0.0.., "credits a second, not negative"):
+            "price of a second of the estimate in the commodity market";
+    };
 }

@@ -3,7 +3,7 @@
 use tollgate_model::Market;
 use tollgate_policy::toolkit::price::{BASE_PRICE, IncentiveFactors};
 use tollgate_policy::{
-    ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings, read_number,
+    ParameterEnum, ParameterTable, Policy, PolicyParameter, PolicySettings, parameter_table,
 };
 
 use super::ShareAdmission;
@@ -118,86 +118,25 @@ impl PolicySettings for ShareParams {
 }
 
 impl ParameterTable for ShareParams {
-    const PARAMETERS: &'static [PolicyParameter<Self>] = &[
-        PolicyParameter {
-            key: "fit",
-            values: "best or first",
-            meaning: "which of the nodes that suit are taken",
-            applies: |_| true,
-            get: |s| s.fit.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.fit, word),
-        },
-        PolicyParameter {
-            key: "admission",
-            values: "share, risk or delay",
-            meaning: "what must hold on a node with the job on it",
-            applies: |_| true,
-            get: |s| s.admission.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.admission, word),
-        },
-        PolicyParameter {
-            key: "pricing",
-            values: "incentive or utilisation",
-            meaning: "what a job costs in the commodity market",
-            applies: |_| true,
-            get: |s| s.pricing.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.pricing, word),
-        },
-        PolicyParameter {
-            key: "overrun",
-            values: "full, zero, keep or one-second",
-            meaning: "the share of a task that outlived its estimate",
-            applies: |_| true,
-            get: |s| s.overrun.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.overrun, word),
-        },
-        PolicyParameter {
-            key: "expired",
-            values: "full, zero, keep or one-second",
-            meaning: "the share of a task that outlived its deadline",
-            applies: |_| true,
-            get: |s| s.expired.keyword(),
-            set: |s, word| ParameterEnum::read(&mut s.expired, word),
-        },
-        PolicyParameter {
-            key: "gamma",
-            values: "a number, not negative",
-            meaning: "credits a second of the estimate, in the price with an incentive",
-            applies: ShareParams::prices_incentive,
-            get: |s| s.incentive.gamma.to_string(),
-            set: |s, word| read_number(&mut s.incentive.gamma, word),
-        },
-        PolicyParameter {
-            key: "delta",
-            values: "a number, not negative",
-            meaning: "credits times estimate / deadline, in the price with an incentive",
-            applies: ShareParams::prices_incentive,
-            get: |s| s.incentive.delta.to_string(),
-            set: |s, word| read_number(&mut s.incentive.delta, word),
-        },
-        PolicyParameter {
-            key: "alpha",
-            values: "a number, not negative",
-            meaning: "weight of the base price in the price by utilisation",
-            applies: ShareParams::prices_utilisation,
-            get: |s| s.alpha.to_string(),
-            set: |s, word| read_number(&mut s.alpha, word),
-        },
-        PolicyParameter {
-            key: "beta",
-            values: "a number, not negative",
-            meaning: "weight of the utilisation in the price by utilisation",
-            applies: ShareParams::prices_utilisation,
-            get: |s| s.beta.to_string(),
-            set: |s, word| read_number(&mut s.beta, word),
-        },
-        PolicyParameter {
-            key: "base-price",
-            values: "credits a second, not negative",
-            meaning: "price of a second of the estimate",
-            applies: ShareParams::prices_utilisation,
-            get: |s| s.base_price.to_string(),
-            set: |s, word| read_number(&mut s.base_price, word),
-        },
-    ];
+    const PARAMETERS: &'static [PolicyParameter<Self>] = parameter_table! {
+        "fit" => Word(fit): "which of the nodes that suit are taken";
+        "admission" => Word(admission): "what must hold on a node with the job on it";
+        "pricing" => Word(pricing): "what a job costs in the commodity market";
+        "overrun" => Word(overrun): "the share of a task that outlived its estimate";
+        "expired" => Word(expired): "the share of a task that outlived its deadline";
+        "gamma" => Number(incentive.gamma in 0.0.., "a number, not negative"):
+            "credits a second of the estimate, in the price with an incentive"
+            if ShareParams::prices_incentive;
+        "delta" => Number(incentive.delta in 0.0.., "a number, not negative"):
+            "credits times estimate / deadline, in the price with an incentive"
+            if ShareParams::prices_incentive;
+        "alpha" => Number(alpha in 0.0.., "a number, not negative"):
+            "weight of the base price in the price by utilisation"
+            if ShareParams::prices_utilisation;
+        "beta" => Number(beta in 0.0.., "a number, not negative"):
+            "weight of the utilisation in the price by utilisation"
+            if ShareParams::prices_utilisation;
+        "base-price" => Number(base_price in 0.0.., "credits a second, not negative"):
+            "price of a second of the estimate" if ShareParams::prices_utilisation;
+    };
 }

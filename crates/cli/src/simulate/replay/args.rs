@@ -367,13 +367,10 @@ fn market_parser() -> impl TypedValueParser<Value = Market> {
 
 fn parameter_parser<T>() -> impl TypedValueParser<Value = T>
 where
-    T: ParameterEnum + Default + Clone + Send + Sync,
+    T: ParameterEnum + Send + Sync,
 {
-    PossibleValuesParser::new(T::KEYWORDS.iter().map(|(word, _)| *word)).map(|word| {
-        let mut value = T::default();
-        T::read(&mut value, &word);
-        value
-    })
+    PossibleValuesParser::new(T::KEYWORDS.iter().map(|(word, _)| *word))
+        .try_map(|word| T::from_keyword(&word).ok_or("expected one of these words"))
 }
 
 fn deadline_model_parser() -> impl TypedValueParser<Value = DeadlineModel> {

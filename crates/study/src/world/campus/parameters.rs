@@ -4,35 +4,9 @@ use tollgate_model::{Power, Span, Watts};
 use tollgate_sim::campus::CampusConfig;
 
 use crate::world::model::{ParameterValues, WorldParameter};
+use crate::world::parameter_table::world_parameters;
 
-/// A function that applies a value to the settings of the campus.
-type ParameterSetter = fn(&mut CampusConfig, f64);
-
-/// Expands a table of settings: key, meaning, default, range, `whole` or `real`, and the function
-/// that applies the value. Settings of policies have no such function: they occur in the text of
-/// policies.
-macro_rules! knobs {
-    ($($kind:ident $key:literal $meaning:literal $default:literal $low:literal..$high:literal
-        $number:ident $($set:expr)?;)*) => {
-        pub(super) const PARAMETERS: &[WorldParameter] = &[$(WorldParameter {
-            key: $key,
-            meaning: $meaning,
-            default: $default,
-            range: ($low, $high),
-            whole: knobs!(@whole $number),
-            environment: knobs!(@environment $kind),
-        }),*];
-        const SET: &[Option<ParameterSetter>] = &[$(knobs!(@set $($set)?)),*];
-    };
-    (@whole whole) => { true };
-    (@whole real) => { false };
-    (@environment campus) => { true };
-    (@environment policy) => { false };
-    (@set $set:expr) => { Some($set) };
-    (@set) => { None };
-}
-
-knobs! {
+world_parameters! { CampusConfig:
     policy "n" "evictions that are borne" 3.0 0.0..100000.0 whole;
     policy "hours" "time that is borne, in hours" 24.0 0.0..10000.0 real;
     policy "probability" "probability that an evicted task is ended" 0.5 0.0..1.0 real;
@@ -41,84 +15,84 @@ knobs! {
     policy "dedicated" "dedicated computers" 100.0 1.0..100000.0 whole;
     policy "longest" "time on a dedicated computer, in hours" 90.0 0.01..10000.0 real;
     policy "price" "price of a kilowatt hour; 0 for none" 0.0 0.0..1000.0 real;
-    campus "days" "days of the year" 365.0 1.0..3660.0 whole |s, v| s.days = v as u32;
-    campus "computers" "desktops" 1359.0 1.0..1000000.0 whole |s, v| s.computers = v as u32;
-    campus "clusters" "clusters of desktops" 35.0 1.0..100000.0 whole |s, v| s.clusters = v as u32;
-    campus "cluster-size-sigma" "spread of the sizes of clusters" 0.6 0.0..5.0 real
+    world "days" "days of the year" 365.0 1.0..3660.0 whole |s, v| s.days = v as u32;
+    world "computers" "desktops" 1359.0 1.0..1000000.0 whole |s, v| s.computers = v as u32;
+    world "clusters" "clusters of desktops" 35.0 1.0..100000.0 whole |s, v| s.clusters = v as u32;
+    world "cluster-size-sigma" "spread of the sizes of clusters" 0.6 0.0..5.0 real
         |s, v| s.cluster_size_sigma = v;
-    campus "mean-idle-min" "mean time between users, in minutes" 371.0 0.01..100000.0 real
+    world "mean-idle-min" "mean time between users, in minutes" 371.0 0.01..100000.0 real
         |s, v| s.users.mean_idle = minutes(v);
-    campus "popularity-sigma" "spread of the popularity of clusters" 0.8 0.0..5.0 real
+    world "popularity-sigma" "spread of the popularity of clusters" 0.8 0.0..5.0 real
         |s, v| s.users.popularity_sigma = v;
-    campus "week-end" "log-ins at week-ends over those of working days" 0.4 0.001..1000.0 real
+    world "week-end" "log-ins at week-ends over those of working days" 0.4 0.001..1000.0 real
         |s, v| s.users.week_end = v;
-    campus "out-of-term" "log-ins out of term over those in term" 0.35 0.001..1000.0 real
+    world "out-of-term" "log-ins out of term over those in term" 0.35 0.001..1000.0 real
         |s, v| s.users.out_of_term = v;
-    campus "session-min" "median length of a session, in minutes" 25.0 0.01..10000.0 real
+    world "session-min" "median length of a session, in minutes" 25.0 0.01..10000.0 real
         |s, v| s.users.session_s.median = 60.0 * v;
-    campus "session-sigma" "spread of the lengths of sessions" 1.1 0.0..5.0 real
+    world "session-sigma" "spread of the lengths of sessions" 1.1 0.0..5.0 real
         |s, v| s.users.session_s.sigma = v;
-    campus "hand-over" "probability that the next user stands by" 0.03 0.0..1.0 real
+    world "hand-over" "probability that the next user stands by" 0.03 0.0..1.0 real
         |s, v| s.users.handover_probability = v;
-    campus "tasks" "good tasks" 561851.0 1.0..10000000.0 whole |s, v| s.good.count = v as u32;
-    campus "batch" "median size of a batch" 50.0 0.01..1000000.0 real
+    world "tasks" "good tasks" 561851.0 1.0..10000000.0 whole |s, v| s.good.count = v as u32;
+    world "batch" "median size of a batch" 50.0 0.01..1000000.0 real
         |s, v| s.good.batch.median = v;
-    campus "batch-sigma" "spread of the sizes of batches" 1.75 0.0..5.0 real
+    world "batch-sigma" "spread of the sizes of batches" 1.75 0.0..5.0 real
         |s, v| s.good.batch.sigma = v;
-    campus "batch-cap" "greatest size of a batch" 20000.0 1.0..10000000.0 whole
+    world "batch-cap" "greatest size of a batch" 20000.0 1.0..10000000.0 whole
         |s, v| s.good.batch_cap = v as u32;
-    campus "runtime-s" "median run time, in seconds" 75.0 0.01..1000000.0 real
+    world "runtime-s" "median run time, in seconds" 75.0 0.01..1000000.0 real
         |s, v| s.good.runtime_s.median = v;
-    campus "runtime-sigma" "spread of run times between batches" 2.16 0.0..5.0 real
+    world "runtime-sigma" "spread of run times between batches" 2.16 0.0..5.0 real
         |s, v| s.good.runtime_s.sigma = v;
-    campus "runtime-within" "spread of run times within a batch" 1.0464 0.0..5.0 real
+    world "runtime-within" "spread of run times within a batch" 1.0464 0.0..5.0 real
         |s, v| s.good.runtime_within = v;
-    campus "useful-s" "seconds that run times add up to; 0 to leave them alone" 0.0
+    world "useful-s" "seconds that run times add up to; 0 to leave them alone" 0.0
         0.0..1000000000000.0 real
         |s, v| s.good.useful = (v > 0.0).then(|| Span::from_secs_f64(v));
-    campus "size-mb" "median size of the data of a task, in MB" 10.0 0.000001..1000000.0 real
+    world "size-mb" "median size of the data of a task, in MB" 10.0 0.000001..1000000.0 real
         |s, v| s.good.size_mb.median = v;
-    campus "size-sigma" "spread of the sizes of data" 1.0 0.0..5.0 real
+    world "size-sigma" "spread of the sizes of data" 1.0 0.0..5.0 real
         |s, v| s.good.size_mb.sigma = v;
-    campus "long" "good tasks of 16 to 88 hours" 0.0 0.0..1000000.0 whole
+    world "long" "good tasks of 16 to 88 hours" 0.0 0.0..1000000.0 whole
         |s, v| s.good.long = v as u32;
-    campus "heavy" "bad tasks that stay until their user notices" 170.0 0.0..1000000.0 whole
+    world "heavy" "bad tasks that stay until their user notices" 170.0 0.0..1000000.0 whole
         |s, v| s.bad.heavy = v as u32;
-    campus "heavy-days" "median days after which that is" 60.0 0.001..10000.0 real
+    world "heavy-days" "median days after which that is" 60.0 0.001..10000.0 real
         |s, v| s.bad.heavy_days.median = v;
-    campus "heavy-sigma" "spread of these days" 0.75 0.0..5.0 real
+    world "heavy-sigma" "spread of these days" 0.75 0.0..5.0 real
         |s, v| s.bad.heavy_days.sigma = v;
-    campus "light" "bad tasks that are removed soon" 1900.0 0.0..1000000.0 whole
+    world "light" "bad tasks that are removed soon" 1900.0 0.0..1000000.0 whole
         |s, v| s.bad.light = v as u32;
-    campus "light-min" "mean minutes after which that is" 20.0 0.0..100000.0 real
+    world "light-min" "mean minutes after which that is" 20.0 0.0..100000.0 real
         |s, v| s.bad.light_mean = minutes(v);
-    campus "loss" "probability that an allocation is lost" 0.0 0.0..1.0 real
+    world "loss" "probability that an allocation is lost" 0.0 0.0..1.0 real
         |s, v| s.losses.probability = v;
-    campus "loss-most-s" "seconds after which a lost allocation is lost at the latest" 30.0
+    world "loss-most-s" "seconds after which a lost allocation is lost at the latest" 30.0
         1.0..100000.0 whole |s, v| s.losses.max_delay_s = v as u32;
-    campus "awake-min" "minutes that a computer stays awake" 15.0 0.0..100000.0 real
+    world "awake-min" "minutes that a computer stays awake" 15.0 0.0..100000.0 real
         |s, v| s.stays_awake = minutes(v);
-    campus "normal-active-w" "active power of normal computers, in W" 57.0 0.0..10000.0 real
+    world "normal-active-w" "active power of normal computers, in W" 57.0 0.0..10000.0 real
         |s, v| normal(s, |power| power.active = Watts(v));
-    campus "normal-idle-w" "their idle power, in W" 40.0 0.0..10000.0 real
+    world "normal-idle-w" "their idle power, in W" 40.0 0.0..10000.0 real
         |s, v| normal(s, |power| power.idle = Watts(v));
-    campus "normal-asleep-w" "their power asleep, in W" 2.0 0.0..10000.0 real
+    world "normal-asleep-w" "their power asleep, in W" 2.0 0.0..10000.0 real
         |s, v| normal(s, |power| power.asleep = Watts(v));
-    campus "high-end-active-w" "active power of high-end computers, in W" 114.0 0.0..10000.0 real
+    world "high-end-active-w" "active power of high-end computers, in W" 114.0 0.0..10000.0 real
         |s, v| s.power[2].active = Watts(v);
-    campus "high-end-idle-w" "their idle power, in W" 67.0 0.0..10000.0 real
+    world "high-end-idle-w" "their idle power, in W" 67.0 0.0..10000.0 real
         |s, v| s.power[2].idle = Watts(v);
-    campus "high-end-asleep-w" "their power asleep, in W" 3.0 0.0..10000.0 real
+    world "high-end-asleep-w" "their power asleep, in W" 3.0 0.0..10000.0 real
         |s, v| s.power[2].asleep = Watts(v);
-    campus "legacy-active-w" "active power of legacy computers, in W" 140.0 0.0..10000.0 real
+    world "legacy-active-w" "active power of legacy computers, in W" 140.0 0.0..10000.0 real
         |s, v| s.power[3].active = Watts(v);
-    campus "legacy-idle-w" "their idle power, in W" 65.0 0.0..10000.0 real
+    world "legacy-idle-w" "their idle power, in W" 65.0 0.0..10000.0 real
         |s, v| s.power[3].idle = Watts(v);
-    campus "legacy-asleep-w" "their power asleep, in W" 4.0 0.0..10000.0 real
+    world "legacy-asleep-w" "their power asleep, in W" 4.0 0.0..10000.0 real
         |s, v| s.power[3].asleep = Watts(v);
-    campus "dedicated-active-w" "power of a dedicated computer with a task, in W" 114.0
+    world "dedicated-active-w" "power of a dedicated computer with a task, in W" 114.0
         0.0..10000.0 real |s, v| s.dedicated.active = Watts(v);
-    campus "dedicated-asleep-w" "its power without, in W" 3.0 0.0..10000.0 real
+    world "dedicated-asleep-w" "its power without, in W" 3.0 0.0..10000.0 real
         |s, v| s.dedicated.asleep = Watts(v);
 }
 
@@ -134,11 +108,7 @@ fn minutes(value: f64) -> Span {
 /// Returns the campus with these values, and the default seed and scale.
 pub(super) fn settings(values: &ParameterValues) -> CampusConfig {
     let mut settings = CampusConfig::default();
-    for (parameter, set) in PARAMETERS.iter().zip(SET) {
-        if let Some(set) = set {
-            set(&mut settings, values.get(parameter.key));
-        }
-    }
+    apply(&mut settings, values);
     settings
 }
 
