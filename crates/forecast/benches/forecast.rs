@@ -89,16 +89,13 @@ fn records_benches(c: &mut Criterion, records: &[CompletedJob]) {
             online.finish(|_| {})
         });
     });
-    for (name, search_models) in [("evaluate", true), ("evaluate/no_models", false)] {
-        let config = EvaluationConfig {
-            timing: FeedbackTiming::Causal,
-            min_jobs: 160,
-            search_models,
-        };
-        group.bench_function(name, |b| {
-            b.iter(|| evaluate(Forecaster::default(), records, config, |_| 0, &mut ()));
-        });
-    }
+    let config = EvaluationConfig {
+        timing: FeedbackTiming::Causal,
+        min_jobs: 160,
+    };
+    group.bench_function("evaluate", |b| {
+        b.iter(|| evaluate(Forecaster::default(), records, config, |_| 0, &mut ()));
+    });
     group.finish();
 }
 

@@ -1,25 +1,13 @@
-//! The baselines: established methods that the experts are measured against.
-//!
-//! No baseline is an expert: the two that search for a model cost a hundred times as much as all
-//! experts together (Lazarevic et al. 2005 want speed before spot accuracy).
-
-mod auto_arima;
-mod auto_ets;
-mod ets_loss;
-mod kpss;
-mod simplex;
+//! The baselines: established methods that the experts are measured against. No baseline is an expert.
 
 use std::collections::BTreeMap;
 
-pub use auto_arima::AutoArima;
-pub use auto_ets::{AutoEts, EtsForm, EtsModel, EtsState};
-pub use kpss::kpss;
 use tollgate_model::Span;
 
 use crate::record::{ClassId, ForecastJob, ln_secs, span_of};
 
 /// Number of baselines.
-pub const N_BASELINES: usize = 4;
+pub const N_BASELINES: usize = 2;
 
 /// An established forecasting method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,128 +16,59 @@ pub enum BaselineMethod {
     Tsafrir,
     /// The user's estimate; without one, the last run time.
     Estimate,
-    /// Exponential smoothing of ln run time, with the model chosen by AICc.
-    AutoEts,
-    /// ARIMA of ln run time, with the model chosen by a unit root test and AICc.
-    AutoArima,
 }
 
 impl BaselineMethod {
     /// Every baseline, in the order in which outputs list them.
-    pub const ALL: [Self; N_BASELINES] = [
-        Self::Tsafrir,
-        Self::Estimate,
-        Self::AutoEts,
-        Self::AutoArima,
-    ];
+    pub const ALL: [Self; N_BASELINES] = [Self::Tsafrir, Self::Estimate];
 
     /// Returns the key of the baseline in CSV and JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Tsafrir => "tsafrir",
             Self::Estimate => "user_estimate",
-            Self::AutoEts => "auto_ets",
-            Self::AutoArima => "auto_arima",
         }
     }
 }
-
-/// Maximum number of past jobs on which a model is chosen.
-const MAX_HISTORY: usize = 100;
-/// Number of jobs after which a model is chosen again. In between the model is only updated.
-const CHOOSE_EVERY: usize = 20;
 
 /// The state of the baselines for each class of a site.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineForecasters {
-    models: bool,
-    classes: BTreeMap<ClassId, BaselineHistory>,
+    classes: BTreeMap<ClassId, LastRuns>,
 }
 
-/// The logarithms of the last run times of a class, and the models chosen on them.
-#[derive(Clone, Debug, Default)]
-struct BaselineHistory {
-    runs: Vec<f64>,
-    ets: Option<AutoEts>,
-    arima: Option<AutoArima>,
-    age: usize,
+/// The logarithms of the last two run times of a class.
+#[derive(Clone, Copy, Debug)]
+struct LastRuns {
+    last: f64,
+    before: Option<f64>,
 }
 
 impl BaselineForecasters {
-    /// Creates baselines without history; without `models`, those that search for a model make no
-    /// forecast.
-    pub fn new(models: bool) -> Self {
-        Self {
-            models,
-            ..Self::default()
-        }
-    }
-
     /// Returns each baseline's forecast of `job`, in the order of [`BaselineMethod::ALL`]; None for
     /// a baseline without enough history.
     pub fn forecast(&self, job: &ForecastJob) -> [Option<Span>; N_BASELINES] {
         let known = self.classes.get(&job.class);
         let estimate = job.request.filter(|request| *request > Span::ZERO);
         BaselineMethod::ALL.map(|baseline| match baseline {
-            BaselineMethod::Estimate => estimate.or_else(|| known?.last().map(span_of)),
-            BaselineMethod::Tsafrir => known?.mean_of_two(),
-            BaselineMethod::AutoEts if self.models => known?.ets_forecast().map(span_of),
-            BaselineMethod::AutoArima if self.models => known?.arima_forecast().map(span_of),
-            BaselineMethod::AutoEts | BaselineMethod::AutoArima => None,
+            BaselineMethod::Estimate => estimate.or_else(|| Some(span_of(known?.last))),
+            BaselineMethod::Tsafrir => Some(known?.mean()),
         })
     }
 
     /// Learns the run time of a job; a job that never ran changes nothing.
     pub fn learn(&mut self, job: &ForecastJob, runtime: Span) {
-        if let Some(ln_run) = ln_secs(runtime) {
-            let past = self.classes.entry(job.class).or_default();
-            past.learn(ln_run, self.models);
+        if let Some(last) = ln_secs(runtime) {
+            let before = self.classes.get(&job.class).map(|known| known.last);
+            self.classes.insert(job.class, LastRuns { last, before });
         }
     }
 }
 
-impl BaselineHistory {
-    fn learn(&mut self, ln_run: f64, models: bool) {
-        if self.runs.len() == MAX_HISTORY {
-            self.runs.remove(0);
-        }
-        self.runs.push(ln_run);
-        if let Some(ets) = &mut self.ets {
-            ets.learn(ln_run);
-        }
-        if !models {
-            return;
-        }
-        self.age += 1;
-        let first = self.ets.is_none() || self.arima.is_none();
-        if self.age >= CHOOSE_EVERY || (first && self.age >= CHOOSE_EVERY / 2) {
-            self.ets = AutoEts::choose(&self.runs);
-            self.arima = AutoArima::choose(&self.runs);
-            self.age = 0;
-        }
-    }
-
-    fn last(&self) -> Option<f64> {
-        self.runs.last().copied()
-    }
-
-    fn mean_of_two(&self) -> Option<Span> {
-        let recent = &self.runs[self.runs.len().saturating_sub(2)..];
-        let secs: f64 = recent.iter().map(|ln| ln.exp()).sum();
-        (!recent.is_empty()).then(|| Span::from_secs_f64(secs / recent.len() as f64))
-    }
-
-    fn ets_forecast(&self) -> Option<f64> {
-        let model = self.ets.as_ref();
-        model.map_or_else(|| self.last(), |model| Some(model.forecast()))
-    }
-
-    fn arima_forecast(&self) -> Option<f64> {
-        let ahead = self
-            .arima
-            .as_ref()
-            .and_then(|model| model.forecast(&self.runs));
-        ahead.or_else(|| self.last())
+impl LastRuns {
+    fn mean(self) -> Span {
+        let before = self.before.unwrap_or(self.last);
+        Span::from_secs_f64((before.exp() + self.last.exp()) / 2.0)
     }
 }
 
@@ -169,19 +88,19 @@ mod tests {
 
     #[test]
     fn baselines_give_hand_computed_forecasts() {
-        let mut baselines = BaselineForecasters::new(true);
+        let mut baselines = BaselineForecasters::default();
         assert_eq!(baselines.forecast(&job(None)), [None; N_BASELINES]);
         for secs in [100, 300, 200] {
             baselines.learn(&job(None), Span::from_secs(secs));
         }
         let forecast = baselines.forecast(&job(Some(Span::from_secs(900))));
         let secs = forecast.map(|span| span.unwrap().as_secs_f64().round());
-        assert_eq!(secs, [250.0, 900.0, 200.0, 200.0]);
+        assert_eq!(secs, [250.0, 900.0]);
     }
 
     #[test]
     fn constant_class_is_forecast_exactly() {
-        let mut baselines = BaselineForecasters::new(true);
+        let mut baselines = BaselineForecasters::default();
         for _ in 0..100 {
             baselines.learn(&job(None), Span::from_secs(500));
         }

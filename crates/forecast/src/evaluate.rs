@@ -21,9 +21,6 @@ pub struct EvaluationConfig {
     pub timing: FeedbackTiming,
     /// Minimum number of jobs that ran for a class to count as a series.
     pub min_jobs: usize,
-    /// True if the baselines that search for a model are run too: they take longer than all the
-    /// other methods. If false, their forecast is the aggregate forecast.
-    pub search_models: bool,
 }
 
 /// The scores of forecasts over a record.
@@ -117,7 +114,7 @@ pub fn evaluate(
         *jobs_of.entry(record.job.class).or_default() += 1;
     }
     let mut course = OnlineForecaster::new(forecaster, trial.timing);
-    let mut rivals = MethodComparison::new(trial.search_models);
+    let mut rivals = MethodComparison::default();
     let mut tally = EvaluationTotals::default();
     for (nth, record) in (0..).zip(ran) {
         let mut ended = Vec::new();
@@ -149,6 +146,7 @@ pub fn evaluate(
 }
 
 /// The methods besides the aggregate.
+#[derive(Default)]
 struct MethodComparison {
     baselines: BaselineForecasters,
     errors: NormalErrors,
@@ -157,14 +155,6 @@ struct MethodComparison {
 }
 
 impl MethodComparison {
-    fn new(models: bool) -> Self {
-        Self {
-            baselines: BaselineForecasters::new(models),
-            errors: NormalErrors::default(),
-            predictions: BTreeMap::new(),
-        }
-    }
-
     /// Returns each method's forecast, as a logarithm of seconds.
     fn forecast(&self, record: &CompletedJob, stated: &Forecast) -> [f64; N_METHODS] {
         let together = stated.point();
@@ -275,10 +265,15 @@ fn outcome((errors, promises): (PointErrors, PromiseTotals)) -> MethodScore {
 }
 
 /// The methods that the aggregate is compared with.
-pub const COMPARED: [ForecastMethod; 5] = [
+const COMPARED: [ForecastMethod; 3] = [
     ForecastMethod::Expert(Expert::Last),
     ForecastMethod::Baseline(BaselineMethod::Tsafrir),
     ForecastMethod::Baseline(BaselineMethod::Estimate),
-    ForecastMethod::Baseline(BaselineMethod::AutoEts),
-    ForecastMethod::Baseline(BaselineMethod::AutoArima),
 ];
+
+/// Returns every method as readers look for them: first those that the aggregate is compared with.
+pub fn methods_to_read() -> impl Iterator<Item = ForecastMethod> {
+    let all = ForecastMethod::all().into_iter();
+    let others = all.filter(|method| !COMPARED.contains(method));
+    COMPARED.into_iter().chain(others)
+}

@@ -23,7 +23,7 @@
 //! | [`baseline`] | established methods, for comparison |
 //! | [`method`] | all compared methods: experts and baselines |
 //! | [`lowess`](mod@lowess) | robust local regression, which detects odd run times |
-//! | `side_by_side` | numbers that are computed side by side |
+//! | [`side_by_side`] | numbers that are computed side by side |
 //! | `memo` | values that follow from others |
 //! | `linear` | small least squares problems |
 //! | [`change_point`] | detection of odd run times and of mode changes |
@@ -59,7 +59,7 @@ pub mod online;
 pub mod record;
 mod recorded_beliefs;
 pub mod score;
-mod side_by_side;
+pub mod side_by_side;
 mod site_prior;
 pub mod snapshot;
 mod split;

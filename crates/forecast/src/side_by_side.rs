@@ -5,11 +5,11 @@ use std::ops::{Add, Mul, Sub};
 /// The values of one variable in `N` independent computations with the same steps. Each value is
 /// rounded as if it were computed alone, but a processor works on several at once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SideBySide<const N: usize>(pub(crate) [f64; N]);
+pub struct SideBySide<const N: usize>(pub [f64; N]);
 
 impl<const N: usize> SideBySide<N> {
     /// Returns the same value for each computation.
-    pub(crate) const fn all(value: f64) -> Self {
+    pub const fn all(value: f64) -> Self {
         Self([value; N])
     }
 

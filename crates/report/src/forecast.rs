@@ -1,7 +1,7 @@
 //! The report on the quality of forecasts.
 
-use tollgate_forecast::evaluate::COMPARED;
-use tollgate_forecast::{ForecastEvaluation, ForecastMethod, MethodScore};
+use tollgate_forecast::evaluate::methods_to_read;
+use tollgate_forecast::{ForecastEvaluation, MethodScore};
 use tollgate_model::distribution::LEVELS;
 use tollgate_study::chart::AxisSpacing;
 
@@ -20,8 +20,6 @@ pub struct ForecastReport<'a> {
     pub one_step: &'a ForecastEvaluation,
     /// The evaluation that uses only jobs that had ended by the time of each forecast.
     pub causal: &'a ForecastEvaluation,
-    /// The methods that were evaluated.
-    pub methods: &'a [ForecastMethod],
     /// The periods of the causal evaluation by name, in order.
     pub periods: &'a [String],
     /// The series of the causal evaluation by name, in order.
@@ -63,16 +61,9 @@ fn methods(forecasts: &ForecastReport<'_>) -> PageSection {
     }];
     for (name, evaluation) in settings(forecasts) {
         let mut rows = vec![row("all together", &evaluation.aggregate, None)];
-        let others = forecasts
-            .methods
-            .iter()
-            .filter(|method| !COMPARED.contains(method));
-        let compared = COMPARED
-            .iter()
-            .filter(|method| forecasts.methods.contains(method));
-        rows.extend(compared.chain(others).map(|method| {
-            let better = evaluation.classes_better_than(*method);
-            row(method.key(), evaluation.method(*method), better)
+        rows.extend(methods_to_read().map(|method| {
+            let better = evaluation.classes_better_than(method);
+            row(method.key(), evaluation.method(method), better)
         }));
         let head = [
             "method",

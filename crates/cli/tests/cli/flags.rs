@@ -111,8 +111,8 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
     let value = match (command, flag) {
         (
             _,
-            "--quiet" | "--calibration" | "--check" | "--learn-before" | "--explain"
-            | "--no-models" | "--all" | "--resume" | "--dry-run" | "--strict",
+            "--quiet" | "--calibration" | "--check" | "--learn-before" | "--explain" | "--all"
+            | "--resume" | "--dry-run" | "--strict",
         ) => return None,
         ("policies", "--world") => "campus",
         ("forecast", "--user") => "bob",

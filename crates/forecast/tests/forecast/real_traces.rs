@@ -16,11 +16,10 @@ const PROMISED: [usize; 2] = [9, 10];
 const MIN_JOBS: usize = 160;
 const TRACE: &str = "SDSC-SP2-1998-4.2-cln.swf.gz";
 
-fn evaluation(setting: FeedbackTiming, models: bool) -> Option<ForecastEvaluation> {
+fn evaluation(setting: FeedbackTiming) -> Option<ForecastEvaluation> {
     let trial = EvaluationConfig {
         timing: setting,
         min_jobs: MIN_JOBS,
-        search_models: models,
     };
     let records = archive::records(TRACE)?;
     let forecaster = Forecaster::default();
@@ -29,7 +28,7 @@ fn evaluation(setting: FeedbackTiming, models: bool) -> Option<ForecastEvaluatio
 
 #[test]
 fn promises_over_sdsc_sp2_are_kept() {
-    let Some(evaluation) = evaluation(FeedbackTiming::Causal, false) else {
+    let Some(evaluation) = evaluation(FeedbackTiming::Causal) else {
         return;
     };
     let held = evaluation.aggregate.levels;
@@ -53,7 +52,7 @@ fn forecasts_over_sdsc_sp2_beat_the_baselines() {
         (FeedbackTiming::OneStep, 27.0),
         (FeedbackTiming::Causal, 42.0),
     ] {
-        let Some(evaluation) = evaluation(setting, true) else {
+        let Some(evaluation) = evaluation(setting) else {
             return;
         };
         let together = evaluation.aggregate.score;
@@ -62,8 +61,6 @@ fn forecasts_over_sdsc_sp2_beat_the_baselines() {
         for method in [
             ForecastMethod::Expert(Expert::Last),
             ForecastMethod::Baseline(BaselineMethod::Tsafrir),
-            ForecastMethod::Baseline(BaselineMethod::AutoEts),
-            ForecastMethod::Baseline(BaselineMethod::AutoArima),
         ] {
             let better = evaluation.classes_better_than(method).unwrap();
             println!("better than {} in {better:.2} of the classes", method.key());

@@ -86,7 +86,7 @@ proptest! {
     fn decreasing_times_are_accepted(records in prop::collection::vec(record(), 0..60)) {
         for timing in [FeedbackTiming::OneStep, FeedbackTiming::Causal] {
             let ran = records.iter().filter(|r| r.runtime > Span::ZERO).count();
-            let trial = EvaluationConfig { timing, min_jobs: 1, search_models: true };
+            let trial = EvaluationConfig { timing, min_jobs: 1 };
             let forecaster = Forecaster::default();
             let evaluation = evaluate(forecaster, &records, trial, |_| 0, &mut ());
             prop_assert_eq!(evaluation.aggregate.score.jobs, ran);

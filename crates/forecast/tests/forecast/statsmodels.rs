@@ -1,6 +1,5 @@
 //! Comparison of models and smoothers with statsmodels; `fixtures/make.py` computes the figures.
 
-use tollgate_forecast::baseline::{AutoArima, AutoEts, EtsForm, EtsModel, kpss};
 use tollgate_forecast::expert::{ArmaModel, ArmaOrder};
 use tollgate_forecast::lowess;
 
@@ -59,46 +58,6 @@ fn a_constant_series_has_no_model() {
 }
 
 #[test]
-fn exponential_smoothing_and_its_constants_agree() {
-    for ([trend, damped], series, expected) in cases(include_str!("../fixtures/ets.csv")) {
-        let [alpha, beta, phi, level, slope, squares, ahead] = expected[..] else {
-            panic!("seven values");
-        };
-        let model = EtsModel {
-            alpha,
-            beta,
-            phi,
-            level,
-            trend: slope,
-        };
-        let (found, states) = model.smooth(&series);
-        assert_near(
-            &[found, model.forecast_next(states)],
-            &[squares, ahead],
-            1e-8,
-        );
-        let form = match (trend as u8, damped as u8) {
-            (0, _) => EtsForm::Level,
-            (_, 0) => EtsForm::Trend,
-            (_, _) => EtsForm::Damped,
-        };
-        let ours = EtsModel::fit(&series, form).expect("a model");
-        let (found, _) = ours.smooth(&series);
-        assert!(
-            found <= 1.005 * squares,
-            "{form:?}: {found}, there {squares}"
-        );
-    }
-}
-
-#[test]
-fn the_unit_root_test_agrees() {
-    for (_, series, expected) in cases(include_str!("../fixtures/kpss.csv")) {
-        assert_near(&[kpss(&series)], &expected, 1e-8);
-    }
-}
-
-#[test]
 fn integrated_models_agree() {
     for ([p, q], series, expected) in cases(include_str!("../fixtures/arima.csv")) {
         let (ar, ma) = (p as usize, q as usize);
@@ -106,23 +65,4 @@ fn integrated_models_agree() {
         let ahead = model.forecast_integrated(&series).expect("a forecast");
         assert_near(&[ahead], &expected, 1e-8);
     }
-}
-
-#[test]
-fn selected_models_suit_the_series() {
-    let flat: Vec<f64> = (0..100).map(|job| f64::from(job * 7919 % 11)).collect();
-    let level = AutoEts::choose(&flat).expect("a model").model().trend;
-    assert_eq!(level, 0.0);
-    let rising: Vec<f64> = flat
-        .iter()
-        .enumerate()
-        .map(|(job, noise)| job as f64 + 0.1 * noise)
-        .collect();
-    let ahead = AutoEts::choose(&rising).expect("a model").forecast();
-    assert!((ahead - 100.5).abs() < 1.0, "{ahead}");
-    let model = AutoArima::choose(&rising).expect("a model");
-    let ahead = model.forecast(&rising).expect("a forecast");
-    assert!((ahead - 100.5).abs() < 1.5, "{ahead}");
-    assert_eq!(AutoEts::choose(&[1.0; 9]), None);
-    assert_eq!(AutoArima::choose(&[1.0; 40]), None);
 }

@@ -132,10 +132,6 @@ pub(super) struct ForecastEvaluateArgs {
     )]
     pub(super) series: NonZeroUsize,
 
-    /// Leave out AutoETS and AutoARIMA, which are slow
-    #[arg(long)]
-    pub(super) no_models: bool,
-
     /// Evaluate beliefs also from nothing, on parts of this many jobs
     #[arg(long, value_name = "N", value_parser = parse_count::<NonZeroUsize>)]
     pub(super) cold: Option<NonZeroUsize>,

@@ -8,10 +8,9 @@ mod series;
 use std::num::NonZeroUsize;
 use std::thread;
 
-use tollgate_forecast::baseline::BaselineMethod;
 use tollgate_forecast::{
-    ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastEvaluation, ForecastMethod,
-    Forecaster, evaluate,
+    ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastEvaluation, Forecaster,
+    evaluate,
 };
 use tollgate_model::Instant;
 
@@ -36,8 +35,6 @@ pub(super) struct EvaluationPair {
     pub(super) jobs: ForecastJobs,
     /// The minimum number of jobs for a class to be a series.
     pub(super) min_jobs: usize,
-    /// The methods that were evaluated.
-    pub(super) methods: Vec<ForecastMethod>,
 }
 
 /// The length of a period in days for records without dates. Records with dates have months as
@@ -102,7 +99,6 @@ fn evaluate_both(
     let trial = |setting| EvaluationConfig {
         timing: setting,
         min_jobs: fewest,
-        search_models: !args.no_models,
     };
     let dated = jobs.has_calendar;
     let period = move |at: Instant| {
@@ -134,8 +130,6 @@ fn evaluate_both(
         );
         (one_step.join(), causal, beliefs.join())
     });
-    let models = [BaselineMethod::AutoEts, BaselineMethod::AutoArima].map(ForecastMethod::Baseline);
-    let methods = ForecastMethod::all().into_iter();
     EvaluationPair {
         one_step: one_step.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         causal,
@@ -144,8 +138,5 @@ fn evaluate_both(
         names: naming,
         jobs,
         min_jobs: fewest,
-        methods: methods
-            .filter(|method| !args.no_models || !models.contains(method))
-            .collect(),
     }
 }

@@ -53,7 +53,6 @@ fn page(evaluated: &EvaluationPair) -> ReportPage {
         source: &evaluated.jobs.sources.join(", "),
         one_step: &evaluated.one_step,
         causal,
-        methods: &evaluated.methods,
         periods: &periods
             .map(|period| print::period_name(evaluated, *period))
             .collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use serde_json::{Map, Value, json};
-use tollgate_forecast::evaluate::COMPARED;
+use tollgate_forecast::evaluate::methods_to_read;
 use tollgate_forecast::{ForecastEvaluation, ForecastMethod, ForecastMetrics, MethodScore};
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
@@ -42,10 +42,10 @@ fn object(evaluated: &EvaluationPair) -> Value {
         "aggregate".to_owned(),
         settings(&|evaluation| aggregate(evaluation, evaluated)),
     );
-    for method in &evaluated.methods {
+    for method in ForecastMethod::all() {
         all.insert(
             method.key().to_owned(),
-            settings(&|evaluation| Value::Object(outcome(evaluation.method(*method)))),
+            settings(&|evaluation| Value::Object(outcome(evaluation.method(method)))),
         );
     }
     all.insert("beliefs".to_owned(), evaluated.beliefs.to_json());
@@ -62,13 +62,13 @@ fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Val
     );
     let within = (0..N_LEVELS).map(|level| evaluation.classes_within(level, TOLERANCE));
     keys.insert("series_within_4_points".to_owned(), by_level(within));
-    let better = evaluated.methods.iter().map(|method| {
-        let part = evaluation.classes_better_than(*method);
+    let better = ForecastMethod::all().map(|method| {
+        let part = evaluation.classes_better_than(method);
         (method.key().to_owned(), json!(part))
     });
     keys.insert(
         "series_better_than".to_owned(),
-        Value::Object(better.collect()),
+        Value::Object(better.into_iter().collect()),
     );
     let classes = evaluation.classes.iter().map(|(class, figures)| {
         let mut keys = outcome(&figures.aggregate);
@@ -126,8 +126,8 @@ pub(super) fn methods(evaluated: &EvaluationPair) -> Vec<Value> {
             rows.push(Value::Object(keys));
         };
         row("aggregate", &evaluation.aggregate, None);
-        for method in &evaluated.methods {
-            row(method.key(), evaluation.method(*method), Some(*method));
+        for method in ForecastMethod::all() {
+            row(method.key(), evaluation.method(method), Some(method));
         }
     }
     rows
@@ -218,7 +218,7 @@ fn render_text(evaluated: &EvaluationPair) -> String {
             evaluation.aggregate.score.jobs,
             evaluation.aggregate.levels[0].jobs()
         );
-        text += &render_table(evaluated, evaluation);
+        text += &render_table(evaluation);
         for level in SHOWN_LEVELS {
             if let Some(within) = evaluation.classes_within(level, TOLERANCE) {
                 text += &format!(
@@ -241,24 +241,16 @@ struct MethodRow<'a> {
     method: Option<ForecastMethod>,
 }
 
-fn render_table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> String {
+fn render_table(evaluation: &ForecastEvaluation) -> String {
     let mut rows = vec![MethodRow {
         name: "all together",
         outcome: &evaluation.aggregate,
         method: None,
     }];
-    // The methods that an evaluation must compare with come first, and then the other methods.
-    let others = evaluated
-        .methods
-        .iter()
-        .filter(|method| !COMPARED.contains(method));
-    let compared = COMPARED
-        .iter()
-        .filter(|method| evaluated.methods.contains(method));
-    rows.extend(compared.chain(others).map(|method| MethodRow {
+    rows.extend(methods_to_read().map(|method| MethodRow {
         name: method.key(),
-        outcome: evaluation.method(*method),
-        method: Some(*method),
+        outcome: evaluation.method(method),
+        method: Some(method),
     }));
     let pct = |part: f64, decimals: usize| format!("{:.decimals$} %", 100.0 * part);
     let mut columns = vec![

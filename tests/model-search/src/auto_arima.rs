@@ -1,7 +1,8 @@
 //! An ARIMA model whose orders are chosen from the series.
 
-use super::kpss::kpss;
-use crate::expert::{ArmaModel, ArmaOrder, CentredSeries, MIN_POINTS};
+use tollgate_forecast::expert::{ArmaModel, ArmaOrder, MIN_POINTS};
+
+use crate::kpss::kpss;
 
 /// Maximum number of past values, and of past shocks, in a model.
 const MAX_ORDER: usize = 2;
@@ -33,12 +34,11 @@ impl AutoArima {
             values.to_vec()
         };
         let mean = series.iter().sum::<f64>() / series.len() as f64;
-        let centred = CentredSeries::new(&series);
         let flat = (criterion(series.iter().map(|value| value - mean), 0), None);
         let n_differences =
             (0..=MAX_ORDER).flat_map(|ar| (0..=MAX_ORDER).map(move |ma| ArmaOrder { ar, ma }));
         let fitted = n_differences.filter_map(|order| {
-            let model = centred.as_ref()?.fit(order)?;
+            let model = ArmaModel::fit(&series, order)?;
             let shocks = model.shocks(&series);
             Some((
                 criterion(shocks.into_iter(), order.ar + order.ma),
@@ -73,7 +73,7 @@ fn criterion(shocks: impl Iterator<Item = f64>, n_coefficients: usize) -> f64 {
 
 /// Returns the AICc of a Gaussian model with `n_parameters` that leaves this sum of squares over
 /// `n` values.
-pub(super) fn corrected_aic(n: f64, squares: f64, n_parameters: usize) -> f64 {
+pub(crate) fn corrected_aic(n: f64, squares: f64, n_parameters: usize) -> f64 {
     let k = n_parameters as f64;
     if n <= k + 1.0 || !squares.is_finite() {
         return f64::INFINITY;

@@ -1,8 +1,8 @@
 //! Exponential smoothing with components and constants chosen from the series.
 
-use super::auto_arima::corrected_aic;
-use super::ets_loss::{best_models, losses};
-use super::simplex::{self, SimplexSearch};
+use crate::auto_arima::corrected_aic;
+use crate::ets_loss::{best_models, losses};
+use crate::simplex::{self, SimplexSearch};
 
 /// Minimum number of values for choosing a model.
 const MIN_VALUES: usize = 10;
@@ -104,7 +104,7 @@ impl EtsForm {
     }
 
     /// Returns the number of constants in the search.
-    pub(super) const fn n_free(self) -> usize {
+    pub(crate) const fn n_free(self) -> usize {
         match self {
             Self::Level => 1,
             Self::Trend => 2,
@@ -113,7 +113,7 @@ impl EtsForm {
     }
 
     /// Maps a point of the unit cube to constants: alpha, beta as a fraction of alpha, and damping.
-    pub(super) fn constants(self, point: [f64; 3]) -> [f64; 3] {
+    pub(crate) fn constants(self, point: [f64; 3]) -> [f64; 3] {
         let part = |x: f64| MARGIN + (1.0 - 2.0 * MARGIN) * x.clamp(0.0, 1.0);
         let alpha = part(point[0]);
         match self {
@@ -127,7 +127,7 @@ impl EtsForm {
     }
 
     /// Returns the best model of this form with the constants of this point.
-    pub(super) fn model(self, values: &[f64], point: [f64; 3]) -> EtsModel {
+    pub(crate) fn model(self, values: &[f64], point: [f64; 3]) -> EtsModel {
         let constants = [self.constants(point)];
         let [model] = match self {
             Self::Level => best_models::<1, false>(values, constants),
@@ -142,7 +142,7 @@ impl EtsForm {
     }
 
     /// Returns the search of this form: it starts at the best point of a coarse grid.
-    pub(super) fn search(self, values: &[f64]) -> SimplexSearch {
+    pub(crate) fn search(self, values: &[f64]) -> SimplexSearch {
         let steps = |axis: usize, n: usize| if axis < self.n_free() { n } else { 1 };
         let (n_alpha, n_beta, n_damping) = (8, steps(1, 4), steps(2, 2));
         let mut best = ([0.1, 0.1, 0.5], f64::INFINITY);

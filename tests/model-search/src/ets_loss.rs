@@ -3,12 +3,12 @@
 //! Each step of a series waits for the step before. So independent models are computed side by side,
 //! and those without a trend beside those with one.
 
-use super::auto_ets::EtsModel;
-use crate::side_by_side::SideBySide;
+use crate::auto_ets::EtsModel;
+use tollgate_forecast::side_by_side::SideBySide;
 
 /// Returns the models with these constants and the initial state that fits `values` best; as to
 /// `TRENDING` see [`StartFit`].
-pub(super) fn best_models<const N: usize, const TRENDING: bool>(
+pub(crate) fn best_models<const N: usize, const TRENDING: bool>(
     values: &[f64],
     constants: [[f64; 3]; N],
 ) -> [EtsModel; N] {
@@ -21,7 +21,7 @@ pub(super) fn best_models<const N: usize, const TRENDING: bool>(
 
 /// Returns the least sum of squared one-step errors over `values` with each of these constants; as to
 /// `TRENDING` see [`StartFit`].
-pub(super) fn losses<const N: usize, const TRENDING: bool>(
+pub(crate) fn losses<const N: usize, const TRENDING: bool>(
     values: &[f64],
     constants: [[f64; 3]; N],
 ) -> [f64; N] {
@@ -34,7 +34,7 @@ pub(super) fn losses<const N: usize, const TRENDING: bool>(
 }
 
 /// Returns the losses of models without and with a trend in the time that the latter take alone.
-pub(super) fn losses_of_both<const N: usize, const M: usize>(
+pub(crate) fn losses_of_both<const N: usize, const M: usize>(
     values: &[f64],
     level: [[f64; 3]; N],
     trending: [[f64; 3]; M],

@@ -1,18 +1,18 @@
 //! The search for the constants of exponential smoothing (Nelder & Mead 1965).
 
-use super::auto_ets::EtsForm;
-use super::ets_loss;
+use crate::auto_ets::EtsForm;
+use crate::ets_loss;
 
 /// Number of moves of the simplex.
 const MOVES: usize = 60;
 
 /// A point of the unit cube, and its loss.
-pub(super) type SearchPoint = ([f64; 3], f64);
+pub(crate) type SearchPoint = ([f64; 3], f64);
 
 /// The search of one form. It asks for the losses of two points at a time, so that several searches
 /// can be computed side by side; of a single point it asks twice.
 #[derive(Clone, Debug)]
-pub(super) struct SimplexSearch {
+pub(crate) struct SimplexSearch {
     form: EtsForm,
     /// The corners; only the searched axes move, and only the first `n_free` + 1 corners count.
     corners: [SearchPoint; 4],
@@ -37,7 +37,7 @@ enum SearchStep {
 
 /// Runs searches to their ends, and returns the best point of each. `L` is twice `S`. Without
 /// `TRENDING` all forms are [`EtsForm::Level`], with it none.
-pub(super) fn run<const S: usize, const L: usize, const TRENDING: bool>(
+pub(crate) fn run<const S: usize, const L: usize, const TRENDING: bool>(
     values: &[f64],
     mut searches: [SimplexSearch; S],
 ) -> [SearchPoint; S] {
@@ -54,7 +54,7 @@ pub(super) fn run<const S: usize, const L: usize, const TRENDING: bool>(
 
 /// Runs the search of [`EtsForm::Level`] and those of the forms with a trend to their ends, and returns the
 /// best point of each.
-pub(super) fn run_all(
+pub(crate) fn run_all(
     values: &[f64],
     mut level: SimplexSearch,
     mut trends: [SimplexSearch; 2],
@@ -74,7 +74,7 @@ pub(super) fn run_all(
 
 impl SimplexSearch {
     /// Begins a search around `start`.
-    pub(super) fn new(form: EtsForm, start: SearchPoint) -> Self {
+    pub(crate) fn new(form: EtsForm, start: SearchPoint) -> Self {
         let mut corners = [start; 4];
         for (axis, (point, _)) in corners[1..=form.n_free()].iter_mut().enumerate() {
             point[axis] += if point[axis] > 0.8 { -0.1 } else { 0.1 };

@@ -1,0 +1,4 @@
+//! Tests of the methods that search for a model.
+
+mod sdsc_sp2;
+mod statsmodels;
