@@ -7,12 +7,10 @@
 //! | [`queue_safety`] | invariants of the space-shared policies |
 //! | [`share_safety`] | invariants of the time-shared policies |
 //! | [`easy_on_lublin`] | published figures of EASY backfilling |
-//! | [`sdsc_sp2`] | reference values on the SDSC SP2 trace |
 
 mod corner_rules;
 mod easy_on_lublin;
 mod queue_safety;
-mod sdsc_sp2;
 mod share_safety;
 mod traces;
 mod worked_examples;
