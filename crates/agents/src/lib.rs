@@ -27,6 +27,7 @@ mod agent_input;
 mod engine_thread;
 mod error;
 mod frame;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 mod journal;

@@ -25,6 +25,7 @@ mod command;
 mod dialect;
 mod fault;
 mod fields;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 mod htcondor;

@@ -18,6 +18,7 @@ mod args;
 mod commands;
 mod connection;
 mod exit;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 mod jobs;

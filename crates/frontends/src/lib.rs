@@ -30,6 +30,7 @@ mod begin_date;
 mod chunks;
 mod directives;
 mod error;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod help;

@@ -71,6 +71,7 @@ mod cgroup;
 mod child;
 mod clock;
 mod failpoint;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod guard;

@@ -23,6 +23,7 @@ mod endpoints;
 pub(crate) mod error;
 mod explain;
 mod export;
+#[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod grant;
 mod job_selector;

@@ -37,6 +37,7 @@ pub mod controller;
 pub mod daemon;
 pub mod events;
 pub mod failpoint;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod http;

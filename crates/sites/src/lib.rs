@@ -33,6 +33,7 @@ mod control;
 mod demand;
 mod ending;
 mod error;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 mod journal;

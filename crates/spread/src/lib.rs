@@ -17,6 +17,7 @@
 //! encrypt what they send. The copies end with the connection: whichever end is killed, none is left.
 
 mod copies;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod hosts;

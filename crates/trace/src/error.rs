@@ -102,7 +102,8 @@ pub enum ReadError {
     /// Text in no known format.
     #[error(
         "line {line}: expected a record of SWF or GWF, an accounting record of Grid Engine, Slurm, \
-         PBS or LSF, HTCondor's history or event log, or the header of a job table \
+         PBS or LSF, events of Slurm's simulator, HTCondor's history or event log, or the header of \
+         a job table \
          (`job_id,submit_s,runtime_s,procs,..`), found `{found}`"
     )]
     UnknownFormat {

@@ -75,6 +75,7 @@ pub mod directory;
 pub mod error;
 pub mod foreign_format;
 pub mod format;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod gwf;

@@ -7,7 +7,7 @@ mod samples;
 
 use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
-pub use samples::{MutationTarget, RECORDS, TARGETS};
+pub use samples::{MutationTarget, TARGETS, records};
 
 /// Byte sequences with a meaning to one of the parsers.
 const TOKENS: [&[u8]; 36] = [

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use tollgate_mutation::{MutationTarget, RECORDS, TARGETS, input};
+use tollgate_mutation::{MutationTarget, TARGETS, input, records};
 
 /// The maximum time of one input.
 const MAX_TIME: Duration = Duration::from_secs(10);
@@ -57,6 +57,10 @@ fn main() -> ExitCode {
     }
 }
 
+fn all_targets() -> impl Iterator<Item = MutationTarget> {
+    TARGETS.iter().copied().chain(records())
+}
+
 fn usage() -> ExitCode {
     eprintln!("expected MINUTES [SEED]");
     ExitCode::from(2)
@@ -79,11 +83,11 @@ fn mutate(time: Duration, seed: u64) -> io::Result<MutationCounts> {
     let mut counts = MutationCounts::default();
     let began = Instant::now();
     for seed in seed.. {
-        for target in TARGETS.iter().chain(RECORDS) {
+        for target in all_targets() {
             let Some(left) = time.checked_sub(began.elapsed()) else {
                 return Ok(counts);
             };
-            run_target(target, seed, left, folder.path(), &mut counts)?;
+            run_target(&target, seed, left, folder.path(), &mut counts)?;
         }
     }
     Ok(counts)
@@ -167,11 +171,11 @@ fn exit_at_a_panic() {
 }
 
 fn read_inputs(name: &str, seed: u64, folder: &Path) {
-    let mut targets = TARGETS.iter().chain(RECORDS);
+    let mut targets = all_targets();
     let target = targets.find(|target| target.name == name);
     let target = target.expect("a target of this name");
     for round in 0..ROUNDS {
-        let data = input(target, seed, round);
+        let data = input(&target, seed, round);
         fs::write(input_file(folder), &data).expect("it can be written");
         fs::write(round_file(folder), round.to_string()).expect("it can be written");
         let _ = (target.run)(&data);

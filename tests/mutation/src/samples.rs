@@ -1,9 +1,11 @@
 //! Valid inputs of each target, which the other modules damage.
 
-use tollgate_trace::fuzz as trace_fuzz;
-use tollgate_trace::fuzz::samples as trace_samples;
+use strum::VariantArray;
+use tollgate_trace::TraceFormat;
+use tollgate_trace::fuzz::{self, FormatTarget, samples as trace_samples};
 
 /// A parser of external input.
+#[derive(Clone, Copy)]
 pub struct MutationTarget {
     /// The name of the target, here and among the fuzz targets.
     pub name: &'static str,
@@ -93,46 +95,31 @@ pub const TARGETS: &[MutationTarget] = &[
     },
 ];
 
-/// Builds the target of the reader with the same name in `trace`. The reader does not report its
-/// result.
-macro_rules! record {
-    ($read:ident, $samples:expr) => {
+/// Returns the readers of accounting records: one of each format, and those of other kinds of records.
+pub fn records() -> Vec<MutationTarget> {
+    let formats = TraceFormat::VARIANTS.iter().map(|format| {
+        let FormatTarget { name, run, samples } = FormatTarget::of(*format);
+        MutationTarget { name, run, samples }
+    });
+    let others = [
         MutationTarget {
-            name: stringify!($read),
-            run: |data| {
-                trace_fuzz::$read(data);
-                true
-            },
-            samples: $samples,
-        }
-    };
+            name: "rrd",
+            run: fuzz::rrd,
+            samples: &[trace_samples::RRD_XML],
+        },
+        MutationTarget {
+            name: "logins",
+            run: fuzz::logins,
+            samples: &[trace_samples::LOGINS, trace_samples::FTA],
+        },
+        MutationTarget {
+            name: "open",
+            run: fuzz::open,
+            samples: &trace_samples::SAMPLES,
+        },
+    ];
+    formats.chain(others).collect()
 }
-
-/// Readers of accounting records, which the tests of `workload` also drive for a moment.
-pub const RECORDS: &[MutationTarget] = &[
-    record!(swf, &[trace_samples::SWF]),
-    record!(table, &[trace_samples::TABLE, trace_samples::TABLE_TABS]),
-    record!(sge, &[trace_samples::SGE]),
-    record!(
-        slurm,
-        &[
-            trace_samples::SLURM,
-            trace_samples::SLURM_BARE,
-            trace_samples::SLURM_NAMES
-        ]
-    ),
-    record!(slurm_json, &[trace_samples::SLURM_JSON]),
-    record!(slurm_events, &[trace_samples::SLURM_EVENTS]),
-    record!(pbs, &[trace_samples::PBS, trace_samples::PBS_QUOTES]),
-    record!(gwf, &[trace_samples::GWF, trace_samples::GWF_COMMAS]),
-    record!(lsf, &[trace_samples::LSF]),
-    record!(condor_history, &[trace_samples::CONDOR_HISTORY]),
-    record!(condor_json, &[trace_samples::CONDOR_JSON]),
-    record!(condor_events, &[trace_samples::CONDOR_EVENTS]),
-    record!(rrd, &[trace_samples::RRD_XML]),
-    record!(logins, &[trace_samples::LOGINS, trace_samples::FTA]),
-    record!(open, &trace_samples::SAMPLES),
-];
 
 const JOB: &str = r#"{"command": ["./job.sh", "a b"], "script": "echo 1\n", "name": "work",
     "procs": 2, "memory_bytes": 1e9, "estimate_s": 60.5, "deadline_at": "2026-12-01T09:00:00Z",

@@ -106,6 +106,7 @@ impl JobScript {
 }
 
 /// Parses the options in a script, for the fuzz target. Returns false if they are invalid.
+#[cfg(feature = "fuzz")]
 pub(crate) fn parses(text: &str) -> bool {
     let script = JobScript {
         file: "script".to_owned(),

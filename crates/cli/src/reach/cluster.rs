@@ -73,6 +73,7 @@ pub(crate) fn check_free(name: &str) -> Result<(), CliFailure> {
 }
 
 /// Returns whether a text is a legal file of clusters, which then survives writing and reading.
+#[cfg(feature = "fuzz")]
 pub(crate) fn is_clusters_file(text: &str) -> bool {
     let Ok(file) = ClustersFile::parse(text) else {
         return false;

@@ -43,6 +43,7 @@ use tollgate_policy::PolicyRegistry;
 use crate::exit::CliFailure;
 
 pub(crate) use self::args::ReplayArgs;
+#[cfg(feature = "fuzz")]
 pub(crate) use self::clusters::is_cluster_file;
 use self::input::ReplayInput;
 use self::plan::ReplayPlan;

@@ -126,7 +126,7 @@ fn text_of_unknown_format_is_quoted_in_the_error() {
     assert_eq!(
         error.to_string(),
         "jobs: line 2: expected a record of SWF or GWF, an accounting record of Grid Engine, Slurm, \
-         PBS or LSF, HTCondor's history or event log, or the header of a job table \
+         PBS or LSF, events of Slurm's simulator, HTCondor's history or event log, or the header of a job table \
          (`job_id,submit_s,runtime_s,procs,..`), found `Dear colleague, please find \
          attached the..`"
     );

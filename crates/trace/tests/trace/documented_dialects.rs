@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use strum::VariantArray;
 use tollgate_model::Span;
 use tollgate_trace::{ReadOptions, TraceFormat, read};
 
@@ -209,6 +210,10 @@ fn every_dialect_that_is_documented_reads_the_same_job() {
     let documented: Vec<&str> = rows.skip(1).collect();
     let tested = DIALECTS.iter().map(|dialect| dialect.name);
     assert!(tested.eq(documented.iter().copied()), "{documented:?}");
+    for format in TraceFormat::VARIANTS {
+        let has_dialect = DIALECTS.iter().any(|dialect| dialect.format == *format);
+        assert!(has_dialect, "{format}: no dialect in docs/formats.md");
+    }
     for dialect in &DIALECTS {
         for text in dialect.files {
             let trace = read("jobs", text.as_bytes(), ReadOptions::default());

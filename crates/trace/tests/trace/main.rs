@@ -1,6 +1,5 @@
 //! Tests of the readers and writers of records.
 
-mod any_bytes;
 mod bad_input;
 mod batches;
 mod damage;

@@ -1,24 +1,23 @@
 //! Tests of the readers of records, on valid samples with all kinds of damage.
 
 use std::io::Write;
+use std::thread;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tollgate_mutation::damaged;
-use tollgate_trace::ReadOptions;
-use tollgate_trace::fuzz;
-use tollgate_trace::fuzz::samples::{
-    CONDOR_EVENTS, CONDOR_HISTORY, CONDOR_JSON, FTA, GWF, GWF_COMMAS, LOGINS, LSF, PBS, RRD_XML,
-    SAMPLES, SGE, SLURM, SLURM_BARE, SLURM_EVENTS, SLURM_JSON, SWF, TABLE, rrd_binary,
-};
+use strum::VariantArray;
+use tollgate_mutation::{damaged, records};
+use tollgate_trace::TraceFormat;
+use tollgate_trace::fuzz::samples::{FTA, LOGINS, RRD_XML, SAMPLES, rrd_binary};
+use tollgate_trace::fuzz::{self, FormatTarget};
 
 /// Enough rounds to take every branch many times, in some seconds.
 const ROUNDS: u64 = 15_000;
 
-fn drive(samples: &[&[u8]], target: fn(&[u8])) {
+fn drive(samples: &[&[u8]], target: fn(&[u8]) -> bool) {
     let others = SAMPLES.map(str::as_bytes);
     for round in 0..ROUNDS {
-        target(&damaged(samples, &others, 0xf022, round));
+        let _ = target(&damaged(samples, &others, 0xf022, round));
     }
 }
 
@@ -29,50 +28,14 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn swf_survives_damage() {
-    drive(&[SWF.as_bytes()], fuzz::swf);
-}
-
-#[test]
-fn grid_engine_survives_damage() {
-    drive(&[SGE.as_bytes()], fuzz::sge);
-}
-
-#[test]
-fn slurm_survives_damage() {
-    drive(&[SLURM.as_bytes(), SLURM_BARE.as_bytes()], fuzz::slurm);
-}
-
-#[test]
-fn pbs_survives_damage() {
-    drive(&[PBS.as_bytes()], fuzz::pbs);
-}
-
-#[test]
-fn grid_workloads_survive_damage() {
-    drive(&[GWF.as_bytes(), GWF_COMMAS.as_bytes()], fuzz::gwf);
-}
-
-#[test]
-fn lsf_survives_damage() {
-    drive(&[LSF.as_bytes()], fuzz::lsf);
-}
-
-#[test]
-fn slurm_in_json_survives_damage() {
-    drive(&[SLURM_JSON.as_bytes()], fuzz::slurm_json);
-}
-
-#[test]
-fn simulator_events_survive_damage() {
-    drive(&[SLURM_EVENTS.as_bytes()], fuzz::slurm_events);
-}
-
-#[test]
-fn condor_survives_damage() {
-    drive(&[CONDOR_HISTORY.as_bytes()], fuzz::condor_history);
-    drive(&[CONDOR_JSON.as_bytes()], fuzz::condor_json);
-    drive(&[CONDOR_EVENTS.as_bytes()], fuzz::condor_events);
+fn every_format_survives_damage() {
+    thread::scope(|scope| {
+        for format in TraceFormat::VARIANTS {
+            let FormatTarget { run, samples, .. } = FormatTarget::of(*format);
+            let samples: Vec<&[u8]> = samples.iter().map(|sample| sample.as_bytes()).collect();
+            scope.spawn(move || drive(&samples, run));
+        }
+    });
 }
 
 #[test]
@@ -86,26 +49,23 @@ fn logins_survive_damage() {
     drive(&[LOGINS.as_bytes(), FTA.as_bytes()], fuzz::logins);
 }
 
-/// The undamaged samples must be valid: otherwise the readers would reject them at once, and the
-/// test would prove little.
+/// The two notations of a database have the same rows.
 #[test]
-fn every_sample_is_read_undamaged() {
-    let options = ReadOptions::default();
-    for sample in &SAMPLES[..14] {
-        let read = tollgate_trace::read("sample", sample.as_bytes(), options);
-        assert!(read.is_ok(), "{sample}: {}", read.unwrap_err());
-    }
+fn database_samples_are_the_same_in_both_notations() {
     let binary = tollgate_trace::rrd::parse(&rrd_binary()).unwrap();
     let xml = tollgate_trace::rrd::parse(RRD_XML.as_bytes()).unwrap();
     assert_eq!(binary.archives[0].len(), xml.archives[0].len());
-    for sample in [LOGINS, FTA] {
-        assert!(tollgate_trace::logins::read("sample", sample.as_bytes()).is_ok());
-    }
 }
 
+/// The undamaged samples must be valid: otherwise the readers would reject them at once, and the
+/// tests would prove little.
 #[test]
-fn tables_survive_damage() {
-    drive(&[TABLE.as_bytes()], fuzz::table);
+fn every_sample_is_read_undamaged() {
+    for target in records().iter().filter(|target| target.name != "open") {
+        for sample in target.samples {
+            assert!((target.run)(sample.as_bytes()), "{}: {sample}", target.name);
+        }
+    }
 }
 
 #[test]

@@ -68,6 +68,7 @@ struct RoutingKeys<'a> {
 }
 
 /// Returns whether a text is a legal file of a cluster.
+#[cfg(feature = "fuzz")]
 pub(crate) fn is_cluster_file(text: &str, registry: &PolicyRegistry) -> bool {
     ReplayCluster::parse(text, "cluster", registry).is_ok()
 }
