@@ -46,9 +46,9 @@ use listen::{TcpDoor, listen, listen_for_parts, serve_parts};
 pub use own_files::check_own_files;
 use starting::{QUIET, StartProgress, StartingService};
 use startup::{
-    check_batch_system, controller_program, keep_outputs, keep_policy, log_new_beginning,
-    open_accounts, own_user_name, report_rebooted_as_lost, report_restored_as_lost,
-    warn_of_impossible_values, worker_pool_config,
+    check_batch_system, check_policy, controller_program, keep_outputs, keep_policy,
+    log_new_beginning, open_accounts, own_user_name, report_rebooted_as_lost,
+    report_restored_as_lost, set_limits, warn_of_impossible_values, worker_pool_config,
 };
 
 /// Maximum delay of reports that nothing waits for: some writes to a disk.
@@ -67,10 +67,10 @@ pub fn serve<E: Engine + 'static>(
     dir: &DataDir,
     mut engine: E,
     rules: &AdmissionRules,
-    options: ServeOptions,
+    mut options: ServeOptions,
     ready: impl FnOnce(&PolicySpec, Option<BoundAddress>),
 ) -> Result<(), ServeError> {
-    let mut access = options.access;
+    let mut access = std::mem::take(&mut options.access);
     if let Some(system) = &options.batch_system {
         check_batch_system(system, rules, access.scope)?;
     }
@@ -99,6 +99,7 @@ pub fn serve<E: Engine + 'static>(
         true => keep_policy(&store, rules).map_err(StartError::from)?,
         false => rules.clone(),
     };
+    check_policy(&options, rules)?;
     let reader = store.reader().map_err(StartError::from)?;
     let keyring = match access.scope {
         UserScope::Own => CredentialStore::open(dir.tokens(), options.credentials)?,
@@ -124,12 +125,7 @@ pub fn serve<E: Engine + 'static>(
         controller.offer_no_local_nodes();
     }
     controller.delay_reports(REPORT_DELAY);
-    controller.limit_unfinished(access.limits.unfinished());
-    controller.limit_stored_bytes(access.limits.stored_bytes);
-    controller
-        .limit_kept_bytes(access.limits.kept_bytes)
-        .map_err(StartError::from)?;
-    controller.limit_tasks(access.limits.task_limits());
+    set_limits(&mut controller, &access)?;
     let began = std::time::Instant::now();
     controller.accept_workers(
         worker_pool_config(dir, &access, options.lease)?,
@@ -138,13 +134,6 @@ pub fn serve<E: Engine + 'static>(
     let outputs = keep_outputs(dir, options.outputs, &reader, &mut controller)?;
     report_restored_as_lost(dir, &mut controller)?;
     report_rebooted_as_lost(dir, &mut controller)?;
-    if !options.maintenance.is_empty() && !rules.policy.plans_maintenance() {
-        return Err(ServeError::UnplannedMaintenance(rules.policy.to_string()));
-    }
-    let counts_resources = !options.licences.is_empty() || !options.local_devices.is_empty();
-    if counts_resources && !rules.policy.chooses_hosts() {
-        return Err(ServeError::UncountedResources(rules.policy.to_string()));
-    }
     let spread_access = SpreadAccess {
         program: controller_program()?,
         socket: dir.part_socket(),
@@ -204,29 +193,29 @@ pub fn serve<E: Engine + 'static>(
         stream_permits: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),
     };
-    let pruning = prune_regularly(service.clone(), options.keep_jobs);
-    let checked = async {
-        tokio::select! {
-            checked = check_large_store(dir, is_large) => checked,
-            () = pruning => Ok(()),
-        }
-    };
-    let ready = |bound| ready(&rules.policy, bound);
     let part_listener = listen_for_parts(dir, access.scope)?;
-    let maintenance = plan_maintenance(controller_handle.clone(), options.maintenance);
     let weights = service
         .access
         .accounts
         .assign_to_users(options.user_weights);
     let weights = weights.into_iter().collect();
     controller_handle.send(ControllerRequest::WeighUsers { weights });
+    let ready = |bound| ready(&rules.policy, bound);
     let served = runtime.block_on(async {
+        let maintenance = plan_maintenance(controller_handle.clone(), options.maintenance);
         tokio::spawn(maintenance);
         tokio::spawn(serve_parts(part_listener, controller_handle.clone()));
         let notices = options.notices.map(|notices| {
             let service = service.clone();
             tokio::spawn(notices::run(service, notices, begin))
         });
+        let pruning = prune_regularly(service.clone(), options.keep_jobs);
+        let checked = async {
+            tokio::select! {
+                checked = check_large_store(dir, is_large) => checked,
+                () = pruning => Ok(()),
+            }
+        };
         let served = listen(dir, service, starting, tcp, ready, checked).await;
         if let Some(notices) = notices {
             let _ = tokio::time::timeout(LAST_NOTICES, notices).await;

@@ -15,12 +15,41 @@ use tollgate_workers::{JobOwners, LeaseTimings, UserNameLookup, WorkerPoolConfig
 use super::error::ServeError;
 use crate::access::{AccessRules, UserScope};
 use crate::accounts::Accounts;
-use crate::config::OutputConfig;
+use crate::config::{OutputConfig, ServeOptions};
 use crate::controller::{Controller, StartError};
 use crate::kept_outputs::KeptOutputs;
 use crate::net::{Credential, CredentialStore};
 use crate::os_users;
 use crate::workers::batch_nodes;
+
+/// Fails if the policy cannot do what the settings want of it.
+pub(super) fn check_policy(
+    options: &ServeOptions,
+    rules: &AdmissionRules,
+) -> Result<(), ServeError> {
+    let policy = &rules.policy;
+    if !options.maintenance.is_empty() && !policy.plans_maintenance() {
+        return Err(ServeError::UnplannedMaintenance(policy.to_string()));
+    }
+    let counts_resources = !options.licences.is_empty() || !options.local_devices.is_empty();
+    if counts_resources && !policy.chooses_hosts() {
+        return Err(ServeError::UncountedResources(policy.to_string()));
+    }
+    Ok(())
+}
+
+/// Sets how much one user may have of the service.
+pub(super) fn set_limits<E: Engine>(
+    controller: &mut Controller<E>,
+    access: &AccessRules,
+) -> Result<(), StartError> {
+    let limits = &access.limits;
+    controller.limit_unfinished(limits.unfinished());
+    controller.limit_stored_bytes(limits.stored_bytes);
+    controller.limit_kept_bytes(limits.kept_bytes)?;
+    controller.limit_tasks(limits.task_limits());
+    Ok(())
+}
 
 /// Opens the directory of the outputs that are kept, and returns it. If none are to be kept, none stay.
 pub(super) fn keep_outputs<E: Engine>(
