@@ -4,20 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::TLS13;
-use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, DistinguishedName,
-    Error, ServerConfig, SignatureScheme,
-};
-use tollgate_client::Fingerprint;
+use rustls::{ClientConfig, ClientConnection, Error, ServerConfig};
 use tollgate_client::certificate::{TlsCertificate, fingerprint};
-use tollgate_client::tls::{
-    ALPN_PROTOCOL, ServerTrust, client_config, only_tls13, verify_signature,
-};
+use tollgate_client::tls::{ALPN_PROTOCOL, ServerTrust, client_config};
+use tollgate_client::{Fingerprint, KeyVerifier};
 use tollgate_federation::SiteId;
 
 /// The name that a client asks for. The key decides, not the name.
@@ -41,10 +34,7 @@ pub(crate) fn server_config(
     peers: BTreeMap<Fingerprint, PeerRole>,
 ) -> Result<Arc<ServerConfig>, Error> {
     let provider = Arc::new(ring::default_provider());
-    let verifier = KnownClientCert {
-        provider: Arc::clone(&provider),
-        peers,
-    };
+    let verifier = KeyVerifier::of_known(Arc::clone(&provider), move |key| peers.contains_key(key));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(Arc::new(verifier))
@@ -86,53 +76,4 @@ pub(crate) fn role(
     let print = first.and_then(|first| fingerprint(first).ok());
     let role = print.and_then(|print| peers.get(&print).copied());
     role.ok_or_else(|| io::ErrorKind::PermissionDenied.into())
-}
-
-/// A verifier that accepts the certificates with some public keys. Names and dates do not matter.
-#[derive(Debug)]
-struct KnownClientCert {
-    provider: Arc<CryptoProvider>,
-    peers: BTreeMap<Fingerprint, PeerRole>,
-}
-
-impl ClientCertVerifier for KnownClientCert {
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
-    }
-
-    fn verify_client_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        if self.peers.contains_key(&fingerprint(end_entity)?) {
-            return Ok(ClientCertVerified::assertion());
-        }
-        Err(CertificateError::ApplicationVerificationFailure.into())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(only_tls13())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_signature(&self.provider, message, cert, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
 }

@@ -16,7 +16,7 @@
 //! | [`limits`] | the legal ranges of request fields |
 //! | [`timestamp`] | instants as ISO 8601 |
 //! | [`endpoint`] | the connection to a remote service, over TCP with TLS |
-//! | [`tls`] | the TLS configuration of a client |
+//! | [`tls`], [`key_verifier`](KeyVerifier) | the TLS configuration of a client; peers that are known by their keys |
 //! | [`certificate`] | certificates and their private keys, read from files |
 //! | [`fingerprint`](Fingerprint) | identifiers of keys |
 //! | [`token`](SecretToken) | tokens |
@@ -35,6 +35,7 @@ pub mod clusters_file;
 mod connection;
 pub mod endpoint;
 mod fingerprint;
+mod key_verifier;
 pub mod limits;
 pub mod private_file;
 mod reconnect;
@@ -56,6 +57,7 @@ pub use client_error::ClientError;
 pub use connection::{KEY_HEADER, ServiceTarget};
 pub use endpoint::{RemoteError, RemoteService};
 pub use fingerprint::{BadFingerprint, Fingerprint};
+pub use key_verifier::KeyVerifier;
 pub use reconnect::ReconnectPolicy;
 pub use token::{SecretToken, SecretTokenError};
 pub use unfinished::{cancel_unless_over, unfinished_jobs};

@@ -4,17 +4,14 @@
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{self, CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
 use rustls::version::TLS13;
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore,
-    SignatureScheme,
-};
+use rustls::{ClientConfig, Error, RootCertStore};
 
 use crate::Fingerprint;
-use crate::certificate::{TlsCertificate, fingerprint};
+use crate::certificate::TlsCertificate;
+use crate::key_verifier::KeyVerifier;
 
 /// The ALPN protocol: HTTP/2 is not supported.
 pub const ALPN_PROTOCOL: &[u8] = b"http/1.1";
@@ -40,7 +37,9 @@ pub fn client_config(
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13])?;
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        ServerTrust::Key(print) => Arc::new(PinnedServerCert { provider, print }),
+        ServerTrust::Key(print) => {
+            Arc::new(KeyVerifier::of_known(provider, move |key| *key == print))
+        }
         ServerTrust::Authorities(roots) => {
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
                 .build()
@@ -56,72 +55,4 @@ pub fn client_config(
     };
     config.alpn_protocols = vec![ALPN_PROTOCOL.to_vec()];
     Ok(Arc::new(config))
-}
-
-/// A verifier that accepts a single pinned public key. Name and dates of the certificate do not
-/// matter, because the user who configured the fingerprint vouches for the key.
-#[derive(Debug)]
-struct PinnedServerCert {
-    provider: Arc<CryptoProvider>,
-    print: Fingerprint,
-}
-
-impl ServerCertVerifier for PinnedServerCert {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if fingerprint(end_entity)? == self.print {
-            return Ok(ServerCertVerified::assertion());
-        }
-        Err(CertificateError::ApplicationVerificationFailure.into())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(only_tls13())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_signature(&self.provider, message, cert, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
-}
-
-/// Verifies the signature with which either end of a connection proves that it holds the key of its
-/// certificate.
-///
-/// # Errors
-/// If the signature is invalid, or made by an algorithm that the provider does not have.
-pub fn verify_signature(
-    provider: &CryptoProvider,
-    message: &[u8],
-    cert: &CertificateDer<'_>,
-    signed: &DigitallySignedStruct,
-) -> Result<HandshakeSignatureValid, Error> {
-    let known = &provider.signature_verification_algorithms;
-    crypto::verify_tls13_signature(message, cert, signed, known)
-}
-
-/// Returns the error for a TLS 1.2 signature: TLS 1.2 is never offered.
-pub fn only_tls13() -> Error {
-    Error::PeerMisbehaved(PeerMisbehaved::SelectedUnofferedCipherSuite)
 }
