@@ -60,6 +60,7 @@ pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// Parses a line. None if it is no frame.
+#[cfg(feature = "fuzz")]
 pub(crate) fn parse(line: &[u8]) -> Option<AgentFrame> {
     serde_json::from_slice(line).ok()
 }

@@ -17,7 +17,7 @@ mod quote;
 mod submit;
 
 use clap::Subcommand;
-use tollgate_client::clusters_file::{ClusterError, ClustersFile};
+use tollgate_client::clusters_file::ClusterError;
 
 use self::ask::ASK_SECONDS;
 pub(crate) use self::compare::{ClusterComparison, ClusterSubmission};
@@ -75,6 +75,8 @@ pub(crate) fn check_free(name: &str) -> Result<(), CliFailure> {
 /// Returns whether a text is a legal file of clusters, which then survives writing and reading.
 #[cfg(feature = "fuzz")]
 pub(crate) fn is_clusters_file(text: &str) -> bool {
+    use tollgate_client::clusters_file::ClustersFile;
+
     let Ok(file) = ClustersFile::parse(text) else {
         return false;
     };
