@@ -5,13 +5,15 @@
 //! | [`history`](TaskHistory) | the history of a task: number, cause and duration of its evictions |
 //! | [`rule`](RetryRule) | the axes of the family: the metric, the filter, the criterion |
 //! | [`builtin`] | the rules of McGough, Forshaw, Gerrard and Wheater (2013) by name: one table |
-//! | [`parse`](RetryError) | parsing and formatting of `max-evictions:3`, `dedicated:100,90h,3` |
+//! | `format` | policies as text |
+//! | [`parse`](RetryError) | parsing of `max-evictions:3`, `dedicated:100,90h,3` |
 //!
 //! A policy is a set of rules. The first rule that a task exceeds ends the task, or sends it to
 //! dedicated computers if the policy has some. The rules do not know whether a task is good or bad;
 //! they see only its attempts.
 
 pub mod builtin;
+mod format;
 mod history;
 mod parse;
 mod rule;

@@ -19,6 +19,7 @@
 //! | `deadline_dispatch` | which promised ones start by deadline, and whether their plan holds if others start |
 //! | `latest_starts` | how late the promised ones can start |
 //! | `free_profile` | free resources over time, on each host |
+//! | `proc_pool` | processors that are all alike, and the jobs that run on them |
 //! | `timetable` | the dispatch rule by deadline, and a timetable of assumed run times |
 //! | `host_machine` | the same where it matters on which hosts jobs run |
 //! | `machine` | the choice between the two |
@@ -40,6 +41,7 @@ mod latest_starts;
 mod machine;
 mod pass;
 mod planned_job;
+mod proc_pool;
 mod promise_test;
 mod scenario_jobs;
 mod scenarios;

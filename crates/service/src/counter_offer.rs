@@ -4,7 +4,7 @@
 use tollgate_gate::AdmissionDecision;
 use tollgate_model::{Credits, Instant, Probability, Span};
 
-use crate::admission::AdmissionCandidate;
+use crate::admission_candidate::AdmissionCandidate;
 use crate::command::Submission;
 use crate::core::Core;
 use crate::output::{AdmissionState, CounterOffer, OfferAxis};

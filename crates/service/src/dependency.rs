@@ -5,7 +5,7 @@
 
 use tollgate_model::{Instant, JobEndState, Reason};
 
-use crate::admission::AdmissionCandidate;
+use crate::admission_candidate::AdmissionCandidate;
 use crate::array::task_counts::TaskCounts;
 use crate::command::{DependencyCondition, Submission};
 use crate::core::Core;

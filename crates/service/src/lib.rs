@@ -12,7 +12,7 @@
 //! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent, later and held jobs, and of quotes |
 //! | `early_tasks` | tasks of arrays that are cancelled, held or released before the decision about their array |
-//! | `admission`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
+//! | `admission`, `admission_candidate`, `counter_offer` | the decision about a submission, and the nearest one that would be accepted |
 //! | `alter` | changes to jobs that wait |
 //! | `grant` | exceptions from the shares of users |
 //! | `promise` | the endings of promises: kept, broken, void |
@@ -38,6 +38,7 @@
 
 mod active_task;
 mod admission;
+mod admission_candidate;
 mod alter;
 mod array;
 mod at_risk;

@@ -7,7 +7,7 @@ use tollgate_model::{Distribution, Instant, JobId, Probability, Span, TaskId};
 
 use tollgate_policy::OutlookSubject;
 
-use crate::admission::AdmissionCandidate;
+use crate::admission_candidate::AdmissionCandidate;
 use crate::core::Core;
 use crate::runtime_forecast::MedianCache;
 

@@ -4,7 +4,7 @@ use tollgate_gate::GateInput;
 use tollgate_model::{Instant, JobSpec, Sla, TaskId};
 
 use crate::active_task::ActiveTask;
-use crate::admission::AdmissionCandidate;
+use crate::admission_candidate::AdmissionCandidate;
 use crate::array::{ActiveArray, TaskCounts};
 use crate::command::Submission;
 use crate::core::Core;

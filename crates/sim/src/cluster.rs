@@ -20,7 +20,8 @@ use tollgate_model::{
 use tollgate_policy::{JobPhase, OutlookSubject, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
-use crate::estimates::{EstimateOrigin, EstimateProvider, EstimateSetup, JobEstimate};
+use crate::estimate_origin::EstimateOrigin;
+use crate::estimates::{EstimateProvider, EstimateSetup, JobEstimate};
 use crate::verify;
 pub use config::{
     MAX_NODES, MAX_PREEMPTION_COST, MAX_RECORD_NODES, OverrunRule, RecordLevel, ReplayConfig,

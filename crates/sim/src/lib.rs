@@ -8,6 +8,7 @@
 //! | [`grid`] | the grid world: users' jobs, whose run times are forecast |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`verify`] | an independent verifier of finished schedules |
+//! | `estimate_origin` | the source of the estimates that policies receive |
 //! | [`estimates`] | the run time estimates and beliefs that policies receive |
 //! | [`learning`] | what was learned from records before a run |
 //! | [`mod@rebid`] | the earnings of the same schedule under other bids |
@@ -17,6 +18,7 @@
 pub mod campus;
 pub mod cluster;
 pub mod clusters;
+mod estimate_origin;
 pub mod estimates;
 pub mod federation;
 pub mod grid;
@@ -28,7 +30,8 @@ pub use cluster::{
     JobPlacements, MAX_NODES, MAX_PREEMPTION_COST, MAX_RECORD_NODES, OverrunRule, PromiseStatement,
     RecordLevel, ReplayConfig, ReplayFailure, ReplayResult, replay, replay_outcomes, replay_with,
 };
-pub use estimates::{EstimateOrigin, EstimateOriginError, EstimateSetup, JobContext};
+pub use estimate_origin::{EstimateOrigin, EstimateOriginError};
+pub use estimates::{EstimateSetup, JobContext};
 pub use rebid::{is_blind_to_bids, rebid};
 pub use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes, LearnedHistory};
 pub use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec, TaskCoupling};

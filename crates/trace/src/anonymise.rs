@@ -12,7 +12,8 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 
 use crate::name_column::NameColumn;
 use crate::passthrough_columns::PassthroughColumns;
-use crate::trace::{Trace, TraceMetadata};
+use crate::trace::Trace;
+use crate::trace_metadata::TraceMetadata;
 
 /// Characters of a token after its first: 60 bits, so that two names of a million collide in one of
 /// 10^6 traces. One of the two names then gets another token.

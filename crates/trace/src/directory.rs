@@ -8,13 +8,15 @@ use std::{fs, io};
 use tollgate_model::{Instant, Span};
 
 use crate::attempts::TraceAttempt;
-use crate::diagnostics::{Diagnostics, Finding};
+use crate::diagnostics::Diagnostics;
 use crate::error::{OpenError, ReadError};
+use crate::finding::Finding;
 use crate::name_column::NameColumn;
 use crate::open::open;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::passthrough_columns::PassthroughColumns;
-use crate::trace::{RecordNames, Trace, TraceMetadata};
+use crate::trace::Trace;
+use crate::trace_metadata::{RecordNames, TraceMetadata};
 
 /// Reads every file in the directory at `path`, by name, except hidden files and subdirectories,
 /// and sorts their jobs by submission. A file of no known format, or without a job, is counted and

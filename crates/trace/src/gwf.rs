@@ -10,13 +10,15 @@ use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
+use crate::record_field::RecordField;
 use crate::record_reader::{self, ParsedRecord, RecordContent, RecordFormat};
 use crate::swf::{BlankSeparatedFields, SwfRecord};
-use crate::trace::{RecordNames, Trace};
+use crate::trace::Trace;
+use crate::trace_metadata::RecordNames;
 use crate::trace_sink::TraceSink;
 
 /// Index of the job structure, field 19, with its legal values. This field distinguishes a record

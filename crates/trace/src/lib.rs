@@ -9,6 +9,7 @@
 //! | [`directory`] | the files of a directory as one trace |
 //! | [`options`] | the columns that a reader keeps |
 //! | [`diagnostics`] | data that was skipped, repaired or defaulted, counted by kind |
+//! | `finding`, `record_field` | the kinds of such data, and the fields that they are about |
 //! | [`error`] | errors for files that cannot be used at all |
 //!
 //! Formats of jobs:
@@ -37,7 +38,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`trace`] | the result of a reader: [`Trace`], [`TraceJob`] and optional columns |
+//! | [`trace`] | the result of a reader: [`Trace`] and [`TraceJob`] |
+//! | `trace_metadata` | names, usage and attempts of jobs, as columns |
 //! | [`name_column`] | users, groups, accounts, executables and queues as interned names |
 //! | [`attempts`] | the attempts of a job, where a format records more than the last |
 //! | [`usage`], [`usage_columns`] | the usage of a job: wait, processor time, memory, final status; that of many jobs |
@@ -73,6 +75,7 @@ mod detection;
 pub mod diagnostics;
 pub mod directory;
 pub mod error;
+mod finding;
 pub mod foreign_format;
 pub mod format;
 #[cfg(feature = "fuzz")]
@@ -97,6 +100,7 @@ mod parts;
 pub mod passthrough_columns;
 pub mod pbs;
 mod peak_use;
+mod record_field;
 pub mod record_filter;
 mod record_reader;
 pub mod rrd;
@@ -106,16 +110,20 @@ pub mod statistics;
 pub mod summary;
 pub mod swf;
 pub mod trace;
+mod trace_metadata;
 mod trace_sink;
 pub mod usage;
 pub mod usage_columns;
 
 pub use attempts::{AttemptColumn, TraceAttempt, TraceAttemptEnd};
-pub use diagnostics::{Diagnostics, Finding, FindingAction, FindingTally, RecordField};
+pub use diagnostics::{Diagnostics, FindingTally};
 pub use error::{OpenError, ReadError};
+pub use finding::{Finding, FindingAction};
 pub use format::TraceFormat;
 pub use open::{open, read};
 pub use options::{ColumnSelection, ReadOptions};
+pub use record_field::RecordField;
 pub use summary::TraceSummary;
-pub use trace::{NodeCountSource, Trace, TraceJob, TraceMetadata, TraceSla};
+pub use trace::{NodeCountSource, Trace, TraceJob, TraceSla};
+pub use trace_metadata::{RecordNames, TraceMetadata};
 pub use usage::{TraceStatus, TraceUsage};

@@ -153,7 +153,8 @@ fn from_reader(name: &str, mut bytes: Box<dyn Read + '_>) -> Result<LoginTrace, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::{Finding, RecordField};
+    use crate::finding::Finding;
+    use crate::record_field::RecordField;
 
     #[test]
     fn tables_are_read_with_and_without_log_outs() {

@@ -2,8 +2,9 @@
 
 use tollgate_model::Bytes;
 
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::parse_field;
+use crate::record_field::RecordField;
 
 const KIBI: u64 = 1 << 10;
 

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use tollgate_model::{Bytes, Credits, CreditsPerSecond, Instant, Span};
 
-use crate::diagnostics::{Diagnostics, Finding, RecordField};
+use crate::diagnostics::Diagnostics;
+use crate::finding::Finding;
 use crate::parse_number::{NumberError, millionths, whole};
+use crate::record_field::RecordField;
 use crate::usage::TraceUsage;
 
 /// Maximum magnitude of a time, in microseconds (1e11 seconds, 3,000 years).

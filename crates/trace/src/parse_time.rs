@@ -4,9 +4,10 @@ use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 use tollgate_model::{Instant, Span};
 
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::parse_field;
 use crate::parse_number::millionths;
+use crate::record_field::RecordField;
 
 /// A parser for instants with an offset, and for dates and times without one.
 static PARSER: DateTimeParser = DateTimeParser::new();

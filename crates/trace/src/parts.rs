@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tollgate_model::{Bytes, Span};
 
-use crate::diagnostics::{Diagnostics, Finding};
+use crate::diagnostics::Diagnostics;
+use crate::finding::Finding;
 use crate::parse_field;
 use crate::trace::Trace;
 use crate::usage::TraceUsage;

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use tollgate_model::{Instant, Span};
 
-use crate::diagnostics::RecordField;
 use crate::parse_time;
+use crate::record_field::RecordField;
 use crate::trace::Trace;
 
 /// The jobs of a record that take part; all of them by default.

@@ -5,13 +5,15 @@ use std::io::BufRead;
 use tollgate_model::{Instant, Span};
 
 use crate::attempts::TraceAttempt;
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::line_reader::{MAX_LINE, TextLine, for_each_line};
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parts::{JobKey, JobPart, JobParts};
-use crate::trace::{RecordNames, Trace, TraceJob};
+use crate::record_field::RecordField;
+use crate::trace::{Trace, TraceJob};
+use crate::trace_metadata::RecordNames;
 use crate::trace_sink::TraceSink;
 use crate::usage::TraceUsage;
 

@@ -19,13 +19,14 @@ use std::io::BufRead;
 use record::{GridEngineRecord, is_number};
 use tollgate_model::{Bytes, Instant, Span};
 
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::memory_size;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
 use crate::parts::{JobKey, JobPart, PartUsage};
+use crate::record_field::RecordField;
 use crate::record_reader::{self, NEVER_RAN, ParsedRecord, RecordContent, RecordFormat};
 use crate::trace::Trace;
 use crate::trace_sink::TraceSink;

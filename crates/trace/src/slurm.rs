@@ -26,16 +26,18 @@ use columns::{SacctColumn, SacctHeader, SacctRecord};
 use memchr::memchr;
 use tollgate_model::{Instant, Span};
 
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time::{self, ZoneOrigin};
 use crate::parts::{JobKey, JobPart, PartUsage};
+use crate::record_field::RecordField;
 use crate::record_reader::{
     self, JoinedLines, NEVER_RAN, ParsedRecord, RecordContent, RecordFormat,
 };
-use crate::trace::{RecordNames, Trace};
+use crate::trace::Trace;
+use crate::trace_metadata::RecordNames;
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
 

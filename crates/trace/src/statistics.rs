@@ -16,7 +16,8 @@ pub use name_counts::NameCounts;
 
 use crate::peak_use::ProcessorUse;
 use crate::summary::{QuantileSummary, TraceSummary};
-use crate::trace::{NodeCountSource, Trace, TraceJob, TraceMetadata};
+use crate::trace::{NodeCountSource, Trace, TraceJob};
+use crate::trace_metadata::TraceMetadata;
 use crate::usage::{TraceStatus, TraceUsage};
 
 /// A builder that gathers the statistics, a batch of rows at a time.

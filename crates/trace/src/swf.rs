@@ -17,12 +17,13 @@ use tollgate_model::{Instant, Span};
 
 pub use write::SwfWriter;
 
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::line_reader::{MAX_LINE, TextLine, for_each_line};
 use crate::options::ReadOptions;
 use crate::parse_field;
 use crate::parse_number::{millionths, without_thousands};
+use crate::record_field::RecordField;
 use crate::trace::{Trace, TraceJob};
 use crate::trace_sink::TraceSink;
 

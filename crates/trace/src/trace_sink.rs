@@ -2,7 +2,8 @@
 
 use crate::error::ReadError;
 use crate::options::ReadOptions;
-use crate::trace::{Trace, TraceMetadata};
+use crate::trace::Trace;
+use crate::trace_metadata::TraceMetadata;
 
 /// Maximum number of jobs, or of findings that are kept one by one, in a batch: some two mebibytes.
 const BATCH_LEN: usize = 1 << 14;

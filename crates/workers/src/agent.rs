@@ -11,6 +11,7 @@ mod handle;
 mod outputs;
 mod parts;
 mod pending;
+mod stage;
 mod suspicion;
 
 pub use self::config::{
@@ -21,9 +22,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use pending::EngineCommand;
-use tollgate_engine::{BootTime, Engine, EngineCapacity, EngineError, PartEvent, Retryability};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason};
+use tollgate_engine::{BootTime, Engine, EngineCapacity, EngineError, PartEvent};
+use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
 
+use self::stage::{AgentStage, has_ended, is_retryable};
 use crate::departure::{DeparturePhase, OUTPUT_TIME};
 use crate::lease::LeaseTimings;
 use crate::protocol::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage};
@@ -82,21 +84,6 @@ pub struct WorkerAgent<E> {
     reported_at: Option<Duration>,
     /// When an attempt last started or ended, or was seen running; None before the first turn.
     last_busy: Option<Duration>,
-}
-
-/// The stage of the current connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AgentStage {
-    /// No connection.
-    Disconnected,
-    /// The worker has identified itself.
-    AwaitingWelcome,
-    /// The worker ends the tasks of an incarnation that is over.
-    EndingTasks,
-    /// The worker has offered its capacity for a new incarnation.
-    AwaitingRegistration,
-    /// The worker is registered and runs attempts.
-    Registered,
 }
 
 impl<E: Engine> WorkerAgent<E> {
@@ -399,17 +386,6 @@ impl<E: Engine> WorkerAgent<E> {
         }
         Ok(())
     }
-}
-
-/// Returns whether an attempt need not be started because its end is already reported.
-fn has_ended(reports: &[AttemptReport]) -> bool {
-    let ends = |report: &AttemptReport| !matches!(report.event, AttemptEvent::Started(_));
-    reports.iter().any(ends)
-}
-
-/// Returns whether another try can help.
-fn is_retryable(error: &EngineError) -> bool {
-    error.retryability() != Retryability::Never
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ pub use self::machine::GeneratedMachine;
 use self::user::{GeneratedJob, GeneratedSession, UserPopulation};
 use crate::rng::{StreamFamily, StreamPurpose};
 use tollgate_trace::ColumnSelection;
+use tollgate_trace::RecordNames;
 use tollgate_trace::TraceUsage;
-use tollgate_trace::trace::RecordNames;
 use tollgate_trace::{Trace, TraceJob, TraceMetadata};
 
 /// A generator of traces: the same trace for the same settings, on every platform and in every

@@ -24,3 +24,4 @@ mod limits;
 mod look_ahead;
 mod node_groups;
 mod plan;
+mod plan_properties;

@@ -6,7 +6,8 @@ use tollgate_policy::{HostPart, View};
 
 use super::free_profile::RunningUntil;
 use super::host_machine::HostMachine;
-use super::timetable::{self, JobGroup, JobOrder, PlannedStart, ProcPool, RunningGroup};
+use super::proc_pool::{ProcPool, RunningGroup};
+use super::timetable::{self, JobGroup, JobOrder, PlannedStart};
 
 /// A running job with its assumed end, and the end by which the dispatch rule reserves.
 pub(super) type AssumedRun = (JobId, Instant, Instant);

@@ -9,8 +9,9 @@ use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
 use super::fair_turns::FairTurns;
 use super::machine::PlanMachine;
+use super::proc_pool::RunningGroup;
 use super::scenario_jobs::{ScenarioJob, ScenarioJobs};
-use super::timetable::{self, JobGroup, RunningGroup};
+use super::timetable::{self, JobGroup};
 
 /// Maximum number of scenarios.
 const MAX_SCENARIOS: u32 = 512;

@@ -4,7 +4,7 @@ use tollgate_gate::{GateInput, InputAck, JobPrediction};
 use tollgate_model::{Credits, JobId, JobSpec, Otherwise, Probability, Reason, TaskId};
 
 use crate::active_task::ActiveTask;
-use crate::admission::AdmissionCandidate;
+use crate::admission_candidate::AdmissionCandidate;
 use crate::command::{ArraySpec, Submission};
 use crate::core::Core;
 use crate::output::{

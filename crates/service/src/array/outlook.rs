@@ -5,7 +5,7 @@ use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{ArraySubject, OutlookSubject};
 
 use super::ActiveArray;
-use crate::admission::AdmissionCandidate;
+use crate::admission_candidate::AdmissionCandidate;
 use crate::core::Core;
 use crate::runtime_forecast::ForecastBasis;
 

@@ -22,8 +22,8 @@ use event::{CondorEvent, CondorJobId, EventCalendar};
 use job::CondorEventJob;
 use tollgate_model::Instant;
 
-use crate::diagnostics::Finding;
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::line_reader::{MAX_LINE, TextLine, for_each_line};
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::record_reader::{self, ParsedRecord};

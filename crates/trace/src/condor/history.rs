@@ -9,8 +9,8 @@ use std::io::BufRead;
 use tollgate_model::Instant;
 
 use super::job_ad::JobAd;
-use crate::diagnostics::Finding;
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::line_reader::{TextLine, for_each_line};
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::record_reader;
@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
     use crate::attempts::{TraceAttempt, TraceAttemptEnd};
-    use crate::diagnostics::RecordField;
+    use crate::record_field::RecordField;
     use crate::usage::{TraceStatus, TraceUsage};
 
     const DONE: &str = "MyType = \"Job\"\nclusterid = 7\nProcId = 0\nQDate = 100\nJobStatus = 2\n\

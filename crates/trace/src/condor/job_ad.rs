@@ -15,12 +15,13 @@ use std::borrow::Cow;
 use tollgate_model::{Bytes, Instant, Span};
 
 use crate::attempts::{TraceAttempt, TraceAttemptEnd};
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::options::ColumnSelection;
 use crate::parse_field;
 use crate::parse_time;
+use crate::record_field::RecordField;
 use crate::record_reader::{self, NEVER_RAN, ParsedRecord};
-use crate::trace::RecordNames;
+use crate::trace_metadata::RecordNames;
 use crate::usage::{TraceStatus, TraceUsage};
 
 const KIBI: u64 = 1 << 10;

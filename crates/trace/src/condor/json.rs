@@ -98,8 +98,9 @@ impl<'de> Visitor<'de> for JobAdVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::{Finding, RecordField};
+    use crate::finding::Finding;
     use crate::options::ColumnSelection;
+    use crate::record_field::RecordField;
 
     const AD: &str = r#"{"ClusterId": 7, "ProcId": 0, "QDate": 100, "JobStatus": 4, "Owner": "ann",
         "CommittedTime": 60, "JobCurrentStartDate": 160, "CompletionDate": 220, "RequestCpus": 2,

@@ -14,7 +14,8 @@ use tollgate_model::{Bytes, Instant, Span};
 use super::header::JobTableColumn;
 use super::write::can_hold;
 use crate::name_column::NameColumn;
-use crate::trace::{Trace, TraceJob, TraceMetadata};
+use crate::trace::{Trace, TraceJob};
+use crate::trace_metadata::TraceMetadata;
 use crate::usage::{TraceStatus, TraceUsage};
 
 /// A writer of traces as Parquet, a batch of rows at a time, each as a row group: the columns of

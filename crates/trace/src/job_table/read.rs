@@ -7,13 +7,16 @@ use csv::{ByteRecord, ReaderBuilder};
 use tollgate_model::{Instant, Span};
 
 use super::header::{JobTableColumn, JobTableHeader, separator};
-use crate::diagnostics::{Diagnostics, Finding, RecordField};
+use crate::diagnostics::Diagnostics;
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::line_reader::MAX_LINE;
 use crate::options::ReadOptions;
 use crate::parse_field;
 use crate::passthrough_columns::PassthroughColumns;
-use crate::trace::{RecordNames, Trace, TraceJob, TraceSla};
+use crate::record_field::RecordField;
+use crate::trace::{Trace, TraceJob, TraceSla};
+use crate::trace_metadata::RecordNames;
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
 

@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead};
 
-use crate::diagnostics::Finding;
+use crate::finding::Finding;
 
 /// Maximum size of a record in memory, in bytes: a job of ten thousand steps.
 const MAX_RECORD: usize = 1 << 25;

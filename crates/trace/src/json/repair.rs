@@ -3,7 +3,7 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::diagnostics::Finding;
+use crate::finding::Finding;
 
 /// Parses one record, repaired if it has to be; notes text that is not UTF-8.
 ///

@@ -4,11 +4,12 @@
 use std::io::BufRead;
 
 use super::{ComputerPresence, LoginTrace};
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::line_reader::{TextLine, for_each_line};
 use crate::parse_field;
 use crate::parse_time;
+use crate::record_field::RecordField;
 use crate::swf::BlankSeparatedFields;
 
 /// The columns that are read.

@@ -5,12 +5,13 @@ use std::io::BufRead;
 use csv::{ByteRecord, ReaderBuilder};
 
 use super::{ComputerPresence, LoginTrace};
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::job_table::io_error;
 use crate::parse_field;
 use crate::parse_field::unquoted;
 use crate::parse_time::{self, ZoneOrigin};
+use crate::record_field::RecordField;
 
 const PLACES: [&str; 6] = [
     "computer",

@@ -1,7 +1,8 @@
 //! The fields of a `JOB_FINISH` record and their positions.
 
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::parse_field;
+use crate::record_field::RecordField;
 
 /// Number of fields of `lsfRusage` after the two times that are read.
 const RUSAGE_REST: usize = 17;

@@ -1,8 +1,9 @@
 //! The numbers of processors in a record, in the notations of PBS and Torque.
 
 use super::attributes::PbsAttributes;
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::parse_field;
+use crate::record_field::RecordField;
 
 /// Returns the allocated processors: the slots of `exec_host`, else the processors of `exec_vnode`; or the
 /// processors used if those are more.

@@ -1,8 +1,8 @@
 //! The fields of one line. Names and requests may hold the separator, so that fields are counted from
 //! both ends.
 
-use crate::diagnostics::Finding;
-use crate::trace::RecordNames;
+use crate::finding::Finding;
+use crate::trace_metadata::RecordNames;
 
 /// Fields that every version has: up to `pe_taskid`.
 const FIELDS: usize = 42;

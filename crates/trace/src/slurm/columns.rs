@@ -5,8 +5,9 @@ use std::array;
 use memchr::memchr_iter;
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::parse_time;
+use crate::record_field::RecordField;
 
 /// The columns that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]

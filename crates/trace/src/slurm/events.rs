@@ -14,14 +14,16 @@ use std::io::BufRead;
 
 use tollgate_model::{Bytes, Instant};
 
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::memory_size;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
+use crate::record_field::RecordField;
 use crate::record_reader::{self, ParsedRecord, RecordContent, RecordFormat};
-use crate::trace::{RecordNames, Trace};
+use crate::trace::Trace;
+use crate::trace_metadata::RecordNames;
 use crate::trace_sink::TraceSink;
 use crate::usage::TraceUsage;
 

@@ -15,14 +15,16 @@ use serde::Deserialize;
 use tollgate_model::{Bytes, Instant, Span};
 
 use super::{state, without_start};
-use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
+use crate::finding::Finding;
 use crate::json::{self, Lenient, LenientNumber, LenientTexts};
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
+use crate::record_field::RecordField;
 use crate::record_reader::{self, NEVER_RAN, ParsedRecord};
-use crate::trace::{RecordNames, Trace};
+use crate::trace::Trace;
+use crate::trace_metadata::RecordNames;
 use crate::trace_sink::TraceSink;
 use crate::usage::{TraceStatus, TraceUsage};
 

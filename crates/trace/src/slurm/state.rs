@@ -1,6 +1,7 @@
 //! The states of Slurm's jobs: `sacct(1)`, "JOB STATE CODES".
 
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
+use crate::record_field::RecordField;
 use crate::usage::TraceStatus;
 
 /// States that are not final.

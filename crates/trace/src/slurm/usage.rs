@@ -3,10 +3,11 @@
 use tollgate_model::Bytes;
 
 use super::columns::{SacctColumn, SacctRecord};
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::memory_size;
 use crate::parse_field;
 use crate::parse_time;
+use crate::record_field::RecordField;
 use crate::usage::TraceUsage;
 
 /// The unit of `ReqMem` without one.

@@ -2,10 +2,11 @@
 
 use tollgate_model::Span;
 
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::parse_field;
+use crate::record_field::RecordField;
 use crate::record_reader::NEVER_RAN;
-use crate::trace::RecordNames;
+use crate::trace_metadata::RecordNames;
 use crate::usage::{TraceStatus, TraceUsage};
 
 /// Unit of memory, in bytes.

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use tollgate_model::{Bytes, Span};
 
 use super::name_numbers::NameNumbers;
-use crate::trace::{Trace, TraceMetadata};
+use crate::trace::Trace;
+use crate::trace_metadata::TraceMetadata;
 use crate::usage::TraceStatus;
 
 /// A writer of traces as SWF, a batch of rows at a time.

@@ -180,7 +180,7 @@ impl RecentRuns {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tollgate_trace::trace::RecordNames;
+    use tollgate_trace::RecordNames;
     use tollgate_trace::{TraceJob, TraceMetadata, TraceUsage};
 
     /// Creates jobs of (submit, wait, run time, user, executable), in seconds.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Span};
-use tollgate_trace::trace::RecordNames;
+use tollgate_trace::RecordNames;
 use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceMetadata, TraceSla, TraceUsage};
 use tollgate_workload::{
     DeadlineCounts, DeadlineModel, JobArrival, NeverRanHandling, SlaFactor, SynthesisedSlas,

@@ -6,8 +6,8 @@ use tollgate_client::records::JobPage;
 use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{JobDetails, JobEstimateSource, JobState, ServiceStatus};
 use tollgate_model::{Bytes, Credits, Instant, Span};
+use tollgate_trace::RecordNames;
 use tollgate_trace::passthrough_columns::PassthroughColumns;
-use tollgate_trace::trace::RecordNames;
 use tollgate_trace::{
     Trace, TraceJob, TraceMetadata, TraceSla, TraceStatus, TraceUsage, job_table, swf,
 };

@@ -2,9 +2,10 @@
 
 use tollgate_model::Instant;
 
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::parse_field;
 use crate::parse_time;
+use crate::record_field::RecordField;
 
 /// The numbers of the events that are read (`ULogEventNumber` of HTCondor).
 pub(super) const SUBMITTED: u16 = 0;

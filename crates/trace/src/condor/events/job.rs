@@ -4,12 +4,13 @@ use tollgate_model::{Bytes, Instant, Span};
 
 use super::event::{self, CondorEvent, CondorJobId};
 use crate::attempts::{TraceAttempt, TraceAttemptEnd};
-use crate::diagnostics::{Finding, RecordField};
+use crate::finding::Finding;
 use crate::options::ColumnSelection;
 use crate::parse_field;
 use crate::parse_time;
+use crate::record_field::RecordField;
 use crate::record_reader::{NEVER_RAN, ParsedRecord, wait_time};
-use crate::trace::RecordNames;
+use crate::trace_metadata::RecordNames;
 use crate::usage::{TraceStatus, TraceUsage};
 
 const KIBI: u64 = 1 << 10;
