@@ -50,7 +50,7 @@ enum StudyCommand {
     #[command(hide = true)]
     Chunk(args::StudyChunkArgs),
     Report(report::StudyReportArgs),
-    /// Print the JSON schema of an experiment's file, as `tollgate generate schema study`
+    /// Print the JSON schema of an experiment's file (`generate schema study`)
     #[command(hide = true)]
     Schema,
 }
