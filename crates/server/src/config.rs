@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `listen`, [`maintenance`], `engine`, `local`, `outputs`, `promise`, `workers`, `retention`, `log` | the sections of the file |
+//! | `listen`, `maintenance`, `engine`, `local`, `outputs`, `promise`, `workers`, `retention`, `log` | the sections of the file |
 //! | `rules`, `access`, `serve_options` | the settings, checked |
 //! | `ranges` | ranges that several settings share |
 //! | `error` | errors |

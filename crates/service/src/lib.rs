@@ -7,7 +7,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`core`](mod@core), `step` | the state, and one step of it |
+//! | `core`, `step` | the state, and one step of it |
 //! | `clock` | the clock of the service, which the host's clock cannot set back |
 //! | `command`, `output` | the commands; the rows, replies and actions that a step returns |
 //! | `submit`, `array`, `dependency`, `hold` | the acceptance of single, array, dependent, later and held jobs, and of quotes |

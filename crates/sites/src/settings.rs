@@ -33,7 +33,7 @@ pub struct SiteSettings {
     /// The engine.
     pub engine: EngineKind,
     /// Letters that tell the pilots of this site from those of a site of the same name elsewhere. Empty
-    /// only in a file that is read by [`SitesFile::read_with_keys`].
+    /// only in a file that is read by [`SitesFile::read_with_keys`](crate::SitesFile::read_with_keys).
     #[serde(default)]
     pub key: String,
     /// The host on which the engine's commands run, for `ssh`. None for this host.

@@ -40,7 +40,7 @@ impl Store {
     }
 
     /// Opens the store like [`Store::open`], but verifies only its tables and not their rows.
-    /// Verifying the rows of a million jobs takes seconds, and can be left to [`check`].
+    /// Verifying the rows of a million jobs takes seconds, and can be left to [`check`](crate::check).
     ///
     /// # Errors
     /// As [`Store::open`].

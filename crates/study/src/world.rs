@@ -1,7 +1,7 @@
 //! The worlds of runs: an experiment names its world, which defines the settings, the policies and
 //! the metrics.
 //!
-//! The cluster world has jobs with SLAs. Every other world is a [`WorldModel`] ([`model`]) with named settings
+//! The cluster world has jobs with SLAs. Every other world is a [`WorldModel`] (`model`) with named settings
 //! as input and named metrics as output. A new world is one file here and one line in
 //! [`WorldKind`]; if it has charts of its own, one line in `world_charts`.
 

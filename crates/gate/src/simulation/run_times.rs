@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, JobId, NodeSpeed, Span};
 use tollgate_policy::{Node, NodeTask, TOLERANCE_S};
 
-/// The source of the run times of a [`Simulation`]. A closure from job to run time is one.
+/// The source of the run times of a [`Simulation`](super::Simulation). A closure from job to run time is one.
 pub trait RunTimes {
     /// Returns the total run time of a job, alone on the slowest nodes of the machine, as far as is known
     /// at `now`; not negative. None if the job never ends.
