@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::metadata;
+use crate::{metadata, prose};
 
 /// The legal texts of a fence. They are commands that are run, commands that are run only in the long form,
 /// and commands that are typed at a real engine. Then come those that are typed on hosts with names, commands
@@ -33,15 +33,10 @@ fn fences(document: &str) -> Vec<(usize, &str)> {
 
 #[test]
 fn document_code_blocks_have_a_known_kind() {
-    let root = metadata::root();
-    let pages = fs::read_dir(root.join("docs")).expect("a folder of documents");
-    let pages = pages.map(|page| page.expect("a readable entry").path());
-    let mut documents: Vec<_> = pages.filter(|page| page.extension().is_some()).collect();
-    documents.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
     let read = |path: &Path| fs::read_to_string(path).expect("a readable text");
     let mut n_run = 0;
-    for path in documents.iter().filter(|path| path.is_file()) {
-        for (line, kind) in fences(&read(path)) {
+    for path in prose::documents(&metadata::root()) {
+        for (line, kind) in fences(&read(&path)) {
             assert!(KINDS.contains(&kind), "{}:{line}: {kind:?}", path.display());
             n_run += usize::from(kind == "sh");
         }

@@ -139,9 +139,9 @@ fn files(root: &Path, folder: &str, depth: usize) -> impl Iterator<Item = PathBu
     files.map(|entry| entry.expect("a readable repository").into_path())
 }
 
-/// Returns the documents: those at the top of the repository and the pages of `docs`.
+/// Returns the documents: those at the top of the repository and the pages of the book, `docs`.
 pub(crate) fn documents(root: &Path) -> Vec<PathBuf> {
-    let all = files(root, "", 1).chain(files(root, "docs", 1));
+    let all = files(root, "", 1).chain(files(root, "docs", 2));
     all.filter(|path| path.extension().is_some_and(|ending| ending == "md"))
         .collect()
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What docs/clusters.md tells a reader to type where the clusters are hosts with names, as it stands: an ordinary user, two hosts that
+# What docs/sites/clusters.md tells a reader to type where the clusters are hosts with names, as it stands: an ordinary user, two hosts that
 # reach each other by name over a real link, with a service on each. Needs root.
 #
 #   .ci/parts/engines/clusters.sh PROGRAM FOLDER
@@ -20,7 +20,7 @@ type_at() {
   [ "$1" != node1 ] || read -ra enter <<<"$NODE_ENTER"
   variables=("HOME=$folder/home/$1" "PATH=$folder/home/bin:/usr/bin:/bin")
   enter_engine=("${enter[@]}")
-  blocks clusters.md host | ann_types "$1"
+  blocks sites/clusters.md host | ann_types "$1"
   cp -p "$folder/home/$1/token" "$folder/home/$1.token"
   cp -p "$folder/home/$1/.local/state/tollgate/server.crt" "$folder/home/$1.crt"
   variables=() enter_engine=()
@@ -32,7 +32,7 @@ run() {
   chown -R $ann:$ann "$folder/home"
   type_at login1
   type_at node1
-  blocks clusters.md client | ann_types client | tee "$folder/said"
+  blocks sites/clusters.md client | ann_types client | tee "$folder/said"
   grep -q '^at-node1:1$' "$folder/said"
 }
 

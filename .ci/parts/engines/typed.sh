@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What docs/sites.md and docs/sessions.md, and for Slurm docs/engines.md, tell a reader to type at a real engine, as it stands: an
+# What docs/sites/sites.md and docs/sites/sessions.md, and for Slurm docs/service/engines.md, tell a reader to type at a real engine, as it stands: an
 # ordinary user, on a host with a name and an address that is not loopback, with nodes elsewhere. Needs root, and installs the engine.
 #
 #   .ci/parts/engines/typed.sh slurm|sge|htcondor PROGRAM FOLDER
@@ -27,9 +27,9 @@ run() {
   printf '#!/bin/sh\nsleep 1\n' >"$folder/home/job.sh"
   chmod 755 "$folder/home/job.sh"
   chown -R $ann:$ann "$folder/home"
-  { typed sites.md; cat "$here/typed_site.sh"; } | ann_types site
-  { typed sessions.md; cat "$here/typed_session.sh"; } | ann_types session
-  [ "$engine" != slurm ] || { typed engines.md; cat "$here/typed_engine.sh"; } | ann_types engine
+  { typed sites/sites.md; cat "$here/typed_site.sh"; } | ann_types site
+  { typed sites/sessions.md; cat "$here/typed_session.sh"; } | ann_types session
+  [ "$engine" != slurm ] || { typed service/engines.md; cat "$here/typed_engine.sh"; } | ann_types engine
 }
 
 enter_named_host "$@"

@@ -1,4 +1,4 @@
-# After the block of docs/sessions.md: jobs run on the pilots of the session, and nothing is left.
+# After the block of docs/sites/sessions.md: jobs run on the pilots of the session, and nothing is left.
 # shellcheck shell=bash
 # The session puts a qstat of its own first on the path.
 qstat_of_engine=$(command -v qstat || true)

@@ -1,4 +1,4 @@
-# After the block of docs/sites.md: the job's promise is kept on a pilot, and the pilots end.
+# After the block of docs/sites/sites.md: the job's promise is kept on a pilot, and the pilots end.
 # shellcheck shell=bash
 tollgate wait 1
 tollgate explain 1 | tee explained

@@ -37,7 +37,7 @@ pub const EXEC_POLICY: PolicyDefinition = PolicyDefinition {
     name: "exec",
     summary: "another program decides: `exec:./my-policy.py`; replays and studies only",
     limits: "",
-    source: "docs/replay.md",
+    source: "docs/write/policy.md",
     markets: &[],
     settings: &ExecSettings {
         command: String::new(),

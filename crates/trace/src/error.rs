@@ -174,7 +174,7 @@ impl ReadError {
                 Some("name one file at a time, or keep the files of each format in a directory")
             }
             Self::UnknownFormat { .. } => Some(
-                "job tables and `sacct -P` need their header line; docs/formats.md has every format \
+                "job tables and `sacct -P` need their header line; docs/policies/formats.md has every format \
                  and how to export it",
             ),
             Self::MissingColumn { .. } => {
@@ -182,7 +182,7 @@ impl ReadError {
             }
             Self::DuplicateColumn { .. } => Some("rename or remove one of the two columns"),
             Self::UnknownLogins { .. } => {
-                Some("docs/formats.md says what the columns may be called")
+                Some("docs/policies/formats.md says what the columns may be called")
             }
             Self::Empty
             | Self::NoUsableLine { .. }

@@ -100,18 +100,18 @@ impl ForeignFormat {
             }
             Self::Qacct => "name the file that it reads: $SGE_ROOT/$SGE_CELL/common/accounting",
             Self::SacctColumns => {
-                "export it anew with `TZ=UTC sacct -P`; docs/formats.md has the columns"
+                "export it anew with `TZ=UTC sacct -P`; docs/policies/formats.md has the columns"
             }
             Self::SacctCommas => {
                 "lists of hosts and resources have commas: export it anew with `TZ=UTC sacct -P`, without \
                  --delimiter"
             }
             Self::SlurmKeyValues | Self::SqueueJson => {
-                "the accounting has the same jobs: `TZ=UTC sacct -P` or `sacct --json`; docs/formats.md has \
+                "the accounting has the same jobs: `TZ=UTC sacct -P` or `sacct --json`; docs/policies/formats.md has \
                  the columns"
             }
             Self::QueueTable => {
-                "name the accounting of the batch system: docs/formats.md has where it is and how to export it"
+                "name the accounting of the batch system: docs/policies/formats.md has where it is and how to export it"
             }
             Self::PbsServerLog => "name the directory beside it: server_priv/accounting",
             Self::LsfStream => "name the file that LSF keeps for accounting: lsb.acct",

@@ -1,7 +1,7 @@
 //! The forecasts of tollgate compared with established methods that search for a model: AutoETS and AutoARIMA.
 //!
 //! No product has them: the search costs a hundred times as much as all experts together (Lazarevic et al. 2005 want
-//! speed before spot accuracy). The program of this crate makes their columns in docs/forecast.md.
+//! speed before spot accuracy). The program of this crate makes their columns in docs/policies/forecast.md.
 //!
 //! | module | contents |
 //! |---|---|

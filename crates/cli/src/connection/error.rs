@@ -289,7 +289,7 @@ impl CliError for ConfigError {
         match self {
             Self::Open(error) => error.hint().map(Cow::Borrowed),
             Self::Read { .. } | Self::Parse { .. } => Some(Cow::Borrowed(
-                "docs/service.md lists the settings; without the file a service has the defaults",
+                "docs/service/settings.md lists the settings; without the file a service has the defaults",
             )),
             Self::Credential { .. }
             | Self::Policy { .. }

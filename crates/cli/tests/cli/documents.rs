@@ -28,10 +28,10 @@ fn the_readme_shows_the_main_job() {
 #[test]
 fn the_page_on_traces_shows_what_is_in_one() {
     tollgate(&["trace", "synth", "-q", "-o", "jobs.swf"]).answer();
-    shows("docs/trace.md", &["trace", "info", "jobs.swf"]);
+    shows("docs/policies/trace.md", &["trace", "info", "jobs.swf"]);
 }
 
 #[test]
 fn the_page_on_replay_shows_a_market() {
-    shows("docs/replay.md", &["replay", "--market", "bid"]);
+    shows("docs/policies/models.md", &["replay", "--market", "bid"]);
 }

@@ -89,7 +89,7 @@ fn replay_under(policy: &str) -> ProgramOutput {
 #[track_caller]
 fn failure(ran: ProgramOutput) -> String {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran}");
-    assert!(ran.stderr.contains("docs/replay.md"), "{ran}");
+    assert!(ran.stderr.contains("docs/write/policy.md"), "{ran}");
     ran.stderr
 }
 

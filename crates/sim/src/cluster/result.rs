@@ -52,7 +52,7 @@ impl ReplayFailure {
                 "this is a bug in tollgate; please report it with the command and the input"
             }
             Self::Policy(_) => {
-                "docs/replay.md, \"A policy in any language\", says what a program reads and answers"
+                "docs/write/policy.md, \"A policy in any language\", says what a program reads and answers"
             }
             Self::Undecided { .. } => {
                 "a policy starts or rejects every job before the end of the run"

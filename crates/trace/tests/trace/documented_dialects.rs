@@ -1,4 +1,4 @@
-//! The table of dialects in docs/formats.md against the readers: the same job in every dialect is the same job.
+//! The table of dialects in docs/policies/formats.md against the readers: the same job in every dialect is the same job.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tollgate_trace::{ReadOptions, TraceFormat, read};
 
 /// A dialect of a format.
 struct FormatDialect {
-    /// Format and dialect, as docs/formats.md has them.
+    /// Format and dialect, as docs/policies/formats.md has them.
     name: &'static str,
     format: TraceFormat,
     /// Files with job 7, which ran for 40 s on four processors.
@@ -201,7 +201,7 @@ const DIALECTS: [FormatDialect; 22] = [
 
 #[test]
 fn every_dialect_that_is_documented_reads_the_same_job() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policies/formats.md");
     let page = fs::read_to_string(page).unwrap();
     let (_, section) = page.split_once("\n## Dialects\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -212,7 +212,7 @@ fn every_dialect_that_is_documented_reads_the_same_job() {
     assert!(tested.eq(documented.iter().copied()), "{documented:?}");
     for format in TraceFormat::VARIANTS {
         let has_dialect = DIALECTS.iter().any(|dialect| dialect.format == *format);
-        assert!(has_dialect, "{format}: no dialect in docs/formats.md");
+        assert!(has_dialect, "{format}: no dialect in docs/policies/formats.md");
     }
     for dialect in &DIALECTS {
         for text in dialect.files {

@@ -1,4 +1,4 @@
-//! The tables of docs/formats.md against the readers: a field is documented if and only if it is read.
+//! The tables of docs/policies/formats.md against the readers: a field is documented if and only if it is read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -78,7 +78,7 @@ const NO_FIELDS: [&str; 15] = [
 
 /// Returns a section of the page, without its heading.
 fn section(heading: &str) -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policies/formats.md");
     let text = fs::read_to_string(page).unwrap();
     let (_, rest) = text.split_once(&format!("\n## {heading}\n")).unwrap();
     rest.split("\n## ").next().unwrap().to_owned()

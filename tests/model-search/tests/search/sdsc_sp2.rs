@@ -1,4 +1,4 @@
-//! The comparison over an archived trace, with the figures of docs/forecast.md.
+//! The comparison over an archived trace, with the figures of docs/policies/forecast.md.
 
 use tollgate_forecast::FeedbackTiming;
 use tollgate_model_search::{SearchComparison, completed_jobs};

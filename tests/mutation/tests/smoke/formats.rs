@@ -7,7 +7,7 @@ use strum::VariantArray;
 use tollgate_trace::fuzz::FormatTarget;
 use tollgate_trace::{ReadOptions, TraceFormat, read};
 
-/// Returns the word by which users know a format, in the list of docs/formats.md and in the error about text in no known
+/// Returns the word by which users know a format, in the list of docs/policies/formats.md and in the error about text in no known
 /// format.
 const fn word(format: TraceFormat) -> &'static str {
     match format {
@@ -61,7 +61,7 @@ fn every_format_is_detected_in_its_samples() {
 
 #[test]
 fn every_format_is_documented() {
-    let page = file("docs/formats.md");
+    let page = file("docs/policies/formats.md");
     let words = page
         .lines()
         .filter_map(|line| line.strip_prefix("| [")?.split_once("]("));
@@ -72,7 +72,7 @@ fn every_format_is_documented() {
             .any(|listed| listed.split(", ").any(|one| one == word(*format)));
         assert!(
             is_listed,
-            "{format}: no row `{}` in docs/formats.md",
+            "{format}: no row `{}` in docs/policies/formats.md",
             word(*format)
         );
     }

@@ -15,7 +15,7 @@ use crate::args::{OutputFormat, parse_count, parse_integer};
 pub(crate) struct CampusArgs {
     /// Records of tasks [default: a synthetic campus]
     ///
-    /// Any format of docs/formats.md, plain or gzip. Of HTCondor, the history has the most fields.
+    /// Any format of docs/policies/formats.md, plain or gzip. Of HTCondor, the history has the most fields.
     #[arg(requires = "logins")]
     pub(super) workload: Option<PathBuf>,
 

@@ -20,7 +20,7 @@ use crate::simulate::record_filter::RecordFilterArgs;
 pub(crate) struct ReplayArgs {
     /// Trace, accounting records or job table [default: a generated workload]
     ///
-    /// Any format of docs/formats.md, plain or gzip. A directory is read as all its files, `-` is
+    /// Any format of docs/policies/formats.md, plain or gzip. A directory is read as all its files, `-` is
     /// standard input. The generated workload is modelled on SDSC SP2.
     pub(super) workload: Option<PathBuf>,
 
@@ -114,7 +114,7 @@ pub(crate) struct ReplayArgs {
 
     /// Learn run times from these records before the first submission
     ///
-    /// Any format of docs/formats.md. Only jobs that had ended by then are learned, for forecasts and
+    /// Any format of docs/policies/formats.md. Only jobs that had ended by then are learned, for forecasts and
     /// for the beliefs of policies that plan.
     #[arg(long, value_name = "FILE")]
     pub(super) learn: Vec<PathBuf>,
@@ -209,7 +209,7 @@ pub(super) struct SlaArgs {
 
     /// Model of the deadlines that the record does not have
     ///
-    /// Only `paper` looks at the true run time of a job. docs/replay.md describes the models.
+    /// Only `paper` looks at the true run time of a job. docs/policies/replay.md describes the models.
     #[arg(
         long, value_name = "MODEL", default_value_t = WorkloadConfig::default().deadlines,
         value_parser = deadline_model_parser(),

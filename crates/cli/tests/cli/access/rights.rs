@@ -1,4 +1,4 @@
-//! Tests each row of the tables in docs/security.md with running jobs: the rights of every user to
+//! Tests each row of the tables in docs/service/users.md with running jobs: the rights of every user to
 //! see and to change jobs.
 
 use std::fs;
