@@ -7,6 +7,7 @@
 //! | [`code_map`] | the table of crates in `ARCHITECTURE.md` follows the manifests, and the list allows nothing unused |
 //! | [`purity`] | pure crates read no clock, file, socket, environment or global random source |
 //! | [`licences`] | external crates have a licence that `deny.toml` lists, and are not banned |
+//! | [`book`] | every page of the book is listed, every link of a document leads somewhere |
 //! | [`blocks`] | every block of a document states whether it is run |
 //! | [`prose`] | documents, help and comments are written in plain English, with the words of the field |
 //! | [`sentences`] | a sentence of a document or a comment has at most 30 words |
@@ -20,6 +21,7 @@
 
 mod bindings;
 mod blocks;
+mod book;
 mod circles;
 mod code_map;
 mod dependencies;

@@ -21,8 +21,13 @@ fn shows(document: &str, words: &[&str]) {
 }
 
 #[test]
-fn the_readme_shows_the_main_job() {
-    shows("README.md", &["replay"]);
+fn the_readme_shows_a_replay() {
+    shows("README.md", &["replay", "--policy", "libra-risk"]);
+}
+
+#[test]
+fn the_page_for_researchers_shows_all_policies() {
+    shows("docs/start/researcher.md", &["replay"]);
 }
 
 #[test]

@@ -212,7 +212,10 @@ fn every_dialect_that_is_documented_reads_the_same_job() {
     assert!(tested.eq(documented.iter().copied()), "{documented:?}");
     for format in TraceFormat::VARIANTS {
         let has_dialect = DIALECTS.iter().any(|dialect| dialect.format == *format);
-        assert!(has_dialect, "{format}: no dialect in docs/policies/formats.md");
+        assert!(
+            has_dialect,
+            "{format}: no dialect in docs/policies/formats.md"
+        );
     }
     for dialect in &DIALECTS {
         for text in dialect.files {
