@@ -111,11 +111,14 @@ fn pages_of_the_book_are_listed_once() {
     let summary = book.join("SUMMARY.md");
     let documents = all_links();
     let listed = documents[&summary].targets.iter();
-    let mut listed: Vec<PathBuf> = listed.map(|page| resolved(&book.join(page))).collect();
+    let listed: Vec<PathBuf> = listed.map(|page| resolved(&book.join(page))).collect();
     let in_book = |path: &&PathBuf| path.starts_with(&book) && **path != summary;
-    let pages: Vec<PathBuf> = documents.keys().filter(in_book).cloned().collect();
-    listed.sort();
-    assert_eq!(listed, pages);
+    let wrong = documents.keys().filter(in_book).filter_map(|page| {
+        let n_times = listed.iter().filter(|listed| *listed == page).count();
+        (n_times != 1).then(|| format!("{}: {n_times} times in SUMMARY.md", page.display()))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -132,7 +135,11 @@ fn pages_of_the_book_are_short() {
             long.push(format!("{}: {n_words} words", path.display()));
         }
     }
-    assert!(long.is_empty(), "more than {MAX_WORDS} words:\n{}", long.join("\n"));
+    assert!(
+        long.is_empty(),
+        "more than {MAX_WORDS} words:\n{}",
+        long.join("\n")
+    );
 }
 
 #[cfg(test)]
@@ -145,7 +152,10 @@ mod tests {
                     | cell |\n|---|\n| ![](d.svg) |\n";
         let found = links(text);
         assert_eq!(found.targets, ["a.md#b", "d.svg"]);
-        assert_eq!(found.anchors, BTreeSet::from(["the-plan-measured".to_owned()]));
+        assert_eq!(
+            found.anchors,
+            BTreeSet::from(["the-plan-measured".to_owned()])
+        );
     }
 
     #[test]
