@@ -4,6 +4,34 @@
 //! Many simple methods forecast side by side, and feedback rewards the best. A class that changes its mode
 //! gets a new model once the new model is better than the old one.
 //!
+//! # Examples
+//! Fifty jobs of a user took ten minutes each, although an hour was requested:
+//! ```
+//! use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, Forecaster, JobAttributes};
+//! use tollgate_model::{Instant, Probability, Span};
+//!
+//! let mut forecaster = Forecaster::default();
+//! let job = ForecastJob {
+//!     class: ClassId(0),
+//!     procs: 1,
+//!     request: Some(Span::from_secs(3_600)),
+//!     context: JobAttributes::default(),
+//! };
+//! let runtime = Span::from_secs(600);
+//! for number in 0..50 {
+//!     let submit = Instant::ZERO + Span::from_secs(1_000 * number);
+//!     let forecast = forecaster.forecast(&job);
+//!     let ended = CompletedJob { job, submit, finish: submit + runtime, runtime };
+//!     forecaster.learn(&ended, &forecast)?;
+//! }
+//! let next = forecaster.forecast(&job);
+//! assert_eq!(next.point().as_secs_f64().round(), 600.0);
+//! let nine_in_ten = next.distribution().quantile(Probability::new(0.9).expect("a probability"));
+//! assert!(nine_in_ten < Span::from_secs(900));
+//! # Ok::<(), tollgate_forecast::LearnError>(())
+//! ```
+//!
+//! # Modules
 //! | module | contents |
 //! |---|---|
 //! | [`record`] | the facts about a job at submission and after its end |

@@ -1,5 +1,32 @@
 //! The admission loop as a state machine without I/O: inputs in, effects out.
 //!
+//! # Examples
+//! A quote on four nodes changes nothing. [`Simulation`] has an example of jobs that run.
+//! ```
+//! use tollgate_gate::{AdmissionDecision, Gate, GateInput, ProbeScratch, WorkerId};
+//! use tollgate_model::{Instant, JobSpec, Market, Reason, Sla, Span, UserId};
+//! use tollgate_policies::builtin_registry;
+//!
+//! let policy = builtin_registry().named("edf-bf").expect("a registered policy");
+//! let mut gate = Gate::new(policy.build(Market::None), Market::None);
+//! let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None, terms: Default::default() };
+//! gate.handle(Instant::ZERO, nodes, &mut Vec::new()).expect("a new worker");
+//!
+//! let job = |procs| JobSpec {
+//!     submit: Instant::ZERO,
+//!     estimate: Span::from_secs(60),
+//!     procs,
+//!     memory: 0,
+//!     needs: Default::default(),
+//!     user: UserId(0),
+//!     sla: Sla::default(),
+//! };
+//! let quote = |procs| gate.quote(Instant::ZERO, &job(procs), None, &mut ProbeScratch::default());
+//! assert!(matches!(quote(4), AdmissionDecision::Queue));
+//! assert!(matches!(quote(5), AdmissionDecision::Reject(Reason::TooManyProcs)));
+//! ```
+//!
+//! # Calls and modules
 //! | call | purpose |
 //! |---|---|
 //! | [`Gate::handle`] | handles an input: an external event |

@@ -1,5 +1,23 @@
 //! Risk analysis: performance of policies, its uncertainty, and comparisons.
 //!
+//! # Examples
+//! The waits of two policies at three settings of a scenario, as points of a risk analysis plot:
+//! ```
+//! use tollgate_risk::{Normalisation, Objective, Risk};
+//!
+//! let waits_s = [[0.0, 30.0, 60.0], [45.0, 45.0, 45.0]].map(|waits| waits.map(Some));
+//! let scale = Normalisation::MinMax.scale(Objective::Wait, waits_s.concat());
+//! let [varied, steady] = waits_s.map(|waits| {
+//!     let scores = waits.map(|wait| scale.score(wait));
+//!     Risk::separate(&scores).expect("three scores")
+//! });
+//! // Waits that are short in the mean are better, and equal waits carry no risk.
+//! assert_eq!((varied.performance, steady.performance), (0.5, 0.25));
+//! assert_eq!(steady.volatility, 0.0);
+//! assert!(varied.volatility > 0.4);
+//! ```
+//!
+//! # Modules
 //! | module | step | source |
 //! |---|---|---|
 //! | [`objectives`] | outcomes of jobs to the four objectives and the usual measures | eq. 1-4 |

@@ -1,5 +1,23 @@
 //! Records of jobs, log-ins and usage: formats in and out, statistics, anonymising.
 //!
+//! # Examples
+//! Two jobs of a job table, and a line that is none:
+//! ```
+//! use tollgate_model::Span;
+//! use tollgate_trace::{ReadOptions, TraceFormat, read};
+//!
+//! let text = "job_id,submit_s,runtime_s,procs\n7,0,3600,16\n8,60,90,2\nnine\n";
+//! let trace = read("jobs.csv", text.as_bytes(), ReadOptions::default())?;
+//!
+//! assert_eq!(trace.format, Some(TraceFormat::Table));
+//! assert_eq!(trace.jobs.len(), 2);
+//! assert_eq!(trace.jobs[1].runtime, Span::from_secs(90));
+//! let (_, tally) = trace.diagnostics.iter().next().expect("a finding");
+//! assert_eq!(tally.lines, [4]);
+//! # Ok::<(), tollgate_trace::OpenError>(())
+//! ```
+//!
+//! # Modules
 //! Input:
 //!
 //! | module | contents |
