@@ -1,17 +1,6 @@
 //! Exit codes of the program, and the errors of its commands.
 //!
-//! | code | meaning |
-//! |---|---|
-//! | 0 | done; bad lines of an input were counted and skipped |
-//! | 1 | failed |
-//! | 2 | wrong usage, or an input with no usable line |
-//! | 3 | rejected, from `submit` and `quote` |
-//! | 75 | the connection to the service was lost, and it did not answer again in time |
-//!
-//! `wait` exits with the exit code of the job, with 128 + n after signal n, or with 1 if the job
-//! was rejected, cancelled or lost. Code 75 says nothing about the job, which goes on.
-//!
-//! `qstat` and `qdel` exit with 153 for an unknown job, like the tools of PBS.
+//! The codes and their meanings are the table [`EXIT_CODES`].
 //!
 //! The command-line parser itself rejects unknown arguments with code 2.
 //!
@@ -30,8 +19,56 @@ pub(crate) use common_errors::{CsvUnsupported, ParquetUnsupported, input_exit};
 
 use crate::output::messages;
 
-/// The exit code after a lost connection: EX_TEMPFAIL of `sysexits.h`.
-const SERVICE_LOST: u8 = 75;
+/// An exit code of the program.
+#[derive(Debug)]
+pub(crate) struct ExitCodeMeaning {
+    /// The code.
+    pub(crate) code: u8,
+    /// The meaning, for users.
+    pub(crate) meaning: &'static str,
+}
+
+const DONE: ExitCodeMeaning = ExitCodeMeaning {
+    code: 0,
+    meaning: "Done. Bad lines of an input were counted and skipped.",
+};
+const FAILED: ExitCodeMeaning = ExitCodeMeaning {
+    code: 1,
+    meaning: "Failed. The error is on standard error.",
+};
+const USAGE: ExitCodeMeaning = ExitCodeMeaning {
+    code: 2,
+    meaning: "Wrong usage, or an input with no usable line.",
+};
+const REJECTED: ExitCodeMeaning = ExitCodeMeaning {
+    code: 3,
+    meaning: "Rejected, from `submit`, `quote` and `alter`: the job, or a task of its array.",
+};
+/// The code is EX_TEMPFAIL of `sysexits.h`.
+const SERVICE_LOST: ExitCodeMeaning = ExitCodeMeaning {
+    code: 75,
+    meaning: "The connection to the service was lost, and the service did not answer again in time. \
+              The code says nothing about the job, which goes on.",
+};
+/// The code is that of the tools of PBS.
+const UNKNOWN_JOB: ExitCodeMeaning = ExitCodeMeaning {
+    code: 153,
+    meaning: "Unknown job, from `qstat` and `qdel` in the style of PBS.",
+};
+
+/// Every exit code of the program's own, ascending.
+pub(crate) const EXIT_CODES: [&ExitCodeMeaning; 6] = [
+    &DONE,
+    &FAILED,
+    &USAGE,
+    &REJECTED,
+    &SERVICE_LOST,
+    &UNKNOWN_JOB,
+];
+
+/// The exit codes of commands that wait for a job.
+pub(crate) const CODES_OF_JOBS: &str = "`wait` exits with the exit code of the job, with 128 + n after signal n, \
+     and with 1 if the job or a task of it was rejected, cancelled or lost. Of several jobs, the greatest code counts.";
 
 /// The kind of exit of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,26 +85,28 @@ pub(crate) enum ExitKind {
     ServiceLost,
     /// The exit code of the awaited job.
     Job(u8),
-    /// An exit code that callers of the tool expect. The error is printed too.
-    External(u8),
+    /// No job has this number, for callers that expect the exit code of PBS. The error is printed too.
+    UnknownJob,
 }
 
 impl ExitKind {
-    const fn code(self) -> u8 {
+    /// Returns the exit code.
+    pub(crate) const fn code(self) -> u8 {
         match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::Rejected => 3,
-            Self::ServiceLost => SERVICE_LOST,
-            Self::Job(code) | Self::External(code) => code,
+            Self::Done => DONE.code,
+            Self::Failed => FAILED.code,
+            Self::Usage => USAGE.code,
+            Self::Rejected => REJECTED.code,
+            Self::ServiceLost => SERVICE_LOST.code,
+            Self::UnknownJob => UNKNOWN_JOB.code,
+            Self::Job(code) => code,
         }
     }
 
     /// Returns whether the error must still be printed.
     const fn prints_error(self) -> bool {
         match self {
-            Self::Failed | Self::Usage | Self::ServiceLost | Self::External(_) => true,
+            Self::Failed | Self::Usage | Self::ServiceLost | Self::UnknownJob => true,
             Self::Done | Self::Rejected | Self::Job(_) => false,
         }
     }

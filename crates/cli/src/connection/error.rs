@@ -141,7 +141,7 @@ impl CliError for ClientCommandError {
                 | ExitKind::Done
                 | ExitKind::Rejected
                 | ExitKind::Job(_)
-                | ExitKind::External(_) => ExitKind::Failed,
+                | ExitKind::UnknownJob => ExitKind::Failed,
             },
             Self::Rejected | Self::Unaltered => ExitKind::Rejected,
             Self::JobStatus(code) => ExitKind::Job(*code),

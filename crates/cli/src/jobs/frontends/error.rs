@@ -6,9 +6,6 @@ use tollgate_frontends::FrontendError;
 
 use crate::exit::{CliError, ExitKind};
 
-/// The exit code of PBS's tools for an unknown job.
-const UNKNOWN_JOB: u8 = 153;
-
 impl CliError for FrontendError {
     fn exit(&self) -> ExitKind {
         match self {
@@ -18,7 +15,7 @@ impl CliError for FrontendError {
             | Self::UnsupportedOption { .. } => ExitKind::Usage,
             Self::Request(error) => error.exit(),
             Self::NoDirectory(_) => ExitKind::Failed,
-            Self::UnknownJobs { of_pbs: true, .. } => ExitKind::External(UNKNOWN_JOB),
+            Self::UnknownJobs { of_pbs: true, .. } => ExitKind::UnknownJob,
             Self::UnknownJobs { of_pbs: false, .. } => ExitKind::Failed,
         }
     }
