@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use jiff::Zoned;
 use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::{JobDetails, JobState};
+use tollgate_client::types::{JobDetails, JobState, PromiseOutcome, WireWord};
 use tollgate_model::Instant;
 
 use crate::output::format;
@@ -46,7 +46,10 @@ fn deadline(job: &JobDetails, ended: Instant, now: &Zoned) -> Option<String> {
     let due = parse_iso(words).ok()?;
     let promised = job.probability.map(|probability| {
         let probability = format::format_probability(probability);
-        format!(", promised with probability {probability}")
+        match is_unpromised(job) {
+            true => format!(", not promised, its chance was {probability}"),
+            false => format!(", promised with probability {probability}"),
+        }
     });
     Some(format!(
         "{}{}; {}",
@@ -54,6 +57,19 @@ fn deadline(job: &JobDetails, ended: Instant, now: &Zoned) -> Option<String> {
         promised.unwrap_or_default(),
         compare(ended, due)
     ))
+}
+
+/// Returns whether a job ended without a promise.
+fn is_unpromised(job: &JobDetails) -> bool {
+    match job.promise.as_ref().and_then(WireWord::known) {
+        Some(
+            PromiseOutcome::UnpromisedInTime
+            | PromiseOutcome::UnpromisedLate
+            | PromiseOutcome::UnpromisedDropped
+            | PromiseOutcome::UnpromisedVoid,
+        ) => true,
+        Some(PromiseOutcome::Kept | PromiseOutcome::Broken | PromiseOutcome::Void) | None => false,
+    }
 }
 
 fn forecast(job: &JobDetails, ended: Instant, now: &Zoned) -> Option<String> {
