@@ -39,7 +39,7 @@ mod repeat;
 mod request_schemas;
 mod resubmit;
 pub mod router;
-mod sse;
+pub mod sse;
 pub mod state;
 mod status;
 mod submission;

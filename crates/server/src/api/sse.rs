@@ -25,6 +25,29 @@ use crate::access::{AuthMethod, Peer};
 use crate::events::{EventEntry, EventGap, EventId, LogPosition};
 use crate::permits::KeyedPermit;
 
+/// An event of a stream that is about no step of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamEvent {
+    /// The name in the line `event:`.
+    pub name: &'static str,
+    /// When it is sent, and what its data is.
+    pub meaning: &'static str,
+}
+
+/// The event with the whole state of a job.
+const STATE: StreamEvent = StreamEvent {
+    name: "job",
+    meaning: "The current state of the job, as at `/v1/jobs/ID`. It begins the stream of a job, and follows a gap in it.",
+};
+/// The event in place of those that are lost.
+const GAP: StreamEvent = StreamEvent {
+    name: "gap",
+    meaning: "Events before this one are no longer known. Its data is empty. A client asks for the current state.",
+};
+
+/// The events of streams that are about no step of a job.
+pub const STREAM_EVENTS: [StreamEvent; 2] = [STATE, GAP];
+
 /// Maximum number of events read at a time.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 /// Maximum number of jobs whose ownership a stream caches.
@@ -70,7 +93,7 @@ pub(super) async fn job_events(
         (_, missed) => {
             let gap = missed.and_then(Result::err);
             let mut begin: Vec<Bytes> = gap.into_iter().map(|_| gap_frame(latest)).collect();
-            begin.push(frame(latest, "job", &with_name(&service, row).await?));
+            begin.push(frame(latest, STATE.name, &with_name(&service, row).await?));
             (latest, begin)
         }
     };
@@ -192,7 +215,7 @@ impl EventStream {
         self.is_over = row.finish.is_some();
         let job = with_name(&self.service, row).await;
         let job = job.map_err(|_| StreamClosed)?;
-        to.send(frame(self.seen, "job", &job)).await?;
+        to.send(frame(self.seen, STATE.name, &job)).await?;
         Ok(())
     }
 
@@ -287,7 +310,7 @@ fn frame(id: EventId, kind: &str, words: &impl serde::Serialize) -> Bytes {
 /// Returns the frame for a gap: events before `from` are lost, and a client that needs the current
 /// state has to query it.
 fn gap_frame(from: EventId) -> Bytes {
-    format!("id: {from}\nevent: gap\ndata: {{}}\n\n").into()
+    frame(from, GAP.name, &serde_json::Map::new())
 }
 
 /// The body of a stream response.

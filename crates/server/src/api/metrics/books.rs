@@ -2,7 +2,7 @@
 
 use tollgate_model::{BookEntry, Books};
 
-use super::text::MetricsText;
+use super::families::{MetricSample, sample};
 
 /// Returns the family of counters to which an entry of the books belongs, with its label there.
 const fn family_of(entry: BookEntry) -> (BookFamily, Option<(&'static str, &'static str)>) {
@@ -22,7 +22,7 @@ const fn family_of(entry: BookEntry) -> (BookFamily, Option<(&'static str, &'sta
 
 /// A family of counters of jobs by what became of them. Tasks of arrays count one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BookFamily {
+pub(super) enum BookFamily {
     Kept,
     Broken,
     Void,
@@ -31,80 +31,20 @@ enum BookFamily {
     Rejected,
 }
 
-impl BookFamily {
-    const ALL: [Self; 6] = [
-        Self::Kept,
-        Self::Broken,
-        Self::Void,
-        Self::Unpromised,
-        Self::WithoutDeadline,
-        Self::Rejected,
-    ];
-
-    /// Returns the name without its suffix, and the help text.
-    const fn name_and_help(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Kept => ("tollgate_jobs_kept", "Jobs whose promise was kept."),
-            Self::Broken => (
-                "tollgate_jobs_broken",
-                "Jobs whose promise was broken, by the cause.",
-            ),
-            Self::Void => (
-                "tollgate_jobs_void",
-                "Jobs with a promise that failed by themselves or were cancelled in time.",
-            ),
-            Self::Unpromised => (
-                "tollgate_jobs_unpromised",
-                "Jobs whose deadline was not promised, by what became of it.",
-            ),
-            Self::WithoutDeadline => (
-                "tollgate_jobs_without_deadline",
-                "Jobs without a deadline that ran.",
-            ),
-            Self::Rejected => (
-                "tollgate_jobs_rejected",
-                "Rejected jobs, by whether they asked for a deadline.",
-            ),
-        }
-    }
+/// Returns the counters of a family: the numbers of jobs by what became of them.
+pub(super) fn book_samples(books: &Books, family: BookFamily) -> Vec<MetricSample> {
+    let counters = BookEntry::ALL.into_iter().filter_map(|entry| {
+        let (of, label) = family_of(entry);
+        let counter = || sample("_total", label, books.count(entry) as f64);
+        (of == family).then(counter)
+    });
+    counters.collect()
 }
 
-/// Writes the numbers of jobs by what became of them, and the ratios of deadlines.
-pub(super) fn write(text: &mut MetricsText, books: &Books) {
-    for family in BookFamily::ALL {
-        let (name, help) = family.name_and_help();
-        text.family(name, "counter", help);
-        let name = format!("{name}_total");
-        for entry in BookEntry::ALL {
-            let (of, label) = family_of(entry);
-            if of == family {
-                let labels: Vec<(&str, &str)> = label.into_iter().collect();
-                text.sample(&name, &labels, books.count(entry) as f64);
-            }
-        }
-    }
-    for (name, help, percent) in [
-        (
-            "tollgate_sla_ratio",
-            "Kept promises over submitted jobs with a deadline.",
-            books.sla_pct(),
-        ),
-        (
-            "tollgate_reliability_ratio",
-            "Kept promises over kept and broken ones.",
-            books.reliability_pct(),
-        ),
-        (
-            "tollgate_in_time_ratio",
-            "Jobs in time, promised or not, over submitted jobs with a deadline.",
-            books.in_time_pct(),
-        ),
-    ] {
-        if let Some(percent) = percent {
-            text.family(name, "gauge", help)
-                .sample(name, &[], percent / 100.0);
-        }
-    }
+/// Returns a ratio from a percentage; no sample without one.
+pub(super) fn ratio(percent: Option<f64>) -> Vec<MetricSample> {
+    let ratio = percent.map(|percent| sample("", None, percent / 100.0));
+    ratio.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -117,16 +57,17 @@ mod tests {
         for (times, entry) in (1u64..).zip(BookEntry::ALL) {
             books.add(entry, times);
         }
-        let mut text = MetricsText::new();
-        write(&mut text, &books);
-        let text = text.finish();
-        let counters = text.lines().filter(|line| line.contains("_total"));
-        let counts: Vec<u64> = counters
-            .map(|line| line.rsplit_once(' ').unwrap().1.parse().unwrap())
-            .collect();
-        assert_eq!(
-            counts,
-            (1..=BookEntry::ALL.len() as u64).collect::<Vec<_>>()
-        );
+        let families = [
+            BookFamily::Kept,
+            BookFamily::Broken,
+            BookFamily::Void,
+            BookFamily::Unpromised,
+            BookFamily::WithoutDeadline,
+            BookFamily::Rejected,
+        ];
+        let samples = families.map(|family| book_samples(&books, family));
+        let counts: Vec<f64> = samples.iter().flatten().map(|one| one.value).collect();
+        let expected = (1..=BookEntry::ALL.len() as u64).map(|count| count as f64);
+        assert_eq!(counts, expected.collect::<Vec<_>>());
     }
 }

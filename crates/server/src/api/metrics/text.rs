@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::families::{MetricFamily, MetricSample};
+
 /// A text that is built family by family.
 pub(super) struct MetricsText(String);
 
@@ -10,23 +12,18 @@ impl MetricsText {
         Self(String::new())
     }
 
-    /// Starts a family of samples: name without suffix, type and help text.
-    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut Self {
-        let help = escaped(help);
+    /// Adds a family with its samples.
+    pub(super) fn family(&mut self, family: &MetricFamily, samples: &[MetricSample]) {
+        let (name, kind, help) = (family.name, family.kind.key(), escaped(family.help));
         // Writing to a string does not fail.
         let _ = write!(self.0, "# TYPE {name} {kind}\n# HELP {name} {help}\n");
-        self
-    }
-
-    /// Adds a sample: full name, labels and value.
-    pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        self.0.push_str(name);
-        for (place, (label, value)) in labels.iter().enumerate() {
-            let before = if place == 0 { '{' } else { ',' };
-            let _ = write!(self.0, "{before}{label}=\"{}\"", escaped(value));
+        for sample in samples {
+            let _ = write!(self.0, "{name}{}", sample.suffix);
+            if let Some((label, value)) = &sample.label {
+                let _ = write!(self.0, "{{{label}=\"{}\"}}", escaped(value));
+            }
+            let _ = writeln!(self.0, " {}", number(sample.value));
         }
-        let after = if labels.is_empty() { "" } else { "}" };
-        let _ = writeln!(self.0, "{after} {}", number(value));
     }
 
     /// Ends the text and returns it.
@@ -53,18 +50,22 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::families::{METRICS, sample};
     use super::*;
 
     #[test]
     fn special_characters_in_labels_are_escaped() {
         let mut text = MetricsText::new();
-        let labels = [("state", "a\"b\\c\nd"), ("x", "")];
-        text.family("f", "gauge", "Two\nlines.")
-            .sample("f", &labels, 1.5);
-        text.sample("f", &[], f64::INFINITY);
+        let family = METRICS.iter().find(|family| family.name == "tollgate_jobs");
+        let samples = [
+            sample("", Some(("state", "a\"b\\c\nd")), 1.5),
+            sample("", None, f64::INFINITY),
+        ];
+        text.family(family.unwrap(), &samples);
         assert_eq!(
             text.finish(),
-            "# TYPE f gauge\n# HELP f Two\\nlines.\nf{state=\"a\\\"b\\\\c\\nd\",x=\"\"} 1.5\nf +Inf\n# EOF\n"
+            "# TYPE tollgate_jobs gauge\n# HELP tollgate_jobs Jobs in the store by state; an array counts once.\n\
+             tollgate_jobs{state=\"a\\\"b\\\\c\\nd\"} 1.5\ntollgate_jobs +Inf\n# EOF\n"
         );
     }
 
