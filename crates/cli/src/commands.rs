@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `groups` | the groups in which help lists them |
 //! | `internal` | processes that the program starts of itself |
+//! | `page` | their help as a page of the reference |
 //! | `rewrites` | command lines that mean another one |
 
 mod groups;
 mod internal;
+mod page;
 mod rewrites;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ use tollgate_host::{DETACHED_ARG, leave_session};
 use tollgate_policy::PolicyRegistry;
 
 use self::groups::grouped;
+use self::page::commands_page;
 use self::rewrites::{with_campus_command, without_help_of_help};
 use crate::args::{Deferred, with_similar_names};
 use crate::exit::{self, CliFailure};
@@ -56,7 +59,10 @@ enum CliCommand {
     Study(Deferred<study::StudyArgs>),
     /// Run the service: admit jobs, promise deadlines, and run them.
     Serve(Deferred<operate::serve::ServeArgs>),
-    /// Run a service of its own with six sample jobs.
+    /// Show a quote, a promise, a refusal and calibration in a minute.
+    ///
+    /// The demonstration runs a service of its own in a temporary directory and shows each command that it
+    /// types. Ctrl-C ends the service and its jobs, and removes the directory.
     Demo(Deferred<operate::demo::DemoArgs>),
     /// Submit a job.
     ///
@@ -164,7 +170,7 @@ enum CliCommand {
     Qdel(Deferred<frontends::FrontendArgs>),
     /// Inspect, check, convert and anonymise records of jobs, or generate some.
     Trace(Deferred<trace::TraceArgs>),
-    /// Write man pages, shell completions, schemas, a systemd unit, front ends.
+    /// Write settings, reference, man pages, completions, schemas, a unit, front ends.
     Generate(Deferred<operate::generate::GenerateArgs>),
 }
 
@@ -251,7 +257,7 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Check(args) => operate::backup::check(&args, registry),
         CliCommand::Token(args) => operate::token::run(&args),
         CliCommand::Demo(args) => operate::demo::run(&args),
-        CliCommand::Generate(args) => operate::generate::run(&args, described),
+        CliCommand::Generate(args) => operate::generate::run(&args, described, commands_page),
         CliCommand::Qsub(args) => run_frontend(FrontendTool::Qsub, &args.words),
         CliCommand::Qstat(args) => run_frontend(FrontendTool::Qstat, &args.words),
         CliCommand::Qdel(args) => run_frontend(FrontendTool::Qdel, &args.words),

@@ -67,8 +67,8 @@ pub(crate) const EXIT_CODES: [&ExitCodeMeaning; 6] = [
 ];
 
 /// The exit codes of commands that wait for a job.
-pub(crate) const CODES_OF_JOBS: &str = "`wait` exits with the exit code of the job, with 128 + n after signal n, \
-     and with 1 if the job or a task of it was rejected, cancelled or lost. Of several jobs, the greatest code counts.";
+pub(crate) const CODES_OF_JOBS: &str = "`wait` exits with the exit code of the job, or with 128 + n after signal n. \
+     The code is 1 if the job or a task of it was rejected, cancelled or lost. Of several jobs, the greatest code counts.";
 
 /// The kind of exit of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

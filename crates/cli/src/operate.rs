@@ -20,6 +20,7 @@
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`schemas`] | JSON schemas of the output of commands |
+//! | [`reference`] | the pages of the reference |
 //! | [`completions`] | completions for shells |
 
 pub(crate) mod backup;
@@ -35,6 +36,7 @@ pub(crate) mod learn;
 pub(crate) mod ledger;
 pub(crate) mod log;
 pub(crate) mod prune;
+pub(crate) mod reference;
 pub(crate) mod schemas;
 pub(crate) mod serve;
 pub(crate) mod status;

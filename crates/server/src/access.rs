@@ -26,16 +26,16 @@ pub enum UserScope {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceLimits {
-    /// Lowest number of users that may submit jobs to a service for all users; default: `UID_MIN` of
+    /// Lowest user id that may submit jobs to a service for all users. At least 0. Default: `UID_MIN` of
     /// `/etc/login.defs`, or 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 1000)]
     pub min_uid: Option<u32>,
     /// Maximum number of connections of a user, besides those of workers over TCP. At least 1.
     pub connections: u32,
     /// Maximum number of connections of a user's workers over TCP. At least 1.
     pub workers: u32,
-    /// Maximum number of connections over TCP from one address that are not authenticated yet. At
-    /// least 1.
+    /// Maximum number of connections over TCP from one address that are not authenticated yet. At least 1.
     #[serde(rename = "strangers")]
     pub unauthenticated: u32,
     /// Maximum number of unfinished jobs of a user; an array counts as one. At least 1.
@@ -45,24 +45,24 @@ pub struct ServiceLimits {
     /// Maximum size of the commands, environments and scripts of a user's unfinished jobs, in bytes.
     /// At least 1.
     pub stored_bytes: u64,
-    /// Maximum size of the environments, scripts and commands of more than 1 KiB that are kept of a user's
-    /// jobs that are over, in bytes. Equal texts count once. 0 keeps none.
+    /// Maximum size of the texts that are kept of a user's finished jobs, in bytes: environments, scripts and
+    /// commands of more than 1 KiB. Equal texts count once. At least 0. With 0 none is kept.
     pub kept_bytes: u64,
     /// Maximum number of tasks of an array. At least 1.
     pub array: u32,
     /// Maximum number of event streams of a user. At least 1.
     pub streams: u32,
-    /// Maximum number of processes and threads of a task, where control groups can limit them. At
-    /// least 1.
+    /// Maximum number of processes and threads of a task, where control groups can limit them. At least 1.
     pub task_processes: u32,
-    /// Memory limit of a task whose job names none.
+    /// Memory limit of a task whose job names none: `share`, the part of the host's memory that belongs to
+    /// the task's processors, or `unlimited`.
     pub task_memory: TaskMemory,
-    /// Maximum size of a task's output, in bytes; a task with more is killed. At least 1.
+    /// Maximum size of a task's output, in bytes. A task with more is killed. At least 1.
     pub output_bytes: u64,
     /// Maximum size of a request, in bytes. At least 1.
     pub body_bytes: usize,
-    /// Maximum time for a client to send the head of a request, to send its body, and to read the
-    /// next part of a response, in seconds. Above 0, at most an hour.
+    /// Maximum time for a client to send the head or the body of a request, or to read the next part of a
+    /// response, in seconds. At least 0.001, at most 3600.
     pub request_s: f64,
 }
 

@@ -4,10 +4,13 @@
 //! |---|---|
 //! | `listen`, `maintenance`, `engine`, `local`, `outputs`, `promise`, `workers`, `retention`, `log` | the sections of the file |
 //! | `rules`, `access`, `serve_options` | the settings, checked |
+//! | `catalogue` | the settings with their documentation |
+//! | `sample` | a sample of the file |
 //! | `ranges` | ranges that several settings share |
 //! | `error` | errors |
 
 mod access;
+mod catalogue;
 mod engine;
 mod error;
 mod listen;
@@ -19,6 +22,7 @@ mod promise;
 mod ranges;
 mod retention;
 mod rules;
+mod sample;
 mod serve_options;
 mod workers;
 
@@ -43,6 +47,7 @@ use crate::net::credentials::CredentialConfig;
 use crate::notices::NoticeSettings;
 use crate::privileges::ACCOUNT;
 
+pub use catalogue::{SectionForm, Setting, SettingSection};
 pub use engine::EngineConfig;
 pub use error::ConfigError;
 pub use listen::{ListenConfig, TcpListenOptions};
@@ -56,26 +61,29 @@ pub use serve_options::ServeOptions;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceConfig {
-    /// Admission policy, as in `tollgate policies`, with its settings. Default: the policy that jobs of
-    /// the data directory wait or run under, else `plan:share=auto`.
+    /// Admission policy with its parameters, as `tollgate policies` lists them. Default: the policy of the
+    /// unfinished jobs in the data directory; without any, `plan:share=auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"plan:share=0.5")]
     pub policy: Option<String>,
-    /// Second policy, which decides about the same jobs on paper; its results are reported beside the
-    /// real ones.
+    /// Second policy, which decides about the same jobs on paper. `tollgate status` compares its results
+    /// with the real ones. Default: none.
+    #[schemars(example = &"edf-bf")]
     pub shadow: Option<String>,
     /// Market: `none`, `commodity` or `bid`.
     pub market: String,
     /// Price of an hour of a core, in credits. Above 0.
     pub price_per_core_hour: f64,
-    /// Run time assumed for a job of which nothing is known. Above 0.
+    /// Run time that is assumed for a job of which nothing is known, in seconds. Above 0.
     pub default_estimate_s: f64,
     /// Level of the forecast that replaces a missing estimate: the probability that the job ends
-    /// within it. Between 0 and 1.
+    /// within it. Above 0 and below 1.
     pub estimate_level: f64,
-    /// What the site says about promises.
+    /// Promises of deadlines.
     pub promise: PromiseConfig,
     /// The former name of `promise.least`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("deprecated" = true))]
     pub confidence: Option<f64>,
     /// Maximum number of tasks that share a node (a core). At least 1.
     pub max_resident: u32,
@@ -84,44 +92,49 @@ pub struct ServiceConfig {
     /// Whether root may submit jobs where `users` is `all`.
     pub root_jobs: bool,
     /// Names of accounts below `limits.min_uid` that may submit jobs all the same where `users` is `all`.
+    /// Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["daemon"])]
     pub system_users: Vec<String>,
     /// Account that the service runs as where `users` is `all`; only the runner stays root's. With
     /// `root`, everything runs as root.
     pub account: String,
-    /// How much one user may have of the service.
+    /// Limits of each user.
     pub limits: ServiceLimits,
     /// The service's own host.
     pub local: LocalConfig,
-    /// Batch system whose nodes run the jobs; default: none.
+    /// Batch system whose nodes run the jobs. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineConfig>,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
     /// Outputs of tasks on other hosts that the service keeps.
     pub outputs: OutputConfig,
-    /// How long records of jobs are kept.
+    /// Removal of the records of old jobs.
     pub retention: RetentionConfig,
-    /// Log settings.
+    /// The log of the service, and of the runner that it starts.
     pub log: LogConfig,
     /// Times in which no job runs, by the local clock: `sat 08:00-12:00` every week, or
-    /// `2026-12-24T18:00/2026-12-27T08:00` once. Promises are made around them. Only under `plan`.
+    /// `2026-12-24T18:00/2026-12-27T08:00` once. Promises are made around them. Only under `plan`. Default:
+    /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["sat 08:00-12:00", "2026-12-24T18:00/2026-12-27T08:00"])]
     pub maintenance: Vec<String>,
-    /// Licences of the site by name, with their number, 1 to 255: `licences = { matlab = 2 }`. Jobs take
-    /// them with `--gres`. Only under `plan`.
+    /// Licences of the site by name, with their number, 1 to 255. Jobs take them with `--gres`. Only under
+    /// `plan`. Default: none.
     #[serde(skip_serializing_if = "NamedResources::is_empty")]
+    #[schemars(example = NamedResources::from([("matlab".to_owned(), 2)]))]
     pub licences: NamedResources,
-    /// Notices to users; default: none.
+    /// Notices to users. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<NoticeSettings>,
-    /// Addresses to listen on besides the socket; default: none.
+    /// TCP address to listen on besides the socket. Connections are always with TLS. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<ListenConfig>,
-    /// Tokens that are valid over TCP, besides those that `tollgate token new` creates.
+    /// Tokens that are valid over TCP, besides those that `tollgate token new` creates. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<CredentialConfig>,
-    /// Certificates of clients that may connect over TCP.
+    /// Certificates of clients that may connect over TCP. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<CredentialConfig>,
     /// The folder that paths are relative to.

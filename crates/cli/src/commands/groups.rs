@@ -5,7 +5,7 @@ use clap::builder::Styles;
 use console::Term;
 
 /// The groups, each with its commands in the order of the list.
-const GROUPS: [(&str, &[&str]); 5] = [
+pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Jobs",
         &[

@@ -1,5 +1,9 @@
 //! Rules of the help of all commands.
 
+use std::fs;
+use std::path::Path;
+
+use super::internal::INTERNAL_PROCESSES;
 use super::*;
 
 /// The maximum number of words in the first sentence about a command or an option.
@@ -145,4 +149,85 @@ fn worker_names_its_own_option_for_the_service() {
     let help = worker.clone().render_long_help().to_string();
     assert!(help.contains("With --connect https://"), "{help}");
     assert!(!help.contains("--url"), "{help}");
+}
+
+/// Returns the command lines of the program that stand between grave accents in a text.
+fn named_commands(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text
+        .lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2));
+    quoted.filter_map(|words| words.strip_prefix("tollgate "))
+}
+
+/// Returns what is wrong with a command line, in which words in capitals or braces stand for others.
+fn fault_of(program: &ClapCommand, line: &str) -> Option<String> {
+    let is_internal = |word: &str| INTERNAL_PROCESSES.iter().any(|process| process.arg == word);
+    let (own, _) = line.split_once(" -- ").unwrap_or((line, ""));
+    let mut command = program;
+    for word in own.split(' ') {
+        let name = word.trim_start_matches('-');
+        match word.len() - name.len() {
+            0 if command.find_subcommand(word).is_some() => {
+                command = command.find_subcommand(word)?;
+            }
+            0 if command.is_subcommand_required_set() => {
+                let is_other = word.starts_with(['{', '.']) || is_internal(word);
+                return (!is_other).then(|| format!("no command `{word}`"));
+            }
+            2 if !name.is_empty() => {
+                let mut options = command.get_arguments();
+                let is_known = options.any(|option| option.get_long() == Some(name));
+                if !is_known {
+                    return Some(format!("no option `{word}`"));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[test]
+fn commands_in_messages_and_comments_exist() {
+    let program = whole_command();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let mut folders = vec![crates.expect("the folder of crates").to_owned()];
+    let (mut n_lines, mut faults) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() && entry.file_name() != "tests" {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let source = fs::read_to_string(&path).expect("a source");
+                for line in named_commands(&source) {
+                    n_lines += 1;
+                    let fault = fault_of(&program, line);
+                    faults
+                        .extend(fault.map(|fault| format!("{}: {line}: {fault}", path.display())));
+                }
+            }
+        }
+    }
+    assert_eq!(faults, [""; 0]);
+    assert!(n_lines > 200, "{n_lines} command lines");
+}
+
+#[test]
+fn wrong_command_lines_are_noticed() {
+    let program = whole_command();
+    let fault = |line| fault_of(&program, line);
+    assert_eq!(
+        fault("site add --name"),
+        Some("no option `--name`".to_owned())
+    );
+    assert_eq!(fault("sites"), Some("no command `sites`".to_owned()));
+    assert_eq!(
+        fault("session leave NAME"),
+        Some("no command `leave`".to_owned())
+    );
+    assert_eq!(fault("submit --deadline 17:00 -- ./job --own"), None);
+    let text = "see `x`, or `tollgate jobs --all`\nand `tollgate site {name}`";
+    let named: Vec<&str> = named_commands(text).collect();
+    assert_eq!(named, ["jobs --all", "site {name}"]);
 }

@@ -62,19 +62,19 @@ fn show(folder: &DataDir, once: bool) -> Result<(), CliFailure> {
     let served = run_in(folder, &settings(), log, || {
         let stage = Arc::clone(&stage);
         steps = Some(thread::spawn(move || {
-            let told = story::tell(&stage, once);
-            if once || told.is_err() {
+            let outcome = story::tell(&stage, once);
+            if once || outcome.is_err() {
                 // The service is this process, and SIGTERM stops it.
                 let _ = kill_process(getpid(), Signal::TERM);
             }
-            told
+            outcome
         }));
     });
     stage.end();
-    let told = steps.map(|steps| steps.join());
+    let outcome = steps.map(|steps| steps.join());
     served?;
-    match told {
-        Some(Ok(told)) => told,
+    match outcome {
+        Some(Ok(outcome)) => outcome,
         // A panic of the thread has been reported already.
         Some(Err(_)) | None => Err(DemoError::Ended.into()),
     }

@@ -9,8 +9,10 @@ use clap::{Command, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::completions;
+use super::reference;
 use super::schemas;
 use tollgate_frontends::FrontendTool;
+use tollgate_server::ServiceConfig;
 
 use crate::connection::endpoint::DataDirArgs;
 use crate::exit::CliFailure;
@@ -63,6 +65,14 @@ enum GenerateCommand {
         #[arg(value_enum)]
         of: SchemaSubject,
     },
+    /// Print a commented sample of the settings of a service.
+    Config,
+    /// Write the reference of commands, settings, exit codes, events and metrics.
+    Reference {
+        /// Output directory; created if missing
+        #[arg(long, short, value_name = "DIR")]
+        out: PathBuf,
+    },
     /// Create `qsub`, `qstat` and `qdel` in a directory for PATH.
     Frontends {
         /// Output directory; created if missing
@@ -84,8 +94,13 @@ enum GenerateCommand {
     },
 }
 
-/// `tollgate generate`. `describe` returns the description of the command line.
-pub(crate) fn run(args: &GenerateArgs, describe: fn() -> Command) -> Result<(), CliFailure> {
+/// `tollgate generate`. `describe` returns the description of the command line, `commands_page` the help of
+/// all commands in Markdown.
+pub(crate) fn run(
+    args: &GenerateArgs,
+    describe: fn() -> Command,
+    commands_page: fn() -> String,
+) -> Result<(), CliFailure> {
     match &args.command {
         GenerateCommand::Man { out } => write_man_pages(describe(), out)
             .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
@@ -95,6 +110,11 @@ pub(crate) fn run(args: &GenerateArgs, describe: fn() -> Command) -> Result<(), 
             SchemaSubject::Study => study::print_schema(),
             SchemaSubject::TraceInfo => trace::print_schema(),
         },
+        GenerateCommand::Config => Ok(io::stdout()
+            .lock()
+            .write_all(ServiceConfig::sample().as_bytes())?),
+        GenerateCommand::Reference { out } => reference::write(out, &commands_page())
+            .map_err(|error| CliFailure::write_failed(out.display().to_string(), error)),
         GenerateCommand::Frontends { out, style } => write_frontends(out, *style),
         GenerateCommand::Completions { shell } => {
             let mut program = describe();

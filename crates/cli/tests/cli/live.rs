@@ -31,6 +31,7 @@
 //! | [`log`] | the log of the service |
 //! | [`no_service`] | clients without a service |
 //! | [`generate`] | `tollgate generate` |
+//! | [`reference`] | `tollgate generate config` and `reference`: what they print, and the published pages |
 //! | [`demo`] | `tollgate demo` |
 //! | [`detach`] | `tollgate serve --detach` |
 
@@ -62,6 +63,7 @@ mod outputs;
 mod own_files;
 mod reconnect;
 mod records;
+mod reference;
 mod schemas;
 mod scripts;
 mod session_shell;

@@ -15,20 +15,24 @@ use super::error::ConfigError;
 #[serde(deny_unknown_fields)]
 pub struct EngineConfig {
     /// The engine: `slurm`, `sge` or `htcondor`.
+    #[schemars(example = &"slurm")]
     pub kind: String,
-    /// The queue (of Slurm: the partition) whose nodes the service owns. Default: the engine's own default.
-    /// HTCondor has none: the service owns all machines of the pool.
+    /// The queue, or partition of Slurm, whose nodes the service owns. HTCondor has none: the service owns
+    /// all machines of the pool. Default: the engine's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"batch")]
     pub partition: Option<String>,
-    /// Directory of attempts, which all nodes share; no other user may enter it. Default: `attempts` in the
+    /// Directory of attempts, which all nodes share. No other user may enter it. Default: `attempts` in the
     /// data directory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"/shared/tollgate/attempts")]
     pub folder: Option<PathBuf>,
-    /// This program, as the nodes find it. Default: where the service finds it.
+    /// Path of this program on the nodes. Default: its path on the host of the service.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"/usr/local/bin/tollgate")]
     pub program: Option<PathBuf>,
-    /// Maximum seconds from a decision to start a job until its program runs, which promises count as run
-    /// time. At least 0, at most 600. Default: 5.
+    /// Maximum time from the decision to start a job until its program runs, in seconds. Promises count it as
+    /// run time. At least 0, at most 600.
     #[serde(default = "default_start_delay_s")]
     pub start_delay_s: f64,
 }

@@ -17,21 +17,26 @@ use crate::os_users;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListenConfig {
-    /// An address and a port: `127.0.0.1:8443`. `serve --listen` takes its place.
+    /// Address and port. Default: none, and then `serve --listen` has to name them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"127.0.0.1:8443")]
     pub address: Option<String>,
-    /// PEM file with the certificate chain; default: a self-signed certificate is created. Paths are
-    /// relative to the folder of the settings.
+    /// PEM file with the certificate chain, relative to the directory of the settings. Default: a self-signed
+    /// certificate that the service creates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"service.pem")]
     pub certificate: Option<PathBuf>,
-    /// The file with its private key, in PEM.
+    /// PEM file with the private key of `certificate`. Default: that of the created certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"service.key")]
     pub key: Option<PathBuf>,
-    /// Host names that requests may name, besides the address and the name of this host.
+    /// Host names that requests may name, besides the address and the name of this host. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["cluster.example.org"])]
     pub hosts: Vec<String>,
-    /// Origins of web pages elsewhere that may send requests: `https://host[:port]`.
+    /// Origins of web pages elsewhere that may send requests, as `https://host[:port]`. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["https://portal.example.org"])]
     pub origins: Vec<String>,
 }
 

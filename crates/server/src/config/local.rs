@@ -7,11 +7,13 @@ use tollgate_service::NamedResources;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocalConfig {
-    /// Number of cores of this host to offer, or `all`; no more than there are. With 0, jobs run on workers alone.
+    /// Cores of this host to offer, at most as many as there are, or `all`. At least 0. With 0, jobs run on
+    /// workers alone.
     pub nodes: LocalNodes,
-    /// Devices of this host by name, with their number, 1 to 64: `devices = { gpu = 2 }`. Jobs take them
-    /// with `--gres`. Only under `plan`.
+    /// Devices of this host by name, with their number, 1 to 64. Jobs take them with `--gres`. Only under
+    /// `plan`. Default: none.
     #[serde(skip_serializing_if = "NamedResources::is_empty")]
+    #[schemars(example = NamedResources::from([("gpu".to_owned(), 2)]))]
     pub devices: NamedResources,
 }
 

@@ -12,7 +12,7 @@ use super::error::ConfigError;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
-    /// The format of the lines on standard error: `text` or `json`.
+    /// Format of the lines on standard error: `text` or `json`.
     pub format: String,
     /// Minimum level of written events: `error`, `warn`, `info` or `debug`.
     pub level: String,

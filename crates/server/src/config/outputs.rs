@@ -13,9 +13,10 @@ const MAX_TOTAL_MIB: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputConfig {
-    /// Maximum size of what is kept of an output: its last KiB. At most 65536; 0 keeps none.
+    /// Maximum size of the end of an output that is kept, in KiB. At least 0, at most 65536. With 0 none is
+    /// kept.
     pub kept_kib: u64,
-    /// Maximum size of all outputs together, in MiB: the oldest make room. At least 1, at most 1048576.
+    /// Maximum size of all kept outputs together, in MiB. The oldest make room. At least 1, at most 1048576.
     pub total_mib: u64,
 }
 

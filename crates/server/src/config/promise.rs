@@ -11,10 +11,10 @@ use tollgate_client::types::JobOtherwise;
 pub struct PromiseConfig {
     /// Minimum probability at which a deadline is promised. Between 0 and 1.
     pub least: f64,
-    /// What becomes of a job whose deadline cannot be promised, if its user does not say: `run`, `wait` or
+    /// Treatment of a job whose deadline cannot be promised, if its user does not choose: `run`, `wait` or
     /// `reject`. Policies other than `plan` reject it.
     pub otherwise: JobOtherwise,
-    /// Weights of users in the fair order of `plan`, by name or number; 1 of all others. Above 0.
+    /// Weights of users in the fair order of `plan`, by name or number, each above 0. All other users have 1.
     pub weights: BTreeMap<String, f64>,
 }
 

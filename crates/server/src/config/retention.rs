@@ -11,8 +11,10 @@ use super::error::ConfigError;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
-    /// Time after its end after which a job is removed, as in `90d`. Default: never.
+    /// Time from the end of a job to the removal of its records, as in `90d`, `12w` or `48h`. Default: they
+    /// are never removed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"90d")]
     pub jobs: Option<String>,
 }
 

@@ -11,8 +11,8 @@ use super::error::ConfigError;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkerConfig {
-    /// Seconds without a message after which a worker and its jobs are lost. At least 2,
-    /// at most an hour.
+    /// Time without a message after which a worker and its jobs are lost, in seconds. At least 2, at most
+    /// 3600.
     pub grace_s: f64,
 }
 

@@ -29,12 +29,12 @@ const MAX_ERROR: u64 = 1_000;
 pub struct NoticeSettings {
     /// The program and its arguments. It gets the notice as JSON on standard input, and as
     /// `TOLLGATE_NOTICE`, `TOLLGATE_JOB`, `TOLLGATE_USER` and `TOLLGATE_TEXT` in its environment.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), example = ["/usr/local/bin/notify", "--chat"])]
     pub command: Vec<String>,
     /// Maximum number of notices that one user gets in a minute. At least 1.
     #[serde(default = "per_minute")]
     pub per_minute: u32,
-    /// Seconds after which the command is ended. At least 1.
+    /// Maximum run time of the command, in seconds. At least 1.
     #[serde(default = "timeout_s")]
     pub timeout_s: u32,
 }

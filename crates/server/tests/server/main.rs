@@ -48,6 +48,7 @@ mod reservations;
 mod resources;
 mod retries;
 mod scripts;
+mod settings;
 mod shadow;
 mod takeover;
 mod task_commands;

@@ -5,6 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tollgate_model::Otherwise;
 use tollgate_server::access::ServiceLimits;
+use tollgate_server::api::metrics::METRICS;
 use tollgate_server::api::openapi::document;
 
 use crate::common::test_service::{TestService, read_to_close};
@@ -391,15 +392,33 @@ fn metrics_contain_no_user_data() {
         text.contains("\ntollgate_quote_seconds_count 1\n"),
         "{text}"
     );
-    let mut family = "";
+    let mut family = None;
     for line in text.lines().take_while(|line| *line != "# EOF") {
-        match line.strip_prefix("# TYPE ") {
-            Some(named) => family = named.split(' ').next().unwrap(),
-            None => assert!(
-                line.trim_start_matches("# HELP ").starts_with(family),
-                "{line}"
-            ),
+        if let Some(named) = line.strip_prefix("# TYPE ") {
+            let mut families = METRICS.iter();
+            family =
+                families.find(|family| named == format!("{} {}", family.name, family.kind.key()));
+            continue;
         }
+        let family = family.unwrap_or_else(|| panic!("no family: {line}"));
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            assert_eq!(help, format!("{} {}", family.name, family.help));
+            continue;
+        }
+        let (sample, _) = line.rsplit_once(' ').unwrap();
+        let (name, label) = match sample.split_once('{') {
+            Some((name, labels)) => (name, labels.split_once('=').map(|(label, _)| label)),
+            None => (sample, None),
+        };
+        let mut suffixes = family.kind.suffixes().iter();
+        assert!(
+            suffixes.any(|suffix| name == format!("{}{suffix}", family.name)),
+            "{line}"
+        );
+        assert!(
+            label.is_none_or(|label| family.labels.contains(&label)),
+            "{line}"
+        );
     }
 }
 

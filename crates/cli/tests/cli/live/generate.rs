@@ -23,7 +23,7 @@ fn a_man_page_for_every_command() {
         ("tollgate-qsub.1", "\\-hold_jid"),
         ("tollgate-qstat.1", "\\-xml"),
         ("tollgate-qdel.1", "Cancel only these tasks"),
-        ("tollgate-demo.1", "sample jobs"),
+        ("tollgate-demo.1", "Show a quote"),
     ] {
         let text = std::fs::read_to_string(man.join(page)).unwrap();
         assert!(text.contains(expected), "{page}: {text}");

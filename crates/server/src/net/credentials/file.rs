@@ -16,17 +16,21 @@ use super::{Credential, ProofType};
 #[serde(deny_unknown_fields)]
 pub struct CredentialConfig {
     /// User that it authenticates: a name or a number.
+    #[schemars(example = 1000)]
     pub user: UserRef,
-    /// `sha256:` and 64 hexadecimal digits: of the token, or of the certificate's public key.
+    /// Fingerprint of the token, or of the certificate's public key: `sha256:` and 64 hexadecimal digits.
+    #[schemars(example = &"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")]
     pub fingerprint: String,
     /// Access of its holder: `user` or `worker`.
     #[serde(default)]
     pub kind: AccessRole,
-    /// Instant of its creation.
+    /// Instant of its creation. Default: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"2026-12-01T09:00:00Z")]
     pub made_at: Option<String>,
-    /// Instant from which it is invalid.
+    /// Instant from which it is invalid. Default: it does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"2027-12-01T09:00:00Z")]
     pub expires_at: Option<String>,
 }
 
