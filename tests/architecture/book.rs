@@ -35,20 +35,15 @@ fn links(text: &str) -> DocumentLinks {
     let mut links = DocumentLinks::default();
     let mut heading: Option<String> = None;
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
-        match event {
-            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                links.targets.push(dest_url.into_string());
-            }
-            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
-            Event::End(TagEnd::Heading(_)) => {
-                links.anchors.extend(heading.take().as_deref().map(anchor));
-            }
-            Event::Text(text) | Event::Code(text) => {
-                if let Some(heading) = &mut heading {
-                    heading.push_str(&text);
-                }
-            }
-            _ => {}
+        if let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event {
+            links.targets.push(dest_url.into_string());
+        } else if let Event::Start(Tag::Heading { .. }) = event {
+            heading = Some(String::new());
+        } else if let Event::End(TagEnd::Heading(_)) = event {
+            links.anchors.extend(heading.take().as_deref().map(anchor));
+        } else if let (Event::Text(text) | Event::Code(text), Some(heading)) = (event, &mut heading)
+        {
+            heading.push_str(&text);
         }
     }
     links
