@@ -1,7 +1,7 @@
 //! Tests that variables, parameters, fields and imports are named by the words of the field.
 //!
 //! Types and documents once spoke a dialect in which a job was not submitted but `asked`, and a program did
-//! not print but `said`. A name of one of these words tells that something was said, and not which thing it is.
+//! not print but `said`. A name of one of these words does not say which thing it is.
 
 use std::collections::HashSet;
 use std::fs;
@@ -102,7 +102,7 @@ const DIALECT: &[&str] = &[
 struct DeclaredName {
     line: usize,
     name: String,
-    /// Why the name is a fault; None if it is none.
+    /// The reason why the name is a fault; None for a correct name.
     fault: Option<String>,
 }
 

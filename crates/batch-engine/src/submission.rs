@@ -11,8 +11,8 @@ use tollgate_sites::ShellError;
 
 use crate::system::{SystemShared, SystemState};
 
-/// What the engine gives a job beyond the time limit of its task, which the job keeps itself: the engine's
-/// own limit is only for a job that hangs.
+/// The time that the engine gives a job beyond the time limit of its task. The job enforces that limit
+/// itself: the engine's own limit is only for a job that hangs.
 const SPARE_TIME: Span = Span::from_secs(120);
 /// Number of answers in a row that are not understood after which the engine counts as out of reach.
 const MAX_UNREADABLE: u32 = 3;

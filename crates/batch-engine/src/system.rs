@@ -220,7 +220,7 @@ impl SystemShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes new reports on, and wakes those who wait for them.
+    /// Passes new reports on, and wakes the threads that wait for them.
     pub(crate) fn deliver(&self, state: &mut SystemState) {
         let reports = state.book.take_news();
         if reports.is_empty() {

@@ -73,7 +73,7 @@ pub enum ClusterError {
         /// The owner of the name.
         owner: &'static str,
     },
-    /// A name that is none.
+    /// An invalid name of a cluster.
     #[error(
         "{0}: expected a small letter, then small letters, digits and `-`, at most 32; not `any`"
     )]

@@ -15,8 +15,9 @@ use rustls::{
 use crate::Fingerprint;
 use crate::certificate::fingerprint;
 
-/// A verifier that accepts a certificate by its public key, at either end of a connection. Names and dates do not
-/// matter, because whoever configured the keys vouches for them. The peer proves that it holds the private key.
+/// A verifier that accepts a certificate by its public key, at either end of a connection. Names and dates do
+/// not matter, because the person who configured the keys vouches for them. The peer proves that it holds the
+/// private key.
 pub struct KeyVerifier {
     provider: Arc<CryptoProvider>,
     is_known: Box<dyn Fn(&Fingerprint) -> bool + Send + Sync>,

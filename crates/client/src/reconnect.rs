@@ -15,7 +15,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The number of random bytes in a key.
 const KEY_LEN: usize = 16;
 
-/// What a client does after it has lost its connection.
+/// The behaviour of a client after it has lost its connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ReconnectPolicy {
     /// The time for which it tries again; None without limit.

@@ -10,7 +10,7 @@ use crate::window::RollingWindow;
 /// Number of remembered jobs.
 pub(crate) const MAX_HISTORY: usize = 100;
 
-/// What a job asked for, and its attributes.
+/// The requested resources of a job, and its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobFeatures {
     procs: u32,

@@ -1,4 +1,4 @@
-//! What is known about run times: the forecaster of classes, and the beliefs by batches.
+//! The knowledge about run times: the forecaster of classes, and the beliefs by batches.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::UserId;

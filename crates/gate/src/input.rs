@@ -102,7 +102,7 @@ pub enum GateInput {
         /// The number of its incarnation.
         incarnation: u32,
     },
-    /// A worker's host closes at another time than it offered. What runs there goes on.
+    /// A worker's host closes at another time than it offered. Tasks that run there go on.
     WorkerCloses {
         /// The worker.
         worker: WorkerId,

@@ -33,7 +33,7 @@ pub enum GuardedFileError {
     NotRegular {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The kind of the file.
         found: &'static str,
     },
     /// The file has other names, perhaps in another directory.
@@ -44,7 +44,7 @@ pub enum GuardedFileError {
         /// Number of its names.
         names: u64,
     },
-    /// The file belongs to a user to whom the directory does not.
+    /// The file and the directory belong to different users.
     #[error("{}: belongs to user {owner}: expected this user or the owner of the directory", path.display())]
     Foreign {
         /// The file.
@@ -172,7 +172,7 @@ fn verify(path: &Path, file: &Metadata) -> Result<(), GuardedFileError> {
     Ok(())
 }
 
-/// Returns what a file is. None if it is a regular file.
+/// Returns the kind of a file. None for a regular file.
 fn other_kind(file: &Metadata) -> Option<&'static str> {
     let kind = file.file_type();
     match kind {

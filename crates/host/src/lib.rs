@@ -1,6 +1,6 @@
-//! What a program needs of its host: files that are opened where another account can write, replaced durably,
-//! and removed only if they are still the same. Also lines with checksums, random bytes, processes and
-//! commands that outlive their terminal, and accounts of users.
+//! The services of a host that a program needs: files that are opened where another account can write,
+//! replaced durably, and removed only if they are still the same. Also lines with checksums, random bytes,
+//! processes and commands that outlive their terminal, and accounts of users.
 //!
 //! A directory that root prepared for an account is full of names that the account chooses. Root
 //! opens none of them by path without [`guarded`], and reads what the account may read itself with

@@ -5,7 +5,7 @@ use std::io;
 /// The number of random bytes in a key.
 const KEY_BYTES: usize = 4;
 
-/// Returns random bytes that nobody can foresee.
+/// Returns unpredictable random bytes.
 ///
 /// # Errors
 /// If the system has none.

@@ -20,7 +20,7 @@ pub struct ConnectionLimit<K> {
     total: usize,
 }
 
-/// The place of an open connection, which leaves the limit when this value is dropped.
+/// The permit of an open connection, which leaves the limit when this value is dropped.
 #[derive(Debug)]
 pub struct ConnectionPlace<K> {
     open: Arc<Mutex<OpenConnections<K>>>,

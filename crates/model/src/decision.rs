@@ -25,7 +25,7 @@ impl Decision {
     }
 }
 
-/// What becomes of a job whose deadline cannot be promised at its submission.
+/// The treatment of a job whose deadline cannot be promised at its submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Otherwise {
     /// It waits for a promise until none is possible any more.

@@ -61,7 +61,7 @@ pub struct Sla {
     /// The probability with which the deadline has to be kept, at least. None if what the policy
     /// promises by itself is enough. Below the policy's level, it is the level of this promise.
     pub confidence: Option<Probability>,
-    /// What becomes of the job if its deadline cannot be promised. None if that is up to the policy.
+    /// The treatment of the job if its deadline cannot be promised. None if the policy decides.
     pub otherwise: Option<Otherwise>,
     /// Whether the job, while it has no promise, is cancelled once it could hardly end in time if it started
     /// then.

@@ -1,7 +1,7 @@
 //! Benchmark: decisions of `plan` on a full machine.
 //!
 //! `cargo bench -p tollgate-policies --bench plan`. A decision plays the plan with the job, and once more
-//! without it where a promise would suffer. What limits it is the scan for a waiting job that fits, at every
+//! without it where a promise would suffer. It is limited by the scan for a waiting job that fits, at every
 //! end of the plan. A probability plays it 32 times more. Two lines are printed beside Criterion's: how long
 //! decisions on many different jobs take, and the memory of a large plan.
 

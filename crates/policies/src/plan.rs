@@ -4,8 +4,8 @@
 //! promised job stands in the plan with the run time that it exceeds with probability 1 - `level`. A job is
 //! promised if by that plan it ends in time and every job that was in time without it still is. Its place is
 //! that of its deadline or, where it would end too late there, of an earlier date. Promises are never
-//! withdrawn or traded. What cannot be promised runs where no promise suffers, and is tried again for a
-//! promise when others end early.
+//! withdrawn or traded. A job that cannot be promised runs where no promise suffers, and the test for a
+//! promise is repeated when others end early.
 //!
 //! | module | contents |
 //! |---|---|

@@ -100,7 +100,7 @@ impl ShareAdmission {
     /// Returns Libra+$'s price on a node: (alpha + beta / free) x base price x estimate. Here free is the
     /// unpromised part of the node's time until the job's deadline, less the job's own estimate there (Yeo &
     /// Buyya 2008, §5.2). A second costs as much on a faster node, which would be cheaper if the estimate
-    /// there were paid; so the estimate on the slowest node is. None if nothing is free.
+    /// there were paid; therefore the user pays the estimate on the slowest node. None if nothing is free.
     fn price(&self, request: &ShareRequest<'_>, node: NodeId) -> Option<f64> {
         let request = request.at_speed(request.view.node(node).speed());
         let promised = if request.deadline.is_finite() {

@@ -19,7 +19,7 @@ use crate::state::{JobPhase, Node, View};
 #[error("{0}")]
 pub struct PolicyFailure(pub String);
 
-/// What stands before a waiting job in the order in which a policy starts jobs.
+/// The work before a waiting job in the order in which a policy starts jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitOrder {
     /// Number of other jobs with a promise or a place in the plan that have to start now.
@@ -243,9 +243,9 @@ pub trait Policy: ClonePolicy + Debug + Send {
     }
 
     /// Returns, for each of several futures that are equally likely, from when until when some jobs would
-    /// run: the first start and the last end; [`Instant::MAX`] stands for never. They are enough to tell
-    /// whether something has the probability `tellable`, as far as the policy plays so many. None by
-    /// default: then a look-ahead with the expected run times of all jobs has to do.
+    /// run: the first start and the last end; [`Instant::MAX`] stands for never. The number of futures is
+    /// enough to decide whether an event has the probability `tellable`, up to a maximum of the policy. None
+    /// by default: then a look-ahead with the expected run times of all jobs has to do.
     fn possible_runs(
         &self,
         _: View<'_>,

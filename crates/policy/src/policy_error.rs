@@ -28,7 +28,7 @@ pub enum PolicyError {
         policy: String,
         /// The former key.
         key: &'static str,
-        /// What to write instead.
+        /// The text to write instead.
         now: &'static str,
     },
     /// The value is not legal for the parameter.

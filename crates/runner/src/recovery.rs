@@ -65,11 +65,11 @@ pub(crate) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
 /// The contents of a `started` file.
 #[derive(Debug)]
 pub(crate) struct StartedFile {
-    /// What the runner knew at the start.
+    /// The knowledge of the runner at the start.
     pub(crate) header: StartedFileHeader,
     /// The process of the attempt.
     pub(crate) identity: ProcessIdentity,
-    /// The file of its output; of no file if it is none that is limited, or an earlier version started it.
+    /// The file of its output; of no file if its output has no limit, or an earlier version started it.
     pub(crate) output: FileId,
 }
 

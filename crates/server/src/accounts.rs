@@ -117,7 +117,7 @@ impl Accounts {
         }
     }
 
-    /// Returns what is known of accounts by the users to whom they belong now. May wait for the system's name service.
+    /// Returns values of accounts by their present users. May wait for the system's name service.
     pub fn assign_to_users<T>(
         &self,
         by_uid: impl IntoIterator<Item = (u32, T)>,

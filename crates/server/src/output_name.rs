@@ -14,7 +14,8 @@
 /// Maximum number of digits to which a number is padded.
 const MAX_PADDING: usize = 10;
 
-/// What the placeholders of a name stand for once an attempt starts. A placeholder without a value stays as it is.
+/// The values of the placeholders of a name once an attempt starts. A placeholder without a value stays as it
+/// is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AttemptFacts<'a> {
     /// The number of the job.

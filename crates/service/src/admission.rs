@@ -172,7 +172,7 @@ impl Core {
         submission: &Submission,
         promised: bool,
     ) -> Option<ConfidenceThreshold> {
-        // A policy that is told what to believe promises at a level of its own.
+        // A policy that gets beliefs promises at a level of its own.
         let has_level = self.rules.policy.uses_beliefs();
         let site = ConfidenceThreshold::Site(self.rules.confidence);
         let site = Some(site).filter(|_| promised && !has_level);

@@ -154,7 +154,7 @@ impl ActiveArray {
         self.counts.price += price;
     }
 
-    /// Counts the entries of so many tasks in the books.
+    /// Counts the entries of `n` tasks in the books.
     pub(crate) fn count_entries(&mut self, entry: BookEntry, n: u32) {
         self.changed = true;
         match entry {

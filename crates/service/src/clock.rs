@@ -66,8 +66,8 @@ impl ServiceClock {
         self.ahead
     }
 
-    /// Returns how far a service's clock is ahead of its host's, if by so much that users and operators are to
-    /// know.
+    /// Returns the lead of a service's clock over its host's, if it is large enough that users and operators
+    /// must know.
     pub fn notable(ahead: Span) -> Option<Span> {
         Some(ahead).filter(|ahead| *ahead > MAX_SILENT_DIFFERENCE)
     }

@@ -50,7 +50,7 @@ pub enum ServiceCommand {
     Alter {
         /// The number of the job.
         job: u64,
-        /// What is to be different.
+        /// The requested change.
         change: JobChange,
     },
     /// Lets a job that waits for a promise go beyond its user's share.
@@ -241,7 +241,7 @@ impl Submission {
     }
 }
 
-/// A change to a job. What is None stays as it is.
+/// A change to a job. None leaves a field as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobChange {
     /// The name.
@@ -289,7 +289,7 @@ pub struct SubmissionOptions {
     pub held: bool,
     /// The instant of submission of a job that had to wait: its deadline counts from there.
     pub submitted: Option<Instant>,
-    /// What becomes of the job if it cannot be promised now.
+    /// The treatment of the job if it cannot be promised now.
     pub otherwise: Otherwise,
     /// Whether the job, while it has no promise, is cancelled once it could hardly end in time.
     pub drop_late: bool,
@@ -305,7 +305,7 @@ pub struct SubmissionOptions {
     pub host: Option<String>,
     /// Devices and licences that each of its tasks takes.
     pub resources: NamedResources,
-    /// Which failed ends of a task are followed by another try; None if none is.
+    /// The failed ends of a task that are followed by another try; None without retries.
     pub retries: Option<RetryRule>,
     /// The tasks of an array that its user cancelled or held before the decision about it.
     pub early: EarlyTasks,

@@ -1,7 +1,7 @@
 //! Runs that the end of their host cuts short: a batch system took time from a pilot while it ran.
 //!
-//! What runs on such a host goes on, and its promise may be at risk. Without a requeue the task is lost when
-//! its host closes, and with one its run begins anew elsewhere.
+//! A task on such a host goes on, and its promise may be at risk. Without a requeue the task is lost when its
+//! host closes, and with one its run begins anew elsewhere.
 
 use std::collections::BTreeSet;
 

@@ -57,8 +57,8 @@ impl Core {
         }
     }
 
-    /// Queues a task again, or holds it for its user, that the engine has taken back after the end of the
-    /// attempt before it was reported.
+    /// Requeues a task, or holds it for its user, if the engine returned it after the end of the attempt
+    /// before was reported.
     pub(crate) fn return_started(
         &mut self,
         task: TaskId,

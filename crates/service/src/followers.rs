@@ -59,8 +59,8 @@ impl Core {
         }
     }
 
-    /// Forgets how long the tasks of an array run, because one was taken back: they get no followers for a
-    /// while.
+    /// Forgets the run times of the tasks of an array, because the engine returned one: the tasks get no
+    /// followers for a while.
     pub(crate) fn forget_pace(&mut self, job: u64) {
         if let Some(array) = self.jobs.arrays.get_mut(&job) {
             array.pace = TaskPace::default();

@@ -1,5 +1,5 @@
-//! What the service learns, from the ends of its own jobs and from records of earlier ones; and what
-//! it believes of waiting jobs afterwards.
+//! Learning from the ends of the service's own jobs and from records of earlier ones, and the beliefs about
+//! waiting jobs that follow.
 
 use tollgate_forecast::{BeliefJob, CompletedJob, TaskStage, learn_beliefs};
 use tollgate_gate::GateInput;

@@ -1,4 +1,4 @@
-//! What became of tasks and of their promises: each is entered in the books once.
+//! The outcomes of tasks and of their promises: each is entered in the books once.
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{JobEnding, quotable};
@@ -151,9 +151,9 @@ impl Core {
         tasks.count() + in_groups.sum::<usize>()
     }
 
-    /// Records in the books what became of a task that ends now, unless its promise was broken before. A task that
-    /// its user took back before it was admitted or started is in no book; one that the engine got ahead of time
-    /// and lost is.
+    /// Records the outcome of a task that ends now in the books, unless its promise was broken before. A task
+    /// that its user cancelled before it was admitted or started is in no book. A task that the engine got
+    /// ahead of time and lost is in the books.
     pub(crate) fn end_promise(
         &mut self,
         task: TaskId,

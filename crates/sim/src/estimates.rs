@@ -162,8 +162,8 @@ impl<'a> EstimateProvider<'a> {
         }
     }
 
-    /// Passes what became of jobs to the beliefs, in the order of arrival, as a service does after each pass.
-    /// What is believed of jobs that start together depends on their order.
+    /// Passes the outcomes of jobs to the beliefs, in the order of arrival, as a service does after each
+    /// pass. The beliefs about jobs that start together depend on their order.
     pub(crate) fn follow_jobs(&mut self) {
         for (index, change) in std::mem::take(&mut self.changes) {
             let beliefs = &mut self.history.beliefs;

@@ -1,4 +1,4 @@
-//! What is learned from records before the first submission of a run.
+//! Learning from records before the first submission of a run.
 //!
 //! | module | contents |
 //! |---|---|

@@ -59,7 +59,7 @@ impl RunningCopies {
                     reason: error.to_string(),
                 },
             };
-            // Nobody receives yet, and a full channel would wait for ever.
+            // The channel has no reader yet, and a full one would wait for ever.
             let to = to.clone();
             thread::spawn(move || to.send(message));
         }
@@ -122,7 +122,7 @@ fn attend(mut child: Child, rank: u32, to: &mpsc::SyncSender<PartMessage>, group
     let (done, is_done) = mpsc::channel();
     let output = child.stdout.take();
     let errors = child.stderr.take();
-    // Output that waits for a slow reader is waited for, and a stream that nobody writes to is not.
+    // The end waits for output that a slow reader has not read, but not for a stream without a writer.
     let pending = Arc::new(AtomicUsize::new(0));
     pass_on(output, CopyStream::Output, to, (&done, &pending));
     pass_on(errors, CopyStream::Error, to, (&done, &pending));

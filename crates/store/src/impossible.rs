@@ -45,7 +45,7 @@ pub(crate) struct AttemptMeasures {
     finish: Instant,
     pub(crate) wall: Option<Span>,
     pub(crate) cpu: Option<Span>,
-    /// In bytes, as stored: a negative number is none that was measured.
+    /// In bytes, as stored: a negative number was not measured.
     pub(crate) peak_memory: Option<i64>,
     pub(crate) work: Option<Span>,
 }

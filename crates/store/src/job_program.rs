@@ -27,7 +27,7 @@ pub struct JobProgram {
     pub umask: u32,
     /// Maximum memory, in bytes.
     pub memory: Option<u64>,
-    /// The time limit of the request, for those who look at the job: the decision has its own.
+    /// The time limit of the request, shown with the job: the decision has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<Span>,
     /// The signal before the time limit, if the user wants one.
@@ -36,10 +36,10 @@ pub struct JobProgram {
     /// The kinds of notices that the user wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<String>,
-    /// Which failed ends are followed by another try, for those who look at the job.
+    /// The failed ends that are followed by another try, shown with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetryRule>,
-    /// The instant before which the job was not to be decided about, for those who look at the job.
+    /// The instant before which the job was not to be decided about, shown with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<Instant>,
     /// The options that a job submitted again needs besides; None of a job that an earlier version took up.
@@ -77,7 +77,7 @@ pub struct RepeatOptions {
     /// The probability at which a promise is enough, in millionths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<u32>,
-    /// What becomes of the job if it cannot be promised.
+    /// The treatment of the job if it cannot be promised.
     pub otherwise: Otherwise,
     /// Whether the job, while it has no promise, is cancelled once it could hardly end in time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

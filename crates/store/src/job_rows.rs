@@ -72,7 +72,7 @@ pub(crate) fn insert_job(
             answer.basis.n_batches(),
         ],
     )?;
-    // Nobody needs the texts of a job that will never run.
+    // The texts of a job that will never run are not needed.
     if is_rejected {
         books::enter_rejected(to, job, at)
     } else {

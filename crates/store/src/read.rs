@@ -85,8 +85,8 @@ pub struct JobRow {
     pub cpu: Option<Span>,
     /// Greatest peak memory of an attempt that has ended, in bytes.
     pub peak_memory: Option<u64>,
-    /// What became of the job and of its promise; None before its end, of a job that never ran, and for an array,
-    /// whose tasks have one each.
+    /// The outcome of the job and of its promise; None before its end, of a job that never ran, and for an
+    /// array, whose tasks have one each.
     pub entry: Option<BookEntry>,
     /// Dependencies, without the jobs that had finished at the submission.
     pub after: Vec<u64>,

@@ -12,9 +12,9 @@ use crate::data_dir;
 /// Permission bits of a directory that others than its owner may write to.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Runs `act` with the rights of those who write to the data directory `dir`. If root calls this and another
-/// account writes there, `act` runs in a thread that has become the account. Names in the directory then
-/// reach nothing that the account could not reach itself.
+/// Runs `act` with the rights of the accounts that write to the data directory `dir`. If root calls this and
+/// another account writes there, `act` runs in a thread that has become the account. Names in the directory
+/// then reach nothing that the account could not reach itself.
 ///
 /// # Errors
 /// If the account cannot be determined or become. `act` does not run then.
@@ -25,7 +25,7 @@ pub fn with_writer_rights<T: Send>(dir: &Path, act: impl FnOnce() -> T + Send) -
     }
 }
 
-/// Runs `act` with the rights of those who start a service in the data directory `dir`: of its owner.
+/// Runs `act` with the rights of the account that starts a service in the data directory `dir`: of its owner.
 ///
 /// # Errors
 /// If the owner cannot be determined or become. `act` does not run then.
@@ -38,8 +38,8 @@ pub fn with_owner_rights<T: Send>(dir: &Path, act: impl FnOnce() -> T + Send) ->
     }
 }
 
-/// Runs `act` with the rights of those who wrote the store in `dir`, which may be a backup that only root
-/// can write to. Programs that the rules of the store name then do nothing that the account could not do
+/// Runs `act` with the rights of the account that wrote the store in `dir`, which may be a backup that only
+/// root can write to. Programs that the rules of the store name then do nothing that the account could not do
 /// itself.
 ///
 /// # Errors

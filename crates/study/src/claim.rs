@@ -62,12 +62,12 @@ pub struct Claim {
     /// setting (`each`, the default), or only of the mean over these values (`mean`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Keyword<ClaimPoints>>,
-    /// By how much at least; with a negative number, at most so much the other way. By default the least
-    /// effect that is visible in a plot. It is 0.01 of performance, volatility or distance, a hundredth of
-    /// the greatest value in the scenario for a measure of runs, and 0 for other measures.
+    /// The least difference; with a negative number, the greatest difference in the other direction. By
+    /// default the least effect that is visible in a plot. It is 0.01 of performance, volatility or distance,
+    /// a hundredth of the greatest value in the scenario for a measure of runs, and 0 for other measures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<f64>,
-    /// Which value, for `is` and `crosses`.
+    /// The value, for `is` and `crosses`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
     /// How far off at most, for `is`, `crosses` and `level`. Default 0.

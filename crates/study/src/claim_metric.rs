@@ -92,8 +92,8 @@ impl<'r> ClaimMetrics<'r> {
         }
     }
 
-    /// Returns the case at each value of its scenario. What it is compared with is taken at the
-    /// same value, unless the claim says at which.
+    /// Returns the case at each value of its scenario. The baseline is taken at the same value, unless the
+    /// claim names one.
     fn at_each_value(&self, claim: &Claim, case: &ClaimCase) -> Vec<ClaimCase> {
         let against = claim.against.as_ref();
         let elsewhere = against.is_some_and(|at| at.from.is_some() || at.to.is_some());

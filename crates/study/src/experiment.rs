@@ -27,7 +27,7 @@ use crate::world::model::{ParameterValues, WorldModel};
 pub struct Experiment {
     /// Its name, as on the command line.
     pub name: String,
-    /// What it is about, in one line.
+    /// The subject of the experiment, in one line.
     pub title: String,
     /// Where it was published, if it was.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -47,7 +47,7 @@ pub struct Experiment {
     /// Settings of the workload, or of the world, that differ from the default in every run.
     #[serde(default)]
     pub base: SettingOverrides,
-    /// Who pays, and the policies that are compared then. At least one.
+    /// The markets, each with the policies that are compared in it. At least one.
     #[serde(rename = "market")]
     pub markets: Vec<MarketSpec>,
     /// Names of policies in the report, such as those of a paper. Other policies have their own.
@@ -56,7 +56,7 @@ pub struct Experiment {
     /// Variants of the whole experiment. At least one.
     #[serde(rename = "set")]
     pub sets: Vec<ExperimentSet>,
-    /// What is varied. At least one.
+    /// The scenarios, each of which varies one setting. At least one.
     #[serde(rename = "scenario")]
     pub scenarios: Vec<Scenario>,
     /// Plots of a measure over the varied setting.
@@ -65,7 +65,7 @@ pub struct Experiment {
     /// Risk analysis plots.
     #[serde(default, rename = "risk-plot", skip_serializing_if = "Vec::is_empty")]
     pub risk_plots: Vec<RiskPlotSpec>,
-    /// What is claimed.
+    /// The claims about the results.
     #[serde(default, rename = "claim", skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
 }
@@ -74,7 +74,7 @@ pub struct Experiment {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WorldSpec {
-    /// What kind of world it is.
+    /// The kind of the world.
     #[serde(default)]
     pub kind: Keyword<WorldKind>,
     /// How many nodes a cluster has; as many as the workload says if it is left out. At least 1.
@@ -104,7 +104,7 @@ pub struct WorkloadSpec {
     /// 5000 embedded ones if it is left out. At least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<usize>,
-    /// What becomes of jobs that never ran.
+    /// The treatment of jobs that never ran.
     #[serde(default)]
     pub never_ran: Keyword<NeverRanHandling>,
     /// The model of the deadlines that the trace does not have.
@@ -114,13 +114,12 @@ pub struct WorkloadSpec {
     /// or `user+forecast:LEVEL`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub estimates: EstimateName,
-    /// What forecasts and policies have learned before the first job.
+    /// The jobs from which forecasts and policies have learned before the first job.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn: Keyword<EarlierLearning>,
 }
 
-/// What is learned before the first job of a run. From then on every run learns from its own jobs as
-/// they end.
+/// The learning before the first job of a run. From then on every run learns from its own jobs as they end.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray,
 )]
@@ -146,7 +145,7 @@ impl KeywordEnum for EarlierLearning {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MarketSpec {
-    /// Who pays.
+    /// The market.
     pub name: Keyword<Market>,
     /// The policies, each `NAME` or `NAME:KEY=VALUE,..`. At least one.
     pub policies: Vec<String>,
@@ -158,7 +157,7 @@ pub struct MarketSpec {
 pub struct ExperimentSet {
     /// Its name.
     pub name: String,
-    /// What is special about it, in a few words.
+    /// The distinctive feature, in a few words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// The model of deadlines in it, if it is another than that of the workload.
@@ -178,10 +177,10 @@ pub struct ExperimentSet {
 pub struct Scenario {
     /// Its name.
     pub name: String,
-    /// What is varied, in words: the label of an axis.
+    /// The name of the varied setting, in words: the label of an axis.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// Which setting is varied.
+    /// The setting that is varied.
     pub vary: SettingKey,
     /// The values that it takes, each once. At least one.
     pub values: Vec<f64>,
@@ -215,7 +214,7 @@ pub struct CurvePlotSpec {
     pub market: Option<Keyword<Market>>,
     /// The scenario.
     pub scenario: String,
-    /// What is measured in each run.
+    /// The metric that is measured in each run.
     pub measure: MetricName,
     /// Spacing of the measure on its axis.
     #[serde(default, skip_serializing_if = "Keyword::is_default")]

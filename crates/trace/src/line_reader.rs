@@ -15,8 +15,8 @@ pub(crate) enum TextLine<'a> {
     Text(&'a [u8]),
     /// A line longer than any record, without its bytes.
     TooLong,
-    /// The text behind the zero bytes of a line, which a file system leaves where a machine crashed.
-    /// What stood before them was cut off, and the beginning of this text may be as well.
+    /// The text behind the zero bytes of a line, which a file system leaves where a machine crashed. The text
+    /// before the zero bytes was cut off, and the beginning of this text may be missing as well.
     BehindZeros(&'a [u8]),
 }
 

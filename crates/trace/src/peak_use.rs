@@ -20,7 +20,7 @@ impl ProcessorUse {
 
     /// Returns the most processors in use at once; None without jobs.
     pub(crate) fn most(mut self) -> Option<u32> {
-        // What ends at an instant makes room for what starts then.
+        // Ends sort before starts of the same instant, so jobs that end make room for jobs that start.
         self.edges.sort_unstable();
         let mut busy = 0;
         let peak = self.edges.iter().map(|&(_, change)| {

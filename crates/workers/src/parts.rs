@@ -142,8 +142,8 @@ impl<E: Engine> WorkerPool<E> {
         std::mem::take(&mut self.parts.undecided)
     }
 
-    /// Starts the requested part of an attempt; `attempt` is None if the gate knows no such running
-    /// attempt. The process that asked receives the reason if the part cannot be started.
+    /// Starts the requested part of an attempt, without an `attempt` if the gate does not know it as running.
+    /// The requesting process receives the reason if the part cannot be started.
     pub fn start_part(&mut self, call: PartCall, attempt: Option<PartAttempt>) {
         match self.try_start_part(&call, attempt) {
             Ok(part) => drop(self.parts.origins.insert(part, call.origin)),
@@ -309,7 +309,7 @@ impl<E: Engine> WorkerPool<E> {
         killed.and(acknowledged)
     }
 
-    /// Returns whether an end was held back and no part of its attempt runs any more.
+    /// Returns whether an end is deferred and no part of its attempt runs any more.
     pub(crate) fn has_due_end(&self) -> bool {
         let mut held = self.parts.held_ends.iter();
         held.any(|report| self.with_parts(&[report.attempt]).len() == 1)

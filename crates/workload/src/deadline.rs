@@ -28,8 +28,8 @@ use habit::HabitualRuntimes;
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum DeadlineModel {
-    /// A factor of the job's true run time (Yeo & Buyya 2006, §4). Nobody knows that time at
-    /// submission, so these deadlines tell policies about run times.
+    /// A factor of the job's true run time (Yeo & Buyya 2006, §4). That time is unknown at submission, so
+    /// these deadlines tell policies about run times.
     Paper,
     /// A factor of the request.
     Estimate,

@@ -1,5 +1,4 @@
-//! What jobs without a request of their own are taken to have asked for: the median of requests that
-//! others made before.
+//! Requests for jobs that have none of their own: the median of the requests of earlier jobs.
 
 use std::collections::{HashMap, VecDeque};
 

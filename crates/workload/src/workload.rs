@@ -54,7 +54,7 @@ pub struct MissingRequests {
     /// All of them. The estimate of a job is the median of the requests before it: of its user and
     /// program, else of the site.
     pub jobs: usize,
-    /// Those before which no request is known: their estimate is their run time, which nobody knew at
+    /// Jobs before which no request is known: their estimate is their run time, which was unknown at
     /// submission.
     pub leaking: usize,
 }

@@ -215,7 +215,7 @@ impl AgentWorld {
         self.looks[at] = self.now;
     }
 
-    /// Kills the agent of a site. What it wrote last may be torn: a part of one more line is left.
+    /// Kills the agent of a site. Its last write may be torn: a part of one more line is left.
     fn kill(&mut self, at: usize) {
         self.agents[at] = None;
         let torn = encode(&AgentJournalEntry::Record(SiteRecord::Promised {
@@ -419,7 +419,7 @@ fn dropped_site_is_left_out_and_the_others_go_on() {
     world.run_until(Instant::from_secs(500));
     let states = world.states();
     let stay: u32 = states.values().take(3).map(|state| state.proxies).sum();
-    // What was on its way to the lost site, or from it, is given up with it.
+    // A proxy on its way to the lost site, or from it, is given up with the site.
     assert!(stay <= kept && stay + 1 >= kept, "{stay} of {kept}");
     assert_eq!(states[&SiteId(0)].proxies, 1);
 }

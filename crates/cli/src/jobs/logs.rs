@@ -284,7 +284,7 @@ fn follow(client: &mut ApiClient, mut job: JobDetails, elsewhere: bool) -> Resul
     let mut position = 0;
     let mut log = ServiceLog::default();
     loop {
-        // What was written before the job was over is read after that was seen.
+        // Output from before the end of the job is read after the end was seen.
         let over = is_over(&job);
         let is_here = !elsewhere && is_host_of(&job) && Path::new(&file).exists();
         let is_service = job.attempts > 0 && !is_here;

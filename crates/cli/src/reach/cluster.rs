@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`edit`] | `tollgate cluster add`, `list` and `remove` |
 //! | [`check`] | `tollgate cluster check` |
-//! | [`ask`] | one question to several clusters at the same time |
+//! | [`query`] | one question to several clusters at the same time |
 //! | [`compare`] | the quotes of several clusters, side by side |
 //! | [`quote`] | `tollgate quote --to` |
 //! | [`submit`] | `tollgate submit --to`: reserve at all, claim at one, release the others |

@@ -340,7 +340,7 @@ fn pilot_of_all_cores_is_as_large_as_the_largest_node_of_its_queue() {
         .tollgate(&["site", "scale", "whole", "1", "--dry-run"])
         .answer();
     assert!(preview.contains("--mem=0"), "{preview}");
-    // What the engine does not tell, or cannot be asked for, adds no site.
+    // An engine that cannot be queried, or does not report the limits, adds no site.
     for (engine, message) in [("local", "does not tell"), ("sge", "qconf")] {
         let refused = add("other", engine, &[]);
         assert_eq!(refused.code, Some(1), "{refused}");

@@ -42,7 +42,7 @@ pub struct TokenRequest {
 pub struct NewToken {
     /// The token.
     pub token: String,
-    /// What the service stores about it.
+    /// The information that the service stores about the token.
     #[serde(flatten)]
     pub about: TokenInfo,
 }

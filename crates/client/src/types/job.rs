@@ -92,8 +92,8 @@ pub struct JobDetails {
     /// End that was forecast when the job was decided about; none for an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_finish_at: Option<String>,
-    /// What became of the deadline, promised or not. None before, without a deadline, for a job that was never admitted
-    /// or started, and for an array, whose tasks have one each.
+    /// The outcome of the deadline, promised or not. None before, without a deadline, for a job that was
+    /// never admitted or started, and for an array, whose tasks have one each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<WireWord<PromiseOutcome>>,
     /// The cause of a broken promise.
@@ -257,7 +257,7 @@ pub struct ArrayStatus {
     /// The tasks that failed, by how they ended; absent in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<TaskFailures>,
-    /// What is known of the tasks of an unfinished array; absent in lists.
+    /// The outlook of the tasks of an unfinished array; absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlook: Option<Box<TasksOutlook>>,
 }

@@ -52,7 +52,7 @@ pub struct LearnedJob {
     pub run_s: f64,
 }
 
-/// What was learned from records.
+/// The result of learning from records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LearnResult {
     /// Number of jobs that were learned.

@@ -34,7 +34,7 @@ pub struct EndOfWorker {
     pub until: String,
 }
 
-/// The workers that were told another end.
+/// The workers whose ends have changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MovedEnds {
     /// Their names.

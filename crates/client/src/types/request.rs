@@ -42,8 +42,8 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
     pub name: Option<String>,
-    /// Account to charge the job to: a label, by which jobs of one name are told apart in forecasts. At
-    /// most 128 characters, none of them a control character.
+    /// Account to charge the job to: a label, by which forecasts distinguish jobs of one name. At most 128
+    /// characters, none of them a control character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
     pub account: Option<String>,
@@ -143,7 +143,7 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_HOLD_S))]
     pub hold_s: Option<f64>,
-    /// Of a quote: whether surer promises and their prices are told as offers.
+    /// Of a quote: whether the response lists surer promises and their prices as offers.
     #[serde(default)]
     pub levels: bool,
     /// Tasks of an array: `1-1000`, `1,3,7-9` or `0-99:3`; `%4` at the end runs at most four of them at
@@ -181,8 +181,8 @@ pub struct JobRequest {
     /// A restarted job always appends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub append: bool,
-    /// What becomes of the job if its deadline cannot be promised at once. Without it the job is rejected if it
-    /// has `confidence` or `at_least`; else it is up to the service, which usually lets it run.
+    /// The treatment of the job if its deadline cannot be promised at once. If absent, the job is rejected if
+    /// it has `confidence` or `at_least`; else the service decides, and usually lets it run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<JobOtherwise>,
     /// Whether the job, while it has no promise, is cancelled once it could hardly end in time if it started
@@ -211,7 +211,7 @@ fn umask() -> u32 {
     0o022
 }
 
-/// Jobs to submit together. All of them are taken up in one transaction, or none is.
+/// Jobs to submit together. All of them are stored in one transaction, or no job is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobBatch {
@@ -224,7 +224,7 @@ pub struct JobBatch {
     pub jobs: Vec<Map<String, Value>>,
 }
 
-/// A change to a job that waits. What is left out stays as it is.
+/// A change to a job that waits. A field that is left out stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AlterRequest {
@@ -268,7 +268,7 @@ pub struct ResubmitRequest {
     pub deadline_at: Option<String>,
 }
 
-/// What becomes of a job with a deadline that cannot be promised at once, where the policy promises at
+/// The treatment of a job with a deadline that cannot be promised at once, where the policy promises at
 /// submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -295,7 +295,7 @@ impl From<JobOtherwise> for Otherwise {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobsActionRequest {
-    /// What to do with the jobs.
+    /// The action on the jobs.
     pub action: JobAction,
     /// Numbers of the jobs; at most 1000.
     #[schemars(length(max = MAX_BATCH))]

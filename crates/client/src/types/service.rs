@@ -274,7 +274,7 @@ pub struct AccountEntry {
 pub struct ErrorResponse {
     /// Message, one sentence.
     pub error: String,
-    /// What to try next, if known.
+    /// The next step to try, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

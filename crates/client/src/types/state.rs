@@ -100,8 +100,8 @@ impl WireWord<JobState> {
         self.known()?.exceeded()
     }
 
-    /// Returns whether a job in this state never changes its state again. A state of a later version is none of those
-    /// in which a job waits or runs, which are old.
+    /// Returns whether a job in this state never changes its state again. Unknown states of a later version
+    /// count as final: a job waits or runs in the known states only.
     pub fn is_over(&self) -> bool {
         self.known().is_none_or(JobState::is_over)
     }

@@ -168,7 +168,8 @@ impl AdversarialDriver {
     fn needs(&self, draft: DriverJobDraft) -> PlacementNeeds {
         let (one_host, gpus, licences) = draft.needs;
         let units = ResourceCounts::NONE.with(GPU, gpus).with(LICENCE, licences);
-        // What no host could ever hold would wait for ever, if it comes while no host is there.
+        // A job that no host could ever hold would wait for ever, if it were submitted while no host is
+        // there.
         match self.by_host && draft.procs <= NODES_PER_WORKER {
             true => PlacementNeeds {
                 one_host,

@@ -1,4 +1,4 @@
-//! What the policy `plan` promises, and that it keeps it, in a simulated cluster.
+//! The promises of the policy `plan`, kept in a simulated cluster.
 
 use tollgate_gate::{GateInput, OnEviction, WorkerId};
 use tollgate_model::belief::N_CORRELATIONS;

@@ -177,7 +177,7 @@ impl FreeProfile {
             let starts = hosts.filter_map(|host| self.latest_on(host, group, length, end));
             return self.at(group, length, starts.max()?);
         }
-        // What limits a later place: a change, or that a host closes.
+        // A later place begins at a change, or when a host closes.
         let closes = self.hosts.iter().map(|host| host.closes);
         let last_ends = closes.map(|closes| closes - group.reserved + length);
         let mut earlier: Vec<Instant> = self.changes().into_iter().chain(last_ends).collect();

@@ -17,7 +17,7 @@ const ROUNDS: usize = 3;
 /// A place for each promised job. The jobs of a group have theirs in order.
 #[derive(Clone, Debug)]
 pub(super) struct LatestStarts {
-    /// What running jobs and all places leave free.
+    /// The resources that running jobs and all places leave free.
     pub(super) profile: FreeProfile,
     /// By group: its places.
     pub(super) places: Vec<GroupPlaces>,

@@ -23,7 +23,7 @@ pub(super) struct ProcPool<'a> {
     pub(super) idle: u32,
     pub(super) calendar: &'a MaintenanceCalendar,
     /// The running jobs as the dispatch rule sees them: the end by which it reserves, and processors;
-    /// ascending. What ends is at the front and what starts near the back, so that little is moved.
+    /// ascending. Jobs that end are at the front and jobs that start near the back, so that few entries move.
     pub(super) reserved_ends: VecDeque<(Instant, u32)>,
 }
 
@@ -68,9 +68,9 @@ impl<'a> ProcPool<'a> {
         self.reserved_ends.remove(at);
     }
 
-    /// Returns the reservation of a job that cannot start now: it needs `procs` processors, and as much
-    /// time as `reserved` before a maintenance window. What has both, and delays others, waits for the
-    /// next end.
+    /// Returns the reservation of a job that cannot start now: it needs `procs` processors, and as much time
+    /// as `reserved` before a maintenance window. A job that has both, and delays others, waits for the next
+    /// end.
     pub(super) fn reservation(&self, procs: u32, reserved: Span) -> HeadReservation {
         let waits_for_window = procs <= self.idle && reserved > self.room();
         let at = match waits_for_window {

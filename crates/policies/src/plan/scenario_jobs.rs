@@ -94,7 +94,7 @@ impl PlanPolicy {
             true => self.fair_turns(view, &planned, &requested, candidate, n_before),
             false => Vec::new(),
         };
-        // What waits without a promise comes behind all that have one.
+        // Jobs that wait without a promise come behind all that have one.
         let in_turn = turns.iter().filter_map(|turn| match turn {
             FairTurn::Planned(_) => None,
             FairTurn::Unplanned(turn) => {

@@ -12,7 +12,7 @@ pub struct PlanParams {
     pub level: Probability,
     /// Number of scenarios behind a stated probability, 1 to [`PlanParams::MAX_SCENARIOS`].
     pub scenarios: u32,
-    /// What becomes of a job that cannot be promised at its submission, if its user does not say.
+    /// The treatment of a job that cannot be promised at its submission, if its user sets none.
     pub otherwise: Otherwise,
     /// Whether a job without a promise is rejected once it could hardly end in time.
     pub drop_late: bool,

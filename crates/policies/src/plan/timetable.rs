@@ -1,10 +1,10 @@
 //! The dispatch rule, and the timetable that follows from it when run times are assumed.
 //!
-//! The jobs are taken in order. What fits starts; the first job that does not fit gets the only
-//! reservation, and a later one starts if it fits beside it (EASY backfilling, Lifka 1995). No job
-//! starts that would, by its reserved run time, still run when a maintenance window begins. The policy
-//! starts real jobs by [`JobOrder::dispatch`], and a plan or a scenario calls the same function at
-//! every end that it assumes: what is promised is what is done.
+//! The jobs are taken in order. A job that fits starts; the first job that does not fit gets the only
+//! reservation, and a later one starts if it fits beside it (EASY backfilling, Lifka 1995). No job starts
+//! that would, by its reserved run time, still run when a maintenance window begins. The policy starts real
+//! jobs by [`JobOrder::dispatch`], and a plan or a scenario calls the same function at every end that it
+//! assumes: what is promised is what is done.
 //!
 //! Neighbours in the order that are alike are one [`JobGroup`], so that an array costs as much as its
 //! waves, not as its tasks.
@@ -356,7 +356,7 @@ pub(super) fn play(
                 }
             }
         }
-        // What a window holds up starts when it ends.
+        // Jobs that a window delays start when it ends.
         let reopening = calendar.next(machine.now).map(|window| window.until);
         let end = ends.peek().map(|Reverse((next, _))| next.end);
         if let Some(reopening) = reopening

@@ -3,7 +3,7 @@
 use tollgate_model::Span;
 use tollgate_policy::ParameterWord;
 
-/// What sums of products may differ by.
+/// The maximum difference of sums of products by rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// The rule for it.
@@ -11,7 +11,7 @@ const ROUNDING: f64 = 1e-9;
 pub enum UserShare {
     /// A fixed part; above 0, at most 1.
     Part(f64),
-    /// What the other users of the last day leave. Of each it keeps back what the user would ask for at the
+    /// The share that the other users of the last day leave. Each of them has a reserve for requests at the
     /// rate of that day, at most an equal part.
     Auto,
 }

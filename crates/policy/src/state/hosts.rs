@@ -188,7 +188,7 @@ impl ClusterState {
         }
     }
 
-    /// Sets the instant by which everything on a host has to have ended. What runs there goes on.
+    /// Sets the instant by which everything on a host has to have ended. Tasks that run there go on.
     pub fn set_closing(&mut self, nodes: NodeRange, closes: Instant) {
         if let Some(host) = self.host_of(nodes) {
             self.hosts[host].terms.closes = Some(closes);

@@ -114,8 +114,8 @@ pub fn take_first(
     }
 }
 
-/// Moves the leads with the lowest ranks to the front, more than `batch` if there are so many, and returns
-/// their number. No other lead has one of their ranks.
+/// Moves the leads with the lowest ranks to the front, if possible more than `batch`, and returns their
+/// number. No other lead has one of their ranks.
 fn select_ranks(ranked: &mut [(i64, NodeId)], batch: usize) -> usize {
     if batch >= ranked.len() {
         return ranked.len();

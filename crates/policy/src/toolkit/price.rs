@@ -84,8 +84,7 @@ pub fn unpromised(market: Market, spec: &JobSpec) -> Credits {
     }
 }
 
-/// Returns the price of a job that can pay it. In the commodity market the budget is a limit, in the
-/// other markets it is none.
+/// Returns the price of a job that can pay it. The budget is a limit only in the commodity market.
 ///
 /// # Errors
 /// Returns [`Reason::OverBudget`] if the job would cost more than its budget.

@@ -119,7 +119,7 @@ impl OutputMonitor {
 
     /// Monitors the output of an attempt that has just started, or that an earlier runner started. It
     /// monitors the file that the child opened, if the program still writes to it and it is a regular file.
-    /// What the file held before does not count.
+    /// Earlier contents of the file do not count.
     pub(crate) fn watch(
         &self,
         attempt: AttemptId,

@@ -122,7 +122,7 @@ fn task_is_ended_for_excess_output_but_not_for_other_files() {
     launch.output = Some("short".into());
     launch.limits.output = Some(1 << 20);
     assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
-    // What the file held before does not count.
+    // Earlier contents of the file do not count.
     let mut launch = script(3, "echo more; sleep 1.5");
     launch.dir = home.path().to_owned();
     launch.output = Some("elsewhere".into());

@@ -130,7 +130,7 @@ fn tasks_that_hang_in_their_directory_give_their_nodes_up() {
         "not started: dir: limit of hanging tasks reached: 4 tasks of this user hang on this host, because \
          a file system does not answer; at most 4 may"
     );
-    // What waited behind a task that hangs runs, and so does another user's task.
+    // A task behind one that hangs runs, and so does another user's task.
     assert_eq!(statuses[MAX_STUCK as usize + 1], "exit 0");
     let other = run(&mut engine, &launch(91, UID + 1, Path::new("/")));
     assert_eq!(other.status, AttemptStatus::Exited(0));

@@ -45,7 +45,7 @@ pub(super) struct JobsQuery {
     failed: bool,
     /// Only those before this number.
     before: Option<u64>,
-    /// At most so many: 100 if left out, at most 10,000.
+    /// The maximum number of entries: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
 
@@ -97,14 +97,14 @@ pub(super) async fn job(
     Ok(Json(with_outlook(&service, row).await?))
 }
 
-/// Which tasks are asked for.
+/// The selection of tasks in a request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TasksQuery {
     /// Only those that failed: another exit code than 0, ended by a limit, or lost.
     #[serde(default)]
     failed: bool,
-    /// At most so many: 100 if left out, at most 10,000.
+    /// The maximum number of entries: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
 
@@ -216,11 +216,11 @@ pub(super) async fn explain(
     }))
 }
 
-/// What is waited for.
+/// The event that a request waits for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaitQuery {
-    /// Only until it is let in or kept out.
+    /// Waits only until the job is admitted or rejected.
     #[serde(default)]
     decision: bool,
 }

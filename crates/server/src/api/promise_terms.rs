@@ -1,4 +1,4 @@
-//! What the site says about promises, where a request does not say it.
+//! The site's rules for promises, where a request sets none.
 
 use tollgate_client::types::JobRequest;
 use tollgate_model::{Otherwise, Probability};
@@ -10,7 +10,7 @@ use super::error::ApiError;
 /// The site's terms of promises.
 #[derive(Clone, Copy, Debug)]
 pub struct PromiseTerms {
-    /// What becomes of a job that cannot be promised.
+    /// The treatment of a job that cannot be promised.
     pub otherwise: Otherwise,
     /// The minimum probability of a promise.
     pub least: f64,

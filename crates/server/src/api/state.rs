@@ -87,7 +87,7 @@ impl ApiState {
 pub struct ServiceInfo {
     /// The admission policy.
     pub policy: String,
-    /// What the site says about promises.
+    /// The site's rules for promises.
     pub promises: PromiseTerms,
     /// Whether jobs are ended at their time limits.
     pub enforces_time_limits: bool,

@@ -49,7 +49,7 @@ pub struct ServeOptions {
     pub licences: NamedResources,
     /// Devices of this host, with their number.
     pub local_devices: NamedResources,
-    /// What becomes of a job that cannot be promised, if its user does not say and the policy runs such jobs.
+    /// The treatment of a job that cannot be promised, if its user sets none and the policy runs such jobs.
     pub otherwise: Otherwise,
     /// Notices to users, if there are any.
     pub notices: Option<NoticeSettings>,

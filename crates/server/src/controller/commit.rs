@@ -15,7 +15,7 @@ use crate::failpoint::ServiceFailpoint;
 /// Programs, by the index of the command that each belongs to.
 pub(super) type CommandPrograms = BTreeMap<usize, JobProgram>;
 
-/// What is stored with commands and decides nothing.
+/// The data that are stored with commands and decide nothing.
 #[derive(Default)]
 pub(super) struct CommandData {
     pub(super) programs: CommandPrograms,

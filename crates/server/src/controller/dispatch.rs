@@ -288,7 +288,7 @@ impl<E: Engine> Controller<E> {
             hosts,
             dir: PathBuf::from(program.dir),
             output,
-            // What an attempt has written before it was lost stays.
+            // Output that an attempt wrote before it was lost stays.
             append: program.append || attempt.attempt > FIRST_ATTEMPT,
             user,
             umask: program.umask,

@@ -12,8 +12,8 @@ use super::response::PendingResponse;
 use super::state::Controller;
 
 impl<E: Engine> Controller<E> {
-    /// Commits each command for itself, but those of a request with a key together with its answer. What
-    /// cannot be stored fails for its own client only. An attempt whose report cannot be stored is lost.
+    /// Commits each command for itself, but those of a request with a key together with its answer. A command
+    /// that cannot be stored fails for its own client only. An attempt whose report cannot be stored is lost.
     pub(super) fn execute_one_by_one(
         &mut self,
         at: Instant,

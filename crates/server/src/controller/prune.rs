@@ -7,8 +7,8 @@ use tollgate_store::RemovalProgress;
 use super::request_error::RequestError;
 use super::state::Controller;
 
-/// Maximum number of rows that one turn removes, about. A turn with so many takes some ten
-/// milliseconds, so that decisions hardly wait.
+/// Maximum number of rows that one turn removes, about. A turn with this number takes some ten milliseconds,
+/// so that decisions hardly wait.
 const MAX_ROWS: u32 = 200;
 
 impl<E: Engine> Controller<E> {

@@ -75,7 +75,7 @@ pub enum ControllerRequest {
         user: Option<u32>,
         /// The number of the job.
         job: u64,
-        /// What is to be different.
+        /// The requested change.
         change: JobChange,
         /// The new deadline as an instant, if the user gave one.
         due: Option<Instant>,

@@ -67,7 +67,7 @@ pub struct ClusterInfo {
 pub struct ResourceUse {
     /// The name.
     pub name: String,
-    /// The host whose devices they are; None for licences of the site.
+    /// The host of the devices; None for licences of the site.
     pub host: Option<String>,
     /// Number of units.
     pub total: u8,
@@ -92,7 +92,7 @@ pub struct TaskOutlook {
     pub now: Instant,
     /// The number of waiting tasks ahead of this one, without tasks that are not yet materialised.
     pub queued_ahead: u32,
-    /// What stands before the task, if the policy tells.
+    /// The work before the task, if the policy has an order.
     pub order: Option<tollgate_policy::WaitOrder>,
     /// Idle processors.
     pub idle: u32,

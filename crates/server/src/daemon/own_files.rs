@@ -11,7 +11,7 @@ use crate::accounts;
 use crate::net::CredentialStore;
 use crate::net::own_certificate::OwnCertificateError;
 
-/// What an operator can do about a file of which backups have a copy.
+/// The advice to an operator about a file of which backups have a copy.
 pub(super) const KEPT_IN_BACKUPS: &str =
     "`tollgate backup` keeps a copy of this file: stop the service and copy it back";
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use tollgate_model::Probability;
 
-/// What a user wants to know of a job.
+/// The kind of event of a job about which its user gets a notice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoticeKind {
     /// It is over, in whichever way.

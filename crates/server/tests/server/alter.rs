@@ -78,7 +78,7 @@ fn changed_job_is_promised_anew_or_keeps_its_promise() {
     );
     assert_eq!(row.state, "queued");
     site.controller().core().check_invariants().unwrap();
-    // What is stored is what is decided by after a crash.
+    // After a crash the service decides by the stored specification.
     site.restart();
     let (altered, _) = alter(
         &mut site,

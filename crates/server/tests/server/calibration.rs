@@ -1,4 +1,4 @@
-//! What the service tells holds as often as it says, although estimates are wrong by factors.
+//! Promises and intervals hold as often as their probabilities, although estimates are wrong by factors.
 
 use std::collections::BTreeMap;
 

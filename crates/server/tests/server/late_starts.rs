@@ -43,7 +43,7 @@ fn run_counts_from_the_start_of_the_program_and_until_then_from_now() {
         driver.wait(90);
         let live = driver.core.job(1).unwrap();
         assert_eq!(live.engine_wait.map(|wait| wait.ordered), Some(ordered));
-        // What waits behind it waits for it, too.
+        // A job behind the late one waits for it, too.
         let later = expected_end(&driver, 1);
         assert_eq!(later, at_first + Span::from_secs(90), "{policy}");
         driver.wait(30);

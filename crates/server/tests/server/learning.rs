@@ -183,9 +183,9 @@ fn check_forecast(
     assert_eq!(Some(found), expected.forecast, "job {index}");
 }
 
-/// What the service learns under shares is the work that the gate accounts. When two tasks of a node end
-/// between two reports, the second is accounted at the rates after the first. The error is below the time
-/// between reports, which is a second here.
+/// Under shares the service learns the work that the gate accounts. When two tasks of a node end between two
+/// reports, the second is accounted at the rates after the first. The error is below the time between
+/// reports, which is a second here.
 #[test]
 fn work_on_shared_nodes_is_the_run_time_alone() {
     for policy in ["libra", "tail-risk"] {
@@ -315,7 +315,7 @@ fn records_are_believed_as_in_a_replay() {
         request: Some(Span::from_secs(300)),
         context: named(),
     };
-    // What was learned survives a crash.
+    // The learned state survives a crash.
     site.restart();
     let number = site.submit_job(job(300), &["work", "30"]).unwrap().job;
     let live = site.controller().core().job(number).unwrap();

@@ -90,7 +90,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
     let [surer, surest] = &quoted.offers[..] else {
         panic!("{:?}", quoted.offers);
     };
-    // What is believed where nothing is known.
+    // The belief about a job without history.
     let unknown = BeliefJob {
         user: UserId(0),
         program: None,
@@ -115,7 +115,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
             "{factor} {expected}"
         );
     }
-    // What was offered is accepted, at that price.
+    // The offer is accepted, at its price.
     let sure = Submission {
         confidence: Some(990_000),
         ..template(1_000)

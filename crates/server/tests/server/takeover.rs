@@ -80,7 +80,7 @@ fn a_queue_becomes_a_plan_and_loses_nobody() {
     for job in [running, wide, hopeless, undated] {
         assert_eq!(site.state(job).0, "finished", "{job}");
     }
-    // What can be promised is promised now.
+    // The waiting jobs that fit are promised now.
     assert_eq!(site.entry(wide), Some("kept"));
     assert_eq!(site.entry(hopeless), Some("unpromised_late"));
     assert_eq!(site.entry(undated), Some("no_deadline"));

@@ -1,4 +1,4 @@
-//! What becomes of jobs that cannot be promised: they wait, run without a promise, or are rejected.
+//! Jobs that cannot be promised: they wait, run without a promise, or are rejected.
 
 use tollgate_model::{BookEntry, Market, Otherwise};
 use tollgate_service::{AdmissionState, ArraySpec, Submission, SubmissionOptions, SubmitOutcome};

@@ -2,8 +2,8 @@
 //! reports are late, duplicated or cannot be true, and engine calls fail before or after they were carried
 //! out. Clocks are set by up to two days, the disk fails or is full, and the service crashes at any moment.
 //! After every step no job is lost, no task runs twice, no node is allocated twice, and the ledger is the sum
-//! of its entries. Engines with a queue start programs late, or later than usual. After seconds in which
-//! nobody asked the service for anything, all that is to run runs.
+//! of its entries. Engines with a queue start programs late, or later than usual. After seconds without a
+//! request, every job that can run runs.
 //!
 //! A failing seed prints the command that replays it. `TOLLGATE_SEEDS=5000` runs 5,000 seeds.
 

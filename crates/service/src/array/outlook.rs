@@ -18,7 +18,7 @@ pub struct RunningTask {
     pub age: Span,
 }
 
-/// What is known of the unfinished tasks of an array.
+/// The knowledge about the unfinished tasks of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayOutlook {
     /// The task that has run longest; None if none runs.
@@ -28,7 +28,7 @@ pub struct ArrayOutlook {
     /// The first start and the last end of all tasks that are not over and not held by their user. None if all are
     /// held, the last may never end, or the policy plays no futures.
     pub prediction: Option<JobPrediction>,
-    /// What is known of the run times of its waiting tasks.
+    /// The basis of the forecasts of its waiting tasks.
     pub basis: ForecastBasis,
 }
 

@@ -27,7 +27,7 @@ pub struct ReplayConfig {
     pub tasks: TaskCoupling,
     /// The work that a task loses when it resumes after it stood still: 0 to [`MAX_PREEMPTION_COST`].
     pub preemption_cost: Span,
-    /// What becomes of a job that outlives its user's estimate.
+    /// The treatment of a job that runs longer than its user's estimate.
     pub overrun: OverrunRule,
     /// The extent of recording and verification.
     pub record_level: RecordLevel,
@@ -57,7 +57,7 @@ impl ReplayConfig {
     }
 }
 
-/// What becomes of a job that is not done when its work reaches its user's estimate. A job whose user
+/// The treatment of a job that is not finished when its work reaches its user's estimate. A job whose user
 /// gave none has no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OverrunRule {

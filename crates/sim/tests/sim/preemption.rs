@@ -63,7 +63,7 @@ fn job_in_step_loses_work_on_all_its_nodes() {
     near(&ends(2, TaskCoupling::Rigid, &jobs), &[20.0, 4.0, 8.0]);
 }
 
-/// What a test sees of a task, beside what the state says.
+/// The observations of a task, beside its state.
 #[derive(Clone, Copy, Debug, Default)]
 struct ObservedTask {
     work_s: f64,

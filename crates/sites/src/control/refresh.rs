@@ -234,7 +234,7 @@ impl SiteControl {
     }
 }
 
-/// What the engine's records say about a pilot that is not in its queue.
+/// The engine's record of a pilot that is not in its queue.
 enum EndedRecord {
     /// The pilot ended.
     Over(BatchJobReport),

@@ -12,8 +12,8 @@ use crate::usage::{TraceStatus, TraceUsage};
 /// Unit of memory, in bytes.
 const KIBI: u64 = 1024;
 
-/// The fields of one line, as text. Fields that a job need not have are None if they are unknown: missing,
-/// or -1 as the format writes it.
+/// The fields of one line, as text. Optional fields hold None if they are unknown: missing, or -1 as the
+/// format writes it.
 #[derive(Default)]
 pub(crate) struct SwfRecord<'a> {
     pub(crate) number: &'a [u8],

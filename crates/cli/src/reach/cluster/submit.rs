@@ -178,7 +178,7 @@ fn submit_unreserved(
     }
 }
 
-/// Releases the reserved quotes of all clusters but the one that has the job. What cannot be released
+/// Releases the reserved quotes of all clusters but the one that has the job. A quote that cannot be released
 /// expires.
 fn release_others(
     clusters: &[ClusterSettings],

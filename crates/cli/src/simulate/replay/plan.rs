@@ -147,7 +147,7 @@ impl ReplayPlan {
         self.calibration || self.by.is_some() || self.record != RecordLevel::Outcomes
     }
 
-    /// Says how fast the nodes are. None if they are as fast as those of the record.
+    /// Returns the sentence about the speed of the nodes. None if it is the speed of those of the record.
     pub(super) fn speeds_sentence(&self) -> Option<String> {
         let speeds = self.speeds.as_ref()?;
         Some(format!(

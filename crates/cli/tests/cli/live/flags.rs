@@ -182,7 +182,7 @@ fn copy(mut from: UnixStream, mut to: UnixStream, record: Option<&Mutex<Vec<u8>>
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// What a call asks and prints. Numbers and instants of what is printed differ from call to call.
+/// The requests and the output of a call. Numbers and instants in the output differ from call to call.
 #[derive(Debug, PartialEq, Eq)]
 struct CallResult {
     requests: String,
@@ -244,7 +244,7 @@ fn every_flag_of_a_service_changes_the_request_or_the_answer_or_is_refused() {
             "export" => "export jobs",
             name => name,
         };
-        // What a first call changes is there at the second.
+        // The change of a first call is there at the second.
         run(&site, &proxy, call);
         let usual = run(&site, &proxy, call);
         assert_ne!(usual.code, Some(2), "{call:?}: {usual:?}");

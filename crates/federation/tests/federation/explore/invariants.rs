@@ -22,8 +22,8 @@ pub(crate) fn check_state(world: &ExploredWorld) {
     no_mutual_refusals(world);
 }
 
-/// Checks invariant 1: pending, running and in-flight proxies add up to the initial number. What the
-/// journals say of proxies in flight between sites that stay is what happened.
+/// Checks invariant 1: pending, running and in-flight proxies add up to the initial number. The journals are
+/// right about proxies in flight between sites that stay.
 fn conservation(world: &ExploredWorld) {
     let held: u32 = world.sites.iter().map(|site| site.durable().proxies).sum();
     let flying = world.history.in_flight().count() as u32;

@@ -241,7 +241,7 @@ impl FreeProfile {
             }
             left > 0
         };
-        // What a job still misses that has begun to take processors of several hosts.
+        // The processors that the job still misses, once it has taken some of several hosts.
         let (mut parts, mut missing) = (Vec::new(), group.procs);
         for (index, host) in self.hosts_for(group, at) {
             let mut idle = host.procs.fewest(at, end);

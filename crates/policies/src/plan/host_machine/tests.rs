@@ -86,7 +86,7 @@ fn played_on(machine: HostMachine, groups: &[JobGroup]) -> Vec<(usize, i64)> {
 #[test]
 fn nothing_runs_where_it_would_outlast_its_host() {
     let state = cluster(&[(1, 0, Some(100)), (1, 0, None)], 0, &[]);
-    // What fits before the end takes the host that closes.
+    // A job that fits before the end takes the host that closes.
     let groups = [group(1, 1, 90, 0), group(1, 2, 200, 0)];
     assert_eq!(played(&state, &groups), [(0, 90), (1, 200), (1, 400)]);
     let closing = cluster(&[(4, 0, Some(100))], 0, &[]);
@@ -298,7 +298,7 @@ proptest! {
             over.iter().for_each(|run| machine.free.give_back(run));
         }
         prop_assert_eq!(&machine.free, &full);
-        // What could run on hosts that stay has run.
+        // Every job that could run on hosts that stay has run.
         for (group, &left) in groups.iter().zip(&left) {
             let first = full.place(group, machine.now);
             prop_assert!(left == 0 || first.is_none(), "{group:?}");

@@ -9,7 +9,7 @@ use tollgate_model::{Instant, Span};
 use super::super::timetable::{JobGroup, PlannedStart};
 use super::{FreeRooms, HostMachine, HostRun};
 
-/// What has happened since an instant at which jobs of the first waiting group started: only jobs of that group have
+/// The starts since an instant at which jobs of the first waiting group started: only jobs of that group have
 /// started, and no other waiting job had a place.
 #[derive(Clone, Debug)]
 pub(super) struct WaveCycle {
@@ -21,7 +21,7 @@ pub(super) struct WaveCycle {
     free: FreeRooms,
     /// The running jobs of the group.
     runs: Vec<HostRun>,
-    /// What has started after that instant.
+    /// The jobs that have started after that instant.
     starts: Vec<PlannedStart>,
 }
 

@@ -168,7 +168,7 @@ impl ServiceSimulation {
             let now = Box::new(move || clock.lock().unwrap().read(world.now()));
             let mut controller = match Controller::new(store, engine, &self.rules, now) {
                 Ok(controller) => controller,
-                // What was written last, before the crash, stands against the other policy.
+                // The rules that were written last, before the crash, forbid the other policy.
                 Err(StoreError::OtherRules { .. }) if before != self.rules => {
                     self.rules = before.clone();
                     continue;

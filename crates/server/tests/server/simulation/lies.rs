@@ -6,7 +6,7 @@ use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span};
 
 use super::random::SplitMix;
 
-/// Whether a host lies at this moment. Clones share the answer.
+/// Falsifies the reports of a host, or not. Clones share the state.
 #[derive(Clone, Default)]
 pub(crate) struct Liar(Arc<Mutex<Option<SplitMix>>>);
 
@@ -16,7 +16,7 @@ impl Liar {
         *self.0.lock().unwrap() = random;
     }
 
-    /// Returns the report as the host sends it: each number may be any at all, or an extreme. What became of
+    /// Returns the report as the host sends it: each number may be any at all, or an extreme. The outcome of
     /// the attempt is true.
     pub(super) fn distort(&self, mut report: AttemptReport) -> AttemptReport {
         let mut random = self.0.lock().unwrap();

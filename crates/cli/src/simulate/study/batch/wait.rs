@@ -71,7 +71,7 @@ pub(super) fn run(
 }
 
 impl ChunkRound<'_> {
-    /// Returns where the array is. None if the engine does not say, which is noted once.
+    /// Returns the phase of the array. None if the engine does not report it, which is noted once.
     fn look(&mut self) -> Option<ArrayPhase> {
         match self.control.look() {
             Ok(phase) => {
