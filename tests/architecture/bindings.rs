@@ -146,7 +146,7 @@ impl<'ast> Visit<'ast> for NameCollector {
 static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| DIALECT.iter().copied().collect());
 
 /// Returns the word of the dialect that is part of a name.
-fn dialect(name: &str) -> Option<String> {
+pub(crate) fn dialect(name: &str) -> Option<String> {
     let mut words = name.split('_');
     let word = words.find(|word| WORDS.contains(word))?;
     Some(format!("`{word}`"))
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn similar_names_are_none() {
+    fn similar_names_have_no_fault() {
         for source in [
             "fn f() { let task = said(); let basket = a.asked; }",
             "// let said = 1;\nfn f() { \"let said = 1\"; }",

@@ -89,7 +89,7 @@ impl EngineThread {
     }
 
     /// Sets the wanted number of pilots. A new one is carried out at once.
-    pub(crate) fn want(&self, target: u32) {
+    pub(crate) fn set_target(&self, target: u32) {
         if self.target.swap(target, Ordering::Relaxed) != target {
             let _ = self.wake.try_send(());
         }

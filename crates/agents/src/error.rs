@@ -30,7 +30,7 @@ pub enum AgentError {
     },
     /// No site of the list has the key of this agent.
     #[error("no site of session {session} has the key of this agent, {fingerprint}")]
-    Stranger {
+    UnknownMember {
         /// The session.
         session: String,
         /// The fingerprint of the key.
@@ -89,7 +89,9 @@ impl AgentError {
             Self::Journal { .. } => Some(
                 "without its journal a site cannot go on; `tollgate session drop` writes it off",
             ),
-            Self::Stranger { .. } => Some("its list may be older than a change of the session"),
+            Self::UnknownMember { .. } => {
+                Some("its list may be older than a change of the session")
+            }
             Self::Site(error) => error.hint(),
             Self::Busy(_) => Some("end that process first, or let it go on"),
             Self::File { .. }

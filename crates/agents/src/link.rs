@@ -15,7 +15,7 @@ use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle, set_tcp_user_
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, StreamOwned};
 use tollgate_client::Fingerprint;
 use tollgate_federation::{Envelope, SiteId};
-use tollgate_listen::{ConnectionLimit, Handshake, serve_strangers};
+use tollgate_listen::{ConnectionLimit, Handshake, serve_unauthenticated};
 
 use crate::frame::{self, AgentAnswer, AgentFrame};
 use crate::membership::MemberSite;
@@ -38,7 +38,7 @@ pub(crate) enum PeerInput {
     /// A message of another site.
     Message(Envelope),
     /// A frame of the operator, and the place for its answer.
-    Asked(AgentFrame, SyncSender<AgentAnswer>),
+    Requested(AgentFrame, SyncSender<AgentAnswer>),
 }
 
 /// The connections by which one agent sends to the others. Dropping it ends their threads.
@@ -186,7 +186,7 @@ pub(crate) fn accept_all(
         most.saturating_mul(CONNECTIONS_PER_PEER),
     );
     let (config, peers, inputs) = (Arc::clone(config), peers.clone(), inputs.clone());
-    serve_strangers(listener, is_over, move |stream, handshake| {
+    serve_unauthenticated(listener, is_over, move |stream, handshake| {
         let incoming = IncomingLink {
             stream,
             handshake,
@@ -237,7 +237,7 @@ impl IncomingLink {
                 (PeerRole::Operator, request) => {
                     let (answer, answers) = sync_channel(1);
                     inputs
-                        .send(PeerInput::Asked(request, answer))
+                        .send(PeerInput::Requested(request, answer))
                         .map_err(|_| over())?;
                     let answer = answers.recv().map_err(|_| over())?;
                     stream.get_mut().write_all(&frame::line(&answer))?;

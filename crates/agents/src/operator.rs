@@ -36,7 +36,7 @@ impl AgentOperator {
     /// # Errors
     /// An error if it does not answer.
     pub fn status(&self, site: &MemberSite) -> Result<AgentStatus, AgentError> {
-        match self.ask(site, &AgentFrame::Status)? {
+        match self.request(site, &AgentFrame::Status)? {
             AgentAnswer::Status(status) => Ok(*status),
             AgentAnswer::Done => Err(silent(site, "it answered without its state".to_owned())),
             AgentAnswer::Refused { problem } => Err(silent(site, problem)),
@@ -73,13 +73,13 @@ impl AgentOperator {
     }
 
     fn order(&self, site: &MemberSite, request: &AgentFrame) -> Result<(), AgentError> {
-        match self.ask(site, request)? {
+        match self.request(site, request)? {
             AgentAnswer::Done | AgentAnswer::Status(_) => Ok(()),
             AgentAnswer::Refused { problem } => Err(silent(site, problem)),
         }
     }
 
-    fn ask(&self, site: &MemberSite, request: &AgentFrame) -> Result<AgentAnswer, AgentError> {
+    fn request(&self, site: &MemberSite, request: &AgentFrame) -> Result<AgentAnswer, AgentError> {
         let Some(key) = site.key() else {
             return Err(silent(site, "its key is not known".to_owned()));
         };

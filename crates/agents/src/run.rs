@@ -81,7 +81,7 @@ impl AgentDirectory {
         let print = own.fingerprint()?;
         let site = members.live().find(|(_, site)| site.key() == Some(print));
         let site = site.map(|(_, site)| site.name.clone());
-        let site = site.ok_or_else(|| AgentError::Stranger {
+        let site = site.ok_or_else(|| AgentError::UnknownMember {
             session: members.session.clone(),
             fingerprint: print.to_string(),
         })?;
@@ -170,7 +170,7 @@ impl AgentDirectory {
         let terms = self.members.terms().map_err(wrong)?;
         let policy = self.members.policy().map_err(wrong)?;
         let Some((id, member)) = self.members.find(&self.site) else {
-            return Err(AgentError::Stranger {
+            return Err(AgentError::UnknownMember {
                 session: self.members.session.clone(),
                 fingerprint: self.own.fingerprint()?.to_string(),
             });
@@ -226,7 +226,7 @@ impl AgentDirectory {
                 Some(AgentInput::Peer(PeerInput::Message(envelope))) => {
                     agent.receive(now, envelope)
                 }
-                Some(AgentInput::Peer(PeerInput::Asked(AgentFrame::End, answer))) => {
+                Some(AgentInput::Peer(PeerInput::Requested(AgentFrame::End, answer))) => {
                     print_note("the session ends: the pilots are cancelled");
                     stop_requested = Some(answer);
                     engine.end();
@@ -248,7 +248,7 @@ impl AgentDirectory {
                     engine.goes_on();
                     Ok(Vec::new())
                 }
-                Some(AgentInput::Peer(PeerInput::Asked(request, answer))) => {
+                Some(AgentInput::Peer(PeerInput::Requested(request, answer))) => {
                     let (reply, end) = self.answer(request, &agent, now);
                     let _ = answer.send(reply);
                     if let Some(end) = end {
@@ -261,7 +261,7 @@ impl AgentDirectory {
             for OutgoingMessage { to, envelope } in sent.map_err(failed)? {
                 links.send(to, envelope);
             }
-            engine.want(agent.target());
+            engine.set_target(agent.target());
             for note in agent.take_notes() {
                 print_note(&note);
             }

@@ -283,7 +283,7 @@ impl AttemptBook {
     }
 
     /// Removes and returns the new reports, with the nodes that they are for.
-    pub(crate) fn take_news(&mut self) -> Vec<(String, AttemptReport)> {
+    pub(crate) fn take_new_reports(&mut self) -> Vec<(String, AttemptReport)> {
         std::mem::take(&mut self.reports)
     }
 

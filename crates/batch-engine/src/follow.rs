@@ -85,12 +85,12 @@ impl Follower<'_> {
         drop(state);
         self.cancel(&cancels);
         if next.is_some_and(|next| next.is_zero()) {
-            let outcome = self.ask_jobs();
+            let outcome = self.query_jobs();
             self.note_outcome(outcome);
         }
         if until(self.nodes_at).is_zero() && self.pace.rest(MonotonicInstant::now()).is_zero() {
             self.nodes_at = MonotonicInstant::now() + NODE_PERIOD;
-            let outcome = self.ask_nodes();
+            let outcome = self.query_nodes();
             self.note_outcome(outcome);
         }
     }
@@ -98,8 +98,8 @@ impl Follower<'_> {
     fn cancel(&mut self, ids: &[BatchJobId]) {
         for ids in ids.chunks(MAX_CANCELS) {
             let command = self.shared.dialect.cancel(ids);
-            let engine = self.shared.asked();
-            let cancelled = engine.ask(&command, |dialect, answer| dialect.parse_cancel(answer));
+            let engine = self.shared.queried_engine();
+            let cancelled = engine.query(&command, |dialect, answer| dialect.parse_cancel(answer));
             if cancelled.is_err() {
                 self.shared.lock().book.not_cancelled(ids);
             }
@@ -107,21 +107,21 @@ impl Follower<'_> {
         }
     }
 
-    fn ask_jobs(&mut self) -> Result<(), BatchSystemError> {
+    fn query_jobs(&mut self) -> Result<(), BatchSystemError> {
         let queried_at = MonotonicInstant::now();
         self.queried_at = Some(queried_at);
         let shared = self.shared;
         shared.lock().is_urgent = false;
         let command = shared.dialect.states();
-        let engine = shared.asked();
-        let reports = engine.ask(&command, |dialect, answer| dialect.parse_states(answer))?;
+        let engine = shared.queried_engine();
+        let reports = engine.query(&command, |dialect, answer| dialect.parse_states(answer))?;
         let mut state = shared.lock();
         let applied = state.book.apply(&reports, queried_at);
         shared.deliver(&mut state);
         drop(state);
         let missing = applied.map_err(|error| self.folder_error(error))?;
         for attempt in missing.into_iter().take(MAX_RECORD_QUERIES) {
-            self.ask_record(attempt)?;
+            self.query_record(attempt)?;
         }
         let mut state = shared.lock();
         shared.deliver(&mut state);
@@ -131,15 +131,15 @@ impl Follower<'_> {
 
     /// Asks for the record of a job that may have ended. Some engines keep none: then the mark of the start
     /// decides alone.
-    fn ask_record(&self, attempt: AttemptId) -> Result<(), BatchSystemError> {
+    fn query_record(&self, attempt: AttemptId) -> Result<(), BatchSystemError> {
         let shared = self.shared;
         let name = shared.lock().book.name_of(attempt);
         let Ok(name) = name.parse() else {
             return Ok(());
         };
         let command = shared.dialect.by_name(&name, RecordAge::Ended);
-        let engine = shared.asked();
-        let found = engine.ask(&command, |dialect, answer| {
+        let engine = shared.queried_engine();
+        let found = engine.query(&command, |dialect, answer| {
             dialect.parse_by_name(&name, RecordAge::Ended, answer)
         });
         let records: Vec<BatchJobReport> = match found {
@@ -152,9 +152,9 @@ impl Follower<'_> {
         taken.map_err(|error| self.folder_error(error))
     }
 
-    fn ask_nodes(&self) -> Result<(), BatchSystemError> {
+    fn query_nodes(&self) -> Result<(), BatchSystemError> {
         let queue = self.shared.config.queue.as_deref();
-        let nodes = self.shared.asked().nodes(queue)?;
+        let nodes = self.shared.queried_engine().nodes(queue)?;
         self.shared.lock().nodes = nodes;
         Ok(())
     }

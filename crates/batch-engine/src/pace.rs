@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// The first pause, doubled with each error in a row.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The pauses of one kind of command.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl CommandPace {
     pub(crate) fn fail(&mut self, now: Instant) -> Duration {
         let doubled = FIRST_PAUSE.saturating_mul(1 << self.errors.min(10));
         self.errors = self.errors.saturating_add(1);
-        let pause = doubled.min(LONGEST_PAUSE);
+        let pause = doubled.min(MAX_PAUSE);
         self.resume_at = Some(now + pause);
         pause
     }

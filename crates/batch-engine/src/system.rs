@@ -222,7 +222,7 @@ impl SystemShared {
 
     /// Passes new reports on, and wakes the threads that wait for them.
     pub(crate) fn deliver(&self, state: &mut SystemState) {
-        let reports = state.book.take_news();
+        let reports = state.book.take_new_reports();
         if reports.is_empty() {
             return;
         }
@@ -244,7 +244,7 @@ impl SystemShared {
     }
 
     /// Returns the engine to ask.
-    pub(crate) fn asked(&self) -> QueriedEngine<'_> {
+    pub(crate) fn queried_engine(&self) -> QueriedEngine<'_> {
         QueriedEngine {
             kind: self.config.kind,
             dialect: self.dialect.as_ref(),
@@ -263,7 +263,7 @@ pub(crate) struct QueriedEngine<'a> {
 
 impl QueriedEngine<'_> {
     /// Runs a command and reads its answer.
-    pub(crate) fn ask<T>(
+    pub(crate) fn query<T>(
         &self,
         command: &EngineCommand,
         read: impl FnOnce(&dyn EngineDialect, &CommandAnswer) -> Result<T, EngineFault>,
@@ -287,7 +287,7 @@ impl QueriedEngine<'_> {
     /// Asks for the nodes of a queue.
     pub(crate) fn nodes(&self, queue: Option<&str>) -> Result<Vec<BatchNode>, BatchSystemError> {
         let command = self.dialect.nodes(queue);
-        self.ask(&command, |dialect, answer| {
+        self.query(&command, |dialect, answer| {
             dialect.parse_nodes(queue, answer)
         })
     }
@@ -295,7 +295,7 @@ impl QueriedEngine<'_> {
     /// Asks for the limits of a queue.
     fn limits(&self, queue: Option<&str>) -> Result<QueueLimits, BatchSystemError> {
         let command = self.dialect.limits();
-        let queues = self.ask(&command, |dialect, answer| dialect.parse_limits(answer))?;
+        let queues = self.query(&command, |dialect, answer| dialect.parse_limits(answer))?;
         let is_meant = |limits: &&QueueLimits| match queue {
             Some(queue) => limits.name == queue,
             None => limits.is_default,

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn refusal_quotes_what_the_engine_said() {
+    fn refusal_quotes_the_answer_of_the_engine() {
         let table = [(RetryAdvice::Later, "queue is full")];
         let fault = EngineFault::classify(&answer("Sorry:\n  Queue is FULL\u{7}\n"), &table);
         assert_eq!(fault.to_string(), "Sorry: Queue is FULL");

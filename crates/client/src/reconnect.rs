@@ -11,7 +11,7 @@ use crate::ClientError;
 /// The first pause before a client tries again. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between two tries.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// The number of random bytes in a key.
 const KEY_LEN: usize = 16;
 
@@ -70,7 +70,7 @@ impl Outage {
             let error = Box::new(error);
             return Err(ClientError::GaveUp { timeout, error });
         }
-        self.pause = (2 * self.pause).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        self.pause = (2 * self.pause).clamp(FIRST_PAUSE, MAX_PAUSE);
         let pause = self.pause.mul_f64(jitter());
         thread::sleep(left.map_or(pause, |(_, left)| pause.min(left)));
         Ok(())
@@ -113,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn client_without_patience_reports_the_error_itself() {
+    fn client_without_a_retry_limit_reports_the_error_itself() {
         let paused = Outage::default().pause(lost(), &ReconnectPolicy::NEVER);
         assert!(matches!(paused, Err(ClientError::NoService { .. })));
     }
 
     #[test]
-    fn client_gives_up_once_its_patience_has_passed() {
+    fn client_gives_up_after_its_retry_limit() {
         let policy = ReconnectPolicy {
             timeout: Some(Duration::from_millis(1)),
             ..ReconnectPolicy::NEVER

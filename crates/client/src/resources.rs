@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_list_is_refused() {
+    fn malformed_list_is_refused() {
         for text in [
             "", "gpu:256", "gpu:0", "gpu,gpu", "12", "a b", ":gpu", "gpu:", "gpu,,x",
         ] {

@@ -52,7 +52,7 @@ impl ExecPolicy {
             };
             match started {
                 Ok(mut program) => {
-                    program.tell(&PolicyEvent::start(view.n_nodes(), self.market));
+                    program.queue_event(&PolicyEvent::start(view.n_nodes(), self.market));
                     self.program = Some(program);
                 }
                 Err(what) => self.failure = Some(PolicyFailure(what)),
@@ -61,22 +61,22 @@ impl ExecPolicy {
         self.program.as_mut()
     }
 
-    fn tell(&mut self, view: View<'_>, event: &PolicyEvent) {
+    fn queue_event(&mut self, view: View<'_>, event: &PolicyEvent) {
         if let Some(program) = self.program(view) {
-            program.tell(event);
+            program.queue_event(event);
         }
     }
 
     /// Asks the program and does what it says, up to the first thing that cannot be done.
-    fn ask(&mut self, cx: &mut PolicyContext<'_>) -> Result<(), String> {
+    fn run_pass(&mut self, cx: &mut PolicyContext<'_>) -> Result<(), String> {
         let Some(program) = &mut self.program else {
             return Ok(());
         };
-        program.tell(&PolicyEvent::Pass {
+        program.queue_event(&PolicyEvent::Pass {
             time_s: cx.now().as_secs_f64(),
             nodes_idle: cx.n_idle(),
         });
-        let answer = program.ask();
+        let answer = program.read_answer();
         self.n_answers += 1;
         let answer = answer.map_err(|error| self.describe_wait(&error))?;
         let answer: PassAnswer = serde_json::from_slice(&answer)
@@ -164,7 +164,7 @@ impl Policy for ExecPolicy {
     fn clear(&mut self) {
         self.waiting.clear();
         if let Some(program) = &mut self.program {
-            program.tell(&PolicyEvent::Clear);
+            program.queue_event(&PolicyEvent::Clear);
         }
     }
 
@@ -173,14 +173,14 @@ impl Policy for ExecPolicy {
         let (number, forecast) = (entry.sequence, view.forecast(job));
         self.waiting.insert(number, job);
         let event = PolicyEvent::submitted(view.now, number, &entry.spec, forecast);
-        self.tell(view, &event);
+        self.queue_event(view, &event);
     }
 
     fn dequeued(&mut self, view: View<'_>, job: JobId) {
         let number = view.job(job).sequence;
         self.waiting.remove(&number);
         let time_s = view.now.as_secs_f64();
-        self.tell(
+        self.queue_event(
             view,
             &PolicyEvent::Cancelled {
                 time_s,
@@ -191,14 +191,14 @@ impl Policy for ExecPolicy {
 
     fn ended(&mut self, view: View<'_>, job: JobId) {
         let (time_s, job) = (view.now.as_secs_f64(), view.job(job).sequence);
-        self.tell(view, &PolicyEvent::Ended { time_s, job });
+        self.queue_event(view, &PolicyEvent::Ended { time_s, job });
     }
 
     /// Asks the program if a job waits.
     fn pass(&mut self, cx: &mut PolicyContext<'_>) {
         let answer = match self.waiting.is_empty() {
             true => Ok(()),
-            false => self.ask(cx),
+            false => self.run_pass(cx),
         };
         if let Err(what) = answer.and_then(|()| self.expect_silence()) {
             let (line, now) = (self.n_answers, cx.now());

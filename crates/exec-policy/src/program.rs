@@ -119,7 +119,7 @@ impl PolicyProgram {
     }
 
     /// Adds a line to those that the program reads before its next answer.
-    pub(crate) fn tell(&mut self, event: &impl Serialize) {
+    pub(crate) fn queue_event(&mut self, event: &impl Serialize) {
         serde_json::to_writer(&mut self.unsent, event).expect("an event is JSON");
         self.unsent.push(b'\n');
     }
@@ -128,7 +128,7 @@ impl PolicyProgram {
     ///
     /// # Errors
     /// If the program ends, does not answer in time, or answers without being asked.
-    pub(crate) fn ask(&mut self) -> Result<Vec<u8>, ProgramError> {
+    pub(crate) fn read_answer(&mut self) -> Result<Vec<u8>, ProgramError> {
         self.expect_silence()?;
         let due = Instant::now() + self.timeout;
         self.send(due)?;

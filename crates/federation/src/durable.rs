@@ -28,4 +28,4 @@ pub use model_checking::SiteTimer;
 pub use persistent_state::{DurableState, ProxyTransfer};
 pub use round::{ProposalRound, RoundOutcome};
 pub use site::{DurableSite, SiteActivity};
-pub use write_off::{FlyingProxy, WriteOff, WriteOffError, in_flight};
+pub use write_off::{InFlightProxy, WriteOff, WriteOffError, in_flight};

@@ -43,7 +43,7 @@ use tollgate_model::{Distribution, Kinship, RuntimeBelief, Span, UserId};
 
 pub use basis::{BeliefBasis, BeliefSource, GroupPart, SiblingPart};
 pub use model::{BeliefModel, TaskStage};
-use statement::Occasion;
+use statement::StatementTime;
 
 use crate::record::{ClassId, ForecastJob, ln_secs};
 

@@ -303,7 +303,7 @@ impl PersonalScheduler {
     }
 
     /// Runs a command of the scheduler that must succeed.
-    fn ask(&self, words: &[&str]) -> Result<CommandAnswer, InsideError> {
+    fn run_checked(&self, words: &[&str]) -> Result<CommandAnswer, InsideError> {
         succeed(words, self.command(words)?)
     }
 }

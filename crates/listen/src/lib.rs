@@ -8,8 +8,8 @@
 
 mod address;
 mod limit;
-mod stranger;
+mod unauthenticated;
 
 pub use address::AddressPrefix;
-pub use limit::{ConnectionLimit, ConnectionPlace};
-pub use stranger::{Handshake, serve_strangers};
+pub use limit::{ConnectionLimit, ConnectionPermit};
+pub use unauthenticated::{Handshake, serve_unauthenticated};

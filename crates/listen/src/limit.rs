@@ -22,7 +22,7 @@ pub struct ConnectionLimit<K> {
 
 /// The permit of an open connection, which leaves the limit when this value is dropped.
 #[derive(Debug)]
-pub struct ConnectionPlace<K> {
+pub struct ConnectionPermit<K> {
     open: Arc<Mutex<OpenConnections<K>>>,
     number: u64,
 }
@@ -61,7 +61,7 @@ impl<K: Ord + Copy> ConnectionLimit<K> {
     ///
     /// # Errors
     /// If the process has no descriptor left.
-    pub fn admit(&self, key: K, socket: impl AsFd) -> io::Result<ConnectionPlace<K>> {
+    pub fn admit(&self, key: K, socket: impl AsFd) -> io::Result<ConnectionPermit<K>> {
         let socket = socket.as_fd().try_clone_to_owned()?;
         let mut open = lock(&self.open);
         if open.of_key(key).count() >= self.per_key {
@@ -81,7 +81,7 @@ impl<K: Ord + Copy> ConnectionLimit<K> {
             opened,
         };
         open.by_number.insert(number, connection);
-        Ok(ConnectionPlace {
+        Ok(ConnectionPermit {
             open: Arc::clone(&self.open),
             number,
         })
@@ -111,7 +111,7 @@ impl<K> Clone for ConnectionLimit<K> {
     }
 }
 
-impl<K> Drop for ConnectionPlace<K> {
+impl<K> Drop for ConnectionPermit<K> {
     fn drop(&mut self) {
         lock(&self.open).by_number.remove(&self.number);
     }
@@ -162,13 +162,13 @@ mod tests {
     use super::*;
 
     /// Admits a connection of a key. Returns its other end.
-    fn admit(limit: &ConnectionLimit<u8>, key: u8) -> (ConnectionPlace<u8>, UnixStream) {
+    fn admit(limit: &ConnectionLimit<u8>, key: u8) -> (ConnectionPermit<u8>, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         theirs.set_nonblocking(true).unwrap();
-        let place = limit.admit(key, &ours).unwrap();
+        let permit = limit.admit(key, &ours).unwrap();
         // The user of the connection holds it open.
         std::mem::forget(ours);
-        (place, theirs)
+        (permit, theirs)
     }
 
     fn is_closed(stream: &UnixStream) -> bool {
@@ -209,12 +209,12 @@ mod tests {
     fn overdue_connections_are_closed_and_others_are_not() {
         let limit = ConnectionLimit::new(2, 2);
         assert_eq!(limit.close_overdue(Duration::ZERO), None);
-        let (place, end) = admit(&limit, 1);
+        let (permit, end) = admit(&limit, 1);
         let left = limit.close_overdue(Duration::from_secs(3600));
         assert!(left.is_some_and(|left| left > Duration::ZERO));
         assert!(!is_closed(&end));
         assert_eq!(limit.close_overdue(Duration::ZERO), None);
         assert!(is_closed(&end));
-        drop(place);
+        drop(permit);
     }
 }

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn percentages_leave_out_what_they_are_not_about() {
+    fn percentages_exclude_other_entries() {
         let mut books = Books::default();
         assert_eq!(
             (

@@ -17,7 +17,7 @@ mod settings;
 use std::cell::RefCell;
 
 use demand::NodeDemand;
-use runtime_model::{LastAnswer, RuntimeModel, RuntimeQuestion};
+use runtime_model::{CachedAnswer, RuntimeModel, RuntimeQuestion};
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
 use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{TieOrder, fits_machine, price, take_first};
@@ -36,9 +36,9 @@ pub struct TailAdmission {
     demands: Vec<NodeDemand>,
     /// The work that the last task was believed to need: the tasks of a job are alike on most of its
     /// nodes.
-    last_need: LastAnswer,
+    last_need: CachedAnswer,
     /// The quantile that the last task was to outlive next.
-    last_mark: RefCell<LastAnswer>,
+    last_mark: RefCell<CachedAnswer>,
 }
 
 impl TailAdmission {
@@ -48,7 +48,7 @@ impl TailAdmission {
             settings,
             market,
             demands: Vec::new(),
-            last_need: LastAnswer::default(),
+            last_need: CachedAnswer::default(),
             last_mark: RefCell::default(),
         }
     }

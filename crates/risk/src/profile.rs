@@ -12,7 +12,7 @@ const STEPS: f64 = 1e9;
 const VISIBLE: f64 = 0.01 * STEPS;
 
 /// Number of points that a plot shows apart at which a line through them says something.
-const LEAST_POINTS: usize = 3;
+const MIN_POINTS: usize = 3;
 
 /// The extremes of a policy's points, one for each scenario, and their trend (Yeo & Buyya 2008,
 /// Tables II-IV). All figures are rounded to billionths.
@@ -154,21 +154,21 @@ impl TrendLine {
     }
 }
 
-/// Returns whether a plot shows [`LEAST_POINTS`] of the points apart.
+/// Returns whether a plot shows [`MIN_POINTS`] of the points apart.
 fn shows_several(points: &[Risk]) -> bool {
     let mut places: Vec<(i64, i64)> = points
         .iter()
         .map(|point| (steps(point.volatility), steps(point.performance)))
         .collect();
     places.sort_unstable();
-    let mut apart: Vec<(i64, i64)> = Vec::with_capacity(LEAST_POINTS);
+    let mut apart: Vec<(i64, i64)> = Vec::with_capacity(MIN_POINTS);
     for (x, y) in places {
         let is_apart = |&(x0, y0): &(i64, i64)| ((x - x0) as f64).hypot((y - y0) as f64) >= VISIBLE;
-        if apart.len() < LEAST_POINTS && apart.iter().all(is_apart) {
+        if apart.len() < MIN_POINTS && apart.iter().all(is_apart) {
             apart.push((x, y));
         }
     }
-    apart.len() == LEAST_POINTS
+    apart.len() == MIN_POINTS
 }
 
 /// Writes the words of Tables III-IV, in lower case.

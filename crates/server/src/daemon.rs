@@ -42,7 +42,7 @@ use crate::wall_clock::{now, read_clocks};
 use crate::workers::WorkerAcceptor;
 use crate::workers::batch_nodes::BatchNodes;
 pub use error::ServeError;
-use listen::{TcpDoor, listen, listen_for_parts, serve_parts};
+use listen::{BoundTcpListener, listen, listen_for_parts, serve_parts};
 pub use own_files::check_own_files;
 use starting::{QUIET, StartProgress, StartingService};
 use startup::{
@@ -150,9 +150,12 @@ pub fn serve<E: Engine + 'static>(
     });
     let worker_acceptor = WorkerAcceptor::new(controller_handle.clone());
     let tcp = match options.listen {
-        Some(tcp) => {
-            Some(runtime.block_on(TcpDoor::open(dir, tcp, options.certificate, &keyring))?)
-        }
+        Some(tcp) => Some(runtime.block_on(BoundTcpListener::open(
+            dir,
+            tcp,
+            options.certificate,
+            &keyring,
+        ))?),
         None => None,
     };
     if let Some(system) = &options.batch_system {
@@ -163,7 +166,7 @@ pub fn serve<E: Engine + 'static>(
             user: own_user_name(),
             // The nodes do not reach the socket of this host.
             access: SpreadAccess {
-                service: tcp.as_ref().and_then(TcpDoor::remote_location),
+                service: tcp.as_ref().and_then(BoundTcpListener::remote_location),
                 ..spread_access
             },
             dir: dir.path().join("nodes"),

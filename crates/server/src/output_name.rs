@@ -64,7 +64,7 @@ pub(crate) fn names_submission(name: &str) -> bool {
 }
 
 /// Returns whether the tasks of an array have different files.
-pub(crate) fn tells_tasks_apart(name: &str) -> bool {
+pub(crate) fn has_a_file_per_task(name: &str) -> bool {
     let of = |task| AttemptFacts {
         task: Some(task),
         ..AttemptFacts::default()
@@ -141,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_number_of_the_task_tells_tasks_apart() {
+    fn only_the_number_of_the_task_gives_a_file_per_task() {
         for name in ["%a", "out/%3a"] {
-            assert!(tells_tasks_apart(name), "{name}");
+            assert!(has_a_file_per_task(name), "{name}");
         }
         for name in ["%%a", "%j", "out"] {
-            assert!(!tells_tasks_apart(name), "{name}");
+            assert!(!has_a_file_per_task(name), "{name}");
         }
     }
 }

@@ -124,11 +124,11 @@ pub struct SubmitOutcome {
 impl SubmitOutcome {
     /// Returns the number of jobs that count as requested, by which a user's share leaves room for other
     /// users. It is 0 or 1 of a single job, else tasks of the array.
-    pub(crate) fn n_asked_for(&self, submission: &Submission) -> u64 {
+    pub(crate) fn n_requested(&self, submission: &Submission) -> u64 {
         if self.groups.is_empty() {
             let array = submission.options.array.as_ref();
             let n_tasks = array.map_or(1, |array| array.tasks.len());
-            return if self.admission.is_asked_for() {
+            return if self.admission.is_requested() {
                 n_tasks
             } else {
                 0
@@ -137,7 +137,7 @@ impl SubmitOutcome {
         let counted = self
             .groups
             .iter()
-            .filter(|part| part.admission.is_asked_for());
+            .filter(|part| part.admission.is_requested());
         counted.map(|part| part.tasks.len()).sum()
     }
 }
@@ -220,10 +220,10 @@ pub enum AdmissionState {
 }
 
 impl AdmissionState {
-    /// Returns whether the job counts as work that its user asked for. A job that was rejected because others have the
-    /// room does: else a user who asks for promises alone would leave the room to those who have it. A job that is too
-    /// large or too long for its deadline does not.
-    fn is_asked_for(&self) -> bool {
+    /// Returns whether the job counts as work that its user asked for. A job that was rejected because others
+    /// occupy the nodes counts: else a user who only asks for promises would never get nodes from the others.
+    /// A job that is too large or too long for its deadline does not count.
+    fn is_requested(&self) -> bool {
         match self {
             Self::Accepted { .. }
             | Self::Queued

@@ -34,7 +34,7 @@ impl Core {
             return Some(RejectReason::HostsUnplanned);
         }
         let host = submission.options.host.as_ref()?;
-        let known = self.hosts_to_ask_for();
+        let known = self.usable_hosts();
         (!known.contains(host.as_str())).then(|| {
             RejectReason::UnknownHost(HostMismatch {
                 host: host.clone(),
@@ -45,7 +45,7 @@ impl Core {
 
     /// Returns the names of the hosts on which a job can run now or later: those that are up, and those that
     /// are away and stay when they come back. A pilot that has ended is not one of them.
-    fn hosts_to_ask_for(&self) -> BTreeSet<&str> {
+    fn usable_hosts(&self) -> BTreeSet<&str> {
         let view = self.gate.view(self.now);
         let hosts = view.hosts().iter();
         let hosts = hosts.filter(|host| {

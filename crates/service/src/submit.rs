@@ -57,7 +57,7 @@ impl Core {
     ) -> SubmitOutcome {
         let answer = self.evaluate(self.now, submission);
         let answer = self.admit_as(job, submission, answer, step);
-        let n_requested = answer.n_asked_for(submission);
+        let n_requested = answer.n_requested(submission);
         self.gate.note_request(self.now, &answer.spec, n_requested);
         answer
     }

@@ -91,7 +91,7 @@ impl SiteAgreement {
     ///
     /// # Errors
     /// If the list of sites or the operator's key cannot be read.
-    pub fn ask(agency: &SessionAgency) -> Result<Self, SessionError> {
+    pub fn query(agency: &SessionAgency) -> Result<Self, SessionError> {
         let (members, operator) = (agency.members()?, agency.operator()?);
         let agents = members.live();
         let agents = agents.map(|(_, site)| AgentView::new(site, operator.status(site)));

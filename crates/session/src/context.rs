@@ -58,7 +58,7 @@ pub enum SessionEvent {
     /// No pilot is left at a site.
     SiteEnded(String),
     /// Pilots may be left, and the session ends nevertheless.
-    PilotsLeft(String),
+    RemainingPilots(String),
     /// The session has ended.
     Ended {
         /// The session.

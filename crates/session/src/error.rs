@@ -41,7 +41,7 @@ pub enum SessionError {
     },
     /// Pilots have not ended.
     #[error("session {name} goes on: pilots that may be left: {left}")]
-    PilotsLeft {
+    RemainingPilots {
         /// The session.
         name: String,
         /// The pilots that may be left, by site.

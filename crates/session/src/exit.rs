@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process};
 use tollgate_client::{cancel_unless_over, unfinished_jobs};
 use tollgate_sites::{
-    KeepLock, PilotsLeft, SiteControl, SiteError, SiteSettings, end_pilots, for_sites, now,
+    KeepLock, RemainingPilots, SiteControl, SiteError, SiteSettings, end_pilots, for_sites, now,
 };
 
 use crate::context::{SessionContext, SessionEvent};
@@ -48,7 +48,7 @@ pub fn exit_session(
 ) -> Result<(), SessionError> {
     if folder.goes_on()? {
         if !options.force {
-            let jobs = UnfinishedJobs::ask(folder, context)?;
+            let jobs = UnfinishedJobs::query(folder, context)?;
             if jobs.count() > 0 {
                 let (name, jobs) = (folder.name().to_owned(), jobs.to_string());
                 return Err(SessionError::Unfinished { name, jobs });
@@ -74,7 +74,7 @@ impl UnfinishedJobs {
     ///
     /// # Errors
     /// If one does not answer.
-    pub(crate) fn ask(
+    pub(crate) fn query(
         folder: &SessionFolder,
         context: &SessionContext<'_>,
     ) -> Result<Self, SessionError> {
@@ -141,9 +141,9 @@ pub(crate) fn end_session(
         let left = left.join("; ");
         if !force {
             let name = folder.name().to_owned();
-            return Err(SessionError::PilotsLeft { name, left });
+            return Err(SessionError::RemainingPilots { name, left });
         }
-        (context.report)(SessionEvent::PilotsLeft(left));
+        (context.report)(SessionEvent::RemainingPilots(left));
     }
     if let Some(scheduler) = folder.scheduler()? {
         scheduler.stop()?;
@@ -173,7 +173,7 @@ fn end_jobs(
     force: bool,
     context: &SessionContext<'_>,
 ) -> Result<(), SessionError> {
-    match UnfinishedJobs::ask(folder, context) {
+    match UnfinishedJobs::query(folder, context) {
         Ok(jobs) if jobs.count() > 0 => {
             jobs.cancel(folder, context)?;
             (context.report)(SessionEvent::JobsCancelled(jobs.count()));
@@ -199,14 +199,14 @@ fn end_sites(
         let left = control.and_then(end_pilots);
         (
             site,
-            left.unwrap_or_else(|error| PilotsLeft::Some(error.to_string())),
+            left.unwrap_or_else(|error| RemainingPilots::Some(error.to_string())),
         )
     });
     let mut left = Vec::new();
     for (SiteSettings { name, .. }, pilots) in ended {
         match pilots {
-            PilotsLeft::None => (context.report)(SessionEvent::SiteEnded(name.clone())),
-            PilotsLeft::Some(what) => left.push(format!("site {name}: {what}")),
+            RemainingPilots::None => (context.report)(SessionEvent::SiteEnded(name.clone())),
+            RemainingPilots::Some(what) => left.push(format!("site {name}: {what}")),
         }
     }
     Ok(left)

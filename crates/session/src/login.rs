@@ -72,7 +72,7 @@ fn end_after_shell<U: LoginUser>(
     context: &SessionContext<'_>,
     user: &mut U,
 ) -> Result<bool, U::Error> {
-    let jobs = UnfinishedJobs::ask(folder, context);
+    let jobs = UnfinishedJobs::query(folder, context);
     let has_none = jobs.as_ref().is_ok_and(|jobs| jobs.count() == 0);
     if !has_none && !user.confirm_end(jobs)? {
         return Ok(false);

@@ -263,7 +263,7 @@ impl<'a> ClusterSim<'a> {
     }
 
     /// Returns the `index`-th job as the gate sees it: times are those on the slowest node.
-    fn told(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
+    fn estimate_of(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let estimate = self.estimates.estimate(index, arrival);
         self.on_slowest(estimate)
     }
@@ -295,7 +295,7 @@ impl<'a> ClusterSim<'a> {
             arrival.runtime = arrival.spec.estimate;
         }
         self.outcomes.add(index);
-        let estimate = self.told(index, &arrival);
+        let estimate = self.estimate_of(index, &arrival);
         let on_slowest = self.slowest.time_for(arrival.runtime);
         let truth = GroundTruth {
             index,

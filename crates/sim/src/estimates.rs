@@ -148,7 +148,7 @@ impl<'a> EstimateProvider<'a> {
     /// it is admitted.
     pub fn estimate(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         self.history.beliefs.advance(arrival.spec.submit);
-        let (estimate, issued) = self.ask(index, arrival);
+        let (estimate, issued) = self.issue_estimate(index, arrival);
         if let Some(issued) = issued {
             self.issued.insert(index, issued);
         }
@@ -183,10 +183,14 @@ impl<'a> EstimateProvider<'a> {
 
     /// Returns the run time information on the `index`-th job as if it arrived now, which changes nothing.
     pub(crate) fn quote(&self, index: usize, arrival: &JobArrival) -> JobEstimate {
-        self.ask(index, arrival).0
+        self.issue_estimate(index, arrival).0
     }
 
-    fn ask(&self, index: usize, arrival: &JobArrival) -> (JobEstimate, Option<IssuedEstimate>) {
+    fn issue_estimate(
+        &self,
+        index: usize,
+        arrival: &JobArrival,
+    ) -> (JobEstimate, Option<IssuedEstimate>) {
         let user = arrival.spec.estimate;
         let issued = self.learns().then(|| self.issue(index, &arrival.spec));
         let class_forecast = issued.as_ref().and_then(|issued| issued.forecast.as_ref());

@@ -173,7 +173,7 @@ impl ArrayControl {
             elements,
         })?;
         self.missed = 0;
-        match self.ask(&command, |dialect, answer| dialect.parse_submit(answer)) {
+        match self.query(&command, |dialect, answer| dialect.parse_submit(answer)) {
             Ok(id) => {
                 self.keep_id(id)?;
                 Ok(id)
@@ -196,7 +196,7 @@ impl ArrayControl {
             return Ok(ArrayPhase::Gone);
         };
         let states = self.dialect.states();
-        let reports = self.ask(&states, |dialect, answer| dialect.parse_states(answer))?;
+        let reports = self.query(&states, |dialect, answer| dialect.parse_states(answer))?;
         let own = |report: &&BatchJobReport| report.is_named(&record.name);
         let is_live = |report: &&BatchJobReport| match report.phase {
             BatchJobPhase::Waits | BatchJobPhase::Runs => true,
@@ -217,7 +217,7 @@ impl ArrayControl {
             None => {
                 if !stuck.is_empty() {
                     let cancel = self.dialect.cancel(&stuck);
-                    self.ask(&cancel, |dialect, answer| dialect.parse_cancel(answer))?;
+                    self.query(&cancel, |dialect, answer| dialect.parse_cancel(answer))?;
                 }
                 self.missed += 1;
                 Ok(match self.missed < LOOKS_UNTIL_GONE {
@@ -260,7 +260,7 @@ impl ArrayControl {
         Ok(())
     }
 
-    fn ask<T>(
+    fn query<T>(
         &self,
         command: &EngineCommand,
         parse: impl Fn(&dyn EngineDialect, &CommandAnswer) -> Result<T, EngineFault>,

@@ -5,7 +5,7 @@ mod pilot_jobs;
 mod refresh;
 mod submission;
 
-pub use follow::{WorkerSeat, WorkerSeats};
+pub use follow::{PilotWorker, PilotWorkers};
 
 use std::path::Path;
 use std::thread;
@@ -155,7 +155,7 @@ impl SiteControl {
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
-        self.want(target)?;
+        self.set_target(target)?;
         self.refresh()?;
         let plan = self.plan(target);
         let mut outcome = ScaleOutcome {
@@ -209,7 +209,7 @@ impl SiteControl {
     }
 
     /// Writes down a new wanted number.
-    fn want(&mut self, target: u32) -> Result<(), SiteError> {
+    fn set_target(&mut self, target: u32) -> Result<(), SiteError> {
         if self.state.target == target {
             return Ok(());
         }
@@ -294,14 +294,14 @@ impl SiteControl {
     fn cancel_ids(&self, ids: &[BatchJobId]) -> Result<(), SiteError> {
         for ids in ids.chunks(IDS_PER_COMMAND) {
             let command = self.dialect.cancel(ids);
-            self.ask(&command, |dialect, answer| dialect.parse_cancel(answer))?;
+            self.query(&command, |dialect, answer| dialect.parse_cancel(answer))?;
         }
         Ok(())
     }
 
     /// Runs a command that may be repeated, and parses its answer. Repeats it with growing pauses if
     /// the engine is out of reach.
-    pub(crate) fn ask<T>(
+    pub(crate) fn query<T>(
         &self,
         command: &EngineCommand,
         parse: impl Fn(&dyn EngineDialect, &CommandAnswer) -> Result<T, EngineFault>,

@@ -199,7 +199,7 @@ impl fmt::Display for DemandReason {
 /// follow in the order of their mean wait, the shortest first; ties by their order in `sites`. A site without
 /// any wait so far counts as one without delay. A pilot that waits is wanted no more if neither the work nor
 /// the site's base needs it, at the site with the longest wait first.
-pub fn wanted_pilots(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
+pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
     let mut order: Vec<usize> = (0..sites.len()).collect();
     order.sort_by_key(|at| (sites[*at].mean_wait.unwrap_or(Span::ZERO), *at));
     let mut horizons = horizons(work, sites, now);

@@ -14,7 +14,7 @@ const ENGINE_PAUSE: Duration = Duration::from_millis(500);
 
 /// The pilots that a site still has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PilotsLeft {
+pub enum RemainingPilots {
     /// The engine has none.
     None,
     /// The engine has these, or did not answer.
@@ -38,7 +38,7 @@ impl TokenIssuer for NoTokens {
 ///
 /// # Errors
 /// If the engine does not take the cancellation, or does not say what it has.
-pub fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
+pub fn end_pilots(mut site: SiteControl) -> Result<RemainingPilots, SiteError> {
     let deadline = Instant::now() + PILOT_LIMIT;
     let nowhere = ServiceAddress {
         connect: String::new(),
@@ -54,10 +54,10 @@ pub fn end_pilots(mut site: SiteControl) -> Result<PilotsLeft, SiteError> {
         site.refresh()?;
         let left = site.counts().total();
         if left == 0 {
-            return Ok(PilotsLeft::None);
+            return Ok(RemainingPilots::None);
         }
         if Instant::now() > deadline {
-            return Ok(PilotsLeft::Some(format!(
+            return Ok(RemainingPilots::Some(format!(
                 "{left} pilot{}",
                 if left == 1 { "" } else { "s" }
             )));

@@ -14,7 +14,7 @@ use tollgate_model::{Instant, Span};
 
 use crate::error::SiteError;
 use crate::keep::KeepRecord;
-use crate::pace::QueueLooks;
+use crate::pace::QueueQueries;
 use crate::pilot::PilotRecord;
 use crate::usage::SiteUsage;
 
@@ -27,7 +27,7 @@ const OLD_LOG_FILE: &str = "log.1";
 /// The length in bytes from which the log starts anew.
 const MAX_LOG: u64 = 1 << 20;
 /// How long another command's lock is waited for, and the pause between two attempts.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// The number of pilots that are over and are kept, for their waits.
 const KEPT_ENDED: usize = 50;
@@ -58,7 +58,7 @@ pub struct SiteState {
     pub usage: SiteUsage,
     /// The looks at the queue so far.
     #[serde(default)]
-    pub looks: QueueLooks,
+    pub looks: QueueQueries,
     /// The last decision of `tollgate site keep`. None without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<KeepRecord>,
@@ -96,7 +96,7 @@ impl SiteJournal {
     /// # Errors
     /// An error if another command holds the lock for ten seconds, or the directory cannot be used.
     pub fn open(parent: &Path, site: &str) -> Result<Self, SiteError> {
-        Self::open_within(parent, site, LOCK_PATIENCE)
+        Self::open_within(parent, site, LOCK_TIMEOUT)
     }
 
     /// Opens and locks the directory of a site, and waits for another command for at most `timeout`.

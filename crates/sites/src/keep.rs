@@ -17,7 +17,7 @@ use crate::pilot::PilotRecord;
 
 /// The first pause of a site that does not work, and the longest; each is twice the one before.
 const FIRST_PAUSE: Span = Span::from_secs(60);
-const LONGEST_PAUSE: Span = Span::from_secs(3600);
+const MAX_PAUSE: Span = Span::from_secs(3600);
 /// A pilot that ends before this time may never be seen while it runs.
 const SHORT_LIFE: Span = Span::from_secs(60);
 /// The time for which the number of pilots counts at which an engine took no more. Then one more is tried.
@@ -97,7 +97,7 @@ impl KeepRecord {
     /// was set back since.
     pub fn is_paused(&self, now: Instant) -> bool {
         let left = self.paused_until.map(|until| until.since(now));
-        left.is_some_and(|left| left > Span::ZERO && left <= LONGEST_PAUSE)
+        left.is_some_and(|left| left > Span::ZERO && left <= MAX_PAUSE)
     }
 
     /// Returns the number of the latest pilot if the last pilots to end all failed, so that the site
@@ -123,7 +123,7 @@ pub(crate) fn pause_length(pauses_before: u32) -> Span {
     let doubled = FIRST_PAUSE
         .as_micros()
         .saturating_mul(1 << pauses_before.min(10));
-    Span::from_micros(doubled).min(LONGEST_PAUSE)
+    Span::from_micros(doubled).min(MAX_PAUSE)
 }
 
 impl PilotRecord {

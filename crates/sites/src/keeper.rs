@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{fmt, io, thread};
 
 use crate::control::{ScaleOutcome, SiteControl};
-use crate::demand::{SiteDemand, SiteSupply, wanted_pilots};
+use crate::demand::{SiteDemand, SiteSupply, pilot_demand};
 use crate::error::SiteError;
 use crate::journal::now;
 use crate::pilot_counts::PilotCounts;
@@ -47,7 +47,7 @@ pub struct KeeperDecision {
 
 /// The news of a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeeperNews {
+pub struct KeeperReport {
     /// The decisions by which something was done, or whose reason is another one than in the round before.
     pub decisions: Vec<KeeperDecision>,
     /// The error of the round. None without one, or if the round before had the same.
@@ -72,7 +72,7 @@ impl<S: PilotService> SiteKeeper<'_, S> {
         &self,
         pause: Duration,
         sites: &dyn Fn() -> Result<Vec<SiteSettings>, SiteError>,
-        report: &mut dyn FnMut(&KeeperNews) -> io::Result<()>,
+        report: &mut dyn FnMut(&KeeperReport) -> io::Result<()>,
     ) -> io::Result<Infallible> {
         let mut memory = KeeperMemory::default();
         loop {
@@ -80,7 +80,7 @@ impl<S: PilotService> SiteKeeper<'_, S> {
             let sites = sites().map_err(S::Error::from);
             let done = sites.and_then(|sites| self.round(&sites, &mut decisions));
             let error = done.map_or_else(|error| error.to_string(), |()| String::new());
-            report(&memory.news(decisions, error))?;
+            report(&memory.report(decisions, error))?;
             thread::sleep(pause);
         }
     }
@@ -150,7 +150,7 @@ impl<S: PilotService> SiteKeeper<'_, S> {
         let mut opened = Vec::new();
         for settings in sites {
             let site = self.open(settings)?;
-            let supply = site.supply(&|name| work.seat(name));
+            let supply = site.supply(&|name| work.worker(name));
             supplies.push((settings, self.with_base(settings, supply)));
             opened.push(site);
         }
@@ -167,10 +167,10 @@ impl<S: PilotService> SiteKeeper<'_, S> {
     /// Asks the engine of a site, unless the site is paused, and returns what the site has.
     fn look(&self, settings: &SiteSettings, work: &S::Work) -> Result<SiteSupply, SiteError> {
         let mut site = self.open(settings)?;
-        let worker_of = |name: &str| work.seat(name);
+        let worker_of = |name: &str| work.worker(name);
         if !site.is_paused() {
             site.look(&worker_of)?;
-            self.service.tell_moved_ends(work, &site);
+            self.service.report_moved_ends(work, &site);
         }
         Ok(self.with_base(settings, site.supply(&worker_of)))
     }
@@ -190,7 +190,7 @@ pub fn decide(work: &impl PilotWork, supplies: &[(&SiteSettings, SiteSupply)]) -
         .collect();
     let pending = work.pending_work(&names, now);
     let supplies: Vec<SiteSupply> = supplies.iter().map(|(_, supply)| supply.clone()).collect();
-    wanted_pilots(&pending, &supplies, now)
+    pilot_demand(&pending, &supplies, now)
 }
 
 impl KeeperDecision {
@@ -205,22 +205,22 @@ impl KeeperDecision {
         }
     }
 
-    const fn is_deed(&self) -> bool {
+    const fn changes_pilots(&self) -> bool {
         self.submitted + self.cancelled > 0
     }
 }
 
 impl KeeperMemory {
     /// Returns what is new in a round.
-    fn news(&mut self, mut decisions: Vec<KeeperDecision>, error: String) -> KeeperNews {
+    fn report(&mut self, mut decisions: Vec<KeeperDecision>, error: String) -> KeeperReport {
         decisions.retain(|decision| {
             let before = self.keys.insert(decision.site.clone(), decision.key);
-            decision.is_deed() || before != Some(decision.key)
+            decision.changes_pilots() || before != Some(decision.key)
         });
         let is_new = !error.is_empty() && error != self.error;
         self.error.clone_from(&error);
         let error = is_new.then_some(error);
-        KeeperNews { decisions, error }
+        KeeperReport { decisions, error }
     }
 }
 
@@ -257,7 +257,7 @@ mod tests {
     use tollgate_model::Instant;
 
     use super::*;
-    use crate::control::WorkerSeat;
+    use crate::control::PilotWorker;
     use crate::demand::PendingWork;
 
     fn decision(key: &'static str, submitted: usize) -> KeeperDecision {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn decision_is_news_if_something_was_done_or_its_reason_changed() {
+    fn decision_is_reported_after_a_change_of_pilots_or_of_its_reason() {
         let mut memory = KeeperMemory::default();
         for (key, submitted, is_news) in [
             ("enough", 0, true),
@@ -281,7 +281,7 @@ mod tests {
             ("tasks_wait", 0, true),
             ("tasks_wait", 0, false),
         ] {
-            let news = memory.news(vec![decision(key, submitted)], String::new());
+            let news = memory.report(vec![decision(key, submitted)], String::new());
             assert_eq!(
                 news.decisions.len(),
                 usize::from(is_news),
@@ -291,9 +291,9 @@ mod tests {
     }
 
     #[test]
-    fn error_is_news_once_until_a_round_succeeds() {
+    fn error_is_reported_once_until_a_round_succeeds() {
         let mut memory = KeeperMemory::default();
-        let mut error_of = |error: &str| memory.news(Vec::new(), error.to_owned()).error;
+        let mut error_of = |error: &str| memory.report(Vec::new(), error.to_owned()).error;
         assert_eq!(error_of("no service").as_deref(), Some("no service"));
         assert_eq!(error_of("no service"), None);
         assert_eq!(error_of("no token").as_deref(), Some("no token"));
@@ -307,7 +307,7 @@ mod tests {
     struct NoWork;
 
     impl PilotWork for NoWork {
-        fn seat(&self, _: &str) -> Option<WorkerSeat> {
+        fn worker(&self, _: &str) -> Option<PilotWorker> {
             None
         }
 
@@ -324,7 +324,7 @@ mod tests {
             Err(SiteError::NoSites)
         }
 
-        fn tell_moved_ends(&self, _: &NoWork, _: &SiteControl) {}
+        fn report_moved_ends(&self, _: &NoWork, _: &SiteControl) {}
 
         fn follow(&self, _: &mut SiteControl, _: &SiteDemand) -> Result<ScaleOutcome, SiteError> {
             Err(SiteError::NoSites)
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn keeper_goes_on_after_errors_until_nobody_reads_its_news() {
+    fn keeper_goes_on_after_errors_until_its_reports_have_no_reader() {
         let keeper = SiteKeeper {
             service: &SilentService,
             state_dir: Path::new("/nowhere"),

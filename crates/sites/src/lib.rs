@@ -15,9 +15,9 @@
 //! | [`keeper`](SiteKeeper) | rounds in which the pilots of several sites follow the work |
 //! | [`work`](PilotService) | the service that pilots join, as sites need it |
 //! | [`ending`](end_pilots) | the end of a site's pilots |
-//! | [`pace`](QueueLooks) | when the queue is looked at |
+//! | [`pace`](QueueQueries) | when the queue is looked at |
 //! | [`usage`](SiteUsage) | what the pilots have used |
-//! | [`demand`](wanted_pilots) | from the work that waits to the wanted number |
+//! | [`demand`](pilot_demand) | from the work that waits to the wanted number |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
 //! | [`pilot`](PilotRecord) | a pilot as it was last seen |
@@ -55,17 +55,17 @@ mod usage;
 mod work;
 
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
-pub use control::{ScaleOutcome, ScalePreview, SiteControl, WorkerSeat, WorkerSeats};
+pub use control::{PilotWorker, PilotWorkers, ScaleOutcome, ScalePreview, SiteControl};
 pub use demand::{
-    DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, wanted_pilots,
+    DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, pilot_demand,
 };
-pub use ending::{PilotsLeft, end_pilots};
+pub use ending::{RemainingPilots, end_pilots};
 pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState, now, replace_file};
 pub use keep::{KeepLock, KeepRecord, LearnedLimit};
-pub use keeper::{KeeperDecision, KeeperNews, SiteKeeper, decide, describe_changes};
+pub use keeper::{KeeperDecision, KeeperReport, SiteKeeper, decide, describe_changes};
 pub use node_size::NodeSize;
-pub use pace::QueueLooks;
+pub use pace::QueueQueries;
 pub use pilot::{PilotPhase, PilotRecord};
 pub use pilot_counts::PilotCounts;
 pub use plan::ScalePlan;

@@ -32,7 +32,7 @@ impl SiteControl {
 
     pub(crate) fn queue_limits(&self) -> Result<Vec<QueueLimits>, SiteError> {
         let limits = self.dialect().limits();
-        self.ask(&limits, |dialect, answer| dialect.parse_limits(answer))
+        self.query(&limits, |dialect, answer| dialect.parse_limits(answer))
     }
 }
 

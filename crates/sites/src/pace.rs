@@ -9,7 +9,7 @@ const PART: i64 = 4;
 
 /// The looks at the queue of a site.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueLooks {
+pub struct QueueQueries {
     /// The instant of the last look. None before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Instant>,
@@ -22,7 +22,7 @@ pub struct QueueLooks {
     pub workers: u32,
 }
 
-impl QueueLooks {
+impl QueueQueries {
     /// Returns whether a look is due. It is due if a quarter of the time since the last change has passed
     /// since the last look, at most `longest`. It is also due if the number of workers is another one than
     /// before.
@@ -41,13 +41,13 @@ impl QueueLooks {
 mod tests {
     use super::*;
 
-    const LONGEST: Span = Span::from_secs(60);
+    const MAX_PAUSE: Span = Span::from_secs(60);
 
     /// Returns the number of looks in a minute that begins at an instant, if a look is possible each second.
-    fn looks_in_minute(looks: &mut QueueLooks, from: i64) -> usize {
+    fn looks_in_minute(looks: &mut QueueQueries, from: i64) -> usize {
         let due = (from..from + 60).filter(|&second| {
             let now = Instant::from_secs(second);
-            let is_due = looks.is_due(now, LONGEST, 0);
+            let is_due = looks.is_due(now, MAX_PAUSE, 0);
             if is_due {
                 looks.last = Some(now);
             }
@@ -58,9 +58,9 @@ mod tests {
 
     #[test]
     fn looks_are_frequent_after_a_change_and_seldom_later() {
-        let mut looks = QueueLooks {
+        let mut looks = QueueQueries {
             changed: Some(Instant::from_secs(0)),
-            ..QueueLooks::default()
+            ..QueueQueries::default()
         };
         let counts: Vec<usize> = (0..10)
             .map(|minute| looks_in_minute(&mut looks, minute * 60))
@@ -71,16 +71,16 @@ mod tests {
 
     #[test]
     fn another_number_of_workers_makes_a_look_due() {
-        let looks = QueueLooks {
+        let looks = QueueQueries {
             last: Some(Instant::from_secs(100)),
             changed: None,
             workers: 2,
         };
         let now = Instant::from_secs(101);
-        assert!(!looks.is_due(now, LONGEST, 2));
-        assert!(looks.is_due(now, LONGEST, 1));
-        assert!(QueueLooks::default().is_due(now, LONGEST, 0));
+        assert!(!looks.is_due(now, MAX_PAUSE, 2));
+        assert!(looks.is_due(now, MAX_PAUSE, 1));
+        assert!(QueueQueries::default().is_due(now, MAX_PAUSE, 0));
         // The clock went back.
-        assert!(looks.is_due(Instant::from_secs(50), LONGEST, 2));
+        assert!(looks.is_due(Instant::from_secs(50), MAX_PAUSE, 2));
     }
 }

@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn plan_reaches_the_wanted_number(
+        fn plan_reaches_the_target(
             phases in prop::collection::vec(phase(), 0..30),
             wanted in 0..40_u32,
             at_most in 0..40_u32,

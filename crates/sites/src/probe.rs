@@ -94,7 +94,7 @@ impl<'a> SiteProbe<'a> {
         let states = self.control.dialect().states();
         match self
             .control
-            .ask(&states, |dialect, answer| dialect.parse_states(answer))
+            .query(&states, |dialect, answer| dialect.parse_states(answer))
         {
             Ok(_) => {
                 let took = Span::from_secs_f64(began.elapsed().as_secs_f64());
@@ -321,7 +321,7 @@ impl<'a> SiteProbe<'a> {
         age: RecordAge,
     ) -> Result<Option<BatchJobReport>, SiteError> {
         let command = self.control.dialect().by_name(name, age);
-        let found = self.control.ask(&command, |dialect, answer| {
+        let found = self.control.query(&command, |dialect, answer| {
             dialect.parse_by_name(name, age, answer)
         });
         Ok(found?.pop())
@@ -330,7 +330,7 @@ impl<'a> SiteProbe<'a> {
     fn cancel(&self, id: BatchJobId) -> Result<(), SiteError> {
         let command = self.control.dialect().cancel(&[id]);
         self.control
-            .ask(&command, |dialect, answer| dialect.parse_cancel(answer))
+            .query(&command, |dialect, answer| dialect.parse_cancel(answer))
     }
 
     /// Returns the file for the probe, in the directory where pilots find their tokens. There is no

@@ -15,7 +15,7 @@ const DEFAULT_TIME_S: u64 = 3600;
 /// The time without jobs after which a pilot leaves, in seconds.
 const DEFAULT_IDLE_S: u64 = 300;
 /// The longest time between two looks at the queue, unless the user sets another, in seconds.
-const DEFAULT_ASK_S: u64 = 60;
+const DEFAULT_QUERY_PAUSE_S: u64 = 60;
 /// The maximum number of pilots that are submitted within an hour, unless the user sets another: two for each
 /// of the default maximum. It stops what no other rule has thought of.
 const DEFAULT_HOURLY: u32 = 200;
@@ -69,7 +69,7 @@ pub struct SiteSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_hours: Option<u64>,
     /// The longest time between two looks at the queue when nothing happens, in seconds.
-    #[serde(rename = "ask_s", default = "default_ask")]
+    #[serde(rename = "ask_s", default = "default_query_pause")]
     pub query_s: u64,
     /// The maximum number of pilots that wait. None if there is no maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,8 +126,8 @@ const fn default_at_most() -> u32 {
     DEFAULT_AT_MOST
 }
 
-const fn default_ask() -> u64 {
-    DEFAULT_ASK_S
+const fn default_query_pause() -> u64 {
+    DEFAULT_QUERY_PAUSE_S
 }
 
 const fn default_hourly() -> u32 {
@@ -151,7 +151,7 @@ impl SiteSettings {
             at_most: DEFAULT_AT_MOST,
             submit_at_most: DEFAULT_HOURLY,
             core_hours: None,
-            query_s: DEFAULT_ASK_S,
+            query_s: DEFAULT_QUERY_PAUSE_S,
             queue_at_most: None,
             connect: None,
             agent: None,

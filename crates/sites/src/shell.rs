@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_prints_at_its_start_is_no_part_of_an_answer() {
+    fn output_of_a_starting_shell_is_no_part_of_an_answer() {
         let answer = |text: &str| behind_marker(text.to_owned());
         assert_eq!(
             answer("welcome\nlast login\ntollgate-answer\n1|a\n"),

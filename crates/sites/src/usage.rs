@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
-use crate::control::WorkerSeat;
+use crate::control::PilotWorker;
 use crate::pilot::{PilotPhase, PilotRecord};
 
 /// The longest time that one sample stands for.
-const LONGEST_SAMPLE: Span = Span::from_secs(120);
+const MAX_SAMPLE: Span = Span::from_secs(120);
 
 /// The use of a site's cores by its pilots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,11 +64,11 @@ impl SiteUsage {
         &mut self,
         now: Instant,
         cores: u32,
-        pilots: impl Iterator<Item = Option<WorkerSeat>>,
+        pilots: impl Iterator<Item = Option<PilotWorker>>,
     ) {
         let before = self.sampled_at.replace(now);
         let passed = before.map_or(Span::ZERO, |before| now.since(before));
-        let passed = passed.max(Span::ZERO).min(LONGEST_SAMPLE);
+        let passed = passed.max(Span::ZERO).min(MAX_SAMPLE);
         for pilot in pilots {
             match pilot {
                 None => self.unjoined_core_s += core_seconds(passed, cores),
@@ -108,9 +108,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_since_the_last_sample_counts_as_what_pilots_do_now() {
+    fn time_since_the_last_sample_counts_as_the_present_use() {
         let worker = |takes_tasks, idle_cores| {
-            Some(WorkerSeat {
+            Some(PilotWorker {
                 takes_tasks,
                 idle_cores,
             })

@@ -8,7 +8,7 @@ use std::thread;
 
 use tollgate_model::Instant;
 
-use crate::control::{ScaleOutcome, SiteControl, WorkerSeat};
+use crate::control::{PilotWorker, ScaleOutcome, SiteControl};
 use crate::demand::{PendingWork, SiteDemand};
 use crate::error::SiteError;
 use crate::settings::SiteSettings;
@@ -19,7 +19,7 @@ const SITES_AT_ONCE: usize = 2;
 /// The unfinished jobs and the workers of a service at an instant.
 pub trait PilotWork: Sync {
     /// Returns the worker with a name. None if the service does not know it.
-    fn seat(&self, name: &str) -> Option<WorkerSeat>;
+    fn worker(&self, name: &str) -> Option<PilotWorker>;
 
     /// Returns the work for the pilots of these sites.
     fn pending_work(&self, sites: &BTreeSet<&str>, now: Instant) -> PendingWork;
@@ -40,7 +40,7 @@ pub trait PilotService: Sync {
 
     /// Tells the service the ends of pilots that the engine has moved. A service that does not take them
     /// learns them by the next look.
-    fn tell_moved_ends(&self, work: &Self::Work, site: &SiteControl);
+    fn report_moved_ends(&self, work: &Self::Work, site: &SiteControl);
 
     /// Submits and cancels pilots at a site, with tokens of the service.
     ///

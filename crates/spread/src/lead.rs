@@ -73,7 +73,7 @@ pub(crate) enum LeadEvent {
     /// The connection of a part is gone.
     Closed(usize),
     /// The service tells what became of a part.
-    Told(usize, PartEvent),
+    Reported(usize, PartEvent),
     /// Standard output or standard error is closed.
     OutputClosed,
     /// A signal asks this process to end.
@@ -206,9 +206,9 @@ impl SpreadLead {
             // Output was passed on already, and a part is ready once.
             LeadEvent::Message(_, PartMessage::Ready | PartMessage::Output(..)) => {}
             LeadEvent::Closed(index) => self.on_closed(index),
-            LeadEvent::Told(_, PartEvent::Started) => {}
-            LeadEvent::Told(index, PartEvent::Ended(why) | PartEvent::Refused(why)) => {
-                self.on_told_end(index, &why);
+            LeadEvent::Reported(_, PartEvent::Started) => {}
+            LeadEvent::Reported(index, PartEvent::Ended(why) | PartEvent::Refused(why)) => {
+                self.on_reported_end(index, &why);
             }
             LeadEvent::OutputClosed => self.stop(128 + SIGPIPE),
             LeadEvent::Signal(signal) => self.stop(128 + signal),
@@ -259,7 +259,7 @@ impl SpreadLead {
     }
 
     /// Handles the end of a part that is not connected. The end of a connection says more.
-    fn on_told_end(&mut self, index: usize, why: &str) {
+    fn on_reported_end(&mut self, index: usize, why: &str) {
         let part = &mut self.parts[index];
         if part.has_joined || std::mem::replace(&mut part.is_over, true) {
             return;
@@ -307,6 +307,6 @@ impl SpreadLead {
 }
 
 /// Sends an event; the lead may have ended.
-pub(crate) fn tell(to: &Sender<LeadEvent>, event: LeadEvent) {
+pub(crate) fn send_event(to: &Sender<LeadEvent>, event: LeadEvent) {
     let _ = to.send(event);
 }

@@ -127,7 +127,7 @@ mod tests {
     ];
 
     #[test]
-    fn root_acts_as_the_account_whose_store_it_is() {
+    fn root_acts_as_the_owner_of_the_store() {
         if !tollgate_needs::root() {
             return;
         }

@@ -9,7 +9,7 @@ use crate::confidence::SeedMean;
 use crate::results::{ExperimentPoint, StudyResults};
 
 /// The smallest share of a plot's height that is visible in a plot of the paper's size.
-pub(crate) const LEAST_VISIBLE: f64 = 0.01;
+pub(crate) const MIN_VISIBLE: f64 = 0.01;
 
 /// Risk analysis of one set and market (Yeo & Buyya 2008, §4): one point per policy, scenario and
 /// seed.
@@ -170,7 +170,7 @@ impl RiskAnalysis {
         for policy in 0..self.policies.len() {
             let points = self.points(policy, weights)?;
             for (changed, point) in changed.iter_mut().zip(&points) {
-                *changed += usize::from(point.volatility.mean >= LEAST_VISIBLE);
+                *changed += usize::from(point.volatility.mean >= MIN_VISIBLE);
             }
         }
         let scenarios = self.scenarios.iter().zip(changed);

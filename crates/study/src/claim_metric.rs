@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate_risk::{Gradient, Profile, Ranking, Risk};
 
-use crate::analysis::{LEAST_VISIBLE, RiskAnalysis};
+use crate::analysis::{MIN_VISIBLE, RiskAnalysis};
 use crate::claim::{Claim, ClaimPoints, ClaimRelation};
 use crate::claim_scope::{ClaimCase, ClaimScope, cases, measure_of};
 use crate::metric::{RiskMetric, RunMetric, StudyMetric};
@@ -135,9 +135,9 @@ impl<'r> ClaimMetrics<'r> {
         let visible = || match measure_of(self.results.experiment(), claim) {
             StudyMetric::Run(measure) => {
                 let heights = cases.iter().map(|case| self.height(&case.here, measure));
-                heights.fold(0.0, f64::max) * LEAST_VISIBLE
+                heights.fold(0.0, f64::max) * MIN_VISIBLE
             }
-            StudyMetric::Risk(measure) if measure.is_score() => LEAST_VISIBLE,
+            StudyMetric::Risk(measure) if measure.is_score() => MIN_VISIBLE,
             StudyMetric::Risk(_) => 0.0,
         };
         claim.by.unwrap_or_else(visible)
@@ -312,7 +312,7 @@ impl<'r> ClaimMetrics<'r> {
             RiskMetric::OffIdeal => {
                 let off = points
                     .iter()
-                    .filter(|point| distance_to_ideal(point) > LEAST_VISIBLE);
+                    .filter(|point| distance_to_ideal(point) > MIN_VISIBLE);
                 Some(off.count() as f64)
             }
             RiskMetric::RankPerformance => rank(Ranking::BestPerformance),

@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn other_version_is_told_from_other_protocol() {
+    fn other_version_differs_from_other_protocol() {
         let error = |bytes: &[u8]| {
             let mut decoder = MessageDecoder::default();
             decoder.push(bytes);

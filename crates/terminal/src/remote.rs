@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
-use tollgate_listen::{Handshake, serve_strangers};
+use tollgate_listen::{Handshake, serve_unauthenticated};
 pub use tollgate_sealed::ListenError;
 use tollgate_sealed::{
     SealedPair, SealedReader, SealedSecret, SealedWriter, listen, open_as_lead, open_as_part,
@@ -103,7 +103,7 @@ impl TerminalListener {
 fn accept(listener: &TcpListener, secret: &SealedSecret, to: &SyncSender<UnixStream>) {
     let (secret, to) = (secret.clone(), to.clone());
     // A listener that cannot be used is one to which no job connects.
-    let _ = serve_strangers(
+    let _ = serve_unauthenticated(
         listener,
         || false,
         move |stream, handshake| {

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn text_behind_zero_bytes_is_told_from_a_line() {
+    fn text_behind_zero_bytes_is_no_line() {
         let expected = [
             (1, Some(b"one".to_vec())),
             (2, Some(b"behind two".to_vec())),

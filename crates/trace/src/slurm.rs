@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_was_not_asked_for_is_not_missing_from_the_run() {
+    fn unrequested_start_is_not_missing_from_the_run() {
         let runs = |header: &str, line: &str| {
             let text = format!("JobID|Submit|State|{header}\n7|{DAY}07:00:00|{line}\n");
             let read = read("jobs", text.as_bytes(), ReadOptions::default());

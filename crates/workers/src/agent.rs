@@ -52,7 +52,7 @@ pub struct WorkerAgent<E> {
     /// Events of parts that processes on this host asked for, by the number of the request.
     part_events: Vec<(u64, PartEvent)>,
     /// Reads of outputs without an answer, by their numbers at the engine.
-    reads: BTreeMap<u64, outputs::PassedRead>,
+    reads: BTreeMap<u64, outputs::ForwardedRead>,
     last_read: u64,
     /// Unacknowledged reports, oldest first.
     reports: BTreeMap<AttemptId, Vec<AttemptReport>>,

@@ -50,7 +50,7 @@ pub use entry::{
     ConnectionEvent, ConnectionEventKind, FrameSink, WorkerInfo, WorkerSnapshot, WorkerState,
 };
 pub use lease::LeaseTimings;
-pub use outputs::{CollectedOutput, OutputPlace, OutputReceiver};
+pub use outputs::{CollectedOutput, OutputLocation, OutputReceiver};
 pub use parts::{PartAttempt, PartCall, PartSink};
 pub use pool::{
     JobOwners, LaunchRequest, MonotonicClock, UserNameLookup, WorkerPool, WorkerPoolConfig,

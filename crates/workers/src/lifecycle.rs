@@ -120,7 +120,7 @@ impl<E: Engine> WorkerPool<E> {
         });
         let gone: Vec<AttemptId> = gone.map(|(attempt, _)| attempt).collect();
         for attempt in gone {
-            self.tell_origin(attempt, PartEvent::Ended("its start was lost".to_owned()));
+            self.report_to_origin(attempt, PartEvent::Ended("its start was lost".to_owned()));
         }
     }
 
@@ -138,7 +138,7 @@ impl<E: Engine> WorkerPool<E> {
             .extract_if(.., |_, location| location.worker == worker);
         let gone: Vec<AttemptId> = gone.map(|(attempt, _)| attempt).collect();
         for &attempt in &gone {
-            self.tell_origin(attempt, PartEvent::Ended("its host was lost".to_owned()));
+            self.report_to_origin(attempt, PartEvent::Ended("its host was lost".to_owned()));
         }
         // The attempts have parts elsewhere. A part here that cannot be asked to end is found when the
         // engine can be asked again, because its attempt does not run.
@@ -176,7 +176,7 @@ impl<E: Engine> WorkerPool<E> {
             .filter(|worker_entry| worker_entry.incarnation.is_some());
         let left =
             lives.map(|worker_entry| (worker_entry.last_contact + grace).saturating_sub(now));
-        let is_unread = !self.inbox.is_empty() || self.has_due_end() || self.has_news_of_outputs();
+        let is_unread = !self.inbox.is_empty() || self.has_due_end() || self.has_new_outputs();
         let unread = is_unread.then_some(Duration::ZERO);
         left.chain(unread).min()
     }

@@ -11,7 +11,7 @@ mod shown;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use shown::ShownReads;
+use shown::UserReads;
 use tollgate_engine::output::{MAX_OUTPUT_READ, OutputPiece, OutputPosition};
 use tollgate_engine::{AttemptPart, Engine, OutputAnswer, OutputRead};
 use tollgate_gate::WorkerId;
@@ -31,7 +31,7 @@ pub type OutputReceiver = Box<dyn FnOnce(Result<OutputPiece, String>) + Send>;
 
 /// The place where the output of an attempt can be read now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputPlace {
+pub enum OutputLocation {
     /// The attempt is, or was, on the host of the service.
     Here,
     /// A connected worker has the output.
@@ -61,7 +61,7 @@ pub(crate) struct OutputReads {
     collections: BTreeMap<AttemptId, OutputCollection>,
     queues: BTreeMap<WorkerId, CollectionQueue>,
     /// The reads for users.
-    shown: BTreeMap<WorkerId, ShownReads>,
+    shown: BTreeMap<WorkerId, UserReads>,
     /// Ends that a worker repeated although they were stored long ago.
     repeated_ends: Vec<(WorkerId, AttemptId)>,
     /// The pieces that the controller has not taken.
@@ -108,7 +108,7 @@ impl<E: Engine> WorkerPool<E> {
 
     /// Returns whether there is something for [`WorkerPool::take_collected`] or
     /// [`WorkerPool::take_repeated_ends`].
-    pub(crate) fn has_news_of_outputs(&self) -> bool {
+    pub(crate) fn has_new_outputs(&self) -> bool {
         !self.outputs.collected.is_empty() || !self.outputs.repeated_ends.is_empty()
     }
 
@@ -118,11 +118,11 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Returns where the output of an attempt can be read.
-    pub fn output_place(&self, attempt: AttemptId) -> OutputPlace {
+    pub fn output_place(&self, attempt: AttemptId) -> OutputLocation {
         match self.output_worker(attempt) {
-            Some(LOCAL_WORKER) => OutputPlace::Here,
-            Some(worker) if self.is_connected(worker) => OutputPlace::Worker,
-            Some(_) | None => OutputPlace::Gone,
+            Some(LOCAL_WORKER) => OutputLocation::Here,
+            Some(worker) if self.is_connected(worker) => OutputLocation::Worker,
+            Some(_) | None => OutputLocation::Gone,
         }
     }
 

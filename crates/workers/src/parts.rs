@@ -147,7 +147,7 @@ impl<E: Engine> WorkerPool<E> {
     pub fn start_part(&mut self, call: PartCall, attempt: Option<PartAttempt>) {
         match self.try_start_part(&call, attempt) {
             Ok(part) => drop(self.parts.origins.insert(part, call.origin)),
-            Err(error) => self.tell(call.origin, PartEvent::Refused(error.to_string())),
+            Err(error) => self.report_to(call.origin, PartEvent::Refused(error.to_string())),
         }
     }
 
@@ -287,7 +287,7 @@ impl<E: Engine> WorkerPool<E> {
             if report.event.is_end() {
                 over.push(report.attempt);
             }
-            self.tell_origin(report.attempt, event);
+            self.report_to_origin(report.attempt, event);
         }
         let acknowledged = match over.is_empty() {
             true => Ok(()),
@@ -316,11 +316,11 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Tells the process that asked for a part what became of it.
-    pub(crate) fn tell_origin(&mut self, part: AttemptId, event: PartEvent) {
+    pub(crate) fn report_to_origin(&mut self, part: AttemptId, event: PartEvent) {
         match event.is_last() {
             true => {
                 if let Some(origin) = self.parts.origins.remove(&part) {
-                    self.tell(origin, event);
+                    self.report_to(origin, event);
                 }
             }
             false => match self.parts.origins.get_mut(&part) {
@@ -334,7 +334,7 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
-    fn tell(&mut self, origin: PartOrigin, event: PartEvent) {
+    fn report_to(&mut self, origin: PartOrigin, event: PartEvent) {
         match origin {
             PartOrigin::Local(mut sink) => sink.send(event),
             PartOrigin::Worker(worker, call) => {

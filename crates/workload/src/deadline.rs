@@ -144,7 +144,7 @@ const USUAL_WAIT: Span = hours(8);
 /// The two classes of blind deadlines.
 const BLIND_CLASSES: [Span; 2] = [hours(4), hours(24)];
 /// The classes of which users choose by their request.
-const ASKED_CLASSES: [Span; 5] = [hours(1), hours(4), hours(24), hours(72), hours(168)];
+const REQUESTED_CLASSES: [Span; 5] = [hours(1), hours(4), hours(24), hours(72), hours(168)];
 
 const fn hours(n: i64) -> Span {
     Span::from_secs(3600 * n)
@@ -194,10 +194,11 @@ impl<'a> CausalDeadlines<'a> {
             }
             Self::Class(choice) => Some(BLIND_CLASSES[coin(*choice, job)]),
             Self::ClassAsked(choice) => {
-                let longest = ASKED_CLASSES.len() - 1;
-                let fits = |request| ASKED_CLASSES.partition_point(|&class| class < request);
-                job.request
-                    .map(|request| ASKED_CLASSES[(fits(request) + coin(*choice, job)).min(longest)])
+                let longest = REQUESTED_CLASSES.len() - 1;
+                let fits = |request| REQUESTED_CLASSES.partition_point(|&class| class < request);
+                job.request.map(|request| {
+                    REQUESTED_CLASSES[(fits(request) + coin(*choice, job)).min(longest)]
+                })
             }
             Self::Clock(clock) => Some(clock.next_after(job.submit)?.since(job.submit)),
             Self::ClockAsked(clock) => {
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_class_is_at_least_the_request_up_to_the_longest_class() {
+    fn requested_class_is_at_least_the_request_up_to_the_longest_class() {
         for row in 0..100 {
             let of = |request| deadline(DeadlineModel::ClassAsked, &job(row, Some(request)));
             assert!(of(hours(4)) >= Some(hours(4)));

@@ -93,7 +93,7 @@ impl SimplexSearch {
     }
 
     /// Returns the points whose losses [`Self::learn`] wants.
-    fn asked(&self) -> [[f64; 3]; 2] {
+    fn next_points(&self) -> [[f64; 3]; 2] {
         match self.step {
             SearchStep::Corners(first) => {
                 [first, (first + 1).min(self.form.n_free())].map(|at| self.corners[at].0)
@@ -106,10 +106,10 @@ impl SimplexSearch {
 
     /// Returns the constants whose losses [`Self::learn`] wants.
     fn constants(&self) -> [[f64; 3]; 2] {
-        self.asked().map(|point| self.form.constants(point))
+        self.next_points().map(|point| self.form.constants(point))
     }
 
-    /// Learns the losses of the points of [`Self::asked`].
+    /// Learns the losses of the points of [`Self::next_points`].
     fn learn(&mut self, losses: [f64; 2]) {
         let n_free = self.form.n_free();
         match self.step {
@@ -205,7 +205,7 @@ mod tests {
     fn search_alone<const TRENDING: bool>(values: &[f64], form: EtsForm) -> SearchPoint {
         let mut search = form.search(values);
         while !search.is_done() {
-            let constants = search.asked().map(|point| form.constants(point));
+            let constants = search.next_points().map(|point| form.constants(point));
             search.before = NONE;
             search.learn(ets_loss::losses::<2, TRENDING>(values, constants));
         }
@@ -217,7 +217,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
         #[test]
-        fn searches_side_by_side_find_what_each_finds_alone(
+        fn searches_side_by_side_agree_with_single_searches(
             values in prop::collection::vec(0.0..9.0f64, 10..60),
             is_rounded: bool,
         ) {

@@ -21,13 +21,13 @@ use tollgate_model::Span;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A queue in which a number of pilots runs, and that reports each look.
-struct ToldQueue {
+struct ReportingQueue {
     slots: u32,
     looked: Sender<u32>,
     ended: Sender<()>,
 }
 
-impl PilotQueue for ToldQueue {
+impl PilotQueue for ReportingQueue {
     fn hold(&mut self, target: u32) -> Result<QueueView, String> {
         let _ = self.looked.send(target);
         let running = target.min(self.slots);
@@ -130,7 +130,7 @@ impl AgentSession {
     fn start(&self, name: &str, slots: u32) -> RunningAgent {
         let (looked, looks) = mpsc::channel();
         let (ended, ends) = mpsc::channel();
-        let queue = ToldQueue {
+        let queue = ReportingQueue {
             slots,
             looked,
             ended,
@@ -159,7 +159,7 @@ impl AgentSession {
     }
 }
 
-fn run(dir: &Path, queue: ToldQueue) -> Result<(), AgentError> {
+fn run(dir: &Path, queue: ReportingQueue) -> Result<(), AgentError> {
     let kind = PilotKind {
         cores: 1,
         life: Span::from_secs(60),
@@ -207,7 +207,7 @@ fn agents_move_a_pilot_and_obey_their_operator() {
 }
 
 #[test]
-fn strangers_are_refused() {
+fn unknown_peers_are_refused() {
     let session = AgentSession::new();
     let north = session.start("north", 9);
     session.until("north", |_| true);
@@ -242,7 +242,7 @@ fn strangers_are_refused() {
 }
 
 #[test]
-fn silent_connections_keep_no_agent_and_no_operator_out() {
+fn silent_connections_block_no_agent_and_no_operator() {
     let session = AgentSession::new();
     let north = session.start("north", 0);
     session.until("north", |_| true);

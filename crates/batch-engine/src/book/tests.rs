@@ -108,7 +108,7 @@ impl World {
             }
             _ => {}
         }
-        self.take_news();
+        self.take_new_reports();
     }
 
     fn submit(&mut self) {
@@ -232,9 +232,9 @@ impl World {
         self.acknowledged.extend(ended);
     }
 
-    fn take_news(&mut self) {
+    fn take_new_reports(&mut self) {
         self.book.look().unwrap();
-        for (_, report) in self.book.take_news() {
+        for (_, report) in self.book.take_new_reports() {
             self.note(report.attempt, report.event);
         }
     }
@@ -255,7 +255,7 @@ impl World {
             self.submit();
             self.run_job();
             self.query();
-            self.take_news();
+            self.take_new_reports();
         }
     }
 }

@@ -101,7 +101,7 @@ fn limits_are_those_of_the_machines() {
 }
 
 #[test]
-fn refusals_say_whether_to_retry() {
+fn refusals_have_their_retryability() {
     for (recorded, expected, words) in [
         (
             "refused-line",
@@ -122,7 +122,7 @@ fn refusals_say_whether_to_retry() {
 }
 
 #[test]
-fn array_is_a_cluster_whose_processes_know_their_numbers() {
+fn array_is_a_cluster_with_numbered_processes() {
     let command = dialect().submit_array(&job("#!/bin/sh\n", &[]), 4);
     let file = command.expect("HTCondor has arrays").input;
     let end = "environment = \"TOLLGATE_PROCESS=$(Process)\"\nqueue 4\n";

@@ -144,7 +144,7 @@ fn limits_are_read() {
 }
 
 #[test]
-fn refusals_say_whether_to_retry() {
+fn refusals_have_their_retryability() {
     for (recorded, expected, words) in [
         ("refused-queue", Never, "unknown queue \"nosuch.q\""),
         ("refused-resource", Never, "unknown resource \"nosuch\""),
@@ -229,7 +229,7 @@ fn job_on_a_node_names_the_instance_of_the_queue() {
 }
 
 #[test]
-fn whole_node_asks_for_no_memory() {
+fn whole_node_requests_no_memory() {
     let whole = BatchJob {
         memory: Some(JobMemory::WholeNode),
         ..job("#!/bin/sh\n", &[])

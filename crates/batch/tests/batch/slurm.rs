@@ -129,7 +129,7 @@ fn limits_are_read() {
 }
 
 #[test]
-fn refusals_say_whether_to_retry() {
+fn refusals_have_their_retryability() {
     for (recorded, expected, words) in [
         (
             "refused-partition",
@@ -197,7 +197,7 @@ fn nodes_of_a_partition_are_read_once_with_their_state() {
 }
 
 #[test]
-fn letters_behind_the_state_of_a_node_say_whether_it_takes_jobs() {
+fn letters_behind_the_state_of_a_node_decide_whether_it_takes_jobs() {
     let mut reply = answer("slurm/nodes");
     for (state, is_up) in [
         ("alloc", true),

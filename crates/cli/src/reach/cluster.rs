@@ -9,19 +9,19 @@
 //! | [`quote`] | `tollgate quote --to` |
 //! | [`submit`] | `tollgate submit --to`: reserve at all, claim at one, release the others |
 
-mod ask;
 mod check;
 mod compare;
 mod edit;
+mod query;
 mod quote;
 mod submit;
 
 use clap::Subcommand;
 use tollgate_client::clusters_file::ClusterError;
 
-use self::ask::ASK_SECONDS;
 pub(crate) use self::compare::{ClusterComparison, ClusterSubmission};
 pub(crate) use self::edit::ClusterListing;
+use self::query::QUERY_SECONDS;
 pub(crate) use self::quote::quote;
 pub(crate) use self::submit::submit;
 
@@ -54,7 +54,7 @@ pub(crate) struct TargetArgs {
     pub(crate) to: Vec<String>,
     /// With --to: time after which a silent cluster is left out
     #[arg(
-        long, value_name = "SPAN", default_value_t = ASK_SECONDS, value_parser = parse::parse_span,
+        long, value_name = "SPAN", default_value_t = QUERY_SECONDS, value_parser = parse::parse_span,
         requires = "to",
     )]
     pub(crate) quote_wait: f64,

@@ -31,7 +31,7 @@ fn the_page_for_researchers_shows_all_policies() {
 }
 
 #[test]
-fn the_page_on_traces_shows_what_is_in_one() {
+fn page_on_traces_shows_the_contents_of_one() {
     tollgate(&["trace", "synth", "-q", "-o", "jobs.swf"]).answer();
     shows("docs/policies/trace.md", &["trace", "info", "jobs.swf"]);
 }

@@ -215,7 +215,7 @@ esac"#,
 }
 
 #[test]
-fn end_of_the_run_ends_what_the_program_started() {
+fn processes_of_the_program_end_with_the_run() {
     let answer =
         format!("[ $1 = 1 ] && {{ sleep 600 >/dev/null 2>&1 & echo $! >exec-child; }}\n{ANSWERS}");
     replay("exec-parent.sh", &answer).answer();
@@ -295,7 +295,7 @@ fn study_ends_with_the_message_too() {
 }
 
 #[test]
-fn service_says_why_it_takes_no_program() {
+fn service_reports_why_it_takes_no_program() {
     let data = tempfile::tempdir().expect("a directory");
     for flag in ["--policy", "--shadow"] {
         let mut serve = command(&["serve", flag, "exec:./my-policy.py", "--data"]);

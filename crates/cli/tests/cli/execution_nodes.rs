@@ -124,7 +124,7 @@ fn wait(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 #[test]
-fn node_that_is_asked_to_leave_requeues_its_job_before_it_is_given_back() {
+fn leaving_node_requeues_its_job_before_it_is_returned() {
     let mut node = SlurmStandIn::start();
     node.await_job();
     node.signal(Signal::TERM);

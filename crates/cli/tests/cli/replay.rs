@@ -206,7 +206,7 @@ fn rows_without_a_market_have_no_money() {
 }
 
 #[test]
-fn paper_deadlines_say_what_they_leak() {
+fn paper_deadlines_warn_of_their_leak() {
     let words = ["replay", "--last", "100", "--policy", "easy", "--deadlines"];
     let leaks = |model| {
         let ran = tollgate(&[&words[..], &[model]].concat());

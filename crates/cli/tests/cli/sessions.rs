@@ -183,7 +183,7 @@ fn session_runs_jobs_on_pilots_and_leaves_nothing() {
 }
 
 #[test]
-fn attaching_starts_what_was_killed() {
+fn attaching_starts_killed_processes() {
     let user = SessionUser::new();
     user.tollgate(&["session", "start", "--name", "fit", "--detached"])
         .answer();
@@ -256,7 +256,7 @@ fn session_needs_a_name_and_sites() {
 }
 
 #[test]
-fn session_whose_service_does_not_start_is_started_again_with_other_settings() {
+fn session_with_a_failed_service_is_started_again_with_other_settings() {
     let user = SessionUser::new();
     let start = ["session", "start", "--name", "fit", "--detached"];
     let refused = user.tollgate(&[&start[..], &["--listen", "no-port"]].concat());

@@ -186,7 +186,7 @@ fn site_at_which_another_command_works_is_shown_as_last_seen() {
 }
 
 #[test]
-fn refused_submission_says_what_the_engine_said() {
+fn refused_submission_quotes_the_engine() {
     let user = SiteUser::new();
     user.add("slurm", &[]);
     user.faults(&["invalid"]);
@@ -246,7 +246,7 @@ fn outcomes(checked: &ProgramOutput) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn check_names_what_works() {
+fn check_names_the_working_parts() {
     let user = SiteUser::new();
     user.add("slurm", &[]);
     user.faults(&["invalid"]);
@@ -263,7 +263,7 @@ fn check_names_what_works() {
 }
 
 #[test]
-fn check_of_pilots_that_are_too_large_for_their_queue_says_so_and_waits_for_nothing() {
+fn check_of_pilots_too_large_for_their_queue_fails_at_once() {
     // The stand-in has nodes of 8 cores and 16000 MiB, and a limit of a day.
     for (flags, why) in [
         (
@@ -290,7 +290,7 @@ fn check_of_pilots_that_are_too_large_for_their_queue_says_so_and_waits_for_noth
 }
 
 #[test]
-fn log_of_a_pilot_that_did_not_join_is_where_the_documents_say() {
+fn log_of_a_pilot_that_did_not_join_is_at_its_documented_path() {
     let user = SiteUser::new();
     let program = user.home.path().join("failing");
     fs::write(

@@ -35,13 +35,13 @@ fn worker_runs_its_jobs_and_is_reported_lost_when_gone() {
     // Nodes of this host are used first. Once they are full, the worker's node is used.
     let here = status["nodes"].as_u64().unwrap() - 1;
     let procs = here.to_string();
-    site.says(&[
+    site.output_of(&[
         "submit", "--procs", &procs, "--output", "none", "--", "sleep", "600",
     ]);
 
     let script = site.folder().join("job.sh");
     fs::write(&script, "#!/bin/sh\necho \"$0\" > where\nexit 7\n").unwrap();
-    site.says(&["submit", "--output", "none", "--", script.to_str().unwrap()]);
+    site.output_of(&["submit", "--output", "none", "--", script.to_str().unwrap()]);
     assert_eq!(site.run(&["wait", "2"]).status.code(), Some(7));
     let place = fs::read_to_string(site.folder().join("where")).unwrap();
     assert!(
@@ -57,7 +57,7 @@ fn worker_runs_its_jobs_and_is_reported_lost_when_gone() {
     site.until("it runs", || lines(&may.join("pids")) == 1);
     worker.kill();
     assert_eq!(site.state(3), "running", "it may come back");
-    site.says(&["cancel", "1"]);
+    site.output_of(&["cancel", "1"]);
     site.until("it runs here", || lines(&may.join("pids")) == 2);
     assert!(!may.join("beside").exists(), "one at a time");
     assert_eq!(site.state_of_worker(), "lost");
@@ -72,7 +72,7 @@ fn worker_runs_its_jobs_and_is_reported_lost_when_gone() {
     });
     let nodes = site.json(&["nodes", "--format", "json"]);
     assert_eq!(nodes["workers"][0]["incarnation"], 2);
-    site.says(&[
+    site.output_of(&[
         "submit", "--procs", &procs, "--output", "none", "--", "sleep", "600",
     ]);
     site.submit_at(&may_not, &[], WITNESS);
@@ -81,7 +81,7 @@ fn worker_runs_its_jobs_and_is_reported_lost_when_gone() {
     site.until("it is lost", || site.state(5) == "lost");
     let explained = site.json(&["explain", "5", "--format", "json"]);
     assert_eq!(explained["words"][0], "lost (worker disconnected)");
-    site.says(&["cancel", "4"]);
+    site.output_of(&["cancel", "4"]);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn signal_before_the_time_limit_reaches_a_job_on_a_worker() {
     let limit = ["--time-limit", "600s", "--signal", "USR1@598s"];
     let script = "trap 'exit 7' USR1; sleep 600 & wait";
     let program = ["--output", "none", "--", "sh", "-c", script];
-    site.says(&[&["submit"], &limit[..], &program].concat());
+    site.output_of(&[&["submit"], &limit[..], &program].concat());
     assert_eq!(site.run(&["wait", "1"]).status.code(), Some(7));
 }
 
@@ -135,7 +135,7 @@ fn worker_token_is_rejected_on_other_paths() {
         .iter()
         .find(|token| token["kind"] == "worker")
         .unwrap();
-    site.says(&["token", "revoke", its["id"].as_str().unwrap()]);
+    site.output_of(&["token", "revoke", its["id"].as_str().unwrap()]);
     site.until("the worker has ended", || running.has_ended());
 }
 
@@ -149,7 +149,7 @@ fn service_log_names_workers_that_come_and_go_and_attempts_that_are_lost() {
     let status = site.json(&["status", "--format", "json"]);
     let all = status["nodes"].as_u64().unwrap().to_string();
     // The job also needs the worker's node.
-    site.says(&[
+    site.output_of(&[
         "submit", "--procs", &all, "--output", "none", "--", "sleep", "600",
     ]);
     site.until("it runs", || site.state(1) == "running");
@@ -178,10 +178,10 @@ fn outputs_of_an_array_on_a_worker_are_in_its_directory_there() {
     let status = site.json(&["status", "--format", "json"]);
     let here = (status["nodes"].as_u64().unwrap() - 1).to_string();
     // This host's nodes are taken, so the tasks run on the worker's node.
-    site.says(&[
+    site.output_of(&[
         "submit", "--procs", &here, "--output", "none", "--", "sleep", "600",
     ]);
-    site.says(&[
+    site.output_of(&[
         "submit",
         "-a",
         "1-2",
@@ -190,15 +190,15 @@ fn outputs_of_an_array_on_a_worker_are_in_its_directory_there() {
         "-c",
         "echo task $TOLLGATE_TASK",
     ]);
-    site.says(&["wait", "2"]);
-    assert_eq!(site.says(&["logs", "2"]), "task 1\ntask 2\n");
+    site.output_of(&["wait", "2"]);
+    assert_eq!(site.output_of(&["logs", "2"]), "task 1\ntask 2\n");
     let output = site.folder().join("tollgate-2/2.out");
     assert_eq!(fs::read_to_string(output).unwrap(), "task 2\n");
-    site.says(&["cancel", "1"]);
+    site.output_of(&["cancel", "1"]);
 }
 
 #[test]
-fn wide_job_is_told_all_of_its_processors_and_hosts() {
+fn wide_job_gets_all_of_its_processors_and_hosts() {
     let site = WorkerTestSite::start("policy = \"fcfs\"\n");
     let _worker = site.worker();
     site.until("the worker is there", || {
@@ -209,8 +209,8 @@ fn wide_job_is_told_all_of_its_processors_and_hosts() {
     let wide = [
         "submit", "--procs", &all, "-o", "none", "--", "sh", "-c", line,
     ];
-    site.says(&wide);
-    site.says(&["wait", "1"]);
+    site.output_of(&wide);
+    site.output_of(&["wait", "1"]);
     let written = fs::read_to_string(site.folder().join("told")).unwrap();
     let (procs, hosts) = written.trim().split_once(' ').unwrap();
     assert_eq!(procs, all);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn guard_passes_over_a_donor_whose_proxy_would_lose() {
+    fn guard_skips_a_donor_with_a_proxy_that_would_lose() {
         let guard = MoveRule::new(1.0, true).expect("a rule");
         let mut three = round((2.0, 3), &[(1, Ok((1.0, 3))), (2, Ok((1.2, 3)))]);
         let staying = |round: &mut ProposalRound, site, value| {

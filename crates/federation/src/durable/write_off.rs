@@ -84,7 +84,7 @@ impl WriteOff {
 
 /// A proxy that one site gave and the other has not received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FlyingProxy {
+pub struct InFlightProxy {
     /// The round.
     pub ballot: Ballot,
     /// The donor.
@@ -97,13 +97,13 @@ pub struct FlyingProxy {
 /// these and of the proxies of every state is constant in an epoch, at every consistent cut.
 pub fn in_flight(
     states: &BTreeMap<SiteId, DurableState>,
-) -> impl Iterator<Item = FlyingProxy> + '_ {
+) -> impl Iterator<Item = InFlightProxy> + '_ {
     let open = states
         .iter()
         .flat_map(|(&from, state)| state.unconfirmed().map(move |open| (from, open)));
     open.filter_map(|(from, (ballot, to))| {
         let receiver = states.get(&to)?;
         let flies = !receiver.has_received(from, ballot);
-        flies.then_some(FlyingProxy { ballot, from, to })
+        flies.then_some(InFlightProxy { ballot, from, to })
     })
 }

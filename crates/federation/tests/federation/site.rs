@@ -65,7 +65,7 @@ fn ballot(counter: u64, site: SiteId) -> Ballot {
 }
 
 #[test]
-fn round_is_served_once_whichever_site_asks() {
+fn round_is_served_once_for_any_site() {
     let mut donor = site();
     let ballot = ballot(1, B);
     let request = SiteMessage::Request { ballot };
@@ -114,7 +114,7 @@ fn late_given_of_an_earlier_round_is_confirmed_and_not_added() {
 }
 
 #[test]
-fn site_that_cannot_read_its_queue_only_takes_what_was_given() {
+fn site_that_cannot_read_its_queue_only_takes_given_proxies() {
     let mut site = site();
     handle(&mut site, SiteEvent::Unreachable);
     assert_eq!((site.pending(), site.running()), (0, None));
@@ -141,7 +141,7 @@ fn site_that_cannot_read_its_queue_only_takes_what_was_given() {
 }
 
 #[test]
-fn site_that_promised_and_lost_its_queue_asks_for_nothing() {
+fn site_that_promised_and_lost_its_queue_requests_nothing() {
     for lost in [false, true] {
         let mut site = site();
         let ballot = ballot(1, B);

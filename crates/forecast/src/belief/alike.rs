@@ -68,21 +68,25 @@ impl NormalSums {
 
 /// The correlations of the ended batches of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct AlikeCounts([f32; N_CORRELATIONS]);
+pub(crate) struct ClassCorrelations([f32; N_CORRELATIONS]);
 
 /// The correlations of the ended batches of the site, by size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SiteAlike([(f64, CorrelationWeights); N_SIZES]);
+pub(crate) struct SiteCorrelations([(f64, CorrelationWeights); N_SIZES]);
 
-impl Default for SiteAlike {
+impl Default for SiteCorrelations {
     fn default() -> Self {
         Self(SHIPPED.map(|weights| (SITE_BATCHES.0, weights)))
     }
 }
 
-impl SiteAlike {
+impl SiteCorrelations {
     /// Returns the weights of the correlations of a batch of this size, of a class.
-    pub(crate) fn weights(&self, size: u32, class: Option<&AlikeCounts>) -> CorrelationWeights {
+    pub(crate) fn weights(
+        &self,
+        size: u32,
+        class: Option<&ClassCorrelations>,
+    ) -> CorrelationWeights {
         let (_, site) = &self.0[size_class(size)];
         let own = class.map_or([0.0; N_CORRELATIONS], |class| class.0.map(f64::from));
         let total = own.iter().sum::<f64>() + SITE_WEIGHT;
@@ -90,7 +94,7 @@ impl SiteAlike {
     }
 
     /// Learns from the misses of an ended batch of a class.
-    pub(crate) fn learn(&mut self, misses: &NormalSums, class: &mut AlikeCounts) {
+    pub(crate) fn learn(&mut self, misses: &NormalSums, class: &mut ClassCorrelations) {
         if misses.n < 2 {
             return;
         }
@@ -124,7 +128,7 @@ mod tests {
     use super::*;
 
     fn learned(levels: impl Fn(u32) -> f64) -> CorrelationWeights {
-        let (mut site, mut class) = (SiteAlike::default(), AlikeCounts::default());
+        let (mut site, mut class) = (SiteCorrelations::default(), ClassCorrelations::default());
         for batch in 0..20 {
             let mut misses = NormalSums::default();
             for task in 0..5 {

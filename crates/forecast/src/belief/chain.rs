@@ -9,7 +9,7 @@ use super::level::{count_class, is_known, level};
 use super::mass::RunMass;
 use super::mixture::{Lesson, LevelMixture};
 use super::model::BeliefModel;
-use super::statement::Occasion;
+use super::statement::StatementTime;
 use super::weights::N_COUNTS;
 use super::{BeliefJob, siblings};
 
@@ -44,7 +44,7 @@ impl Query {
 
 /// The levels that a statement will teach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Teaches {
+pub(crate) enum UpdatedLevels {
     Nothing,
     /// Site and groups: the first task of a batch.
     Groups,
@@ -54,7 +54,7 @@ pub(crate) enum Teaches {
 
 /// The statement of the chain about a job.
 #[derive(Clone, Debug)]
-pub(crate) struct Stated {
+pub(crate) struct ChainStatement {
     pub(crate) raw: RunMass,
     pub(crate) bucket: usize,
     pub(crate) lessons: Vec<Lesson>,
@@ -65,7 +65,7 @@ pub(crate) struct Stated {
 struct Chain<'a> {
     model: &'a BeliefModel,
     query: Query,
-    teaches: Teaches,
+    teaches: UpdatedLevels,
     mass: RunMass,
     lessons: Vec<Lesson>,
     basis: BeliefBasis,
@@ -77,9 +77,9 @@ impl BeliefModel {
         &self,
         job: &BeliefJob,
         query: Query,
-        observed_at: Occasion,
-        (teaches, default_runtime): (Teaches, Span),
-    ) -> Stated {
+        observed_at: StatementTime,
+        (teaches, default_runtime): (UpdatedLevels, Span),
+    ) -> ChainStatement {
         let mut chain = Chain {
             model: self,
             query,
@@ -92,7 +92,7 @@ impl BeliefModel {
         let n_batches = chain.add_groups();
         let siblings = chain.add_siblings(job, observed_at);
         chain.basis.n_batches = n_batches as u32;
-        Stated {
+        ChainStatement {
             raw: chain.mass,
             bucket: siblings.map_or(count_class(n_batches), |bucket| N_COUNTS + bucket),
             lessons: chain.lessons,
@@ -110,7 +110,7 @@ impl Chain<'_> {
             .site
             .level(job.user, ln_request, default_runtime, weights);
         self.basis.start(&site, ln_request.is_some());
-        self.mix(&site, Teaches::Groups);
+        self.mix(&site, UpdatedLevels::Groups);
     }
 
     /// Adds the groups of the job, and returns the number of ended batches in the nearest.
@@ -121,7 +121,7 @@ impl Chain<'_> {
             let Some(key) = self.query.groups[at] else {
                 continue;
             };
-            if says_nothing_new(at, &known) && known[at] < FULL {
+            if repeats_a_level(at, &known) && known[at] < FULL {
                 n_batches = n_batches.max(self.n_ended(at));
                 if let Some(larger) = (0..at).find(|&other| known[other] == known[at]) {
                     self.basis.name_after(larger, at);
@@ -142,7 +142,7 @@ impl Chain<'_> {
             if let Some((mixture, n_ended)) = known {
                 let n_runs = group.n_runs_beside(self.query.batch);
                 self.basis.add_group(at, (n_ended, n_runs), &mixture);
-                self.mix(&mixture, Teaches::Groups);
+                self.mix(&mixture, UpdatedLevels::Groups);
                 // A user is no near group.
                 n_batches = n_batches.max(if at > 0 { n_ended } else { 0 });
             }
@@ -151,7 +151,7 @@ impl Chain<'_> {
     }
 
     /// Adds the siblings of the job, and returns their bucket if any is known.
-    fn add_siblings(&mut self, job: &BeliefJob, observed_at: Occasion) -> Option<usize> {
+    fn add_siblings(&mut self, job: &BeliefJob, observed_at: StatementTime) -> Option<usize> {
         let batch = self.model.batches.get(self.query.batch?)?;
         let class = self.model.groups.get(&GroupKey::smallest(job));
         let class = class.map(|group| &group.siblings);
@@ -160,11 +160,11 @@ impl Chain<'_> {
         let mixture = siblings::level(batch, class, weights, observation, &self.mass)?;
         let named = (&mixture, job.array.is_some());
         self.basis.add_siblings(batch, self.query.now, named);
-        self.mix(&mixture, Teaches::Siblings);
+        self.mix(&mixture, UpdatedLevels::Siblings);
         siblings::bucket(batch, observed_at)
     }
 
-    fn mix(&mut self, level: &LevelMixture, taught_by: Teaches) {
+    fn mix(&mut self, level: &LevelMixture, taught_by: UpdatedLevels) {
         if self.teaches == taught_by {
             self.lessons.push(level.lesson());
         }
@@ -193,7 +193,7 @@ impl Chain<'_> {
 
 /// Returns whether the batches of a level are those of a larger one: one smoke test must not count four
 /// times.
-fn says_nothing_new(at: usize, known: &[usize; N_LEVELS_OF_GROUPS]) -> bool {
+fn repeats_a_level(at: usize, known: &[usize; N_LEVELS_OF_GROUPS]) -> bool {
     let same = |other: usize| known[at] == known[other];
     match at {
         ASK => same(0),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Span, UserId};
 
-use super::alike::AlikeCounts;
+use super::alike::ClassCorrelations;
 use super::batch::BatchId;
 use super::weights::Multipliers;
 use super::{BeliefJob, Program};
@@ -98,7 +98,7 @@ pub(crate) struct Group {
     /// The experience with the components of siblings.
     pub(crate) siblings: Multipliers,
     /// How alike the tasks of a batch were, if this is the smallest group.
-    pub(crate) alike: AlikeCounts,
+    pub(crate) alike: ClassCorrelations,
 }
 
 /// A batch as a group remembers it: one witness, however many tasks it has.

@@ -46,7 +46,7 @@ pub(crate) fn is_known(slot: &BatchSlot, own: Option<BatchId>, live: &LiveBatche
 }
 
 /// The statement of the batches of a group about a job.
-struct Witnesses {
+struct GroupStatement {
     /// Of run times as they were, then of run times scaled to the request of the job.
     by_run: [RunMass; 2],
     by_ratio: [RunMass; 2],
@@ -91,7 +91,7 @@ pub(crate) fn level(
     parent: &RunMass,
     weights: impl FnOnce(Cell) -> ComponentWeights,
 ) -> Option<(LevelMixture, usize)> {
-    let witnesses = Witnesses::of(group, query, live, parent)?;
+    let witnesses = GroupStatement::of(group, query, live, parent)?;
     let scales = witnesses.distance.scales();
     let cell = Cell::Group {
         level: row as u8,
@@ -125,7 +125,7 @@ pub(crate) fn level(
     Some((level, witnesses.n_ended))
 }
 
-impl Witnesses {
+impl GroupStatement {
     fn of(group: &Group, query: &Query, live: &LiveBatches, parent: &RunMass) -> Option<Self> {
         let mut by_run = [RunMass::default(), RunMass::default()];
         let mut by_ratio = by_run.clone();

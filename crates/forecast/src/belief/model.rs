@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Instant, Kinship, Span, TaskId, UserId};
 
-use super::alike::SiteAlike;
+use super::alike::SiteCorrelations;
 use super::batch::{BatchId, LiveBatches};
-use super::chain::{Query, Teaches};
+use super::chain::{Query, UpdatedLevels};
 use super::group::{Group, GroupKey};
 use super::mixture::Lesson;
 use super::recalibration::Recalibration;
 use super::site::SiteHistory;
-use super::statement::{Due, DueAt, Occasion, Statement};
+use super::statement::{BeliefTimer, BeliefTimerAt, Statement, StatementTime};
 use super::weights::{LearnedWeights, N_COUNTS};
 use super::{Belief, BeliefJob, alike, siblings};
 use crate::record::ln_secs;
@@ -37,12 +37,12 @@ pub struct BeliefModel {
     pub(crate) groups: BTreeMap<GroupKey, Group>,
     pub(crate) batches: LiveBatches,
     recalibration: Recalibration,
-    alike: SiteAlike,
+    alike: SiteCorrelations,
     tasks: BTreeMap<TaskId, LiveTask>,
     waiting: BTreeSet<(UserId, BatchId, TaskId)>,
-    due: BTreeSet<DueAt>,
+    due: BTreeSet<BeliefTimerAt>,
     /// The statements of ended tasks that teach later.
-    late: BTreeMap<(TaskId, Occasion), LateLessons>,
+    late: BTreeMap<(TaskId, StatementTime), EndedTaskLessons>,
     /// Number of jobs of records that were ever learned.
     n_records: u64,
     outdated_users: BTreeSet<UserId>,
@@ -58,7 +58,7 @@ impl Default for BeliefModel {
             groups: BTreeMap::new(),
             batches: LiveBatches::default(),
             recalibration: Recalibration::default(),
-            alike: SiteAlike::default(),
+            alike: SiteCorrelations::default(),
             tasks: BTreeMap::new(),
             waiting: BTreeSet::new(),
             due: BTreeSet::new(),
@@ -91,12 +91,12 @@ struct LiveTask {
     leads: bool,
     /// The belief at its submission, if no sibling had ended.
     first: Option<Distribution>,
-    statements: BTreeMap<Occasion, Statement>,
+    statements: BTreeMap<StatementTime, Statement>,
 }
 
 /// The lessons of an ended task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct LateLessons {
+struct EndedTaskLessons {
     job: BeliefJob,
     batch: BatchId,
     ln_run: f64,
@@ -117,7 +117,7 @@ impl BeliefModel {
             n_tasks: job.n_tasks.max(n_tasks),
             ..*job
         };
-        self.believe(&job, batch, now, Occasion::Submission)
+        self.believe(&job, batch, now, StatementTime::Submission)
     }
 
     /// Returns the belief of now about a job that has not ended: about its whole run time, whether it runs
@@ -125,8 +125,8 @@ impl BeliefModel {
     pub fn belief_about(&self, task: TaskId, now: Instant) -> Option<Belief> {
         let task = self.tasks.get(&task)?;
         let observed_at = match task.submitted == now {
-            true => Occasion::Submission,
-            false => Occasion::Later,
+            true => StatementTime::Submission,
+            false => StatementTime::Later,
         };
         Some(self.believe(&task.job, Some(task.batch), now, observed_at))
     }
@@ -136,10 +136,10 @@ impl BeliefModel {
         job: &BeliefJob,
         batch: Option<BatchId>,
         now: Instant,
-        observed_at: Occasion,
+        observed_at: StatementTime,
     ) -> Belief {
         let query = Query::new(job, batch, now);
-        let settings = (Teaches::Nothing, self.default_runtime);
+        let settings = (UpdatedLevels::Nothing, self.default_runtime);
         let stated = self.state(job, query, observed_at, settings);
         let class = GroupKey::smallest(job);
         let size = job
@@ -189,7 +189,7 @@ impl BeliefModel {
             first: None,
             statements: BTreeMap::new(),
         };
-        let first = self.keep_statement(&mut task, Occasion::Submission, now);
+        let first = self.keep_statement(&mut task, StatementTime::Submission, now);
         task.first = first.filter(|_| is_first);
         self.waiting.insert((job.user, batch, id));
         self.tasks.insert(id, task);
@@ -202,12 +202,12 @@ impl BeliefModel {
     fn keep_statement(
         &mut self,
         task: &mut LiveTask,
-        observed_at: Occasion,
+        observed_at: StatementTime,
         now: Instant,
     ) -> Option<Distribution> {
         let teaches = match task.leads {
-            true => Teaches::Groups,
-            false => Teaches::Siblings,
+            true => UpdatedLevels::Groups,
+            false => UpdatedLevels::Siblings,
         };
         let query = Query::new(&task.job, Some(task.batch), now);
         let stated = self.state(
@@ -243,7 +243,7 @@ impl BeliefModel {
         };
         self.waiting.remove(&(task.job.user, task.batch, id));
         if !task.leads && now > task.submitted {
-            self.keep_statement(&mut task, Occasion::Later, now);
+            self.keep_statement(&mut task, StatementTime::Later, now);
         }
         task.started = Some(now);
         let ln_request = task.job.ln_request();
@@ -263,7 +263,7 @@ impl BeliefModel {
         for (&observed_at, statement) in &task.statements {
             let next = statement.next_quantile().map(|run| now + run);
             self.due
-                .extend(next.map(|at| (at, Due::Quantile(id, observed_at))));
+                .extend(next.map(|at| (at, BeliefTimer::Quantile(id, observed_at))));
         }
         self.tasks.insert(id, task);
     }
@@ -293,7 +293,7 @@ impl BeliefModel {
         let started = task.started.unwrap_or(now);
         for (observed_at, statement) in task.statements {
             self.judge_end(&statement, ln_run);
-            let late = LateLessons {
+            let late = EndedTaskLessons {
                 job,
                 batch: task.batch,
                 ln_run,
@@ -304,7 +304,7 @@ impl BeliefModel {
             if at > now {
                 self.batches.hold(task.batch);
                 self.late.insert((id, observed_at), late);
-                self.due.insert((at, Due::Lesson(id, observed_at)));
+                self.due.insert((at, BeliefTimer::Lesson(id, observed_at)));
             } else {
                 self.teach(&late);
             }
@@ -347,7 +347,7 @@ impl BeliefModel {
             for (&observed_at, statement) in &task.statements {
                 if let Some(run) = statement.next_quantile() {
                     self.due
-                        .remove(&(started + run, Due::Quantile(id, observed_at)));
+                        .remove(&(started + run, BeliefTimer::Quantile(id, observed_at)));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use tollgate_model::Instant;
 
-use super::Occasion;
+use super::StatementTime;
 use super::batch::LiveBatch;
 use super::mass::RunMass;
 use super::mixture::{Component, LevelMixture};
@@ -21,7 +21,7 @@ pub(crate) const MANY_RUNNING: usize = 3;
 const RUNNING: usize = 8;
 
 /// Returns the bucket of a batch by what its tasks have shown; None if none runs or has ended.
-pub(crate) fn bucket(batch: &LiveBatch, observed_at: Occasion) -> Option<usize> {
+pub(crate) fn bucket(batch: &LiveBatch, observed_at: StatementTime) -> Option<usize> {
     let case = match (batch.n_ended, batch.n_running()) {
         (0, 0) => return None,
         (0, ..MANY_RUNNING) => 0,
@@ -33,8 +33,8 @@ pub(crate) fn bucket(batch: &LiveBatch, observed_at: Occasion) -> Option<usize> 
         (16.., _) => 6,
     };
     Some(match observed_at {
-        Occasion::Submission => case,
-        Occasion::Later => N_CASES + case,
+        StatementTime::Submission => case,
+        StatementTime::Later => N_CASES + case,
     })
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn level(
     batch: &LiveBatch,
     class: Option<&Multipliers>,
     weights: impl FnOnce(Cell) -> super::weights::ComponentWeights,
-    (observed_at, now): (Occasion, Instant),
+    (observed_at, now): (StatementTime, Instant),
     parent: &RunMass,
 ) -> Option<LevelMixture> {
     let cell = Cell::Siblings(bucket(batch, observed_at)? as u8);

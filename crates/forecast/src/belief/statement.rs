@@ -19,7 +19,7 @@ const ROUNDING: f64 = 1e-9;
 /// The occasion of a statement. Siblings that ended say something else about a job that its user has just
 /// submitted than about one that has waited for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Occasion {
+pub(crate) enum StatementTime {
     /// The submission of the job.
     Submission,
     /// Any later instant.
@@ -85,15 +85,15 @@ impl Statement {
 
 /// Something that a model does once time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Due {
+pub(crate) enum BeliefTimer {
     /// A running task passes the next quantile of its statement.
-    Quantile(TaskId, Occasion),
+    Quantile(TaskId, StatementTime),
     /// A statement teaches: its task has ended, and would have passed its median.
-    Lesson(TaskId, Occasion),
+    Lesson(TaskId, StatementTime),
 }
 
 /// An instant and what is due.
-pub(crate) type DueAt = (Instant, Due);
+pub(crate) type BeliefTimerAt = (Instant, BeliefTimer);
 
 #[cfg(test)]
 mod tests {

@@ -131,7 +131,7 @@ fn running_tasks_that_outlive_the_smoke_test_lengthen_their_siblings() {
 }
 
 #[test]
-fn tasks_that_use_their_whole_request_say_little_of_another_program() {
+fn tasks_that_use_their_whole_request_hardly_change_beliefs_about_another_program() {
     let mut site = Site::default();
     site.run_batch(job(1, 2), 80, 2.0, 4);
     site.clock += 60.0;
@@ -161,7 +161,7 @@ fn mode_change_is_believed_after_two_batches() {
 }
 
 #[test]
-fn two_kinds_of_batches_are_both_believed_until_siblings_tell() {
+fn two_kinds_of_batches_are_both_believed_until_siblings_end() {
     let mut site = Site::default();
     let mut coin = Pcg64::seed_from_u64(3);
     for _ in 0..40 {

@@ -503,7 +503,7 @@ impl AdversarialDriver {
     }
 }
 
-fn tell(
+fn trace_of(
     choice: &PolicySpec,
     market: Market,
     steps: &[DriverStep],
@@ -529,8 +529,8 @@ proptest! {
     fn gate_invariants_hold_under_an_adversarial_driver(steps in prop::collection::vec(step(), 1..80)) {
         for choice in builtin_registry().policies() {
             for market in Market::ALL {
-                let story = tell(&choice, market, &steps, (false, false));
-                let again = tell(&choice, market, &steps, (false, false));
+                let story = trace_of(&choice, market, &steps, (false, false));
+                let again = trace_of(&choice, market, &steps, (false, false));
                 prop_assert_eq!(&story, &again, "{}: same input, same effects", choice.name());
             }
         }
@@ -540,8 +540,8 @@ proptest! {
     fn rebuilt_index_decides_like_the_incremental_one(steps in prop::collection::vec(step(), 1..60)) {
         for choice in builtin_registry().policies() {
             for limited in [false, true] {
-                let grown = tell(&choice, Market::Bid, &steps, (false, limited));
-                let rebuilt = tell(&choice, Market::Bid, &steps, (true, limited));
+                let grown = trace_of(&choice, Market::Bid, &steps, (false, limited));
+                let rebuilt = trace_of(&choice, Market::Bid, &steps, (true, limited));
                 prop_assert_eq!(&grown, &rebuilt, "{}", choice.name());
             }
         }
@@ -550,7 +550,7 @@ proptest! {
     #[test]
     fn node_limits_are_never_exceeded(steps in prop::collection::vec(step(), 1..80)) {
         for choice in builtin_registry().policies() {
-            tell(&choice, Market::Bid, &steps, (false, true));
+            trace_of(&choice, Market::Bid, &steps, (false, true));
         }
     }
 }

@@ -32,7 +32,7 @@ impl std::fmt::Debug for SubmittedJobs {
     }
 }
 
-fn asked() -> impl Strategy<Value = SubmittedJobs> {
+fn submitted_jobs() -> impl Strategy<Value = SubmittedJobs> {
     let count = prop_oneof![3 => Just(1u32), 1 => 2u32..8, 1 => 8u32..40];
     let deadline = prop_oneof![1 => Just(None), 4 => (50i64..3000).prop_map(Some)];
     (
@@ -150,7 +150,7 @@ proptest! {
     fn array_is_promised_and_started_as_its_jobs_one_by_one(
         hosts in hosts(),
         policy in prop::sample::select(vec!["plan", "plan:otherwise=wait", "plan:otherwise=reject", "plan:share=auto"]),
-        jobs in prop::collection::vec(asked(), 1..12),
+        jobs in prop::collection::vec(submitted_jobs(), 1..12),
         longer_s in prop_oneof![Just(0i64), 1i64..30],
     ) {
         let mut jobs = jobs;

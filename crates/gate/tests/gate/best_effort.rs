@@ -13,7 +13,7 @@ fn n_promised(cluster: &mut Cluster, user: u32) -> usize {
 }
 
 #[test]
-fn automatic_share_leaves_to_others_what_they_ask_for_at_most_an_equal_part() {
+fn automatic_share_leaves_others_their_requests_at_most_an_equal_part() {
     let all = n_promised(&mut Cluster::new("plan", 2), 1);
     let mut alone = Cluster::new("plan:share=auto", 2);
     assert_eq!(
@@ -229,7 +229,7 @@ fn late_job_is_dropped_once_it_could_hardly_end_in_time() {
 }
 
 #[test]
-fn users_take_turns_by_what_they_have_used() {
+fn users_take_turns_by_their_use() {
     let mut cluster = Cluster::new("plan", 1);
     for user in [0, 0, 0, 1, 1, 1] {
         cluster.submit_surely(other(user, without_deadline(1, 100)));
@@ -240,7 +240,7 @@ fn users_take_turns_by_what_they_have_used() {
 }
 
 #[test]
-fn wide_job_gets_a_place_after_its_patience() {
+fn wide_job_gets_a_place_after_its_maximum_wait() {
     // Narrow jobs of others keep coming, and without a place one processor would always be busy.
     let mut cluster = Cluster::new("plan:patience=0.5h", 2);
     cluster.submit_surely(other(1, without_deadline(1, 1000)));

@@ -108,7 +108,7 @@ proptest! {
 }
 
 #[test]
-fn promised_job_behind_those_of_a_user_who_has_used_less_starts_last_as_expected() {
+fn promised_job_behind_those_of_a_user_with_less_use_starts_last_as_expected() {
     let mut cluster = busy_cluster(1);
     let at = cluster.now;
     let short = Job {

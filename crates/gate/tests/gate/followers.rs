@@ -151,7 +151,7 @@ fn follower_keeps_the_place_on_a_full_node_but_gets_no_other_follower() {
 }
 
 #[test]
-fn follower_that_was_taken_back_waits_again_though_evictions_fail() {
+fn withdrawn_follower_waits_again_though_evictions_fail() {
     for policy in ["easy", "plan", "fcfs", "libra", "libra-risk", "tail-risk"] {
         let mut site = GateFixture::new(policy);
         let (first, held) = site.running_and_held();

@@ -54,7 +54,7 @@ fn reason_keys(cluster: &Cluster) -> Vec<(JobId, &'static str)> {
 }
 
 #[test]
-fn a_promise_is_made_for_what_fits_before_the_host_closes() {
+fn job_that_fits_before_the_host_closes_is_promised() {
     let mut cluster = Cluster::with_hosts("plan", &[(1, closing(4000))]);
     assert!(cluster.submit(job(1, 1500, 20_000)));
     assert!(cluster.submit(job(1, 1500, 20_000)));
@@ -268,7 +268,7 @@ fn close_at(cluster: &mut Cluster, secs: i64) {
 }
 
 #[test]
-fn a_host_that_closes_later_takes_what_it_was_too_short_for() {
+fn host_that_closes_later_takes_a_longer_job() {
     let mut cluster = Cluster::with_hosts("plan", &[(1, closing(2000))]);
     assert!(cluster.submit(job(1, 1500, 20_000)));
     assert!(!cluster.submit(job(1, 1500, 20_000)));

@@ -117,7 +117,7 @@ fn a_waiting_job_is_promised_when_others_end_early() {
 }
 
 #[test]
-fn a_waiting_job_hears_when_no_room_could_help_any_more() {
+fn waiting_job_is_rejected_when_no_room_could_help_any_more() {
     let mut cluster = Cluster::new("plan:otherwise=wait", 1);
     assert!(cluster.submit(job(1, 1000, 2000)));
     cluster.pass();
@@ -177,7 +177,7 @@ fn one_pass_gives_every_idle_node_a_job_without_a_deadline() {
 }
 
 #[test]
-fn a_job_without_a_deadline_gets_a_place_after_its_patience() {
+fn job_without_a_deadline_gets_a_place_after_its_maximum_wait() {
     let loose = Job {
         deadline_s: None,
         ..job(2, 3600, 0)
@@ -203,7 +203,7 @@ fn a_job_without_a_deadline_gets_a_place_after_its_patience() {
 }
 
 #[test]
-fn evicted_job_without_a_deadline_gets_one_place_after_its_patience() {
+fn evicted_job_without_a_deadline_gets_one_place_after_its_maximum_wait() {
     let mut cluster = Cluster::new("plan:patience=2h", 1);
     let loose = Job {
         deadline_s: None,
@@ -240,7 +240,7 @@ fn evicted_job_without_a_deadline_gets_one_place_after_its_patience() {
 }
 
 #[test]
-fn tasks_of_a_batch_are_as_long_together_as_their_correlation_says() {
+fn tasks_of_a_batch_are_as_long_together_as_their_correlation() {
     // How often both of two tasks end within the median of one, if they are independent or alike.
     for (correlation, expected) in [(0, 0.25), (N_CORRELATIONS - 1, 0.5)] {
         let mut cluster = Cluster::new("plan:scenarios=512", 2);

@@ -16,7 +16,7 @@ use crate::{InsideError, NodeAccess, NodeTicket, SchedulerKind, guard};
 /// The maximum time until the controller has registered the node.
 const STARTUP: Duration = Duration::from_secs(30);
 /// The time between two questions to the controller.
-const ASK_EVERY: Duration = Duration::from_secs(5);
+const QUERY_INTERVAL: Duration = Duration::from_secs(5);
 /// The time before the pilot leaves in which no job may run, in seconds.
 const SPARE_S: i64 = 10;
 
@@ -158,7 +158,7 @@ impl SlurmDaemon {
         if self.daemon.has_ended()? {
             return Ok(NodePhase::Ended);
         }
-        if self.queried_at.elapsed() >= ASK_EVERY {
+        if self.queried_at.elapsed() >= QUERY_INTERVAL {
             self.queried_at = Instant::now();
             // A controller that does not answer gives no job either: the node leaves like an idle one.
             let is_free = self.jobs().is_none_or(|jobs| jobs.is_empty());

@@ -94,13 +94,15 @@ impl SchedulerSystem for CondorDaemons {
             "-authz",
             "READ",
         ];
-        let token = scheduler.ask(&words)?.output.trim().to_owned();
+        let token = scheduler.run_checked(&words)?.output.trim().to_owned();
         Ok(NodeAccess::Htcondor { token })
     }
 
     fn nodes(&self, scheduler: &PersonalScheduler) -> Result<Vec<SchedulerNode>, InsideError> {
         let words = ["condor_status", "-autoformat", "State", "Name"];
-        Ok(htcondor::parse_nodes(&scheduler.ask(&words)?.output))
+        Ok(htcondor::parse_nodes(
+            &scheduler.run_checked(&words)?.output,
+        ))
     }
 
     fn load(&self, scheduler: &PersonalScheduler) -> Result<SchedulerLoad, InsideError> {
@@ -115,7 +117,7 @@ impl SchedulerSystem for CondorDaemons {
             "-autoformat",
             "JobStatus",
         ];
-        for line in scheduler.ask(&words)?.lines() {
+        for line in scheduler.run_checked(&words)?.lines() {
             match line.trim() {
                 "1" => load.waiting += 1,
                 "5" | "7" => load.held += 1,

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn node_belongs_to_the_pilot_that_its_name_says() {
+    fn node_belongs_to_the_pilot_in_its_name() {
         let node = |name: &str, state: &str| SchedulerNode {
             name: name.to_owned(),
             state: state.to_owned(),

@@ -90,11 +90,11 @@ impl SchedulerSystem for SlurmDaemons {
 
     fn nodes(&self, scheduler: &PersonalScheduler) -> Result<Vec<SchedulerNode>, InsideError> {
         let words = ["sinfo", "--noheader", "--Node", "--format=%N %T"];
-        let mut nodes = slurm::parse_nodes(&scheduler.ask(&words)?.output);
+        let mut nodes = slurm::parse_nodes(&scheduler.run_checked(&words)?.output);
         for node in nodes.extract_if(.., |node| slurm::is_lost(node)) {
             // Its pilot was killed.
             let name = format!("nodename={}", node.name);
-            scheduler.ask(&["scontrol", "update", &name, "state=future"])?;
+            scheduler.run_checked(&["scontrol", "update", &name, "state=future"])?;
             let reservation = format!("reservation={}", node.name);
             let _ = scheduler.command(&["scontrol", "delete", &reservation]);
         }
@@ -104,7 +104,7 @@ impl SchedulerSystem for SlurmDaemons {
     fn load(&self, scheduler: &PersonalScheduler) -> Result<SchedulerLoad, InsideError> {
         let mut load = SchedulerLoad::default();
         let words = ["squeue", "--noheader", "--array", "--format=%T %r"];
-        for line in scheduler.ask(&words)?.lines() {
+        for line in scheduler.run_checked(&words)?.lines() {
             let (state, reason) = line.split_once(' ').unwrap_or((line, ""));
             let is_held = reason.contains("Held") || reason == "Dependency";
             match state {

@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{JobPhase, Node, NodeTask, TOLERANCE_S, View};
 
-use super::runtime_model::{LastAnswer, RuntimeModel, RuntimeQuestion};
+use super::runtime_model::{CachedAnswer, RuntimeModel, RuntimeQuestion};
 use super::settings::TailParams;
 
 /// The work that a node's promises need, in order of deadline, which is the order of execution.
@@ -67,7 +67,7 @@ impl NodeDemand {
     /// Computes the promised work on `node`, whose shares were just set.
     pub(super) fn of(view: View<'_>, node: &Node, settings: &TailParams) -> Self {
         let mut demand = Self::default();
-        demand.set(view, node, settings, &mut LastAnswer::default());
+        demand.set(view, node, settings, &mut CachedAnswer::default());
         demand
     }
 
@@ -78,7 +78,7 @@ impl NodeDemand {
         view: View<'_>,
         node: &Node,
         settings: &TailParams,
-        last_need: &mut LastAnswer,
+        last_need: &mut CachedAnswer,
     ) {
         let old = std::mem::take(&mut self.rows);
         self.since = node.since();
@@ -147,7 +147,7 @@ fn left_s(
     node: &Node,
     task: &NodeTask,
     settings: &TailParams,
-    last_need: &mut LastAnswer,
+    last_need: &mut CachedAnswer,
 ) -> f64 {
     let job = view.job(task.job);
     let forecast = view.forecast(task.job);

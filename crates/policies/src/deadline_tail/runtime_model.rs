@@ -25,9 +25,9 @@ pub(super) struct RuntimeQuestion {
 /// The answer to the last question, in seconds: the tasks of a job that started together ask the
 /// same one on each of its nodes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LastAnswer(Option<(RuntimeQuestion, f64)>);
+pub(super) struct CachedAnswer(Option<(RuntimeQuestion, f64)>);
 
-impl LastAnswer {
+impl CachedAnswer {
     /// Returns the answer to a question, computed only if it is not the last question.
     pub(super) fn of(&mut self, question: &RuntimeQuestion, compute: impl FnOnce() -> f64) -> f64 {
         match &self.0 {

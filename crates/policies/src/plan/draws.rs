@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_tasks_end_together_as_their_correlation_says() {
+    fn ten_tasks_end_together_by_their_correlation() {
         // Independent: .9 to the power of 10; nearly one: a little below .9.
         for (correlation, expected) in [(0, 0.9_f64.powi(10)), (7, 0.87)] {
             let drawn = FutureDraws::new(N).of(&block(3, 10, 5, correlation));

@@ -13,12 +13,12 @@ use tollgate_policy::View;
 use super::planned_job::PlannedJob;
 
 /// The place of a job among those of its user: its deadline, then the order of submission.
-type OwnPlace = (Instant, u64);
+type UserQueueKey = (Instant, u64);
 
 /// The waiting jobs by user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FairQueue {
-    users: BTreeMap<UserId, BTreeMap<OwnPlace, PlannedJob>>,
+    users: BTreeMap<UserId, BTreeMap<UserQueueKey, PlannedJob>>,
 }
 
 impl FairQueue {
@@ -44,7 +44,11 @@ impl FairQueue {
     /// Returns every waiting job in the fair order of an instant.
     pub(super) fn in_order(&self, view: View<'_>) -> impl Iterator<Item = &PlannedJob> {
         let now = view.now;
-        let mut users: Vec<(f64, Option<&OwnPlace>, &BTreeMap<OwnPlace, PlannedJob>)> = self
+        let mut users: Vec<(
+            f64,
+            Option<&UserQueueKey>,
+            &BTreeMap<UserQueueKey, PlannedJob>,
+        )> = self
             .users
             .iter()
             .map(|(&user, own)| (view.weighted_use_of(user, now), own.keys().next(), own))
@@ -52,18 +56,18 @@ impl FairQueue {
         users.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         let all = users.into_iter().flat_map(|(_, _, own)| own.values());
         let hopeful = all.filter(move |job| !job.is_hopeless(now));
-        hopeful.chain(Hopeless::new(self, now))
+        hopeful.chain(HopelessJobs::new(self, now))
     }
 }
 
 /// The hopeless jobs in order of submission, which are looked for only once they are reached.
-struct Hopeless<'a> {
+struct HopelessJobs<'a> {
     queue: &'a FairQueue,
     now: Instant,
     found: Option<std::vec::IntoIter<&'a PlannedJob>>,
 }
 
-impl<'a> Hopeless<'a> {
+impl<'a> HopelessJobs<'a> {
     fn new(queue: &'a FairQueue, now: Instant) -> Self {
         Self {
             queue,
@@ -73,7 +77,7 @@ impl<'a> Hopeless<'a> {
     }
 }
 
-impl<'a> Iterator for Hopeless<'a> {
+impl<'a> Iterator for HopelessJobs<'a> {
     type Item = &'a PlannedJob;
 
     fn next(&mut self) -> Option<&'a PlannedJob> {

@@ -24,7 +24,7 @@ const LONGEST_PATIENCE: Span = Span::from_secs(24 * 3600);
 impl PlanPolicy {
     pub(super) fn run_pass(&mut self, cx: &mut PolicyContext<'_>) {
         self.give_up_late(cx);
-        let may_place = self.has_changed | self.note_patience(cx.now());
+        let may_place = self.has_changed | self.note_long_waits(cx.now());
         if std::mem::take(&mut self.has_changed) {
             self.promise_waiting(cx);
         }
@@ -45,14 +45,14 @@ impl PlanPolicy {
 
     /// Returns whether a job has waited for long since the pass before. Only then, and after a change, may a job get a
     /// place for that: a pass for another reason, such as a belief that is stated anew, places none.
-    fn note_patience(&mut self, now: Instant) -> bool {
+    fn note_long_waits(&mut self, now: Instant) -> bool {
         let noted = std::mem::replace(&mut self.waits_noted, now);
-        let mut ends = self.ends_of_patience();
+        let mut ends = self.long_wait_instants();
         ends.any(|end| noted < end && end <= now)
     }
 
     /// Returns the instants at which waiting jobs without a promise have waited for long.
-    fn ends_of_patience(&self) -> impl Iterator<Item = Instant> {
+    fn long_wait_instants(&self) -> impl Iterator<Item = Instant> {
         let unpromised = self.waiting.unpromised.values();
         let jobs = unpromised.chain(self.waiting.free.values());
         jobs.map(|job| job.submit + self.settings.patience)
@@ -272,7 +272,7 @@ impl PlanPolicy {
         let reopening = view.maintenance().next(now);
         let reopening = reopening.filter(|_| !self.waiting.fair.is_empty());
         let reopening = reopening.map(|window| window.until);
-        let wait_end = self.ends_of_patience();
+        let wait_end = self.long_wait_instants();
         let free = self.waiting.free.values().next();
         let free = free.map(|job| job.submit + LONGEST_PATIENCE);
         let all = gives_up.chain(reopening).chain(decision.next_place);

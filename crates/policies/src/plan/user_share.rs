@@ -134,13 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn user_who_is_alone_gets_all_and_two_who_want_all_get_half_each() {
+    fn single_user_gets_all_and_two_users_get_half_each() {
         assert_eq!(UserShare::Auto.processors(100.0, &[]), f64::INFINITY);
         assert_eq!(UserShare::Auto.processors(100.0, &[1000.0]), 50.0);
     }
 
     #[test]
-    fn user_who_asked_for_little_leaves_the_rest() {
+    fn user_with_few_requests_leaves_the_rest() {
         assert_eq!(UserShare::Auto.processors(100.0, &[10.0]), 90.0);
         assert_eq!(UserShare::Auto.processors(90.0, &[10.0, 1000.0]), 50.0);
     }

@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn promise_after_a_start_without_one_costs_what_the_job_was_told() {
+    fn promise_after_a_start_without_one_costs_its_quoted_price() {
         let mut state = ClusterState::default();
         state.add_nodes(1);
         let job = state.insert(JobSpec {

@@ -12,7 +12,7 @@ use tollgate_model::AttemptId;
 
 use super::output::{FileId, OutputMonitor};
 use super::queue::SlotQueue;
-use super::stuck::{SeenSetup, SetupWatch, check_setup};
+use super::stuck::{ObservedSetup, SetupWatch, check_setup};
 use super::{SlotJob, SlotWorker};
 use crate::guard::LaunchGuard;
 use crate::host::RunnerHost;
@@ -50,11 +50,11 @@ struct SlotThread {
     setting_up: SetupWatch,
     thread: JoinHandle<()>,
     /// The child that was being set up at the last check.
-    setup_seen: Option<SeenSetup>,
+    setup_seen: Option<ObservedSetup>,
 }
 
 /// A slot whose thread was given up.
-pub(crate) struct GivenUpSlot {
+pub(crate) struct AbandonedSlot {
     pub(crate) number: usize,
     /// The attempt whose child does not become its program.
     pub(crate) stuck: Option<AttemptId>,
@@ -130,7 +130,7 @@ impl SlotPool {
     }
 
     /// Takes a job back that the slot has not begun. Returns false if there is no such job.
-    pub(crate) fn take_back(&mut self, number: usize, attempt: AttemptId) -> bool {
+    pub(crate) fn withdraw(&mut self, number: usize, attempt: AttemptId) -> bool {
         let handle = self.threads.get(&number);
         let is_back = handle.is_some_and(|handle| handle.jobs.remove(attempt));
         if is_back {
@@ -219,12 +219,12 @@ impl SlotPool {
 
     /// Ends children that take longer than `limit` to become their programs, and gives up the slots of
     /// those that no signal ends. Another slot takes the place of each.
-    pub(crate) fn end_stuck_setups(&mut self, now: Instant, limit: Duration) -> Vec<GivenUpSlot> {
+    pub(crate) fn end_stuck_setups(&mut self, now: Instant, limit: Duration) -> Vec<AbandonedSlot> {
         let mut given_up = Vec::new();
         for (&number, handle) in &mut self.threads {
             if check_setup(&handle.setting_up, &mut handle.setup_seen, now, limit) {
                 let (stuck, behind) = handle.jobs.give_up();
-                given_up.push(GivenUpSlot {
+                given_up.push(AbandonedSlot {
                     number,
                     stuck,
                     behind,

@@ -50,7 +50,7 @@ impl SetupWatch {
 
 /// A child in its setup, as the checks of a slot have seen it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SeenSetup {
+pub(crate) struct ObservedSetup {
     child: Pid,
     since: Instant,
     killed: Option<Instant>,
@@ -60,7 +60,7 @@ pub(crate) struct SeenSetup {
 /// killed before is given up.
 pub(crate) fn check_setup(
     watch: &SetupWatch,
-    seen: &mut Option<SeenSetup>,
+    seen: &mut Option<ObservedSetup>,
     now: Instant,
     limit: Duration,
 ) -> bool {
@@ -70,7 +70,7 @@ pub(crate) fn check_setup(
     };
     let setup = match seen {
         Some(setup) if setup.child == child => setup,
-        Some(_) | None => seen.insert(SeenSetup {
+        Some(_) | None => seen.insert(ObservedSetup {
             child,
             since: now,
             killed: None,

@@ -90,7 +90,7 @@ impl RunnerSupervisor {
 
     /// Takes an attempt back that waits: for a slot, for another attempt, or in a slot. Returns false if
     /// it is being started or was.
-    pub(crate) fn take_back(&mut self, attempt: AttemptId) -> bool {
+    pub(crate) fn withdraw(&mut self, attempt: AttemptId) -> bool {
         let Some(task) = self.tasks.get(&attempt) else {
             return false;
         };
@@ -100,7 +100,7 @@ impl RunnerSupervisor {
                 self.followers.retain(|_, other| *other != attempt);
                 true
             }
-            (RunnerTaskState::Starting, Some(slot)) => self.slots.take_back(slot, attempt),
+            (RunnerTaskState::Starting, Some(slot)) => self.slots.withdraw(slot, attempt),
             (RunnerTaskState::Starting, None) => false,
             (RunnerTaskState::Running(_) | RunnerTaskState::Finished(_), _) => false,
         }

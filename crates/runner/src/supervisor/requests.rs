@@ -290,7 +290,7 @@ impl RunnerSupervisor {
         if why == KillReason::Withdrawn && !follows {
             return;
         }
-        let waits = self.take_back(attempt);
+        let waits = self.withdraw(attempt);
         if why == KillReason::Withdrawn && !waits {
             return;
         }

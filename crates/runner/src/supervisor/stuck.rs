@@ -9,7 +9,7 @@ use super::task::RunnerTaskState;
 use crate::child::failure::failed_step;
 use crate::child::setup::SpawnPhase;
 use crate::slot::not_started_event;
-use crate::slot::pool::GivenUpSlot;
+use crate::slot::pool::AbandonedSlot;
 use crate::slot::stuck::MAX_STUCK_PER_USER;
 
 impl RunnerSupervisor {
@@ -22,7 +22,7 @@ impl RunnerSupervisor {
         }
     }
 
-    fn on_given_up(&mut self, slot: GivenUpSlot) {
+    fn on_given_up(&mut self, slot: AbandonedSlot) {
         if let Some(attempt) = slot.stuck {
             tracing::warn!(%attempt, "a task hangs in its setup and cannot be killed: given up");
             let user = self.user_of(attempt);

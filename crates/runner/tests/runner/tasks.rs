@@ -88,7 +88,7 @@ fn output_includes_stderr_and_is_truncated_at_start() {
 }
 
 #[test]
-fn output_is_appended_if_asked_and_each_write_goes_to_its_end() {
+fn output_is_appended_on_request_and_each_write_goes_to_its_end() {
     let home = EngineTestDir::new();
     let mut engine = home.open();
     let file = home.path().join("out");

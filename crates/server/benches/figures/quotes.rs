@@ -74,7 +74,7 @@ fn round(server: &BenchServer, request: &Option<JobRequest>) -> f64 {
     let n_quotes: u64 = std::thread::scope(|scope| {
         let threads: Vec<_> = clients
             .into_iter()
-            .map(|client| scope.spawn(move || ask(client, request, began)))
+            .map(|client| scope.spawn(move || request_quotes(client, request, began)))
             .collect();
         let n_quotes = threads.into_iter().map(|it| it.join().expect("a client"));
         n_quotes.sum()
@@ -82,7 +82,7 @@ fn round(server: &BenchServer, request: &Option<JobRequest>) -> f64 {
     n_quotes as f64 / began.elapsed().as_secs_f64()
 }
 
-fn ask(mut client: ApiClient, request: &Option<JobRequest>, began: Instant) -> u64 {
+fn request_quotes(mut client: ApiClient, request: &Option<JobRequest>, began: Instant) -> u64 {
     let mut n_quotes = 0;
     while began.elapsed() < ROUND {
         match request {

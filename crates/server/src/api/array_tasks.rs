@@ -10,7 +10,7 @@ use tollgate_store::{FailedTasks, JobRow};
 use super::convert;
 use super::error::ApiError;
 use super::jobs::with_name;
-use super::state::{ApiState, ask_controller, query_store};
+use super::state::{ApiState, query_controller, query_store};
 use crate::controller::ControllerRequest;
 
 /// Maximum number of ways to fail that an answer distinguishes.
@@ -45,7 +45,7 @@ pub(super) async fn with_outlook(service: &ApiState, row: JobRow) -> Result<JobD
 
 /// Returns what is known of the tasks of an array; None if the array is over, or waits for its decision.
 async fn tasks_outlook(service: &ApiState, job: u64) -> Result<Option<TasksOutlook>, ApiError> {
-    let outlook = ask_controller(service, |reply| ControllerRequest::ExplainArray {
+    let outlook = query_controller(service, |reply| ControllerRequest::ExplainArray {
         job,
         reply,
     });

@@ -7,7 +7,7 @@ use axum::{Extension, Json};
 use tollgate_client::types::DrainRequest;
 
 use super::error::ApiError;
-use super::state::{ApiState, JsonResult, ask_controller};
+use super::state::{ApiState, JsonResult, query_controller};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 
@@ -24,7 +24,7 @@ pub(super) async fn drain(
     }
     let worker = request.worker.clone();
     let drained = request.drained;
-    ask_controller(&service, |reply| ControllerRequest::Drain {
+    query_controller(&service, |reply| ControllerRequest::Drain {
         worker,
         drained,
         reply,

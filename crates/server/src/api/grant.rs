@@ -10,7 +10,7 @@ use tollgate_service::ServiceCommand;
 use super::convert;
 use super::error::ApiError;
 use super::job_selector::JobSelector;
-use super::state::{ApiState, JsonResult, ask_controller};
+use super::state::{ApiState, JsonResult, query_controller};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 
@@ -34,7 +34,7 @@ pub(super) async fn grant(
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     let reason = reason.ok_or_else(|| ApiError::field("reason", "a reason"))?;
     let by = peer.user;
-    ask_controller(&service, |reply| ControllerRequest::Command {
+    query_controller(&service, |reply| ControllerRequest::Command {
         user: None,
         command: ServiceCommand::Grant { job, by, reason },
         reply,

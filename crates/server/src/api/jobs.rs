@@ -25,7 +25,7 @@ use super::explain::{
 use super::job_selector::{JobSelector, MAX_ID};
 use super::repeat::{KeyedPeer, receive};
 use super::resubmit::quote_again;
-use super::state::{ApiState, JsonResult, ask_controller, query_store, visible_user};
+use super::state::{ApiState, JsonResult, query_controller, query_store, visible_user};
 use super::submission::done;
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
@@ -162,7 +162,7 @@ pub(super) async fn explain(
         task: row.task.unwrap_or(0),
     };
     let task_outlook =
-        ask_controller(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
+        query_controller(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
     let granted = query_store(&service, move |reader| reader.grant(task.job)).await?;
     let attempts = match row.array {
         None => query_store(&service, move |reader| reader.task_attempts(task)).await?,
@@ -235,7 +235,7 @@ pub(super) async fn wait(
     let Query(until) = until?;
     let which = JobSelector::find(&service, &id).await?;
     let row = own_job(&service, &peer, &which).await?;
-    let waited = ask_controller(&service, |reply| ControllerRequest::Wait {
+    let waited = query_controller(&service, |reply| ControllerRequest::Wait {
         job: row.id,
         task: row.task,
         reply,

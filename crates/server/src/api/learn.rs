@@ -13,7 +13,7 @@ use tollgate_service::RunRecord;
 
 use super::convert;
 use super::error::ApiError;
-use super::state::{ApiState, JsonResult, ask_controller};
+use super::state::{ApiState, JsonResult, query_controller};
 use crate::access::Peer;
 use crate::accounts::Accounts;
 use crate::controller::ControllerRequest;
@@ -37,7 +37,7 @@ pub(super) async fn learn(
     let accounts = service.access.accounts.clone();
     let read = tokio::task::spawn_blocking(move || run_records(&accounts, &request.records));
     let records = read.await.map_err(|_| ApiError::stopping())??;
-    let (learned, known) = ask_controller(&service, |reply| ControllerRequest::Learn {
+    let (learned, known) = query_controller(&service, |reply| ControllerRequest::Learn {
         records,
         reply,
     })
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_told_apart_by_id_user_and_times() {
+    fn records_differ_by_id_user_and_times() {
         let other_end = LearnedJob {
             finished_at: "2026-12-01T10:00:01Z".to_owned(),
             ..job("1", "ada")

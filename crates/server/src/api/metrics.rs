@@ -22,7 +22,7 @@ use tollgate_model::Books;
 use tollgate_store::{EstimateCoverage, StoreError};
 
 use super::error::ApiError;
-use super::state::{ApiState, ask_controller, query_store};
+use super::state::{ApiState, query_controller, query_store};
 use crate::controller::{ControllerRequest, StatusSnapshot};
 
 pub use families::{METRICS, MetricFamily, MetricKind};
@@ -116,7 +116,7 @@ pub(super) async fn metrics(
     State(service): State<ApiState>,
 ) -> Result<impl IntoResponse, ApiError> {
     let census = |reply| ControllerRequest::Status { user: None, reply };
-    let census = ask_controller(&service, census).await?;
+    let census = query_controller(&service, census).await?;
     let sums = totals(&service).await?;
     let since_s = service.info.since.as_micros() as f64 / 1e6;
     let text = families::write(&MetricReadings {

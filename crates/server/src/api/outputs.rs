@@ -16,7 +16,7 @@ use tollgate_store::JobRow;
 use super::error::ApiError;
 use super::job_selector::JobSelector;
 use super::jobs::own_job;
-use super::state::{ApiState, JsonResult, ask_controller};
+use super::state::{ApiState, JsonResult, query_controller};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, OutputLookup};
 use crate::kept_outputs::{KeptPiece, removed_until};
@@ -67,7 +67,7 @@ pub(super) async fn output(
         task: row.task.unwrap_or(0),
         attempt: row.attempts,
     };
-    let looked_up = ask_controller(&service, |reply| ControllerRequest::ReadOutput {
+    let looked_up = query_controller(&service, |reply| ControllerRequest::ReadOutput {
         attempt,
         user: row.user,
         from,

@@ -12,7 +12,7 @@ use tollgate_model::{Instant, Span};
 
 use super::convert;
 use super::error::ApiError;
-use super::state::{ApiState, JsonResult, ask_controller, query_store};
+use super::state::{ApiState, JsonResult, query_controller, query_store};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 
@@ -69,7 +69,7 @@ async fn remove(service: &ApiState, before: Instant) -> Result<u64, ApiError> {
     let mut jobs = 0;
     loop {
         let request = |reply| ControllerRequest::Prune { before, reply };
-        let removed = ask_controller(service, request).await?;
+        let removed = query_controller(service, request).await?;
         jobs += removed.jobs.len() as u64;
         if removed.is_done {
             return Ok(jobs);

@@ -17,7 +17,7 @@ use super::error::ApiError;
 use super::job_selector::JobSelector;
 use super::jobs::own_job;
 use super::repeat::{Answer, KeyedPeer};
-use super::state::{ApiState, ask_controller, query_store};
+use super::state::{ApiState, query_controller, query_store};
 use super::submission::{check_size, may_submit, submit_new};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, NewJob, RequestedTimes};
@@ -95,7 +95,7 @@ pub(super) async fn quote_again(
     };
     let time_limit = submission.options.time_limit.map(Span::as_secs_f64);
     let time_limit_s = time_limit.filter(|_| service.info.enforces_time_limits);
-    let outcome = ask_controller(service, |reply| ControllerRequest::Quote {
+    let outcome = query_controller(service, |reply| ControllerRequest::Quote {
         submission,
         times: RequestedTimes { due, begin: None },
         with_levels: false,

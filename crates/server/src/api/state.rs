@@ -105,7 +105,7 @@ pub struct ServiceInfo {
 
 pub(super) type JsonResult<T> = Result<Json<T>, ApiError>;
 
-pub(super) async fn ask_controller<T>(
+pub(super) async fn query_controller<T>(
     service: &ApiState,
     question: impl FnOnce(Responder<T>) -> ControllerRequest,
 ) -> Result<T, ApiError> {

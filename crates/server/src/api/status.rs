@@ -13,7 +13,9 @@ use tollgate_client::types::{
 use tollgate_model::Span;
 
 use super::error::ApiError;
-use super::state::{ApiState, JsonResult, ask_controller, query_store, send_request, visible_user};
+use super::state::{
+    ApiState, JsonResult, query_controller, query_store, send_request, visible_user,
+};
 use super::{convert, objectives};
 use crate::access::Peer;
 use crate::controller::{ControllerHandle, ControllerRequest};
@@ -47,7 +49,7 @@ pub(super) async fn status(
 ) -> JsonResult<ServiceStatus> {
     let user = visible_user(&peer);
     let census = |reply| ControllerRequest::Status { user, reply };
-    let census = ask_controller(&service, census).await?;
+    let census = query_controller(&service, census).await?;
     let risks = census.at_risk.iter().map(|(cause, &promises)| RiskCount {
         promises,
         cause: cause.to_string(),
@@ -121,7 +123,7 @@ pub(super) async fn calibration(
 }
 
 pub(super) async fn nodes(State(service): State<ApiState>) -> JsonResult<NodeList> {
-    let site = ask_controller(&service, |reply| ControllerRequest::Nodes { reply }).await?;
+    let site = query_controller(&service, |reply| ControllerRequest::Nodes { reply }).await?;
     Ok(Json(objectives::node_list(&site)))
 }
 

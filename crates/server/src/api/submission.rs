@@ -19,7 +19,7 @@ use super::convert;
 use super::error::ApiError;
 use super::job_selector::MAX_ID;
 use super::repeat::{Answer, KeyedPeer, receive};
-use super::state::{ApiState, JsonResult, ask_controller};
+use super::state::{ApiState, JsonResult, query_controller};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, NewJob, RequestError, SubmittedJob};
 use crate::output_name;
@@ -156,7 +156,7 @@ pub(super) async fn quote(
     let time_limit_s = service.enforced_time_limit(&request);
     if submission.reserve_for.is_none() {
         let began = Instant::now();
-        let answer = ask_controller(&service, |reply| ControllerRequest::Quote {
+        let answer = query_controller(&service, |reply| ControllerRequest::Quote {
             submission,
             times,
             with_levels: request.levels,

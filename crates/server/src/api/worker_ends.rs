@@ -9,7 +9,7 @@ use tollgate_client::types::{EndOfWorker, MovedEnds, WorkerEnds};
 use tollgate_model::Instant;
 
 use super::error::ApiError;
-use super::state::{ApiState, JsonResult, ask_controller};
+use super::state::{ApiState, JsonResult, query_controller};
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 
@@ -26,7 +26,7 @@ pub(super) async fn move_ends(
     }
     let ends: Result<Vec<(String, Instant)>, ApiError> = ends.into_iter().map(parsed).collect();
     let ends = ends?;
-    let workers = ask_controller(&service, |reply| ControllerRequest::MoveEnds {
+    let workers = query_controller(&service, |reply| ControllerRequest::MoveEnds {
         ends,
         reply,
     })

@@ -6,7 +6,7 @@ use tollgate_engine::Engine;
 use tollgate_engine::output::{OutputPiece, OutputPosition};
 use tollgate_model::{AttemptId, Instant};
 use tollgate_store::StoreError;
-use tollgate_workers::{CollectedOutput, OutputPlace};
+use tollgate_workers::{CollectedOutput, OutputLocation};
 
 use super::request::Responder;
 use super::state::Controller;
@@ -90,9 +90,9 @@ impl<E: Engine> Controller<E> {
         reply: Responder<OutputLookup>,
     ) {
         let answer = match self.workers.output_place(attempt) {
-            OutputPlace::Here => OutputLookup::Here,
-            OutputPlace::Gone => OutputLookup::Gone(self.host.clone()),
-            OutputPlace::Worker => {
+            OutputLocation::Here => OutputLookup::Here,
+            OutputLocation::Gone => OutputLookup::Gone(self.host.clone()),
+            OutputLocation::Worker => {
                 let receiver = Box::new(move |found: Result<OutputPiece, String>| {
                     let answer = found.map_or_else(OutputLookup::Failed, OutputLookup::Read);
                     // The client may be gone.

@@ -28,14 +28,14 @@ use crate::permits::KeyedSemaphore;
 const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The TCP listener of a service that does not accept connections yet.
-pub(super) struct TcpDoor {
+pub(super) struct BoundTcpListener {
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,
     hosts: AllowedHosts,
     bound: BoundAddress,
 }
 
-impl TcpDoor {
+impl BoundTcpListener {
     /// Listens as `tcp` says.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ pub(super) async fn listen(
     dir: &DataDir,
     service: ApiState,
     starting: StartingService,
-    tcp: Option<TcpDoor>,
+    tcp: Option<BoundTcpListener>,
     ready: impl FnOnce(Option<BoundAddress>),
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {

@@ -203,7 +203,7 @@ mod tests {
     }
 
     /// Sends a request, and returns the whole answer.
-    async fn ask(socket: &std::path::Path) -> String {
+    async fn get(socket: &std::path::Path) -> String {
         let mut stream = UnixStream::connect(socket).await.unwrap();
         let request = b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n";
         stream.write_all(request).await.unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_are_told_to_try_again_until_the_service_takes_the_socket() {
+    async fn clients_must_try_again_until_the_service_takes_the_socket() {
         let dir = tempfile::tempdir().unwrap();
         let dir = DataDir::lock(dir.path()).unwrap();
         let progress = StartProgress::default();
@@ -225,7 +225,7 @@ mod tests {
         let handle = Handle::current();
         let starting = StartingService::open(&dir, &access, progress, Duration::ZERO, &handle);
         let starting = starting.unwrap();
-        let answer = ask(&dir.socket()).await;
+        let answer = get(&dir.socket()).await;
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         assert!(answer.contains("\r\nretry-after: 1\r\n"), "{answer}");
         let message = "the service is starting: restored 4 of 9 steps";

@@ -18,7 +18,7 @@ use tracing::Instrument;
 use super::connection::{ACCEPT_RETRY_DELAY, SHUTDOWN_TIMEOUT, serve_connection};
 use crate::access::AccessRules;
 use crate::net::authenticate::{AuthLayer, authenticate};
-use crate::net::connection::{ConnectionInfo, MAX_UNAUTHENTICATED, UnauthenticatedPlace};
+use crate::net::connection::{ConnectionInfo, MAX_UNAUTHENTICATED, UnauthenticatedPermit};
 use crate::net::{AllowedHosts, CredentialStore};
 use crate::permits::KeyedSemaphore;
 
@@ -68,12 +68,12 @@ pub async fn serve_tls(
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        let Ok(place) = limit.admit(AddressPrefix::from(from.ip()), &stream) else {
+        let Ok(permit) = limit.admit(AddressPrefix::from(from.ip()), &stream) else {
             tracing::warn!("connection refused: no file descriptor is left");
             continue;
         };
         let timeout = Duration::from_secs_f64(limits.request_s);
-        let greeted = accept_tls(stream, acceptor.clone(), timeout, place, router.clone());
+        let greeted = accept_tls(stream, acceptor.clone(), timeout, permit, router.clone());
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
             if let Some((stream, router)) = greeted.await {
@@ -94,7 +94,7 @@ async fn accept_tls(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     time: Duration,
-    place: UnauthenticatedPlace,
+    permit: UnauthenticatedPermit,
     router: Router,
 ) -> Option<(ServerTlsStream, Router)> {
     // Responses are short, and clients wait for them.
@@ -105,6 +105,6 @@ async fn accept_tls(
     let stream = greeted.ok()?.ok()?;
     let presented = stream.get_ref().1.peer_certificates();
     let certificate = presented.and_then(|chain| fingerprint(chain.first()?).ok());
-    let caller = Arc::new(ConnectionInfo::new(local, certificate, place));
+    let caller = Arc::new(ConnectionInfo::new(local, certificate, permit));
     Some((stream, router.layer(Extension(caller))))
 }

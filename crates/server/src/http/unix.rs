@@ -21,7 +21,7 @@ use crate::permits::KeyedSemaphore;
 /// Maximum number of connections of a user beyond its limit that get a refusal. Others are closed at once.
 const MAX_REFUSALS: u32 = 16;
 /// Maximum time for such a client to send its request.
-const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves clients of a Unix socket until `stop` is set. `permits` limits the connections of each
 /// user. `hosts` holds the names and web pages that requests may name besides this host's own.
@@ -53,7 +53,7 @@ pub async fn serve_unix(
             if let Some(place) = refusals.try_acquire(user) {
                 let (stop, max) = (stop.clone(), access.limits.connections);
                 tokio::spawn(async move {
-                    serve_connection(stream, refuse_all(max), REFUSAL_PATIENCE, stop).await;
+                    serve_connection(stream, refuse_all(max), REFUSAL_TIMEOUT, stop).await;
                     drop(place);
                 });
             }

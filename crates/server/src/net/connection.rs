@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use tollgate_client::Fingerprint;
-use tollgate_listen::{AddressPrefix, ConnectionPlace};
+use tollgate_listen::{AddressPrefix, ConnectionPermit};
 
 use super::Credential;
 use crate::access::{AccessRules, AuthMethod, Peer};
@@ -14,8 +14,8 @@ use crate::permits::{KeyedPermit, KeyedSemaphore};
 /// Maximum number of unauthenticated connections from all addresses together.
 pub(crate) const MAX_UNAUTHENTICATED: u32 = 512;
 
-/// The place of an unauthenticated connection, which a newer one may take.
-pub(crate) type UnauthenticatedPlace = ConnectionPlace<AddressPrefix>;
+/// The permit of an unauthenticated connection, which a newer one may take.
+pub(crate) type UnauthenticatedPermit = ConnectionPermit<AddressPrefix>;
 
 /// The peer of a connection.
 #[derive(Debug)]
@@ -41,11 +41,11 @@ pub(crate) enum AuthError {
 #[derive(Debug)]
 enum AuthState {
     Unauthenticated {
-        _place: UnauthenticatedPlace,
+        _permit: UnauthenticatedPermit,
     },
     Authenticated {
         peer: Peer,
-        _place: KeyedPermit<u32>,
+        _permit: KeyedPermit<u32>,
     },
 }
 
@@ -53,12 +53,12 @@ impl ConnectionInfo {
     pub(crate) fn new(
         local: IpAddr,
         certificate: Option<Fingerprint>,
-        place: UnauthenticatedPlace,
+        permit: UnauthenticatedPermit,
     ) -> Self {
         Self {
             local: local.to_canonical(),
             certificate,
-            auth: Mutex::new(AuthState::Unauthenticated { _place: place }),
+            auth: Mutex::new(AuthState::Unauthenticated { _permit: permit }),
         }
     }
 
@@ -76,7 +76,7 @@ impl ConnectionInfo {
         if let Some(peer) = self.authenticated_peer(key) {
             return Ok(peer);
         }
-        let place = permits.try_acquire(key.user).ok_or(AuthError::TooMany)?;
+        let permit = permits.try_acquire(key.user).ok_or(AuthError::TooMany)?;
         let user = key.user;
         // Blocks only this connection on the system's name service.
         let peer = tokio::task::spawn_blocking(move || access.peer_of_user(user)).await;
@@ -89,7 +89,7 @@ impl ConnectionInfo {
         let mut sitting = self.auth.lock().unwrap_or_else(PoisonError::into_inner);
         *sitting = AuthState::Authenticated {
             peer: peer.clone(),
-            _place: place,
+            _permit: permit,
         };
         Ok(peer)
     }

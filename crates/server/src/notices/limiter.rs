@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notices_beyond_the_limit_are_counted_and_told_later() {
+    fn notices_beyond_the_limit_are_counted_and_reported_later() {
         let mut limiter = NoticeLimiter::new(2);
         let began = Instant::now();
         let sent: Vec<Option<u32>> = (0..5).map(|_| limiter.admit(7, began)).collect();

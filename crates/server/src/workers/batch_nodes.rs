@@ -234,7 +234,7 @@ struct BatchNodeFile {
 }
 
 /// The controller has stopped.
-struct ControllerGone;
+struct ControllerStopped;
 
 /// A node of a batch system as a worker.
 struct BatchNodeWorker {
@@ -275,7 +275,7 @@ impl BatchNodeWorker {
         self.began.0 + self.began.1.elapsed()
     }
 
-    fn turn(&mut self) -> Result<(), ControllerGone> {
+    fn turn(&mut self) -> Result<(), ControllerStopped> {
         let is_up = self.is_up();
         self.drain_if(!is_up)?;
         let has_begun = self.agent.persistent_state().incarnation > 0;
@@ -312,7 +312,7 @@ impl BatchNodeWorker {
 
     /// Drains a node that is down, and resumes it when it is up again. A node that an operator drained stays
     /// drained.
-    fn drain_if(&mut self, is_down: bool) -> Result<(), ControllerGone> {
+    fn drain_if(&mut self, is_down: bool) -> Result<(), ControllerStopped> {
         let is_drained = lock(&self.file).is_drained;
         if is_drained == is_down || !self.agent.is_registered() {
             return Ok(());
@@ -323,7 +323,11 @@ impl BatchNodeWorker {
             drained: is_down,
             reply,
         });
-        if answer.blocking_recv().map_err(|_| ControllerGone)?.is_err() {
+        if answer
+            .blocking_recv()
+            .map_err(|_| ControllerStopped)?
+            .is_err()
+        {
             return Ok(());
         }
         let node = &self.name;
@@ -339,7 +343,7 @@ impl BatchNodeWorker {
         Ok(())
     }
 
-    fn connect(&mut self) -> Result<(), ControllerGone> {
+    fn connect(&mut self) -> Result<(), ControllerStopped> {
         let number = self.acceptor.next_connection();
         let (to, frames) = mpsc::channel();
         let sink = NodeSink {
@@ -379,7 +383,7 @@ impl BatchNodeWorker {
     }
 
     /// Sends the agent's messages. Returns false if the controller has closed the connection.
-    fn send_frames(&mut self) -> Result<bool, ControllerGone> {
+    fn send_frames(&mut self) -> Result<bool, ControllerStopped> {
         let frames: Vec<WorkerFrame<WorkerMessage>> = self.agent.drain_outgoing();
         let Some(number) = self.line.as_ref().map(|(number, _)| *number) else {
             return Ok(true);
@@ -392,7 +396,7 @@ impl BatchNodeWorker {
         Ok(true)
     }
 
-    fn forward(&self, number: u64, kind: ConnectionEventKind) -> Result<bool, ControllerGone> {
+    fn forward(&self, number: u64, kind: ConnectionEventKind) -> Result<bool, ControllerStopped> {
         let (reply, answer) = oneshot::channel();
         let event = ConnectionEvent {
             connection: number,
@@ -400,7 +404,7 @@ impl BatchNodeWorker {
         };
         self.controller
             .send(ControllerRequest::Worker { event, reply });
-        answer.blocking_recv().map_err(|_| ControllerGone)
+        answer.blocking_recv().map_err(|_| ControllerStopped)
     }
 }
 

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_reach_the_process_that_asked_until_the_last() {
+    fn events_reach_the_requesting_process_until_the_last() {
         let mut table = PartCallTable::new(Duration::from_micros(7));
         let ((one, mut of_one), (other, mut of_other)) = (channel(4), channel(4));
         let (first, second) = (table.add(one), table.add(other));

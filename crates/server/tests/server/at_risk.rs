@@ -28,7 +28,7 @@ fn n_reports(driver: &CoreDriver) -> usize {
 }
 
 #[test]
-fn array_whose_tasks_take_longer_than_planned_is_at_risk_once() {
+fn array_of_tasks_longer_than_planned_is_at_risk_once() {
     let mut driver = driver();
     let array = Submission {
         options: SubmissionOptions {
@@ -127,7 +127,7 @@ fn running_job_promised_from_its_request_is_at_risk_once_others_have_run_longer(
 
 /// A look at a promise of a short queue costs little, so all promises are looked at together.
 #[test]
-fn promise_among_many_is_at_risk_as_soon_as_the_next_look() {
+fn promise_among_many_is_at_risk_at_the_next_look() {
     const N_JOBS: u64 = 40;
     let mut driver = driver();
     for number in 1..=N_JOBS {

@@ -181,7 +181,7 @@ fn array_begins_whole_and_a_cancelled_job_never_does() {
 }
 
 #[test]
-fn quote_of_a_later_job_says_when_it_is_decided() {
+fn quote_of_a_later_job_has_the_instant_of_its_decision() {
     let mut site = TestCluster::new("plan");
     let quoted = quote(&mut site, work(SubmissionOptions::default()));
     assert_eq!(quoted.admission, AdmissionState::Deferred);

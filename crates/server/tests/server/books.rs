@@ -240,7 +240,7 @@ fn promise_that_others_delay_is_broken_by_them() {
 }
 
 #[test]
-fn calibration_tells_how_many_batches_were_known() {
+fn calibration_has_the_number_of_known_batches() {
     let mut site = TestCluster::new("plan");
     for _ in 0..5 {
         site.submit(&["work", "5"], 20).unwrap();

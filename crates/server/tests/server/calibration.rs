@@ -16,7 +16,7 @@ const JUDGED: u64 = 300;
 const N_USERS: u64 = 8;
 
 /// The forecast of a job at its submission.
-struct ToldForecast {
+struct SubmissionForecast {
     due: Instant,
     probability: f64,
     earliest: Instant,
@@ -49,7 +49,7 @@ fn run_site(seed: u64) -> Tally {
         .map(|_| factor(&mut random, 20.0, 400.0))
         .collect();
     let mut driver = CoreDriver::new(&rules("plan", Market::None));
-    let mut forecasts: BTreeMap<u64, ToldForecast> = BTreeMap::new();
+    let mut forecasts: BTreeMap<u64, SubmissionForecast> = BTreeMap::new();
     let mut ends: BTreeMap<u64, Instant> = BTreeMap::new();
     for job in 1..=LEARNED + JUDGED {
         let class = random.below(2 * N_USERS);
@@ -64,7 +64,7 @@ fn run_site(seed: u64) -> Tally {
         };
         driver.runtimes.insert(job, Span::from_secs_f64(run_s));
         let step = driver.step(&[ServiceCommand::Submit(Box::new(template))]);
-        note_told(&step, &mut forecasts);
+        note_forecasts(&step, &mut forecasts);
         let gap = Span::from_secs_f64(-50.0 * uniform(&mut random, 1e-9, 1.0).ln());
         driver.run(driver.now + gap);
     }
@@ -84,7 +84,7 @@ fn run_site(seed: u64) -> Tally {
     tally
 }
 
-fn note_told(step: &StepOutput, forecasts: &mut BTreeMap<u64, ToldForecast>) {
+fn note_forecasts(step: &StepOutput, forecasts: &mut BTreeMap<u64, SubmissionForecast>) {
     for change in &step.changes {
         let RowChange::Submitted { job, answer, .. } = change else {
             continue;
@@ -96,7 +96,7 @@ fn note_told(step: &StepOutput, forecasts: &mut BTreeMap<u64, ToldForecast>) {
         let prediction = answer.prediction.expect("of an accepted job");
         forecasts.insert(
             *job,
-            ToldForecast {
+            SubmissionForecast {
                 due,
                 probability: prediction.probability.expect("a deadline").as_f64(),
                 earliest: prediction.earliest,
@@ -110,7 +110,7 @@ fn note_told(step: &StepOutput, forecasts: &mut BTreeMap<u64, ToldForecast>) {
 /// jobs that the probability alone would accept. By how much is asked of all seeds together: chance alone
 /// moves the share of one by a point and a half.
 #[test]
-fn promises_and_intervals_hold_as_often_as_they_say() {
+fn promises_and_intervals_hold_as_often_as_their_probabilities() {
     let (mut promises, mut within_interval, mut all_excess) = (0, 0, 0.0);
     for seed in 1..=20 {
         let tally = run_site(seed);

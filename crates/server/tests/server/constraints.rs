@@ -59,7 +59,7 @@ fn keyed(key: &str, jobs: Vec<NewJob>) -> ControllerRequest {
 }
 
 #[test]
-fn attempt_whose_end_cannot_be_stored_is_lost_and_others_end() {
+fn attempt_with_an_end_that_cannot_be_stored_is_lost_and_others_end() {
     let mut cluster = TestCluster::new("fcfs");
     for _ in 0..2 {
         cluster.submit(&["sleep", "5"], 5).unwrap();

@@ -53,7 +53,7 @@ fn promisable(driver: &mut CoreDriver, user: u32) -> u32 {
 }
 
 #[test]
-fn five_hundred_promised_tasks_refuse_nobody_what_is_free() {
+fn five_hundred_promised_tasks_leave_free_nodes_to_other_users() {
     let mut driver = driver();
     let flood = array(ANN, 500, 60, Some(24 * HOUR));
     assert!(is_promised(&driver.core.quote(driver.now, &flood)));
@@ -78,7 +78,7 @@ fn five_hundred_promised_tasks_refuse_nobody_what_is_free() {
 }
 
 #[test]
-fn array_counts_with_all_its_tasks_as_work_asked_for() {
+fn array_counts_with_all_its_tasks_as_requested_work() {
     let mut alone = driver();
     let all = promisable(&mut alone, BOB);
     assert!(all > 40, "{all}");
@@ -93,7 +93,7 @@ fn array_counts_with_all_its_tasks_as_work_asked_for() {
 }
 
 #[test]
-fn work_too_long_for_its_deadline_is_not_kept_back_from_others() {
+fn work_too_long_for_its_deadline_reserves_no_share() {
     let mut driver = driver();
     let all = promisable(&mut driver, BOB);
     let mut refused = array(ANN, 3_000, 173, Some(60));
@@ -103,7 +103,7 @@ fn work_too_long_for_its_deadline_is_not_kept_back_from_others() {
 }
 
 #[test]
-fn user_whose_requests_are_rejected_for_room_is_left_some_by_later_promises() {
+fn later_promises_leave_room_to_a_user_rejected_for_room() {
     let mut driver = driver();
     let left_for_ann = |driver: &mut CoreDriver| {
         let submission = array(ANN, 400, HOUR, Some(72 * HOUR));

@@ -18,7 +18,7 @@ const N_TASKS: u32 = 60;
 const RUNTIME: Span = Span::from_micros(1_000);
 
 /// A core, and an engine that runs one task at a time: it has one node, or the array allows no more.
-struct OneByOneEngine {
+struct SequentialEngine {
     core: Core,
     now: Instant,
     /// The running attempt, and those that follow it.
@@ -28,7 +28,7 @@ struct OneByOneEngine {
     recorded: BTreeSet<AttemptId>,
 }
 
-impl OneByOneEngine {
+impl SequentialEngine {
     fn new(policy: &str) -> Self {
         Self::start(policy, 1, None)
     }
@@ -169,12 +169,12 @@ fn report(attempt: AttemptId, event: AttemptEvent) -> ServiceCommand {
 }
 
 /// The reports of an engine in its order: the end of a task, and that followers were withdrawn.
-type Reports = fn(&mut OneByOneEngine) -> Vec<ServiceCommand>;
+type Reports = fn(&mut SequentialEngine) -> Vec<ServiceCommand>;
 
 #[test]
 fn tasks_run_in_their_order() {
     for policy in ["easy", "plan", "tail-risk"] {
-        let mut engine = OneByOneEngine::new(policy);
+        let mut engine = SequentialEngine::new(policy);
         let mut order = Vec::new();
         while let Some(first) = engine.chain.front() {
             order.push(first.task);
@@ -186,7 +186,7 @@ fn tasks_run_in_their_order() {
 }
 
 #[test]
-fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
+fn withdrawn_task_waits_again_in_any_order_of_reports() {
     let sequences: [Reports; 4] = [
         |engine| vec![engine.withdraw(1), engine.end_first()],
         |engine| vec![engine.end_first(), engine.withdraw(0)],
@@ -206,7 +206,7 @@ fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
     for policy in ["easy", "tail-risk"] {
         for (number, reports) in sequences.into_iter().enumerate() {
             for at_once in [true, false] {
-                let mut engine = OneByOneEngine::new(policy);
+                let mut engine = SequentialEngine::new(policy);
                 while engine.chain.len() < 3 {
                     let end = engine.end_first();
                     engine.step(&[end]);
@@ -227,9 +227,9 @@ fn task_that_is_taken_back_waits_again_whichever_report_comes_first() {
 }
 
 #[test]
-fn task_that_was_taken_back_and_cancelled_is_recorded_as_cancelled() {
+fn withdrawn_and_cancelled_task_is_recorded_as_cancelled() {
     for policy in ["easy", "tail-risk"] {
-        let mut engine = OneByOneEngine::new(policy);
+        let mut engine = SequentialEngine::new(policy);
         while engine.chain.len() < 4 {
             let end = engine.end_first();
             engine.step(&[end]);
@@ -263,7 +263,7 @@ fn held_task_is_held_whichever_report_comes_first() {
         for (number, reports) in sequences.into_iter().enumerate() {
             for is_released in [false, true] {
                 let case = format!("{policy}, order {number}, released: {is_released}");
-                let mut engine = OneByOneEngine::new(policy);
+                let mut engine = SequentialEngine::new(policy);
                 while engine.chain.len() < 4 {
                     let end = engine.end_first();
                     engine.step(&[end]);
@@ -296,7 +296,7 @@ fn held_task_is_held_whichever_report_comes_first() {
 
 #[test]
 fn tasks_that_come_back_wait_for_their_turn() {
-    let returns: [fn(&mut OneByOneEngine); 3] = [
+    let returns: [fn(&mut SequentialEngine); 3] = [
         // The followers are withdrawn while the task before them runs.
         |engine| {
             while engine.chain.len() > 1 {
@@ -340,7 +340,7 @@ fn tasks_that_come_back_wait_for_their_turn() {
     ];
     for policy in ["easy", "plan"] {
         for come_back in returns {
-            let mut engine = OneByOneEngine::start(policy, 4, Some(1));
+            let mut engine = SequentialEngine::start(policy, 4, Some(1));
             while engine.chain.len() < 3 {
                 let end = engine.end_first();
                 engine.step(&[end]);
@@ -355,7 +355,7 @@ fn tasks_that_come_back_wait_for_their_turn() {
 #[test]
 fn tasks_that_their_user_holds_take_no_places_of_others() {
     for (nodes, max_at_once) in [(1, None), (4, Some(1))] {
-        let mut engine = OneByOneEngine::start("easy", nodes, max_at_once);
+        let mut engine = SequentialEngine::start("easy", nodes, max_at_once);
         while engine.chain.len() < 12 {
             let end = engine.end_first();
             engine.step(&[end]);

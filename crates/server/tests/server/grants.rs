@@ -31,7 +31,7 @@ fn grant(site: &mut TestCluster, job: u64) -> Result<(), RequestError> {
 }
 
 #[test]
-fn an_operator_lets_a_job_go_beyond_the_share_and_the_books_say_so() {
+fn operator_grants_a_job_beyond_the_share_and_the_ledger_records_it() {
     let mut site = TestCluster::new("plan:share=0.2");
     let job = site.submit_job(wide(), &["sleep", "20"]).unwrap();
     assert!(matches!(

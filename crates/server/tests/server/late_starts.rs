@@ -63,7 +63,7 @@ fn n_at_risk(driver: &CoreDriver) -> usize {
 }
 
 #[test]
-fn promise_whose_start_is_late_is_at_risk_once() {
+fn promise_with_a_late_start_is_at_risk_once() {
     let mut driver = driver("plan", 200);
     driver.submit(1, wide(100, 150), 100);
     assert!(

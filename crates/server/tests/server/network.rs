@@ -63,7 +63,7 @@ impl TestService {
     }
 
     /// Opens a TCP connection from another address of this host, without a TLS handshake.
-    fn stranger(&self, from: Ipv4Addr) -> TcpStream {
+    fn connect_unauthenticated(&self, from: Ipv4Addr) -> TcpStream {
         let stream = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         bind(&stream, &SocketAddrV4::new(from, 0)).unwrap();
         connect(&stream, &self.address).unwrap();
@@ -278,14 +278,16 @@ fn unauthenticated_connections_do_not_block_authenticated_clients() {
     let mut early = open.remote_client(Some(&token));
     let _: ServiceStatus = early.get("/v1/status").unwrap();
     // These connections stay silent, within a very long time limit.
-    let mut crowd: Vec<TcpStream> = (0..250).map(|_| open.stranger(crowded)).collect();
+    let mut crowd: Vec<TcpStream> = (0..250)
+        .map(|_| open.connect_unauthenticated(crowded))
+        .collect();
     let newest = crowd.split_off(crowd.len() - 4);
     for old in crowd {
         assert_eq!(read_to_close(old), "", "one too many");
     }
     // Those at the address of the peers are closed for them.
     let near: Vec<TcpStream> = (0..250)
-        .map(|_| open.stranger(Ipv4Addr::LOCALHOST))
+        .map(|_| open.connect_unauthenticated(Ipv4Addr::LOCALHOST))
         .collect();
     let _: ServiceStatus = early.get("/v1/status").unwrap();
     let _: ServiceStatus = open.status(Some(&token)).unwrap();
@@ -302,10 +304,13 @@ fn slow_tls_handshake_is_disconnected() {
         request_s: 0.2,
         ..ServiceLimits::default()
     });
-    let mut slow = open.stranger(Ipv4Addr::LOCALHOST);
+    let mut slow = open.connect_unauthenticated(Ipv4Addr::LOCALHOST);
     // The header of a 512-byte record whose body never follows.
     slow.write_all(&[22, 3, 1, 2, 0]).unwrap();
-    assert_eq!(read_to_close(open.stranger(Ipv4Addr::LOCALHOST)), "");
+    assert_eq!(
+        read_to_close(open.connect_unauthenticated(Ipv4Addr::LOCALHOST)),
+        ""
+    );
     assert_eq!(read_to_close(slow), "");
     let token = open.make(AccessRole::User, None);
     let _: ServiceStatus = open.status(Some(&token)).unwrap();
@@ -319,7 +324,7 @@ fn plaintext_connection_gets_no_response() {
         &[0; 2000],
         &[22, 3, 1, 255, 255],
     ] {
-        let mut stream = open.stranger(Ipv4Addr::LOCALHOST);
+        let mut stream = open.connect_unauthenticated(Ipv4Addr::LOCALHOST);
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut message = Vec::new();

@@ -124,7 +124,7 @@ fn two_short_runs_promise_no_ten_minutes_in_twenty_seconds() {
 }
 
 #[test]
-fn answer_names_what_the_belief_rests_on() {
+fn answer_names_the_basis_of_the_belief() {
     let mut site = TestCluster::in_market("plan", Market::None);
     let template = |name: &str| Submission {
         deadline: None,

@@ -46,7 +46,7 @@ fn first_quote_is_never_certain() {
 }
 
 #[test]
-fn confidence_above_that_of_the_usual_scenarios_is_told_by_more_of_them() {
+fn confidence_above_that_of_the_usual_scenarios_takes_more_of_them() {
     let mut site = TestCluster::new("plan");
     let mut outcome = |confidence| {
         site.quote(Submission {

@@ -48,7 +48,7 @@ fn taken(site: &mut TestCluster) -> Vec<(String, u8, u8)> {
 }
 
 #[test]
-fn what_is_not_there_is_refused_by_name() {
+fn unknown_resource_is_refused_by_name() {
     let mut site = site();
     for (name, count, text) in [
         ("fpga", 1, "there is no fpga here"),

@@ -118,7 +118,7 @@ fn tasks_of_an_array_run_the_script_after_a_restart_too() {
 }
 
 #[test]
-fn job_whose_script_was_changed_in_the_store_is_not_started() {
+fn job_with_a_script_changed_in_the_store_is_not_started() {
     let mut site = TestCluster::new("fcfs");
     let blocking = Submission {
         procs: 2,

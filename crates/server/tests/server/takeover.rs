@@ -59,7 +59,7 @@ fn plan_keeps_the_promises_that_it_made_with_other_settings() {
 }
 
 #[test]
-fn a_queue_becomes_a_plan_and_loses_nobody() {
+fn queue_becomes_a_plan_without_losing_a_job() {
     let mut site = TestCluster::new("fcfs");
     let running = site.submit_job(due(60, 300), &["sleep", "60"]).unwrap().job;
     let blocking = Submission {
@@ -87,7 +87,7 @@ fn a_queue_becomes_a_plan_and_loses_nobody() {
 }
 
 #[test]
-fn what_waits_with_a_promise_goes_only_to_a_policy_that_keeps_it() {
+fn promised_waiting_job_goes_only_to_a_policy_that_keeps_promises() {
     let mut site = TestCluster::new("plan");
     for _ in 0..4 {
         site.submit_job(due(40, 200), &["sleep", "40"]).unwrap();

@@ -36,7 +36,7 @@ impl TaskCommand {
 }
 
 /// A state of the task, with what becomes of the commands.
-struct StateOfTask {
+struct TaskStateCase {
     name: &'static str,
     reach: fn() -> CoreDriver,
     cancel: Result<(), CommandError>,
@@ -44,26 +44,26 @@ struct StateOfTask {
     release: Result<(), CommandError>,
 }
 
-const HELD: StateOfTask = StateOfTask {
+const HELD: TaskStateCase = TaskStateCase {
     name: "",
     reach: held_with_its_array,
     cancel: Ok(()),
     hold: Err(CommandError::NoTask),
     release: Ok(()),
 };
-const WAITING: StateOfTask = StateOfTask {
+const WAITING: TaskStateCase = TaskStateCase {
     hold: Ok(()),
     release: Err(CommandError::NoTask),
     ..HELD
 };
-const OVER: StateOfTask = StateOfTask {
+const OVER: TaskStateCase = TaskStateCase {
     cancel: Err(CommandError::NoTask),
     release: Err(CommandError::NoTask),
     ..HELD
 };
 
-const fn refused(error: CommandError) -> StateOfTask {
-    StateOfTask {
+const fn refused(error: CommandError) -> TaskStateCase {
+    TaskStateCase {
         name: "",
         reach: held_with_its_array,
         cancel: Err(error),
@@ -73,24 +73,24 @@ const fn refused(error: CommandError) -> StateOfTask {
 }
 
 #[rustfmt::skip]
-const STATES: [StateOfTask; 17] = [
-    StateOfTask { name: "held with its array", reach: held_with_its_array, ..HELD },
-    StateOfTask { name: "held before the decision", reach: || after(begins_later(), TaskCommand::Hold), ..HELD },
-    StateOfTask { name: "of an array that begins later", reach: begins_later, ..WAITING },
-    StateOfTask { name: "released before the decision", reach: || after(held_and_later(), TaskCommand::Release), ..WAITING },
-    StateOfTask { name: "cancelled before the decision", reach: || after(held_with_its_array(), TaskCommand::Cancel), ..OVER },
-    StateOfTask { name: "not in the gate", reach: not_in_the_gate, ..WAITING },
-    StateOfTask { name: "not in the gate, held", reach: || after(not_in_the_gate(), TaskCommand::Hold), ..HELD },
-    StateOfTask { name: "waiting for its turn", reach: limited, ..WAITING },
-    StateOfTask { name: "in a group", reach: in_a_group, ..WAITING },
-    StateOfTask { name: "held in a group", reach: || after(in_a_group(), TaskCommand::Hold), ..HELD },
-    StateOfTask { name: "in a group taken over", reach: || taken_over(in_a_group()), ..WAITING },
-    StateOfTask { name: "held in a group taken over", reach: || taken_over(after(in_a_group(), TaskCommand::Hold)), ..HELD },
-    StateOfTask { name: "running", reach: running, release: Err(CommandError::NoTask), ..HELD },
-    StateOfTask { name: "ended", reach: ended, ..OVER },
-    StateOfTask { name: "cancelled", reach: || after(in_a_group(), TaskCommand::Cancel), ..OVER },
-    StateOfTask { name: "of an array that is over", reach: || later(in_a_group(), END_S), ..refused(CommandError::UnknownJob) },
-    StateOfTask { name: "of a job without tasks", reach: no_array, ..refused(CommandError::NoArray) },
+const STATES: [TaskStateCase; 17] = [
+    TaskStateCase { name: "held with its array", reach: held_with_its_array, ..HELD },
+    TaskStateCase { name: "held before the decision", reach: || after(begins_later(), TaskCommand::Hold), ..HELD },
+    TaskStateCase { name: "of an array that begins later", reach: begins_later, ..WAITING },
+    TaskStateCase { name: "released before the decision", reach: || after(held_and_later(), TaskCommand::Release), ..WAITING },
+    TaskStateCase { name: "cancelled before the decision", reach: || after(held_with_its_array(), TaskCommand::Cancel), ..OVER },
+    TaskStateCase { name: "not in the gate", reach: not_in_the_gate, ..WAITING },
+    TaskStateCase { name: "not in the gate, held", reach: || after(not_in_the_gate(), TaskCommand::Hold), ..HELD },
+    TaskStateCase { name: "waiting for its turn", reach: limited, ..WAITING },
+    TaskStateCase { name: "in a group", reach: in_a_group, ..WAITING },
+    TaskStateCase { name: "held in a group", reach: || after(in_a_group(), TaskCommand::Hold), ..HELD },
+    TaskStateCase { name: "in a group taken over", reach: || taken_over(in_a_group()), ..WAITING },
+    TaskStateCase { name: "held in a group taken over", reach: || taken_over(after(in_a_group(), TaskCommand::Hold)), ..HELD },
+    TaskStateCase { name: "running", reach: running, release: Err(CommandError::NoTask), ..HELD },
+    TaskStateCase { name: "ended", reach: ended, ..OVER },
+    TaskStateCase { name: "cancelled", reach: || after(in_a_group(), TaskCommand::Cancel), ..OVER },
+    TaskStateCase { name: "of an array that is over", reach: || later(in_a_group(), END_S), ..refused(CommandError::UnknownJob) },
+    TaskStateCase { name: "of a job without tasks", reach: no_array, ..refused(CommandError::NoArray) },
 ];
 
 fn submitted(policy: &str, options: SubmissionOptions) -> CoreDriver {
@@ -205,7 +205,7 @@ fn has_started(driver: &CoreDriver) -> bool {
 }
 
 #[test]
-fn command_for_a_task_does_what_its_state_allows() {
+fn command_for_a_task_depends_on_its_state() {
     for state in &STATES {
         let left_alone = later((state.reach)(), END_S);
         for (command, expected) in [

@@ -109,7 +109,7 @@ fn token_of_another_user_does_not_reach_the_terminal() {
 }
 
 #[test]
-fn service_without_a_session_says_so() {
+fn service_without_a_session_reports_it() {
     let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let (status, problem) = refused(open.remote_client(Some(&token)).attach());

@@ -85,7 +85,7 @@ impl Core {
             job,
             answer: answer.clone(),
         });
-        self.ask_anew(job, &changed, &waiting, answer, step)
+        self.resubmit(job, &changed, &waiting, answer, step)
     }
 
     /// Takes the tasks out of the gate; they go on as tasks that are not materialised.
@@ -115,7 +115,7 @@ impl Core {
     }
 
     /// Submits the tasks with the answer about them, and holds those that were held.
-    fn ask_anew(
+    fn resubmit(
         &mut self,
         job: u64,
         changed: &Submission,

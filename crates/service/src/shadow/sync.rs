@@ -172,7 +172,7 @@ impl ShadowPolicy {
         answer: &SubmitOutcome,
     ) {
         let kept_out = matches!(answer.admission, AdmissionState::Rejected(_));
-        let n_requested = answer.n_asked_for(submission);
+        let n_requested = answer.n_requested(submission);
         (self.simulation).note_request(self.now, &answer.spec, n_requested);
         match &submission.options.array {
             None => {

@@ -103,7 +103,7 @@ fn larger_estimate_is_never_below_the_user_estimate() {
 }
 
 #[test]
-fn belief_leaves_the_user_s_estimate_and_follows_what_jobs_needed() {
+fn belief_moves_from_the_users_estimate_to_observed_run_times() {
     let mut provider = provider(EstimateOrigin::User, true, &[]);
     let first = provider.estimate(0, &arrival(10_000, 50));
     assert_eq!(first.spec.estimate, Span::from_secs(10_000));

@@ -79,7 +79,7 @@ fn libra_price_is_gamma_times_estimate_plus_delta_by_the_deadline() {
 }
 
 #[test]
-fn base_price_of_a_queue_decides_who_can_pay() {
+fn base_price_of_a_queue_decides_which_jobs_can_pay() {
     assert_eq!(price("fcfs-bf"), 100.0);
     assert_eq!(price("fcfs-bf:base-price=3"), 300.0);
     let poor = [arrival(0, 299.0, 0.0)];

@@ -16,7 +16,7 @@ const JOINING: Span = Span::from_secs(60);
 
 /// The worker of a pilot, as the service sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorkerSeat {
+pub struct PilotWorker {
     /// Whether the worker takes tasks, or may do so again.
     pub takes_tasks: bool,
     /// The number of its cores without a task.
@@ -24,7 +24,7 @@ pub struct WorkerSeat {
 }
 
 /// The workers of pilots, by name: None for a pilot that has no worker.
-pub type WorkerSeats<'a> = dyn Fn(&str) -> Option<WorkerSeat> + 'a;
+pub type PilotWorkers<'a> = dyn Fn(&str) -> Option<PilotWorker> + 'a;
 
 impl SiteControl {
     /// Returns whether the site takes no pilots for now.
@@ -56,7 +56,7 @@ impl SiteControl {
     ///
     /// # Errors
     /// An error if the engine cannot be asked, or a file of the site cannot be used.
-    pub fn look(&mut self, worker_of: &WorkerSeats<'_>) -> Result<(), SiteError> {
+    pub fn look(&mut self, worker_of: &PilotWorkers<'_>) -> Result<(), SiteError> {
         if self.is_look_due(worker_of)
             && let Err(error) = self.refresh()
         {
@@ -67,7 +67,7 @@ impl SiteControl {
     }
 
     /// Returns whether the queue is to be looked at again. Notes how many pilots the service has.
-    fn is_look_due(&mut self, worker_of: &WorkerSeats<'_>) -> bool {
+    fn is_look_due(&mut self, worker_of: &PilotWorkers<'_>) -> bool {
         let site = &self.settings.name;
         let taking = self.state.pilots.iter().filter(|pilot| {
             let worker_of = worker_of(&worker_name(site, pilot));
@@ -84,7 +84,7 @@ impl SiteControl {
     ///
     /// # Errors
     /// An error if a file of the site cannot be used.
-    pub fn note_joined(&mut self, worker_of: &WorkerSeats<'_>) -> Result<(), SiteError> {
+    pub fn note_joined(&mut self, worker_of: &PilotWorkers<'_>) -> Result<(), SiteError> {
         let site = &self.settings.name;
         for pilot in &mut self.state.pilots {
             pilot.has_joined |= worker_of(&worker_name(site, pilot)).is_some();
@@ -99,7 +99,7 @@ impl SiteControl {
     }
 
     /// Notes which pilots joined the service, and pauses the site if the last ones all failed.
-    fn judge(&mut self, worker_of: &WorkerSeats<'_>) -> Result<(), SiteError> {
+    fn judge(&mut self, worker_of: &PilotWorkers<'_>) -> Result<(), SiteError> {
         self.note_joined(worker_of)?;
         let mut record = self.record();
         let hole = record.judge(&self.state.pilots);
@@ -119,7 +119,7 @@ impl SiteControl {
     }
 
     /// Returns what the site has and may have, without a base.
-    pub fn supply(&self, worker_of: &WorkerSeats<'_>) -> SiteSupply {
+    pub fn supply(&self, worker_of: &PilotWorkers<'_>) -> SiteSupply {
         let (now, settings) = ((self.clock)(), &self.settings);
         let counts = self.counts();
         let waits = self.state.pilots.iter();
@@ -163,7 +163,7 @@ impl SiteControl {
         &self,
         pilot: &PilotRecord,
         now: Instant,
-        worker_of: &WorkerSeats<'_>,
+        worker_of: &PilotWorkers<'_>,
     ) -> Option<RunningPilot> {
         let began = pilot.started_at.unwrap_or(now);
         let has_failures = self.record().failures > 0;
@@ -318,11 +318,11 @@ impl SiteControl {
     pub fn hold(
         &mut self,
         target: u32,
-        worker_of: Option<&WorkerSeats<'_>>,
+        worker_of: Option<&PilotWorkers<'_>>,
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
-        self.want(target)?;
+        self.set_target(target)?;
         let is_due = worker_of.is_none_or(|worker_of| self.is_look_due(worker_of));
         if is_due || !self.hold_plan(target).is_empty() {
             self.refresh()?;

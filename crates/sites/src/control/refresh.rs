@@ -40,7 +40,7 @@ impl SiteControl {
 
     fn refresh_pilots(&mut self) -> Result<(), SiteError> {
         let states = self.dialect.states();
-        let reports = self.ask(&states, |dialect, answer| dialect.parse_states(answer))?;
+        let reports = self.query(&states, |dialect, answer| dialect.parse_states(answer))?;
         let mut own: Vec<(u32, BatchJobReport)> = reports
             .into_iter()
             .filter_map(|report| Some((self.number_of(&report.name)?, report)))

@@ -58,13 +58,13 @@ fn waiting(groups: &[TaskGroup]) -> PendingWork {
 
 #[track_caller]
 fn check(work: &PendingWork, sites: &[SiteSupply], expected: &[u32]) {
-    let demands = wanted_pilots(work, sites, NOW);
+    let demands = pilot_demand(work, sites, NOW);
     let pending: Vec<u32> = demands.iter().filter_map(|demand| demand.pending).collect();
     assert_eq!(pending, expected, "{demands:?}");
 }
 
 fn reason(work: &PendingWork, site: SiteSupply) -> DemandReason {
-    wanted_pilots(work, &[site], NOW)[0].reason
+    pilot_demand(work, &[site], NOW)[0].reason
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn base_is_kept_without_work_and_within_the_limits() {
 }
 
 #[test]
-fn work_is_divided_by_what_a_pilot_can_do() {
+fn work_is_divided_by_the_capacity_of_a_pilot() {
     check(&waiting(&[]), &[site(1, 3600)], &[0]);
     check(&waiting(&[tasks(1, 1, 60)]), &[site(1, 3600)], &[1]);
     check(&waiting(&[tasks(60, 1, 60)]), &[site(1, 3600)], &[1]);
@@ -197,12 +197,12 @@ fn paused_site_is_left_alone() {
         pending: 2,
         ..site(1, 3600)
     };
-    let demands = wanted_pilots(&waiting(&[tasks(2, 1, 60)]), &[paused, site(1, 3600)], NOW);
+    let demands = pilot_demand(&waiting(&[tasks(2, 1, 60)]), &[paused, site(1, 3600)], NOW);
     assert_eq!((demands[0].pending, demands[1].pending), (None, Some(1)));
 }
 
 #[test]
-fn reasons_say_why() {
+fn reasons_name_their_cause() {
     let kind = site(2, 600);
     let words = |groups: &[TaskGroup]| reason(&waiting(groups), kind.clone()).to_string();
     insta::assert_snapshot!(
@@ -267,7 +267,7 @@ fn work() -> impl Strategy<Value = PendingWork> {
 }
 
 fn pending(work: &PendingWork, sites: &[SiteSupply]) -> Vec<u32> {
-    let demands = wanted_pilots(work, sites, NOW).into_iter();
+    let demands = pilot_demand(work, sites, NOW).into_iter();
     demands
         .map(|demand| demand.pending.expect("no site is paused"))
         .collect()
@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_wanted_without_work(
+    fn demand_without_work_is_zero(
         running in prop::collection::vec(group(), 0..4),
         sites in prop::collection::vec(supply(), 1..4),
     ) {

@@ -73,7 +73,7 @@ impl FakeEngine {
     }
 
     /// Returns the stand-in with a shorter time limit of commands.
-    pub(crate) fn impatient(self, limit: Duration) -> Self {
+    pub(crate) fn with_limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 

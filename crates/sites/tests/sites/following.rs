@@ -2,14 +2,14 @@
 
 use tollgate_model::Span;
 use tollgate_sites::{
-    DemandReason, PilotToken, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, TokenIssuer,
-    WorkerSeat,
+    DemandReason, PilotToken, PilotWorker, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand,
+    TokenIssuer,
 };
 
 use crate::fake::{FakeEngine, FakeTokens, service};
 
 /// The seat of a worker that the service does not know.
-fn nowhere(_: &str) -> Option<WorkerSeat> {
+fn nowhere(_: &str) -> Option<PilotWorker> {
     None
 }
 
@@ -157,7 +157,7 @@ fn three_pilots_that_end_at_once_pause_the_site_until_one_joins() {
     assert_eq!(site.supply(&nowhere).queue_at_most, Some(1));
     assert_eq!(follow(&mut site, 1).submitted, [4]);
     let worker_of = |name: &str| {
-        (name == "fake.4").then_some(WorkerSeat {
+        (name == "fake.4").then_some(PilotWorker {
             takes_tasks: true,
             idle_cores: 1,
         })
@@ -180,7 +180,7 @@ fn pilot_that_does_not_join_has_no_room_after_a_while() {
     assert_eq!((supply.n_running, supply.running.len()), (1, 0));
     let worker_of = |takes_tasks| {
         move |_: &str| {
-            Some(WorkerSeat {
+            Some(PilotWorker {
                 takes_tasks,
                 idle_cores: 1,
             })
@@ -207,7 +207,7 @@ fn resumed_site_takes_pilots_at_once_and_forgets_its_failures() {
 }
 
 #[test]
-fn engine_that_takes_no_more_pilots_is_not_asked_for_more_and_the_site_goes_on() {
+fn engine_that_takes_no_more_pilots_gets_no_more_and_the_site_goes_on() {
     let engine = FakeEngine::new();
     let mut site = engine.site();
     engine.faults(&["", "", "full"]);
@@ -245,7 +245,7 @@ fn submissions_of_an_hour_are_limited() {
 }
 
 #[test]
-fn pilot_that_the_queue_does_not_show_is_over_only_if_the_records_say_so() {
+fn pilot_missing_from_the_queue_is_over_only_by_the_records() {
     let engine = FakeEngine::new();
     let mut site = engine.site();
     engine.faults(&["starts", "starts"]);
@@ -308,7 +308,7 @@ fn pilots_stay_within_the_core_hours_of_their_site() {
 }
 
 #[test]
-fn number_that_is_held_asks_the_engine_only_when_a_look_is_due_or_something_is_to_be_done() {
+fn held_number_queries_the_engine_only_for_a_due_look_or_a_change() {
     let engine = FakeEngine::new();
     let mut site = engine.site();
     let hold = |site: &mut SiteControl, target| {

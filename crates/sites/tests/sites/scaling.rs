@@ -129,7 +129,7 @@ fn answer_that_is_lost_is_found_by_name() {
 
 #[test]
 fn command_that_hangs_is_found_by_name() {
-    let engine = FakeEngine::new().impatient(Duration::from_millis(1500));
+    let engine = FakeEngine::new().with_limit(Duration::from_millis(1500));
     engine.faults(&["hangs-after"]);
     let outcome = engine.scale(1).expect("the engine answers");
     assert_eq!(outcome.submitted, [1]);
@@ -173,7 +173,7 @@ fn pilots_are_adopted_when_the_files_are_lost() {
 }
 
 #[test]
-fn engine_that_cannot_be_asked_changes_nothing() {
+fn unreachable_engine_changes_nothing() {
     let engine = FakeEngine::new();
     engine.scale(2).expect("the engine answers");
     engine.set_down(true);
@@ -187,7 +187,7 @@ fn engine_that_cannot_be_asked_changes_nothing() {
 }
 
 #[test]
-fn preview_asks_and_changes_nothing() {
+fn preview_queries_and_changes_nothing() {
     let engine = FakeEngine::new();
     engine.set_down(true);
     let site = engine.site();
@@ -268,7 +268,7 @@ fn folder_of_pilot(nodes: &Path, number: u32, age_s: u64) {
 }
 
 #[test]
-fn pilot_removes_what_killed_pilots_of_its_site_left_a_day_ago() {
+fn pilot_removes_day_old_files_of_killed_pilots_of_its_site() {
     let engine = FakeEngine::new();
     let nodes = tempfile::tempdir().expect("a directory");
     let open = || {

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::sync::mpsc::Sender;
 
-use super::{LeadEvent, tell};
+use super::{LeadEvent, send_event};
 use crate::message::{CopyStream, PartMessage};
 use tollgate_sealed::{SealedReader, SealedSecret, open_as_lead};
 
@@ -22,9 +22,9 @@ pub(super) fn serve(
         return;
     }
     joined();
-    tell(to, LeadEvent::Joined(index, Box::new(writer)));
+    send_event(to, LeadEvent::Joined(index, Box::new(writer)));
     pass_on(index, &mut reader, to);
-    tell(to, LeadEvent::Closed(index));
+    send_event(to, LeadEvent::Closed(index));
 }
 
 fn pass_on(index: usize, reader: &mut SealedReader, to: &Sender<LeadEvent>) {
@@ -32,11 +32,11 @@ fn pass_on(index: usize, reader: &mut SealedReader, to: &Sender<LeadEvent>) {
         match message {
             PartMessage::Output(stream, bytes) => {
                 if write(stream, &bytes).is_err() {
-                    return tell(to, LeadEvent::OutputClosed);
+                    return send_event(to, LeadEvent::OutputClosed);
                 }
             }
             PartMessage::Ready | PartMessage::Exited { .. } | PartMessage::Failed { .. } => {
-                tell(to, LeadEvent::Message(index, message));
+                send_event(to, LeadEvent::Message(index, message));
             }
         }
     }

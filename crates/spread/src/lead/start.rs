@@ -13,11 +13,11 @@ use tollgate_engine::part::PART_ARG;
 use tollgate_engine::{PartEvent, PartRequest};
 use tollgate_model::AttemptId;
 
-use super::{LeadEvent, SpreadError, connection, tell};
+use super::{LeadEvent, SpreadError, connection, send_event};
 use crate::hosts::{HostCopies, JobHosts};
 use crate::message::{PartTicket, TICKET_VARIABLE};
 use crate::request::{self, OpenRequest};
-use tollgate_listen::serve_strangers;
+use tollgate_listen::serve_unauthenticated;
 use tollgate_sealed::SealedSecret;
 use tollgate_sealed::listen;
 
@@ -100,7 +100,7 @@ impl PartStarter {
         thread::spawn(move || {
             connection::serve(halves, &secret, &to, || {});
             // A child that ended before it was ready sends nothing else.
-            tell(&to, LeadEvent::Closed(index));
+            send_event(&to, LeadEvent::Closed(index));
         });
         Ok(())
     }
@@ -118,7 +118,7 @@ impl PartStarter {
         thread::spawn(move || {
             if let Err(error) = follow(index, &request, &to) {
                 let why = format!("the service cannot be asked: {error}");
-                tell(&to, LeadEvent::Told(index, PartEvent::Refused(why)));
+                send_event(&to, LeadEvent::Reported(index, PartEvent::Refused(why)));
             }
         });
         Ok(())
@@ -129,7 +129,7 @@ impl PartStarter {
 fn follow(index: usize, request: &PartRequest, to: &Sender<LeadEvent>) -> io::Result<()> {
     let mut open = OpenRequest::send(&request::socket()?, request)?;
     while let Some(event) = open.next_event()? {
-        tell(to, LeadEvent::Told(index, event));
+        send_event(to, LeadEvent::Reported(index, event));
     }
     Ok(())
 }
@@ -138,7 +138,7 @@ fn follow(index: usize, request: &PartRequest, to: &Sender<LeadEvent>) -> io::Re
 fn accept(listener: &TcpListener, secret: &SealedSecret, to: &Sender<LeadEvent>) {
     let (secret, to) = (secret.clone(), to.clone());
     // A listener that cannot be used is one to which no part connects.
-    let _ = serve_strangers(
+    let _ = serve_unauthenticated(
         listener,
         || false,
         move |stream, handshake| {
@@ -164,7 +164,7 @@ mod tests {
     use crate::message::PartMessage;
 
     #[test]
-    fn silent_connections_keep_no_part_out() {
+    fn silent_connections_block_no_part() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let secret = SealedSecret::random().unwrap();

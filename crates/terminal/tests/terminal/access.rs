@@ -9,7 +9,7 @@ use crate::common::{HeldCommand, PROGRAM, wait_for_end};
 const ANSWER: &str = "echo begun; while read line; do echo \"got <$line>\"; done";
 
 #[test]
-fn readers_see_what_the_writer_types_and_type_nothing() {
+fn readers_see_the_input_of_the_writer_and_type_nothing() {
     let held = HeldCommand::start(ANSWER);
     let mut writer = held.attach("attach", 80, 24);
     let mut readers = [held.attach("read", 80, 24), held.attach("read", 80, 24)];

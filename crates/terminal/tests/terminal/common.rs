@@ -21,7 +21,7 @@ use tollgate_terminal::message::{
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate-terminal");
 /// The time after which a test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A process that holds a command.
 pub(crate) struct HeldCommand {
@@ -152,7 +152,7 @@ impl UserAtTerminal {
             }
             let end = self.shown.len().saturating_sub(text.len());
             searched = self.shown.floor_char_boundary(end);
-            let late = began.elapsed() > PATIENCE;
+            let late = began.elapsed() > TIME_LIMIT;
             assert!(!late, "{text:?} is not in {:?}", self.shown);
             self.read();
         }
@@ -208,7 +208,7 @@ impl BareClient {
     }
 
     pub(crate) fn over(mut stream: UnixStream) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
         stream.write_all(&GREETING).unwrap();
         Self {
             stream,
@@ -246,7 +246,7 @@ pub(crate) fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         if let Some(found) = look() {
             return found;
         }
-        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(began.elapsed() < TIME_LIMIT, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -27,7 +27,7 @@ fn signal_of_a_command_is_its_exit_code() {
 }
 
 #[test]
-fn command_that_cannot_be_started_says_so() {
+fn command_that_cannot_be_started_is_reported() {
     let mut held = HeldCommand::start("read line; exec /does/not/exist");
     let mut user = held.attach("attach", 80, 24);
     user.type_keys("\r");

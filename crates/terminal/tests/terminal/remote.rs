@@ -15,7 +15,7 @@ use tollgate_terminal::{
 use crate::common::{BareClient, PROGRAM, wait_for_end, wait_until};
 
 /// Maximum time until a job connects.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Starts a job that runs a shell script on the terminal of a listener.
 fn job(ticket: &str, script: &str) -> Child {
@@ -29,7 +29,7 @@ fn job(ticket: &str, script: &str) -> Child {
 
 /// Attaches to a job.
 fn attached(listener: &TerminalListener) -> BareClient {
-    let TerminalArrival::Connected(stream) = listener.wait(PATIENCE) else {
+    let TerminalArrival::Connected(stream) = listener.wait(TIME_LIMIT) else {
         panic!("the job has not connected");
     };
     let mut client = BareClient::over(stream);
@@ -70,7 +70,7 @@ fn job_is_answered_and_its_exit_code_arrives() {
 fn command_begins_with_the_window_of_its_user() {
     let listener = TerminalListener::bind().unwrap();
     let mut job = job(listener.ticket(), "stty size");
-    let TerminalArrival::Connected(stream) = listener.wait(PATIENCE) else {
+    let TerminalArrival::Connected(stream) = listener.wait(TIME_LIMIT) else {
         panic!("the job has not connected");
     };
     let mut client = BareClient::over(stream);
@@ -147,7 +147,7 @@ fn other_secret_gets_no_terminal() {
 }
 
 #[test]
-fn silent_connections_keep_no_job_from_its_terminal() {
+fn silent_connections_block_no_job_from_its_terminal() {
     let listener = TerminalListener::bind().unwrap();
     let loopback = listener.ticket().rsplit(' ').next().unwrap();
     let silent: Vec<TcpStream> = (0..250)

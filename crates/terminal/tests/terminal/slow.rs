@@ -21,7 +21,7 @@ fn attach(access: TerminalAccess) -> ClientMessage {
 }
 
 #[test]
-fn reader_that_takes_nothing_holds_up_nobody() {
+fn reader_that_takes_nothing_delays_no_other() {
     let held = HeldCommand::start("read line; seq 1000000; echo over; read line");
     let mut stuck = BareClient::connect(&held.socket());
     stuck.send(&attach(TerminalAccess::ReadOnly));

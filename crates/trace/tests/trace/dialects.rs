@@ -120,7 +120,7 @@ mod slurm {
     }
 
     #[test]
-    fn steps_have_the_processor_time_of_a_job_that_says_zero() {
+    fn steps_have_the_processor_time_of_a_job_with_zero() {
         let columns = "JobID|State|Submit|Start|End|NCPUS|TotalCPU|TRESUsageInTot";
         let times = "2023-06-01T12:00:00|2023-06-01T12:00:00|2023-06-01T13:00:00";
         let trace = sacct(

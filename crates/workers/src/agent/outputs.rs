@@ -14,7 +14,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ANSWERS_PER_FRAME: usize = 8;
 
 /// A read that the engine has not answered.
-pub(super) struct PassedRead {
+pub(super) struct ForwardedRead {
     /// The service's number of the read.
     id: u64,
     requested_at: Duration,
@@ -31,7 +31,7 @@ impl<E: Engine> WorkerAgent<E> {
             self.last_read += 1;
             let id = self.last_read;
             passed.push(OutputRead { id, ..*read });
-            let pending = PassedRead {
+            let pending = ForwardedRead {
                 id: read.id,
                 requested_at: now,
             };
@@ -55,7 +55,7 @@ impl<E: Engine> WorkerAgent<E> {
             return;
         }
         let mut answers = arrived.unwrap_or_default();
-        let is_late = |read: &PassedRead| now.saturating_sub(read.requested_at) >= READ_TIMEOUT;
+        let is_late = |read: &ForwardedRead| now.saturating_sub(read.requested_at) >= READ_TIMEOUT;
         let late = self.reads.iter().filter(|(_, read)| is_late(read));
         answers.extend(late.map(|(&id, _)| OutputAnswer {
             id,

@@ -69,7 +69,7 @@ fn welcome(worker: &mut WorkerAgent<SimEngine>, goes_on: bool) {
 }
 
 #[test]
-fn incarnation_whose_tasks_were_ended_is_not_continued_by_the_next_process() {
+fn incarnation_with_ended_tasks_is_not_continued_by_the_next_process() {
     let disk: Disk = Arc::new(Mutex::new(AgentPersistentState {
         service: Some("this".to_owned()),
         incarnation: 3,

@@ -19,15 +19,15 @@ const MAX_WAITING_PER_USER: usize = 16;
 
 /// The reads for users at one worker.
 #[derive(Default)]
-pub(super) struct ShownReads {
+pub(super) struct UserReads {
     n_sent: BTreeMap<u32, usize>,
-    waiting: BTreeMap<u32, VecDeque<ShownRead>>,
+    waiting: BTreeMap<u32, VecDeque<UserRead>>,
     /// The user of the last read that was sent.
     last_user: u32,
 }
 
 /// A read for a user.
-pub(super) struct ShownRead {
+pub(super) struct UserRead {
     /// The owner of the job, whose files are read.
     pub(super) user: u32,
     pub(super) read: OutputRead,
@@ -54,7 +54,7 @@ impl<E: Engine> WorkerPool<E> {
             max: MAX_OUTPUT_READ,
         };
         let shown = self.outputs.shown.entry(worker).or_default();
-        shown.push(ShownRead {
+        shown.push(UserRead {
             user,
             read,
             receiver,
@@ -81,9 +81,9 @@ impl<E: Engine> WorkerPool<E> {
     }
 }
 
-impl ShownReads {
+impl UserReads {
     /// Adds a read. Rejects it if too many of its user wait.
-    pub(super) fn push(&mut self, read: ShownRead) {
+    pub(super) fn push(&mut self, read: UserRead) {
         let waiting = self.waiting.entry(read.user).or_default();
         match waiting.len() < MAX_WAITING_PER_USER {
             true => waiting.push_back(read),
@@ -93,9 +93,9 @@ impl ShownReads {
         }
     }
 
-    /// Returns the next read to send: of the user whose turn it is. None if none waits, or too many have
-    /// no answer.
-    pub(super) fn next(&mut self) -> Option<ShownRead> {
+    /// Returns the next read to send: of the user whose turn has come. None without a waiting read, or if too
+    /// many have no answer.
+    pub(super) fn next(&mut self) -> Option<UserRead> {
         if self.n_sent.values().sum::<usize>() >= MAX_SENT {
             return None;
         }
@@ -139,9 +139,9 @@ mod tests {
 
     use super::*;
 
-    fn read(user: u32, refused: &Arc<Mutex<usize>>) -> ShownRead {
+    fn read(user: u32, refused: &Arc<Mutex<usize>>) -> UserRead {
         let refused = Arc::clone(refused);
-        ShownRead {
+        UserRead {
             user,
             read: OutputRead {
                 id: 0,
@@ -162,12 +162,12 @@ mod tests {
     #[test]
     fn one_user_keeps_no_other_from_reading() {
         let refused = Arc::default();
-        let mut reads = ShownReads::default();
+        let mut reads = UserReads::default();
         for _ in 0..1_000 {
             reads.push(read(7, &refused));
         }
         assert_eq!(*refused.lock().unwrap(), 1_000 - MAX_WAITING_PER_USER);
-        let next = |reads: &mut ShownReads| reads.next().map(|read| read.user);
+        let next = |reads: &mut UserReads| reads.next().map(|read| read.user);
         assert_eq!([(); 3].map(|()| next(&mut reads)), [Some(7), Some(7), None]);
         // The files of the first user never answer; others are read in turns.
         for user in [5, 9, 5, 9, 8] {

@@ -304,7 +304,7 @@ mod tests {
         }
 
         #[test]
-        fn users_recall_what_a_sorted_list_of_runs_says(
+        fn users_recall_runs_as_in_a_sorted_list(
             jobs in prop::collection::vec(
                 (0i64..40, prop::option::of(0i64..9), -1i64..20, prop::sample::select(vec!["ann", "bob", ""]), prop::sample::select(vec!["a", "b", ""])),
                 1..80,

@@ -73,7 +73,7 @@ fn widest_waiting_job_starts_first() {
 }
 
 #[test]
-fn narrow_job_overtakes_if_the_parameter_says_so() {
+fn narrow_job_overtakes_by_the_parameter() {
     // Job 6 takes the node that job 2 leaves at 60 s.
     let expected = ["0", "10", "200", "100", "rejected", "60"];
     assert_eq!(starts("widest-first:overtake=true"), expected);

@@ -180,7 +180,7 @@ impl OracleShareNode {
     /// Returns true if since the rates were set a task ended, used up its estimate or passed its
     /// deadline: the events that [`OracleShareNode::next_event`] predicts, detected afterwards.
     #[cfg(test)]
-    pub(super) fn something_happened(&self, now: Instant) -> bool {
+    pub(super) fn had_event(&self, now: Instant) -> bool {
         let changed = |(before, after): (&OracleShareTask, &OracleShareTask)| {
             after.is_over()
                 || before.has_overrun() != after.has_overrun()

@@ -33,7 +33,7 @@ fn by_steps(case: &OracleCase, settings: &OracleShareSettings, step: Span) -> Ve
     let mut coming = arrivals(case).into_iter().peekable();
     let mut now = Instant::ZERO;
     while coming.peek().is_some() || !node.tasks.is_empty() {
-        if node.something_happened(now) {
+        if node.had_event(now) {
             node.step(now, settings, &mut finishes);
         }
         while let Some((job, arriving)) =

@@ -78,7 +78,7 @@ fn job_past_its_estimate_may_end_at_any_time() {
 }
 
 #[test]
-fn dues_within_a_microsecond_tie() {
+fn deadlines_within_a_microsecond_tie() {
     let blocker = job_s(0, 10, 10, 10);
     let jobs = [
         blocker,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_client::clusters_file::{ANY_CLUSTER, ClusterSettings};
 use tollgate_client::types::ServiceStatus;
 
-use super::ask::{ASK_SECONDS, ClusterAnswer, ask_all};
+use super::query::{ClusterAnswer, QUERY_SECONDS, query_all};
 use crate::connection::clusters;
 use crate::connection::endpoint::connect_to;
 use crate::connection::error::ClientCommandError;
@@ -23,7 +23,7 @@ pub(super) struct ClusterCheckArgs {
     names: Vec<String>,
     /// Maximum time for an answer
     #[arg(
-        long, value_name = "SPAN", default_value_t = ASK_SECONDS, value_parser = parse::parse_span,
+        long, value_name = "SPAN", default_value_t = QUERY_SECONDS, value_parser = parse::parse_span,
     )]
     wait: f64,
 }
@@ -36,7 +36,7 @@ pub(super) fn run(args: &ClusterCheckArgs) -> Result<(), CliFailure> {
     };
     let clusters = clusters::chosen(&names)?;
     let wait = Duration::from_secs_f64(args.wait);
-    let answers: Vec<ClusterAnswer<ServiceStatus>> = ask_all(
+    let answers: Vec<ClusterAnswer<ServiceStatus>> = query_all(
         &clusters,
         wait,
         |cluster| Ok(connect_to(&cluster.endpoint())?.get("/v1/status")?),

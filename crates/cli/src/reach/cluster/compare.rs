@@ -14,7 +14,7 @@ use tollgate_policies::cluster_choice::{
 };
 use tollgate_policy::ParameterEnum;
 
-use super::ask::ClusterAnswer;
+use super::query::ClusterAnswer;
 use crate::exit::CliFailure;
 use crate::output::format;
 use crate::output::table::{Column, write_list};

@@ -7,8 +7,8 @@ use tollgate_client::clusters_file::ClusterSettings;
 use tollgate_client::types::{JobRequest, SubmitResponse};
 
 use super::TargetArgs;
-use super::ask::{ClusterAnswer, ask_all};
 use super::compare::ClusterComparison;
+use super::query::{ClusterAnswer, query_all};
 use super::submit::release;
 use crate::args::OutputFormat;
 use crate::connection::clusters;
@@ -28,7 +28,7 @@ pub(crate) fn quote(
     let clusters = clusters::chosen(&to.to)?;
     let wait = Duration::from_secs_f64(to.quote_wait);
     let request = question(request, None);
-    let compared = ClusterComparison::of(&clusters, ask_quotes(&clusters, wait, request), wait);
+    let compared = ClusterComparison::of(&clusters, request_quotes(&clusters, wait, request), wait);
     let mut out = io::stdout().lock();
     match format {
         OutputFormat::Json => format::write_json(&mut out, &compared)?,
@@ -51,7 +51,7 @@ pub(super) fn check_startable(request: &JobRequest) -> Result<(), ClientCommandE
 }
 
 /// Asks every cluster for a quote. A quote that is reserved too late is released.
-pub(super) fn ask_quotes(
+pub(super) fn request_quotes(
     clusters: &[ClusterSettings],
     wait: Duration,
     request: JobRequest,
@@ -60,7 +60,7 @@ pub(super) fn ask_quotes(
         let mut client = connect_to(&cluster.endpoint())?;
         Ok(client.post::<SubmitResponse>(QUOTES, &request)?)
     };
-    ask_all(clusters, wait, query, |cluster, late| {
+    query_all(clusters, wait, query, |cluster, late| {
         if let Some(id) = late.id {
             release(cluster, id);
         }

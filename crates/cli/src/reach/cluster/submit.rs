@@ -18,9 +18,9 @@ use tollgate_policies::cluster_choice::QuotePreference;
 use tollgate_policy::ParameterEnum;
 
 use super::TargetArgs;
-use super::ask::ask_all;
 use super::compare::{ClusterComparison, ClusterSubmission};
-use super::quote::{ask_quotes, check_startable, nowhere, question};
+use super::query::query_all;
+use super::quote::{check_startable, nowhere, question, request_quotes};
 use crate::args::OutputFormat;
 use crate::connection::clusters;
 use crate::connection::endpoint::connect_to;
@@ -36,7 +36,7 @@ use crate::output::messages::Verbosity;
 /// refusal. The room of a reserved quote has to be free for that much longer, so it is short.
 const CLAIM_SECONDS: f64 = 10.0;
 /// The time for which a lost answer to a claim is asked for: a service that is restarted answers by then.
-const CLAIM_PATIENCE: Duration = Duration::from_secs(30);
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The maximum time to release a quote, which expires by itself, and to ask for the end of a claimed job.
 const RELEASE_TIME: Duration = Duration::from_secs(2);
@@ -58,7 +58,7 @@ pub(crate) fn submit(
         .array
         .is_none()
         .then_some(to.quote_wait + CLAIM_SECONDS);
-    let answers = ask_quotes(&clusters, wait, question(request, hold_s));
+    let answers = request_quotes(&clusters, wait, question(request, hold_s));
     let compared = ClusterComparison::of(&clusters, answers, wait);
     let placed = place(&clusters, &compared, preference, request);
     // The chosen one is a job by now.
@@ -100,7 +100,7 @@ fn place(
         };
         let connect = || connect_to(&cluster.endpoint());
         let outcome = match quoted.id {
-            Some(id) => match claim_quote(connect, id, request, &key, CLAIM_PATIENCE) {
+            Some(id) => match claim_quote(connect, id, request, &key, CLAIM_TIMEOUT) {
                 ClaimOutcome::Done(JobRef { id }) => ClaimOutcome::Done(TypedJobParts {
                     at,
                     id,
@@ -203,7 +203,7 @@ fn release_others(
         }
         Ok(())
     };
-    ask_all(&others, RELEASE_TIME, release_one, |_, ()| {});
+    query_all(&others, RELEASE_TIME, release_one, |_, ()| {});
 }
 
 /// Releases a reserved quote. A quote that cannot be released expires.

@@ -18,7 +18,7 @@ use crate::output::messages::print_error;
 use crate::reach::site::{SiteReport, note_joined, program};
 
 /// How long another command at a site is waited for.
-const LOOK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// The number of lines of each site's log.
 const LOG_LINES: usize = 3;
 
@@ -53,7 +53,7 @@ pub(super) fn run(args: &SessionAgentsArgs) -> Result<(), CliFailure> {
     let (state, program) = (folder.sites_dir(), program()?);
     let settings = folder.sites()?.sites;
     let agreement = SessionAgency::find(&folder);
-    let agreement = agreement.as_ref().map(SiteAgreement::ask).transpose()?;
+    let agreement = agreement.as_ref().map(SiteAgreement::query).transpose()?;
     let now = format::now();
     let instant = Instant::from_micros(now.timestamp().as_microsecond());
     let service = ServiceAddressArgs::in_data_dir(folder.data());
@@ -63,7 +63,7 @@ pub(super) fn run(args: &SessionAgentsArgs) -> Result<(), CliFailure> {
         let is_cached = args.cached || agreement.is_some();
         let opened = match is_cached {
             true => Err(SiteError::Busy(site.name.clone())),
-            false => SiteControl::open_within(site.clone(), &state, &program, LOOK_PATIENCE),
+            false => SiteControl::open_within(site.clone(), &state, &program, LOCK_TIMEOUT),
         };
         match opened {
             Ok(mut site) => {

@@ -18,7 +18,7 @@ impl CliError for SessionError {
             Self::Runs(_)
             | Self::Busy(_)
             | Self::Unfinished { .. }
-            | Self::PilotsLeft { .. }
+            | Self::RemainingPilots { .. }
             | Self::Occupied { .. }
             | Self::Undroppable { .. }
             | Self::Process { .. }
@@ -48,7 +48,7 @@ impl CliError for SessionError {
             Self::Occupied { .. } => {
                 "--take detaches it; with --read-only both see the session".into()
             }
-            Self::PilotsLeft { .. } => {
+            Self::RemainingPilots { .. } => {
                 "repeat the command; with --force it ends the session as it is".into()
             }
             Self::Still(_) => "`tollgate session start --move` starts a session with agents".into(),

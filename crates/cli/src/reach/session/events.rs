@@ -80,7 +80,7 @@ fn print(event: SessionEvent) -> io::Result<()> {
             "site {site}: it learns of the change from `tollgate session attach`: {error}"
         )),
         SessionEvent::JobsUnknown(error) => Verbosity::Notes.note(error),
-        SessionEvent::PilotsLeft(left) => {
+        SessionEvent::RemainingPilots(left) => {
             Verbosity::Notes.note(format_args!("pilots that may be left: {left}"));
         }
     }

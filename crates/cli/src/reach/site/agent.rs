@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tollgate_agents::{AgentDirectory, AgentError, PilotKind, PilotQueue, QueueView};
 use tollgate_model::Instant;
 use tollgate_sites::{
-    PilotService, PilotWork, PilotsLeft, SITES_FILE, ScaleOutcome, SiteControl, SiteError,
+    PilotService, PilotWork, RemainingPilots, SITES_FILE, ScaleOutcome, SiteControl, SiteError,
     SiteSettings, SitesFile, end_pilots, state_dir,
 };
 
@@ -61,11 +61,11 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), CliFailure> {
             inside: args.inside.clone(),
         },
     };
-    Ok(agent.run(args.listen.as_deref(), kind, Box::new(queue), &say)?)
+    Ok(agent.run(args.listen.as_deref(), kind, Box::new(queue), &write_line)?)
 }
 
 /// Writes a sentence with its time.
-fn say(text: &str) {
+fn write_line(text: &str) {
     let now = format::now().strftime("%F %T").to_string();
     // A log that is gone does not end the agent.
     let _ = writeln!(io::stderr(), "{now}  {text}");
@@ -78,13 +78,13 @@ impl SiteQueue {
 
     fn follow(&self, site: &mut SiteControl, target: u32) -> Result<ScaleOutcome, CliFailure> {
         let work = self.service.workers(&self.settings);
-        let worker_of = |name: &str| work.as_ref().and_then(|work| work.seat(name));
+        let worker_of = |name: &str| work.as_ref().and_then(|work| work.worker(name));
         let worker_of = work.is_some().then_some(&worker_of as &dyn Fn(&str) -> _);
         let outcome = self.service.with_tokens(site, |site, service, tokens| {
             site.hold(target, worker_of, service, tokens)
         })?;
         if let Some(work) = &work {
-            self.service.tell_moved_ends(work, site);
+            self.service.report_moved_ends(work, site);
         }
         Ok(outcome)
     }
@@ -103,8 +103,8 @@ impl PilotQueue for SiteQueue {
     fn end(&mut self) -> Result<(), String> {
         let site = self.open().map_err(|error| error.to_string())?;
         match end_pilots(site).map_err(|error| error.to_string())? {
-            PilotsLeft::None => Ok(()),
-            PilotsLeft::Some(what) => Err(format!("pilots that may be left: {what}")),
+            RemainingPilots::None => Ok(()),
+            RemainingPilots::Some(what) => Err(format!("pilots that may be left: {what}")),
         }
     }
 }
@@ -113,7 +113,7 @@ impl PilotQueue for SiteQueue {
 impl CliError for AgentError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::Members { .. } | Self::Stranger { .. } => ExitKind::Usage,
+            Self::Members { .. } | Self::UnknownMember { .. } => ExitKind::Usage,
             Self::Site(error) => error.exit(),
             Self::File { .. }
             | Self::Journal { .. }

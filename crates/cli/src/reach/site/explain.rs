@@ -56,7 +56,7 @@ pub(crate) fn explain(
     let at = sites.sites.iter().position(|site| site.name == name);
     sites.site(name)?;
     let (state, program) = (state_dir()?, opened::program()?);
-    let work = ServiceWork::ask(&mut address.connect()?)?;
+    let work = ServiceWork::query(&mut address.connect()?)?;
     let mut opened = Vec::new();
     let mut supplies = Vec::new();
     for (settings, own) in sites.sites.iter().zip(0..) {
@@ -69,7 +69,7 @@ pub(crate) fn explain(
             .keep
             .as_ref()
             .is_some_and(|keep| keep.key == "base");
-        let supply = site.supply(&|name| work.seat(name));
+        let supply = site.supply(&|name| work.worker(name));
         let base = if is_base { settings.pilots } else { 0 };
         supplies.push((settings, SiteSupply { base, ..supply }));
         opened.push(site);

@@ -61,7 +61,7 @@ impl JoinedService {
     pub(super) fn workers(&self, site: &SiteSettings) -> Option<ServiceWork> {
         match &self.inside {
             Some(_) => self.work(std::slice::from_ref(site)).ok(),
-            None => ServiceWork::ask_nodes(&mut self.address.connect().ok()?).ok(),
+            None => ServiceWork::query_nodes(&mut self.address.connect().ok()?).ok(),
         }
     }
 }
@@ -73,12 +73,12 @@ impl PilotService for JoinedService {
     fn work(&self, sites: &[SiteSettings]) -> Result<ServiceWork, CliFailure> {
         match &self.inside {
             Some(dir) => Ok(ServiceWork::inside(&PersonalScheduler::open(dir)?, sites)?),
-            None => Ok(ServiceWork::ask(&mut self.address.connect()?)?),
+            None => Ok(ServiceWork::query(&mut self.address.connect()?)?),
         }
     }
 
-    fn tell_moved_ends(&self, work: &ServiceWork, site: &SiteControl) {
-        tell_moved_ends(work, site, &self.address);
+    fn report_moved_ends(&self, work: &ServiceWork, site: &SiteControl) {
+        report_moved_ends(work, site, &self.address);
     }
 
     fn follow(
@@ -94,7 +94,7 @@ impl PilotService for JoinedService {
 
 /// Tells the service at an address the ends of pilots that the engine has moved since they registered. A
 /// service that does not take them learns them by the next look.
-pub(super) fn tell_moved_ends(
+pub(super) fn report_moved_ends(
     work: &ServiceWork,
     site: &SiteControl,
     address: &ServiceAddressArgs,

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn report_says_what_the_core_hours_went_to() {
+    fn report_divides_the_core_hours_by_use() {
         let mut settings = SiteSettings::new("lab", EngineKind::Slurm, "7f3a", "tollgate");
         settings.core_hours = Some(100);
         let state = SiteState {

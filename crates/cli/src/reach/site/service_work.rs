@@ -12,7 +12,7 @@ use tollgate_client::types::{
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::{InsideError, PersonalScheduler};
 use tollgate_model::{Instant, Span};
-use tollgate_sites::{PendingWork, PilotWork, SiteSettings, SiteSupply, TaskGroup, WorkerSeat};
+use tollgate_sites::{PendingWork, PilotWork, PilotWorker, SiteSettings, SiteSupply, TaskGroup};
 
 use crate::output::format;
 use crate::output::messages::pluralise;
@@ -34,32 +34,32 @@ pub(super) struct MisfitJob {
 pub(super) struct ServiceWork {
     jobs: Vec<JobDetails>,
     nodes: NodeList,
-    workers: BTreeMap<String, WorkerSeat>,
+    workers: BTreeMap<String, PilotWorker>,
     /// The jobs of a scheduler inside the pilots: those that wait, and those that run.
     inside: [Option<TaskGroup>; 2],
 }
 
 impl ServiceWork {
     /// Asks the service.
-    pub(super) fn ask(client: &mut ApiClient) -> Result<Self, ClientError> {
+    pub(super) fn query(client: &mut ApiClient) -> Result<Self, ClientError> {
         let jobs: JobList = client.get(&format!("/v1/jobs?live=true&limit={MAX_JOBS}"))?;
         let nodes: NodeList = client.get("/v1/nodes")?;
         Ok(Self::new(jobs.jobs, nodes))
     }
 
-    /// Asks the service for its nodes, for [`PilotWork::seat`].
-    pub(super) fn ask_nodes(client: &mut ApiClient) -> Result<Self, ClientError> {
+    /// Asks the service for its nodes, for [`PilotWork::worker`].
+    pub(super) fn query_nodes(client: &mut ApiClient) -> Result<Self, ClientError> {
         Ok(Self::new(Vec::new(), client.get("/v1/nodes")?))
     }
 
     fn new(jobs: Vec<JobDetails>, nodes: NodeList) -> Self {
-        let mut workers: BTreeMap<String, WorkerSeat> = BTreeMap::new();
+        let mut workers: BTreeMap<String, PilotWorker> = BTreeMap::new();
         for worker in &nodes.workers {
             let takes_tasks = matches!(
                 worker.state.known(),
                 Some(WorkerLinkState::Connected | WorkerLinkState::Disconnected)
             );
-            let none = WorkerSeat {
+            let none = PilotWorker {
                 takes_tasks: false,
                 idle_cores: 0,
             };
@@ -107,7 +107,7 @@ impl ServiceWork {
                 let Some((pilot, is_idle)) = node.pilot_of(&site.name) else {
                     continue;
                 };
-                let worker = work.workers.entry(pilot).or_insert(WorkerSeat {
+                let worker = work.workers.entry(pilot).or_insert(PilotWorker {
                     takes_tasks: true,
                     idle_cores: 0,
                 });
@@ -159,7 +159,7 @@ impl ServiceWork {
 }
 
 impl PilotWork for ServiceWork {
-    fn seat(&self, name: &str) -> Option<WorkerSeat> {
+    fn worker(&self, name: &str) -> Option<PilotWorker> {
         self.workers.get(name).copied()
     }
 
@@ -340,7 +340,7 @@ mod tests {
     fn idle_cores_belong_to_pilots_or_are_elsewhere() {
         let work = ServiceWork::new(Vec::new(), nodes());
         let worker = |name| {
-            work.seat(name)
+            work.worker(name)
                 .map(|worker| (worker.takes_tasks, worker.idle_cores))
         };
         assert_eq!(worker("west.1"), Some((true, 1)));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_the_engine_moved_are_told() {
+    fn moved_ends_are_reported() {
         let until = |name: &str, at: &str| json!({"name": name, "state": "connected", "incarnation": 1, "first_node": 1, "nodes": 2, "until": at, "site": "west", "enforced": []});
         let list = json!({
             "memory_per_node_bytes": 0, "enforced": [], "nodes": [],

@@ -14,7 +14,7 @@ use tollgate_sites::{
 };
 
 use super::opened;
-use super::pilot_service::tell_moved_ends;
+use super::pilot_service::report_moved_ends;
 use super::service_work::ServiceWork;
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
@@ -316,12 +316,12 @@ pub(crate) fn note_joined(
     address: &ServiceAddressArgs,
 ) -> Result<(), SiteError> {
     let client = address.connect().ok();
-    let work = client.and_then(|mut client| ServiceWork::ask_nodes(&mut client).ok());
+    let work = client.and_then(|mut client| ServiceWork::query_nodes(&mut client).ok());
     let Some(work) = work else {
         return Ok(());
     };
-    tell_moved_ends(&work, site, address);
-    site.note_joined(&|name| work.seat(name))
+    report_moved_ends(&work, site, address);
+    site.note_joined(&|name| work.worker(name))
 }
 
 impl SiteReport {

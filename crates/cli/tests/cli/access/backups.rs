@@ -17,7 +17,7 @@ fn run(site: &AccessTestSite, words: &[&str]) -> Output {
 }
 
 #[test]
-fn root_checks_and_restores_what_it_backed_up_of_an_account() {
+fn root_checks_and_restores_its_backup_of_an_account() {
     if !tollgate_needs::root() {
         return;
     }

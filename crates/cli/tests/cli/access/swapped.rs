@@ -45,11 +45,11 @@ const SWAPS: [Swap; 6] = [
 ];
 
 /// A directory that the account cannot enter, with a secret.
-struct Outside {
+struct ForeignDirectory {
     dir: tempfile::TempDir,
 }
 
-impl Outside {
+impl ForeignDirectory {
     fn new() -> Self {
         // A second name of a file is in the same file system.
         let dir = tempfile::tempdir().expect("a folder");
@@ -95,7 +95,7 @@ impl Outside {
 
 impl Swap {
     /// Puts this in the place of a file. Returns false if the system does not allow it to root here.
-    fn put(self, path: &Path, outside: &Outside) -> bool {
+    fn put(self, path: &Path, outside: &ForeignDirectory) -> bool {
         let put = match self {
             Self::LinkToSecret => symlink(outside.secret(), path),
             Self::LinkToNothing => symlink(outside.nothing(), path),
@@ -201,7 +201,7 @@ fn root_follows_nothing_that_the_account_puts_in_the_place_of_its_files() {
     ] {
         assert!(files.contains(&site.data().join(name)), "{name}: {files:?}");
     }
-    let outside = Outside::new();
+    let outside = ForeignDirectory::new();
     let places = tempfile::tempdir().expect("a folder");
     let aside = places.path().join("aside");
     let (backup, restored) = (places.path().join("backup"), places.path().join("restored"));

@@ -197,7 +197,7 @@ fn dependent_job_starts_after_its_dependencies_and_lists_them() {
 }
 
 #[test]
-fn later_job_says_when_it_begins_wherever_it_is_shown() {
+fn later_job_is_shown_with_its_begin_everywhere() {
     let site = ClientTestSite::start(IN_TURN);
     let words = [
         "submit",
@@ -264,7 +264,7 @@ fn later_job_says_when_it_begins_wherever_it_is_shown() {
 }
 
 #[test]
-fn rejected_job_is_explained_with_what_would_be_accepted_now() {
+fn rejected_job_is_explained_with_an_acceptable_request() {
     let site = ClientTestSite::start("policy = \"plan\"\n");
     let words = [
         "-e",
@@ -412,7 +412,7 @@ fn array_that_hardly_ends_in_time_gets_another_deadline() {
 }
 
 #[test]
-fn end_of_the_last_task_of_a_running_array_is_told() {
+fn end_of_the_last_task_of_a_running_array_is_reported() {
     let site = ClientTestSite::start("");
     let line = "exec sleep 600";
     let words = ["-a", "1-400", "-e", "10m", "-d", "+10d", "--", "sh", "-c"];

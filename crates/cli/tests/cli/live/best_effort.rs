@@ -15,7 +15,7 @@ fn occupied() -> ClientTestSite {
 }
 
 #[test]
-fn job_that_cannot_be_promised_runs_without_a_promise_and_says_so_everywhere() {
+fn job_that_cannot_be_promised_runs_and_is_shown_without_a_promise() {
     let site = occupied();
     let job = ["-e", "30s", "-d", "+2m", "--", "true"];
     for command in ["quote", "submit"] {
@@ -43,7 +43,7 @@ fn job_that_cannot_be_promised_runs_without_a_promise_and_says_so_everywhere() {
 }
 
 #[test]
-fn wanted_probability_makes_a_job_that_is_rejected_otherwise() {
+fn requested_probability_rejects_a_job_that_cannot_have_it() {
     let site = occupied();
     let job = ["-e", "30s", "-d", "+2m", "--", "true"];
     for (flags, code) in [
@@ -62,7 +62,7 @@ fn wanted_probability_makes_a_job_that_is_rejected_otherwise() {
 }
 
 #[test]
-fn service_lets_jobs_wait_for_a_promise_if_its_settings_say_so() {
+fn jobs_wait_for_a_promise_by_the_settings_of_the_service() {
     let settings = format!("{ONE_NODE}[promise]\notherwise = \"wait\"\n");
     let site = ClientTestSite::start(&settings);
     let first = [

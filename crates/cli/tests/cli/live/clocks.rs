@@ -33,7 +33,7 @@ pub(super) const fn clock_ahead<'a>(library: &'a str, ahead: &'a str) -> [(&'a s
 }
 
 #[test]
-fn service_whose_clock_was_two_days_ahead_keeps_time_limits_says_so_and_takes_the_right_clock() {
+fn service_with_a_clock_two_days_ahead_keeps_time_limits_warns_and_takes_the_right_clock() {
     let Some(library) = faketime_library() else {
         return;
     };

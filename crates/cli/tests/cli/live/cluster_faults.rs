@@ -151,7 +151,7 @@ fn cluster_that_hangs_is_left_out_after_the_wait() {
 }
 
 #[test]
-fn lost_answer_to_a_claim_is_asked_for_again() {
+fn lost_answer_to_a_claim_is_requested_again() {
     let clusters = TwoClusters::start();
     let lost = AtomicU32::new(0);
     clusters.with_faults("flaky", "north", move |path| {

@@ -171,7 +171,7 @@ fn failed_tasks_are_submitted_again_with_everything_but_the_deadline() {
 }
 
 #[test]
-fn failed_job_whose_script_is_gone_is_not_submitted_again() {
+fn failed_job_without_its_script_is_not_submitted_again() {
     let site = ClientTestSite::start("[limits]\nkept_bytes = 0\n");
     let script = site.folder().join("job.sh");
     fs::write(&script, "#!/bin/sh\nexit 4\n").unwrap();
@@ -239,7 +239,7 @@ fn unknown_state_is_refused_with_those_that_there_are() {
 }
 
 #[test]
-fn job_whose_child_the_kernel_killed_for_memory_is_out_of_memory_whatever_it_exits_with() {
+fn job_with_a_child_killed_for_memory_is_out_of_memory_at_any_exit_code() {
     let site = ClientTestSite::start("");
     let script = "python3 -c 'x = bytearray(200 << 20)'; exit 0";
     let words = ["--deadline", "+1h", "--mem", "50M", "--", "sh", "-c"];
@@ -258,7 +258,7 @@ fn job_whose_child_the_kernel_killed_for_memory_is_out_of_memory_whatever_it_exi
 }
 
 #[test]
-fn job_whose_output_is_too_long_breaks_the_promise_of_the_site_that_set_the_limit() {
+fn job_with_too_long_output_breaks_the_promise_of_the_site_that_set_the_limit() {
     let site = ClientTestSite::start("[limits]\noutput_bytes = 1000\n");
     let script = "trap 'exit 0' TERM; head -c 100000 /dev/zero; sleep 600 & wait";
     let words = ["--deadline", "+1h", "--", "sh", "-c", script];
@@ -289,7 +289,7 @@ fn array_counts_its_tasks_by_the_limits_that_ended_them() {
 }
 
 #[test]
-fn job_gets_the_signal_that_it_asks_for_before_its_time_limit() {
+fn job_gets_its_requested_signal_before_its_time_limit() {
     let site = ClientTestSite::start("");
     let script = "trap 'echo saved >> saved; exit 7' USR1; sleep 600 & wait";
     let limit = [

@@ -237,7 +237,7 @@ fn qsub_promises_or_rejects_a_deadline_and_can_wait() {
 }
 
 #[test]
-fn qsub_says_that_a_deadline_is_not_promised() {
+fn qsub_warns_of_a_deadline_without_a_promise() {
     let tools = FrontendTestSite::new("pbs", "");
     tools.script("job.sh", "#!/bin/sh\n#PBS -l walltime=50:00\ntrue\n");
     let submitted = tools.shell("qsub -l deadline=+1s job.sh");

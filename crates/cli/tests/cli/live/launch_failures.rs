@@ -44,9 +44,9 @@ impl Drop for FullDisk {
 
 /// Processes whose memory the kernel cannot reclaim, in the control groups of all slots of a runner: it sets
 /// no smaller limit there.
-struct Squatters(Vec<Child>);
+struct UnreclaimableProcesses(Vec<Child>);
 
-impl Squatters {
+impl UnreclaimableProcesses {
     /// Moves one into each group beside this one.
     fn enter(group: &Path) -> Self {
         let beside = fs::read_dir(group.parent().unwrap()).unwrap().flatten();
@@ -56,7 +56,7 @@ impl Squatters {
     }
 }
 
-impl Drop for Squatters {
+impl Drop for UnreclaimableProcesses {
     fn drop(&mut self) {
         for occupant in &mut self.0 {
             let _ = occupant.kill();
@@ -104,13 +104,13 @@ fn memory_group(site: &ClientTestSite) -> Option<PathBuf> {
 
 /// A site whose only slot can be given no small limit of memory, and a promised job that wants one. None where no
 /// control group of version 1 limits memory.
-fn site_that_sets_no_limit() -> Option<(ClientTestSite, Squatters, String)> {
+fn site_that_sets_no_limit() -> Option<(ClientTestSite, UnreclaimableProcesses, String)> {
     let site = ClientTestSite::start("policy = \"easy\"\n[local]\nnodes = 1\n");
     let Some(group) = memory_group(&site) else {
         lacks(Need::CgroupsV1, "memory is not limited by them");
         return None;
     };
-    let occupants = Squatters::enter(&group);
+    let occupants = UnreclaimableProcesses::enter(&group);
     let words = ["submit", "-q", "-e", "1s", "--mem", "8M", "-d", "+10h"];
     let job = site
         .tollgate(&[&words[..], &["--", "true"]].concat())
@@ -139,7 +139,7 @@ fn assert_kept_after_release(site: &ClientTestSite, job: &str, attempts: u32) {
 }
 
 #[test]
-fn job_whose_limit_the_kernel_refuses_is_held_for_its_next_launch_and_not_ended() {
+fn job_with_a_limit_refused_by_the_kernel_is_held_for_its_next_launch_and_not_ended() {
     let Some((site, occupants, job)) = site_that_sets_no_limit() else {
         return;
     };
@@ -150,7 +150,7 @@ fn job_whose_limit_the_kernel_refuses_is_held_for_its_next_launch_and_not_ended(
 }
 
 #[test]
-fn job_whose_limit_the_kernel_refuses_five_times_is_held_for_its_user() {
+fn job_with_a_limit_refused_by_the_kernel_five_times_is_held_for_its_user() {
     let Some(library) = faketime_library() else {
         return;
     };
@@ -171,7 +171,7 @@ fn job_whose_limit_the_kernel_refuses_five_times_is_held_for_its_user() {
 }
 
 #[test]
-fn job_whose_output_finds_no_room_is_held_for_its_next_launch_and_not_ended() {
+fn job_without_disk_space_for_its_output_is_held_for_its_next_launch_and_not_ended() {
     let site = ClientTestSite::start("");
     let Some(disk) = FullDisk::mount(&site) else {
         return;

@@ -11,7 +11,7 @@ fn submit(site: &ClientTestSite, words: &[&str]) -> String {
 }
 
 #[test]
-fn list_that_its_limit_cuts_says_so() {
+fn list_cut_by_its_limit_has_a_note() {
     let site = ClientTestSite::start(IN_TURN);
     for _ in 0..3 {
         submit(&site, &["--hold", "-e", "1s", "--", "true"]);

@@ -119,7 +119,7 @@ fn invalid_log_settings_are_rejected_with_the_expected_values() {
 }
 
 #[test]
-fn service_says_that_its_host_has_fewer_cores_than_it_is_to_offer() {
+fn service_warns_of_fewer_cores_than_it_offers() {
     let warns = |nodes: u32| {
         let site = ClientTestSite::start(&format!("[local]\nnodes = {nodes}\n"));
         site.log_has("the service offers fewer nodes than `local.nodes`")

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 #[test]
-fn commands_without_a_service_say_how_to_start_it() {
+fn commands_without_a_service_show_how_to_start_it() {
     let folder = tempfile::tempdir().unwrap();
     for words in [
         &["status"][..],

@@ -5,18 +5,18 @@ use std::fs;
 use super::site::ClientTestSite;
 
 /// The command writes each notice on a line.
-const TOLD: &str =
-    "[notices]\ncommand = [\"sh\", \"-c\", \"(cat; echo) >> $TOLD\"]\nper_minute = 4\n";
+const SETTINGS: &str =
+    "[notices]\ncommand = [\"sh\", \"-c\", \"(cat; echo) >> $NOTICES\"]\nper_minute = 4\n";
 
 /// Starts a service with a command for notices that writes into the user's folder.
 fn site() -> ClientTestSite {
     let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
     let file = file.keep().unwrap();
-    ClientTestSite::start(&TOLD.replace("$TOLD", file.to_str().unwrap()))
+    ClientTestSite::start(&SETTINGS.replace("$NOTICES", file.to_str().unwrap()))
 }
 
 /// Returns the kinds and the sentences of the notices so far.
-fn told(site: &ClientTestSite) -> Vec<(String, String)> {
+fn sent_notices(site: &ClientTestSite) -> Vec<(String, String)> {
     let config = fs::read_to_string(site.folder().join("data/config.toml")).unwrap();
     let file = config
         .split(">> ")
@@ -37,16 +37,19 @@ fn told(site: &ClientTestSite) -> Vec<(String, String)> {
 }
 
 #[test]
-fn user_is_told_of_the_end_and_of_a_late_job() {
+fn user_gets_notices_of_the_end_and_of_a_late_job() {
     let site = site();
     let end = [
         "submit", "-q", "--name", "sim", "--notify", "end,lost", "--", "false",
     ];
     site.tollgate(&end).answer();
     site.tollgate(&["wait", "1"]);
-    site.until("the end is reported", || told(&site).len() == 1);
+    site.until("the end is reported", || sent_notices(&site).len() == 1);
     let expected = "job 1 (sim) is finished: exit 1";
-    assert_eq!(told(&site), [("end".to_owned(), expected.to_owned())]);
+    assert_eq!(
+        sent_notices(&site),
+        [("end".to_owned(), expected.to_owned())]
+    );
 
     let line = ["--", "sleep", "600"];
     let late = [
@@ -62,14 +65,17 @@ fn user_is_told_of_the_end_and_of_a_late_job() {
     site.tollgate(&[&late[..], &line].concat()).answer();
     site.tollgate(&["submit", "-q", "-e", "1s", "true"])
         .answer();
-    site.until("the delay is reported", || told(&site).len() == 3);
-    let kinds: Vec<String> = told(&site).into_iter().map(|(kind, _)| kind).collect();
+    site.until("the delay is reported", || sent_notices(&site).len() == 3);
+    let kinds: Vec<String> = sent_notices(&site)
+        .into_iter()
+        .map(|(kind, _)| kind)
+        .collect();
     assert_eq!(kinds, ["end", "at-risk", "late"]);
     site.tollgate(&["cancel", "2"]).answer();
 }
 
 #[test]
-fn user_is_told_of_an_array_at_risk_as_of_one_promise() {
+fn user_gets_one_notice_of_an_array_at_risk() {
     let site = site();
     let array = [
         "submit",
@@ -85,8 +91,8 @@ fn user_is_told_of_an_array_at_risk_as_of_one_promise() {
     ];
     let line = ["--", "sleep", "600"];
     site.tollgate(&[&array[..], &line].concat()).answer();
-    site.until("the risk is reported", || !told(&site).is_empty());
-    let [(kind, text)] = &told(&site)[..] else {
+    site.until("the risk is reported", || !sent_notices(&site).is_empty());
+    let [(kind, text)] = &sent_notices(&site)[..] else {
         panic!("told more than once");
     };
     assert_eq!(kind, "at-risk");
@@ -99,13 +105,13 @@ fn user_is_told_of_an_array_at_risk_as_of_one_promise() {
 }
 
 #[test]
-fn notices_beyond_the_limit_and_failures_of_the_command_are_told() {
+fn notices_beyond_the_limit_and_failures_of_the_command_are_reported() {
     let site = site();
     let many = "for i in 1 2 3 4 5 6; do tollgate submit -q --notify end true; done";
     site.shell(many).answer();
     site.tollgate(&["wait", "1", "2", "3", "4", "5", "6"])
         .answer();
-    site.until("four are reported", || told(&site).len() == 4);
+    site.until("four are reported", || sent_notices(&site).len() == 4);
 
     let command = r#"command = ["sh", "-c", "echo no such mailbox >&2; exit 3"]"#;
     let failing = ClientTestSite::start(&format!("[notices]\n{command}\n"));

@@ -156,7 +156,7 @@ fn service_that_does_not_answer_is_in_the_log() {
 }
 
 #[test]
-fn site_whose_engine_does_not_answer_is_paused_and_the_others_go_on() {
+fn site_with_a_silent_engine_is_paused_and_the_others_go_on() {
     let scene = KeepScenario::start();
     scene.add_far();
     let long = scene.submit(&["--estimate", "1h"]);

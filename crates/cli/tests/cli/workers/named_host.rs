@@ -32,7 +32,7 @@ fn explained(site: &WorkerTestSite, job: u64) -> String {
 
 fn submit_on(site: &WorkerTestSite, host: &str, flags: &[&str], command: &[&str]) {
     let head = ["submit", "--on", host, "--output", "none"];
-    site.says(&[&head, flags, &["--"], command].concat());
+    site.output_of(&[&head, flags, &["--"], command].concat());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn job_on_a_named_worker_waits_for_it_alone() {
     let _green = site.named_worker("green");
     assert_eq!(site.run(&["wait", "3"]).status.code(), Some(0));
     assert_eq!(host_of(&site, 3), "green");
-    site.says(&["cancel", "2"]);
+    site.output_of(&["cancel", "2"]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl OutputScenario {
     }
 
     fn submit(&self, script: &str) {
-        self.site.says(&["submit", "--", "sh", "-c", script]);
+        self.site.output_of(&["submit", "--", "sh", "-c", script]);
     }
 
     /// Runs `tollgate logs WORDS` as on another host.
@@ -48,7 +48,7 @@ impl OutputScenario {
         String::from_utf8(ran.stdout).unwrap()
     }
 
-    fn complaint(&self, words: &[&str]) -> String {
+    fn error_output(&self, words: &[&str]) -> String {
         let ran = self.logs_elsewhere(words);
         assert_eq!(ran.status.code(), Some(1), "{ran:?}");
         String::from_utf8(ran.stderr).unwrap()
@@ -67,7 +67,7 @@ fn output_on_a_worker_is_shown_while_the_job_runs_and_kept_after_it() {
     let follower = std::thread::scope(|threads| {
         let follower = threads.spawn(|| scene.text_elsewhere(&["-f", "1"]));
         fs::write(site.folder().join("go"), "").unwrap();
-        site.says(&["wait", "1"]);
+        site.output_of(&["wait", "1"]);
         // At the moment of its end, whether it was collected by then or not.
         assert_eq!(scene.text_elsewhere(&["1"]), "one\ntwo\n");
         follower.join().unwrap()
@@ -75,25 +75,29 @@ fn output_on_a_worker_is_shown_while_the_job_runs_and_kept_after_it() {
     assert_eq!(follower, "one\ntwo\n");
     // A file of another size in its place here is not the file.
     fs::write(site.folder().join("tollgate-1.out"), "other").unwrap();
-    assert_eq!(site.says(&["logs", "1"]), "one\ntwo\n");
+    assert_eq!(site.output_of(&["logs", "1"]), "one\ntwo\n");
     fs::remove_file(site.folder().join("tollgate-1.out")).unwrap();
-    assert_eq!(site.says(&["logs", "1"]), "one\ntwo\n");
+    assert_eq!(site.output_of(&["logs", "1"]), "one\ntwo\n");
     let kept = site.folder().join("data/outputs/1.0");
     assert!(kept.exists());
     site.until("it goes with its job", || {
-        site.says(&["prune", "--older-than", "1s"]);
+        site.output_of(&["prune", "--older-than", "1s"]);
         !kept.exists()
     });
 }
 
 #[test]
-fn only_the_end_of_a_long_output_is_kept_and_a_note_says_so() {
+fn only_the_end_of_a_long_output_is_kept_with_a_note() {
     let scene = OutputScenario::new("[outputs]\nkept_kib = 100\n");
     scene.submit("i=0; while [ $i -lt 40000 ]; do echo $i; i=$((i+1)); done");
-    scene.site.says(&["wait", "1"]);
+    scene.site.output_of(&["wait", "1"]);
     let file = scene.site.folder().join("tollgate-1.out");
     let whole = fs::read_to_string(&file).unwrap();
-    assert_eq!(scene.site.says(&["logs", "1"]), whole, "the file is here");
+    assert_eq!(
+        scene.site.output_of(&["logs", "1"]),
+        whole,
+        "the file is here"
+    );
     scene.site.until("it is kept", || {
         let kept = scene.site.folder().join("data/outputs/1.0");
         fs::metadata(kept).is_ok_and(|kept| kept.len() > 100 << 10)
@@ -114,8 +118,8 @@ fn outputs_of_an_array_come_back_task_by_task() {
     let scene = OutputScenario::new("");
     let script = "[ $TOLLGATE_TASK = 2 ] || printf 'task %s \\377\\n' $TOLLGATE_TASK";
     let words = ["submit", "-a", "1-3", "--", "sh", "-c", script];
-    scene.site.says(&words);
-    scene.site.says(&["wait", "1"]);
+    scene.site.output_of(&words);
+    scene.site.output_of(&["wait", "1"]);
     let all = scene.logs_elsewhere(&["1"]);
     assert_eq!(all.stdout, b"task 1 \xff\ntask 3 \xff\n", "{all:?}");
     assert_eq!(scene.logs_elsewhere(&["1_3"]).stdout, b"task 3 \xff\n");
@@ -131,27 +135,31 @@ fn outputs_of_an_array_come_back_task_by_task() {
 fn link_in_the_place_of_the_output_is_not_followed() {
     let scene = OutputScenario::new("");
     scene.submit("rm tollgate-1.out; ln -s /etc/passwd tollgate-1.out");
-    scene.site.says(&["wait", "1"]);
-    let stderr = scene.complaint(&["1"]);
+    scene.site.output_of(&["wait", "1"]);
+    let stderr = scene.error_output(&["1"]);
     assert!(stderr.contains("symbolic link"), "{stderr}");
 }
 
 #[test]
-fn service_that_keeps_no_outputs_says_so() {
+fn service_that_keeps_no_outputs_reports_it() {
     let scene = OutputScenario::new("[outputs]\nkept_kib = 0\n");
     scene.submit("echo one");
-    scene.site.says(&["wait", "1"]);
+    scene.site.output_of(&["wait", "1"]);
     scene.site.until("the end is acknowledged", || {
         scene.logs_elsewhere(&["1"]).status.code() == Some(1)
     });
-    let stderr = scene.complaint(&["1"]);
+    let stderr = scene.error_output(&["1"]);
     assert!(stderr.contains("keeps no outputs"), "{stderr}");
-    assert_eq!(scene.site.says(&["logs", "1"]), "one\n", "the file is here");
+    assert_eq!(
+        scene.site.output_of(&["logs", "1"]),
+        "one\n",
+        "the file is here"
+    );
     assert!(!scene.site.folder().join("data/outputs").exists());
 }
 
 #[test]
-fn output_of_a_worker_that_is_gone_is_said_to_be_missing() {
+fn output_of_a_lost_worker_is_reported_as_missing() {
     let mut scene = OutputScenario::new("[workers]\ngrace_s = 2.0\n");
     scene.submit("echo one; sleep 600");
     scene.site.until("it writes", || {
@@ -160,7 +168,7 @@ fn output_of_a_worker_that_is_gone_is_said_to_be_missing() {
     scene.worker.kill();
     let site = &scene.site;
     site.until("it is lost", || site.state(1) == "lost");
-    let stderr = scene.complaint(&["1"]);
+    let stderr = scene.error_output(&["1"]);
     assert!(stderr.contains("its worker was lost"), "{stderr}");
 }
 
@@ -170,7 +178,7 @@ fn output_is_kept_before_a_worker_leaves() {
     scene.submit("head -c 300000 /dev/zero | tr '\\0' x");
     let site = &scene.site;
     site.until("it runs", || site.state(1) != "queued");
-    site.says(&["wait", "1"]);
+    site.output_of(&["wait", "1"]);
     let pid = scene.worker.pid();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     site.until("the worker has left", || scene.worker.has_ended());

@@ -42,7 +42,7 @@ impl OverlapScenario {
         let status = site.json(&["status", "--format", "json"]);
         let here = (status["nodes"].as_u64().unwrap() - 1).to_string();
         // Nodes of this host are used first. They are full until the job runs.
-        site.says(&[
+        site.output_of(&[
             "submit", "--procs", &here, "--output", "none", "--", "sleep", "600",
         ]);
         let place = site.place("place");
@@ -53,7 +53,7 @@ impl OverlapScenario {
             place,
         };
         scene.until_stamped(1);
-        scene.site.says(&["cancel", "1"]);
+        scene.site.output_of(&["cancel", "1"]);
         scene
     }
 

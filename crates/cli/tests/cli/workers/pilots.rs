@@ -77,7 +77,7 @@ fn pilot_ends_its_tasks_and_its_runner_before_it_ends() {
         let left = [task_process(&place), runner].map(is_alive);
         assert_eq!(left, [false, false], "{signal:?}");
         assert_eq!(scene.site.state_of_worker(), "lost", "{signal:?}");
-        scene.site.says(&["cancel", &scene.site.last_job()]);
+        scene.site.output_of(&["cancel", &scene.site.last_job()]);
         fs::remove_dir_all(place).unwrap();
     }
 }
@@ -158,7 +158,7 @@ fn token_of_one_use_is_for_one_pilot() {
         .find(|token| token["issued_with"] == once["id"])
         .unwrap();
     assert_eq!(key["kind"], "worker");
-    let table = scene.site.says(&["token", "list"]);
+    let table = scene.site.output_of(&["token", "list"]);
     assert!(
         table.contains("0 left") && table.contains("key from"),
         "{table}"
@@ -221,6 +221,6 @@ fn pilot_that_starts_nothing_is_drained_and_leaves() {
             .log_has("WARN worker is drained: three jobs in a row could not be started")
     );
     assert_eq!(scene.site.state(4), "queued", "the next pilot is to run it");
-    let nodes = scene.site.says(&["nodes"]);
+    let nodes = scene.site.output_of(&["nodes"]);
     assert!(nodes.contains("blade: drained: 3 jobs in a row"), "{nodes}");
 }

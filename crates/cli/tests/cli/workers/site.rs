@@ -101,7 +101,7 @@ impl WorkerTestSite {
     }
 
     #[track_caller]
-    pub(crate) fn says(&self, words: &[impl AsRef<str>]) -> String {
+    pub(crate) fn output_of(&self, words: &[impl AsRef<str>]) -> String {
         let ran = self.run(words);
         assert!(ran.status.success(), "{ran:?}");
         String::from_utf8(ran.stdout).unwrap()
@@ -109,7 +109,7 @@ impl WorkerTestSite {
 
     #[track_caller]
     pub(crate) fn json(&self, words: &[&str]) -> Value {
-        serde_json::from_str(&self.says(words)).unwrap()
+        serde_json::from_str(&self.output_of(words)).unwrap()
     }
 
     /// Submits a script to be run in a directory.
@@ -117,7 +117,7 @@ impl WorkerTestSite {
     pub(crate) fn submit_at(&self, place: &Path, flags: &[&str], script: &str) {
         let place = place.to_str().unwrap();
         let head = ["submit", "--output", "none", "--dir", place];
-        self.says(&[&head, flags, &["--", "sh", "-c", script]].concat());
+        self.output_of(&[&head, flags, &["--", "sh", "-c", script]].concat());
     }
 
     pub(crate) fn state(&self, job: u64) -> String {
@@ -143,7 +143,7 @@ impl WorkerTestSite {
 
     /// Creates a token, and returns the path of its file.
     pub(crate) fn token(&self, name: &str, flags: &[&str]) -> String {
-        let token = self.says(&[&["token", "new"], flags].concat());
+        let token = self.output_of(&[&["token", "new"], flags].concat());
         let file = self.folder().join(name);
         fs::write(&file, token).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();

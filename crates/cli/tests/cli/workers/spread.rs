@@ -15,7 +15,7 @@ const STUBBORN: &str = "trap '' TERM; echo $$ > new-$TOLLGATE_HOST; mv new-$TOLL
 fn site_with_workers() -> (WorkerTestSite, Vec<TestProcess>) {
     let site = WorkerTestSite::start("policy = \"plan\"\n[workers]\ngrace_s = 6.0\n");
     let workers = NAMES.map(|name| site.named_worker(name)).into();
-    site.says(&["drain"]);
+    site.output_of(&["drain"]);
     site.until("the workers are there", || {
         let nodes = site.json(&["nodes", "--format", "json"]);
         let workers = nodes["workers"].as_array().unwrap();
@@ -30,7 +30,7 @@ fn site_with_workers() -> (WorkerTestSite, Vec<TestProcess>) {
 /// Submits a job with a processor on each worker.
 fn submit(site: &WorkerTestSite, dir: &Path, script: &str) {
     let path = format!("PATH={}:/usr/bin:/bin", program_dir().display());
-    site.says(&[
+    site.output_of(&[
         "submit",
         "-n",
         "3",
@@ -150,7 +150,7 @@ fn no_copy_outlives_its_job() {
         submit(&site, &dir, &script.replace("'' TERM", "\"\" TERM"));
         site.until("the copies run", || recorded(&dir).len() == NAMES.len());
         if what == "cancelled" {
-            site.says(&["cancel", "1"]);
+            site.output_of(&["cancel", "1"]);
         }
         site.run(&["wait", &job.to_string()]);
         for pid in recorded(&dir) {
@@ -171,7 +171,7 @@ fn no_copy_outlives_its_job() {
 }
 
 #[test]
-fn spread_outside_a_job_says_what_to_do() {
+fn spread_outside_a_job_fails_with_a_hint() {
     let site = WorkerTestSite::start("");
     let ran = site.run(&["spread", "--", "true"]);
     assert_eq!(ran.status.code(), Some(2));

@@ -2,14 +2,14 @@
 
 use tollgate_model::{Instant, TaskId};
 
-use super::super::alike::AlikeCounts;
+use super::super::alike::ClassCorrelations;
 use super::super::group::GroupKey;
 use super::super::mixture::Lesson;
 use super::super::recalibration::IntervalCount;
 use super::super::siblings;
-use super::super::statement::{Due, Occasion, Statement};
+use super::super::statement::{BeliefTimer, Statement, StatementTime};
 use super::super::weights::Cell;
-use super::{BeliefModel, LateLessons};
+use super::{BeliefModel, EndedTaskLessons};
 
 /// The part of their experience that groups forget with each run time, and the step towards it.
 const GROUP_STEP: f64 = 0.1;
@@ -24,8 +24,8 @@ impl BeliefModel {
         {
             self.due.pop_first();
             match due {
-                Due::Quantile(id, observed_at) => self.pass_quantile(id, observed_at),
-                Due::Lesson(id, observed_at) => {
+                BeliefTimer::Quantile(id, observed_at) => self.pass_quantile(id, observed_at),
+                BeliefTimer::Lesson(id, observed_at) => {
                     if let Some(late) = self.late.remove(&(id, observed_at)) {
                         self.teach(&late);
                         self.batches.release(late.batch);
@@ -35,13 +35,13 @@ impl BeliefModel {
         }
         while let Some((class, misses)) = self.batches.pop_closed(now) {
             let class = self.groups.get_mut(&class);
-            let mut none = AlikeCounts::default();
+            let mut none = ClassCorrelations::default();
             let counts = class.map_or(&mut none, |group| &mut group.alike);
             self.alike.learn(&misses, counts);
         }
     }
 
-    fn pass_quantile(&mut self, id: TaskId, observed_at: Occasion) {
+    fn pass_quantile(&mut self, id: TaskId, observed_at: StatementTime) {
         let Some(task) = self.tasks.get_mut(&id) else {
             return;
         };
@@ -52,7 +52,8 @@ impl BeliefModel {
         let (bucket, interval) = (statement.bucket, statement.n_judged);
         statement.n_judged += 1;
         let next = statement.next_quantile().zip(started);
-        let next = next.map(|(run, started)| (started + run, Due::Quantile(id, observed_at)));
+        let next =
+            next.map(|(run, started)| (started + run, BeliefTimer::Quantile(id, observed_at)));
         self.recalibration
             .judge(bucket, interval, &IntervalCount::PASSED, statement.weight);
         self.due.extend(next);
@@ -60,7 +61,7 @@ impl BeliefModel {
     }
 
     /// Teaches weights and multipliers what each component would have explained.
-    pub(super) fn teach(&mut self, late: &LateLessons) {
+    pub(super) fn teach(&mut self, late: &EndedTaskLessons) {
         for lesson in &late.lessons {
             let weight = match lesson.cell {
                 Cell::Site { .. } | Cell::Group { .. } => 1.0,
@@ -78,7 +79,7 @@ impl BeliefModel {
     }
 
     /// Teaches a batch and its class how alike siblings are, and returns the weight of the lesson.
-    fn teach_siblings(&mut self, late: &LateLessons, lesson: &Lesson, bucket: u8) -> f64 {
+    fn teach_siblings(&mut self, late: &EndedTaskLessons, lesson: &Lesson, bucket: u8) -> f64 {
         let Some(batch) = self.batches.get_mut(late.batch) else {
             return 0.0;
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tollgate_model::{Instant, TaskId, UserId};
 
 use super::super::batch::BatchId;
-use super::super::statement::{Due, Occasion};
+use super::super::statement::{BeliefTimer, StatementTime};
 use super::super::{Belief, BeliefJob};
 use super::BeliefModel;
 
@@ -26,9 +26,9 @@ impl BeliefModel {
         let mut known: BTreeMap<(BatchId, BeliefJob), Belief> = BTreeMap::new();
         let beliefs = outdated.into_iter().filter_map(|id| {
             let task = self.tasks.get(&id)?;
-            let belief = known
-                .entry((task.batch, task.job))
-                .or_insert_with(|| self.believe(&task.job, Some(task.batch), now, Occasion::Later));
+            let belief = known.entry((task.batch, task.job)).or_insert_with(|| {
+                self.believe(&task.job, Some(task.batch), now, StatementTime::Later)
+            });
             Some((id, *belief))
         });
         beliefs.collect()
@@ -54,8 +54,8 @@ impl BeliefModel {
         };
         let mut due = self.due.iter();
         due.find_map(|(at, due)| match due {
-            Due::Quantile(id, _) => is_waited_for(id).then_some(*at),
-            Due::Lesson(..) => None,
+            BeliefTimer::Quantile(id, _) => is_waited_for(id).then_some(*at),
+            BeliefTimer::Lesson(..) => None,
         })
     }
 }

@@ -11,14 +11,14 @@ pub(in crate::plan) struct PlaceWaves {
     /// The time of each place.
     length: Span,
     /// The jobs of the first wave in the order in which they are placed. Never empty.
-    beside: Vec<AlikePlaces>,
+    beside: Vec<EqualPlaces>,
     /// Number of waves. At least 1.
     waves: u32,
 }
 
 /// Places of a wave that begin together on the same hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct AlikePlaces {
+struct EqualPlaces {
     at: Instant,
     /// Hosts and processors of a job, as a [`PlannedPlace`] has them.
     parts: Vec<(usize, u32)>,
@@ -75,7 +75,7 @@ impl PlaceWaves {
 
     /// Returns the place of a job of the first wave on one of the choices of hosts, counted from 0.
     pub(in crate::plan) fn first_on(&self, choice: usize) -> PlannedPlace {
-        let AlikePlaces { at, parts, .. } = &self.beside[choice];
+        let EqualPlaces { at, parts, .. } = &self.beside[choice];
         PlannedPlace {
             at: *at,
             length: self.length,
@@ -206,7 +206,7 @@ impl FreeProfile {
                     return None;
                 }
                 if n > n_before {
-                    beside.push(AlikePlaces {
+                    beside.push(EqualPlaces {
                         at: from,
                         parts: vec![(index, group.procs)],
                         count: n - n_before,
@@ -229,7 +229,7 @@ impl FreeProfile {
     }
 
     /// Returns the places of up to `most` jobs of a group from `at` until `end`, of which the first has one.
-    fn beside(&self, group: &JobGroup, at: Instant, end: Instant, most: u32) -> Vec<AlikePlaces> {
+    fn beside(&self, group: &JobGroup, at: Instant, end: Instant, most: u32) -> Vec<EqualPlaces> {
         let by_licences = units_for(&self.licences, &group.licences, at, end);
         let mut left = most.min(by_licences);
         let mut all = Vec::new();
@@ -237,7 +237,7 @@ impl FreeProfile {
             let count = count.min(left);
             left -= count;
             if count > 0 {
-                all.push(AlikePlaces { at, parts, count });
+                all.push(EqualPlaces { at, parts, count });
             }
             left > 0
         };

@@ -11,9 +11,9 @@ use super::*;
 const HORIZON: usize = 400;
 
 /// A waiting job: processors, run time at its level, more as reserved, more at guard, latest end.
-type Waiting = (u32, usize, usize, usize, usize);
+type WaitingJobCase = (u32, usize, usize, usize, usize);
 
-fn rule_job(id: usize, (procs, run, more, even_more, latest_end): Waiting) -> RuleJob {
+fn rule_job(id: usize, (procs, run, more, even_more, latest_end): WaitingJobCase) -> RuleJob {
     let secs = |secs: usize| Span::from_secs(secs as i64);
     RuleJob {
         id: JobId(id as u32),
@@ -67,10 +67,10 @@ impl Seconds {
 /// Returns the jobs that start, and the one that is held with the start of its place.
 fn literal(
     free: &Seconds,
-    planned: &[Waiting],
-    fair: &[Result<usize, (usize, Waiting)>],
+    planned: &[WaitingJobCase],
+    fair: &[Result<usize, (usize, WaitingJobCase)>],
 ) -> (Vec<usize>, Option<(usize, Option<usize>)>) {
-    let guard = |job: &Waiting| job.1 + job.2 + job.3;
+    let guard = |job: &WaitingJobCase| job.1 + job.2 + job.3;
     let mut order: Vec<usize> = (0..planned.len()).collect();
     order.sort_by_key(|&job| std::cmp::Reverse((planned[job].4, job)));
     let mut is_due = vec![false; planned.len()];
@@ -196,15 +196,15 @@ proptest! {
         };
         let seconds = Seconds((0..HORIZON).map(freed).collect());
         // Jobs that are alike stand together, as the tasks of an array do.
-        let all: Vec<(Waiting, bool)> = waiting
+        let all: Vec<(WaitingJobCase, bool)> = waiting
             .iter()
             .flat_map(|&(job, is_planned, count)| vec![(job, is_planned); count])
             .collect();
-        let mut planned: Vec<Waiting> =
+        let mut planned: Vec<WaitingJobCase> =
             all.iter().filter(|(_, is_planned)| *is_planned).map(|(job, _)| *job).collect();
         planned.sort_by_key(|job| job.4);
         let unplanned = all.iter().filter(|(_, is_planned)| !is_planned).map(|(job, _)| *job);
-        let mut fair: Vec<Result<usize, (usize, Waiting)>> = (0..planned.len()).map(Ok).collect();
+        let mut fair: Vec<Result<usize, (usize, WaitingJobCase)>> = (0..planned.len()).map(Ok).collect();
         fair.extend(unplanned.enumerate().map(|(at, job)| Err((1000 + at, job))));
         let rotated = order as usize % fair.len().max(1);
         fair.rotate_left(rotated);

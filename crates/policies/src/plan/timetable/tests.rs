@@ -69,7 +69,7 @@ fn a_later_job_starts_if_it_ends_by_the_reservation() {
 }
 
 #[test]
-fn a_later_job_may_use_what_the_reservation_leaves_over() {
+fn later_job_may_use_processors_beside_the_reservation() {
     let busy = [running(2, 40, 40)];
     let groups = [group(3, 1, 10, 10), group(1, 3, 100, 100)];
     // Two of four processors are idle; the head needs three at 40, and leaves one.
@@ -78,7 +78,7 @@ fn a_later_job_may_use_what_the_reservation_leaves_over() {
 }
 
 #[test]
-fn a_job_wider_than_what_is_up_never_starts_and_holds_nobody_up() {
+fn job_wider_than_the_connected_nodes_never_starts_and_delays_no_job() {
     let groups = [group(8, 1, 10, 10), group(1, 2, 10, 10)];
     assert_eq!(starts(4, &[], &groups), [(1, 2, 10)]);
 }

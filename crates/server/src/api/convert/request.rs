@@ -76,7 +76,7 @@ fn submission_options(
     }
     let named = request.output.as_deref();
     let named =
-        named.filter(|name| !output_name::tells_tasks_apart(name) && !name.starts_with("/dev/"));
+        named.filter(|name| !output_name::has_a_file_per_task(name) && !name.starts_with("/dev/"));
     if array.is_some() && named.is_some() {
         let expected = "a name with %a: otherwise the tasks overwrite each other's output";
         return Err(ApiError::field("output", expected));

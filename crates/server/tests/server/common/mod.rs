@@ -142,15 +142,15 @@ impl TestCluster {
     }
 
     pub(crate) fn quote(&mut self, submission: Submission) -> SubmitOutcome {
-        self.ask_quote(submission, false)
+        self.request_quote(submission, false)
     }
 
     /// Returns a quote that names surer promises.
     pub(crate) fn quote_with_levels(&mut self, submission: Submission) -> SubmitOutcome {
-        self.ask_quote(submission, true)
+        self.request_quote(submission, true)
     }
 
-    fn ask_quote(&mut self, submission: Submission, with_levels: bool) -> SubmitOutcome {
+    fn request_quote(&mut self, submission: Submission, with_levels: bool) -> SubmitOutcome {
         self.request(|reply| ControllerRequest::Quote {
             submission,
             times: RequestedTimes::default(),

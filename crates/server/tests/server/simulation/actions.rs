@@ -163,7 +163,7 @@ impl ServiceSimulation {
         while self.controller.is_none() {
             let store = Store::open(&self.store()).expect("the store opens");
             let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
-            let engine = engine.lying(&self.liars);
+            let engine = engine.lying(&self.falsifier);
             let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
             let now = Box::new(move || clock.lock().unwrap().read(world.now()));
             let mut controller = match Controller::new(store, engine, &self.rules, now) {

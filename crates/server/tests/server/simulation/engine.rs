@@ -10,7 +10,7 @@ use tollgate_engine::{
 };
 use tollgate_model::{AttemptId, AttemptReport, KillReason};
 
-use super::lies::Liar;
+use super::lies::ReportFalsifier;
 
 /// Attempts that were acknowledged to any engine of a host: starting one again would run it twice.
 pub(crate) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptId>>>;
@@ -18,7 +18,7 @@ pub(crate) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptId>>>;
 pub(crate) struct AckTrackingEngine {
     engine: SimEngine,
     acknowledged: AcknowledgedAttempts,
-    liars: Liar,
+    falsifier: ReportFalsifier,
 }
 
 impl AckTrackingEngine {
@@ -26,14 +26,14 @@ impl AckTrackingEngine {
         Self {
             engine: SimEngine::open(world),
             acknowledged: Arc::clone(acknowledged),
-            liars: Liar::default(),
+            falsifier: ReportFalsifier::default(),
         }
     }
 
-    /// Lets the host of the engine report what `liars` says.
-    pub(crate) fn lying(self, liars: &Liar) -> Self {
+    /// Lets the host of the engine report what `falsifier` says.
+    pub(crate) fn lying(self, falsifier: &ReportFalsifier) -> Self {
         Self {
-            liars: liars.clone(),
+            falsifier: falsifier.clone(),
             ..self
         }
     }
@@ -64,7 +64,7 @@ impl Engine for AckTrackingEngine {
         let reports = self.engine.poll(timeout)?;
         Ok(reports
             .into_iter()
-            .map(|it| self.liars.distort(it))
+            .map(|it| self.falsifier.distort(it))
             .collect())
     }
 

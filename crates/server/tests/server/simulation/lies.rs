@@ -8,11 +8,11 @@ use super::random::SplitMix;
 
 /// Falsifies the reports of a host, or not. Clones share the state.
 #[derive(Clone, Default)]
-pub(crate) struct Liar(Arc<Mutex<Option<SplitMix>>>);
+pub(crate) struct ReportFalsifier(Arc<Mutex<Option<SplitMix>>>);
 
-impl Liar {
-    /// Lets the host lie from now on, or report the truth.
-    pub(crate) fn lie(&self, random: Option<SplitMix>) {
+impl ReportFalsifier {
+    /// Falsifies reports from now on; with None reports the truth.
+    pub(crate) fn falsify(&self, random: Option<SplitMix>) {
         *self.0.lock().unwrap() = random;
     }
 

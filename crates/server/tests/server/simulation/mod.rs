@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use clock::SkewedClock;
 use engine::{AckTrackingEngine, AcknowledgedAttempts};
 use faults::{ServiceFaults, SimulatedCrash};
-use lies::Liar;
+use lies::ReportFalsifier;
 use random::SplitMix;
 use tokio::sync::oneshot;
 use tollgate_engine::sim_engine::{SimFaults, SimProgram};
@@ -61,7 +61,7 @@ pub(crate) struct ServiceSimulation {
     acknowledged: AcknowledgedAttempts,
     clock: Arc<Mutex<SkewedClock>>,
     faults: Arc<Mutex<ServiceFaults>>,
-    liars: Liar,
+    falsifier: ReportFalsifier,
     /// Jobs that were admitted (true) or queued (false).
     acknowledged_jobs: BTreeMap<u64, bool>,
     /// Jobs with a deadline given as an instant, and that instant.
@@ -126,7 +126,7 @@ impl ServiceSimulation {
             acknowledged: AcknowledgedAttempts::default(),
             clock: Arc::default(),
             faults: Arc::default(),
-            liars: Liar::default(),
+            falsifier: ReportFalsifier::default(),
             acknowledged_jobs: BTreeMap::new(),
             requested_due: BTreeMap::new(),
             altered_jobs: BTreeSet::new(),
@@ -208,7 +208,7 @@ impl ServiceSimulation {
         }
         self.world.set_faults(SimFaults::default());
         self.world.set_start_delay(self.rules.start_delay);
-        self.liars.lie(None);
+        self.falsifier.falsify(None);
         *self.faults.lock().unwrap() = ServiceFaults::default();
         self.restart();
         self.drain();
@@ -249,7 +249,7 @@ impl ServiceSimulation {
             15 => self.stay_silent(),
             16 => {
                 let lies = self.random.one_in(2);
-                self.liars.lie(lies.then(|| self.random.split()));
+                self.falsifier.falsify(lies.then(|| self.random.split()));
             }
             _ => self.catch_crash(|controller| controller.write_snapshot()),
         }

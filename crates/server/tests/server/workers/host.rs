@@ -11,7 +11,7 @@ use tollgate_workers::{AgentConfig, AgentPersistentState, DisconnectReason, Work
 
 use super::network::{NetworkDelivery, SimNetwork};
 use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
-use crate::simulation::lies::Liar;
+use crate::simulation::lies::ReportFalsifier;
 
 /// Time without a task after which a pilot leaves.
 const PILOT_IDLE: Duration = Duration::from_secs(20);
@@ -23,7 +23,7 @@ pub(super) struct WorkerHost {
     disk: Arc<Mutex<AgentPersistentState>>,
     pub(super) world: SimHost,
     acknowledged: AcknowledgedAttempts,
-    liars: Liar,
+    falsifier: ReportFalsifier,
     worker_agent: Option<WorkerAgent<AckTrackingEngine>>,
     /// Whether the worker leaves by itself.
     is_pilot: bool,
@@ -37,7 +37,7 @@ impl WorkerHost {
     pub(super) fn new(
         number: usize,
         live: u32,
-        (acknowledged, liars): (&AcknowledgedAttempts, &Liar),
+        (acknowledged, falsifier): (&AcknowledgedAttempts, &ReportFalsifier),
         now: Instant,
     ) -> Self {
         let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
@@ -48,7 +48,7 @@ impl WorkerHost {
             disk: Arc::default(),
             world,
             acknowledged: Arc::clone(acknowledged),
-            liars: liars.clone(),
+            falsifier: falsifier.clone(),
             worker_agent: None,
             is_pilot: false,
             line: None,
@@ -88,7 +88,7 @@ impl WorkerHost {
             return;
         }
         let (world, acknowledged) = (self.world.clone(), Arc::clone(&self.acknowledged));
-        let liars = self.liars.clone();
+        let falsifier = self.falsifier.clone();
         let disk = Arc::clone(&self.disk);
         let kit = AgentConfig {
             identity: self.identity.clone(),
@@ -106,7 +106,7 @@ impl WorkerHost {
             environment: Box::new(|_| Vec::new()),
             probe: None,
             open_engine: Box::new(move |_| {
-                Ok(AckTrackingEngine::open(&world, &acknowledged).lying(&liars))
+                Ok(AckTrackingEngine::open(&world, &acknowledged).lying(&falsifier))
             }),
             resolve_owner: Box::new(|owner| match owner {
                 "me" => Ok(None),
@@ -175,7 +175,7 @@ impl WorkerHost {
     }
 
     /// Asks the worker to leave for good.
-    pub(super) fn ask_to_leave(&mut self) {
+    pub(super) fn request_departure(&mut self) {
         if let Some(worker_agent) = &mut self.worker_agent {
             worker_agent.request_departure();
         }

@@ -41,7 +41,7 @@ impl FrameSink for Inbox {
 }
 
 /// A service without nodes of its own, and a worker that has been given jobs.
-struct LyingWorker {
+struct ByzantineWorker {
     cluster: TestCluster,
     inbox: Inbox,
     connection: u64,
@@ -49,7 +49,7 @@ struct LyingWorker {
     incarnation: u32,
 }
 
-impl LyingWorker {
+impl ByzantineWorker {
     fn new() -> Self {
         let mut cluster = TestCluster::new("fcfs");
         let registry = cluster.data_dir.path().join("workers.json");
@@ -352,7 +352,7 @@ fn message() -> impl Strategy<Value = WorkerMessage> {
 
 /// A step of the worker.
 #[derive(Clone, Debug)]
-enum LieStep {
+enum ByzantineStep {
     /// Registers as an honest worker does.
     Register,
     /// Sends a message for the incarnation that is so far ahead of the true one.
@@ -361,12 +361,12 @@ enum LieStep {
     Wait(i64),
 }
 
-fn step() -> impl Strategy<Value = LieStep> {
+fn step() -> impl Strategy<Value = ByzantineStep> {
     let sent = (prop_oneof![9 => Just(0), 1 => number()], message());
     prop_oneof![
-        1 => Just(LieStep::Register),
-        8 => sent.prop_map(|(ahead, message)| LieStep::Send(ahead, Box::new(message))),
-        1 => (0..100_i64).prop_map(LieStep::Wait),
+        1 => Just(ByzantineStep::Register),
+        8 => sent.prop_map(|(ahead, message)| ByzantineStep::Send(ahead, Box::new(message))),
+        1 => (0..100_i64).prop_map(ByzantineStep::Wait),
     ]
 }
 
@@ -376,15 +376,15 @@ proptest! {
     fn service_commits_and_answers_whatever_a_worker_reports(
         steps in prop::collection::vec(step(), 1..25),
     ) {
-        let mut worker = LyingWorker::new();
+        let mut worker = ByzantineWorker::new();
         for step in steps {
             match step {
-                LieStep::Register => worker.register(),
-                LieStep::Send(ahead, message) => {
+                ByzantineStep::Register => worker.register(),
+                ByzantineStep::Send(ahead, message) => {
                     let incarnation = worker.incarnation.wrapping_add(ahead);
                     worker.send(incarnation, *message);
                 }
-                LieStep::Wait(secs) => worker.cluster.advance(secs),
+                ByzantineStep::Wait(secs) => worker.cluster.advance(secs),
             }
         }
         worker.check_service();
@@ -394,7 +394,7 @@ proptest! {
 /// The frames of a worker that stopped a service for ever: two ends of its own attempts.
 #[test]
 fn two_ends_with_extreme_spans_are_stored_with_the_nearest_possible() {
-    let mut worker = LyingWorker::new();
+    let mut worker = ByzantineWorker::new();
     worker.cluster.advance(10);
     for job in 1..=2 {
         let outcome = AttemptOutcome {

@@ -30,7 +30,7 @@ use crate::common::{program, rules, submission};
 use crate::simulation::clock::{SkewedClock, draw_error};
 use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
 use crate::simulation::faults::{ServiceFaults, fault_injector};
-use crate::simulation::lies::Liar;
+use crate::simulation::lies::ReportFalsifier;
 use crate::simulation::random::SplitMix;
 
 /// Number of steps in a run.
@@ -93,7 +93,7 @@ pub(super) struct WorkerSimulation {
     clock: Arc<Mutex<SkewedClock>>,
     faults: Arc<Mutex<ServiceFaults>>,
     /// Whether the workers lie.
-    liars: Liar,
+    falsifier: ReportFalsifier,
     /// Jobs that were admitted (true) or queued (false).
     pub(super) acknowledged_jobs: BTreeMap<u64, bool>,
     seen: RunCounts,
@@ -110,8 +110,8 @@ impl WorkerSimulation {
             false => tempfile::tempdir(),
         };
         let acknowledged = AcknowledgedAttempts::default();
-        let liars = Liar::default();
-        let host = |number| WorkerHost::new(number, 0, (&acknowledged, &liars), Instant::ZERO);
+        let falsifier = ReportFalsifier::default();
+        let host = |number| WorkerHost::new(number, 0, (&acknowledged, &falsifier), Instant::ZERO);
         let mut run = Self {
             random,
             data_dir: data_dir.expect("a folder"),
@@ -126,7 +126,7 @@ impl WorkerSimulation {
             acknowledged,
             clock: Arc::default(),
             faults: Arc::default(),
-            liars,
+            falsifier,
             acknowledged_jobs: BTreeMap::new(),
             seen: RunCounts::default(),
         };
@@ -144,7 +144,7 @@ impl WorkerSimulation {
         }
         self.network
             .set_weather(|weather| *weather = Default::default());
-        self.liars.lie(None);
+        self.falsifier.falsify(None);
         *self.faults.lock().unwrap() = ServiceFaults::default();
         self.drain();
         checks::invariants(&self);
@@ -195,12 +195,16 @@ impl WorkerSimulation {
                 if self.random.one_in(3) {
                     self.disks += 1;
                     let now = instant(self.now);
-                    self.hosts[host] =
-                        WorkerHost::new(host, self.disks, (&self.acknowledged, &self.liars), now);
+                    self.hosts[host] = WorkerHost::new(
+                        host,
+                        self.disks,
+                        (&self.acknowledged, &self.falsifier),
+                        now,
+                    );
                 }
             }
             16 => self.hosts[host].stop_worker(),
-            17 if self.random.one_in(2) => self.hosts[host].ask_to_leave(),
+            17 if self.random.one_in(2) => self.hosts[host].request_departure(),
             17 => self.end_pilot(host),
             18 => self.clock.lock().unwrap().off = draw_error(&mut self.random),
             19 => {
@@ -210,7 +214,7 @@ impl WorkerSimulation {
             20 => self.move_end(host),
             21 => {
                 let lies = self.random.one_in(2);
-                self.liars.lie(lies.then(|| self.random.split()));
+                self.falsifier.falsify(lies.then(|| self.random.split()));
             }
             _ => {
                 self.seen.crashes += 1;
@@ -241,7 +245,7 @@ impl WorkerSimulation {
         let late = self.random.below(4);
         self.advance(late);
         if self.random.one_in(2) {
-            self.hosts[host].ask_to_leave();
+            self.hosts[host].request_departure();
             return;
         }
         // Its disk goes with it: a pilot does not come again.
@@ -267,7 +271,7 @@ impl WorkerSimulation {
         self.disks += 1;
         let now = instant(self.now);
         self.hosts[host] =
-            WorkerHost::new(host, self.disks, (&self.acknowledged, &self.liars), now);
+            WorkerHost::new(host, self.disks, (&self.acknowledged, &self.falsifier), now);
     }
 
     /// Advances the time on all hosts.

@@ -98,7 +98,7 @@ fn dedicated_computers_kill_no_good_task_given_enough_time() {
 }
 
 #[test]
-fn every_policy_leaves_every_task_with_one_fate() {
+fn every_policy_gives_every_task_one_outcome() {
     let campus = campus(2, true);
     let retry = retry::REGISTRY.iter().map(|named| match named.kind {
         retry::builtin::RetryRuleKind::Forever => named.name.to_owned(),

@@ -6,7 +6,7 @@ use tollgate_engine::output::{
 use tollgate_engine::{OutputAnswer, OutputRead};
 
 use super::*;
-use crate::outputs::OutputPlace;
+use crate::outputs::OutputLocation;
 
 const KEPT: u64 = 100_000;
 
@@ -70,7 +70,7 @@ fn end_is_passed_on_at_once_and_acknowledged_after_the_output() {
     assert_eq!(requests.len(), 1);
     session.pool.acknowledge(&[attempt]).unwrap();
     assert_eq!(session.sent(), [], "the worker is to keep the attempt");
-    assert_eq!(session.pool.output_place(attempt), OutputPlace::Worker);
+    assert_eq!(session.pool.output_place(attempt), OutputLocation::Worker);
     let mut collected = Vec::new();
     while let Some(read) = requests.pop() {
         let answer = answer(read, 2 * KEPT);
@@ -87,7 +87,7 @@ fn end_is_passed_on_at_once_and_acknowledged_after_the_output() {
         next += piece.bytes.0.len() as u64;
     }
     assert_eq!(next, 2 * KEPT, "up to the end");
-    assert_eq!(session.pool.output_place(attempt), OutputPlace::Gone);
+    assert_eq!(session.pool.output_place(attempt), OutputLocation::Gone);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn empty_output_and_output_that_cannot_be_read_are_over_at_once() {
 }
 
 #[test]
-fn nothing_is_collected_of_what_has_no_output() {
+fn attempt_without_output_is_not_collected() {
     let not_started = AttemptReport::not_started(
         end(1).attempt,
         tollgate_model::LaunchFailure::of_job("dir", ""),
@@ -185,7 +185,7 @@ fn worker_that_answers_another_question_is_not_believed() {
 }
 
 #[test]
-fn lost_connection_is_told_to_a_reader_and_the_collection_goes_on_after_it() {
+fn lost_connection_is_reported_to_a_reader_and_the_collection_goes_on_after_it() {
     let mut session = session_with(1);
     let attempt = end(1).attempt;
     let received = Arc::new(Mutex::new(None));
@@ -200,7 +200,7 @@ fn lost_connection_is_told_to_a_reader_and_the_collection_goes_on_after_it() {
     session.pool.disconnect(1);
     let found = received.lock().unwrap().take().expect("an answer");
     assert!(found.unwrap_err().contains("not connected"));
-    assert_eq!(session.pool.output_place(attempt), OutputPlace::Gone);
+    assert_eq!(session.pool.output_place(attempt), OutputLocation::Gone);
     session.pool.on_connection_event(ConnectionEvent {
         connection: 1,
         kind: ConnectionEventKind::Opened(Box::new(session.sink.clone())),

@@ -60,7 +60,7 @@ fn running_whole() -> TestSession {
 }
 
 /// Asks for a part as a process of `user` on the host of the service.
-fn ask(
+fn request_part(
     session: &mut TestSession,
     user: &str,
     request: PartRequest,
@@ -77,7 +77,7 @@ fn ask(
 
 /// Starts a part of [`WHOLE`] on the worker, and returns its id.
 fn start_part(session: &mut TestSession) -> (AttemptId, RecordingPartSink) {
-    let sink = ask(session, "ann", request(WHOLE, "blade"), Some(attempt()));
+    let sink = request_part(session, "ann", request(WHOLE, "blade"), Some(attempt()));
     match session.sent().as_slice() {
         [ServerMessage::Start(launches)] => (launches[0].launch.attempt, sink),
         other => panic!("{other:?}"),
@@ -91,7 +91,7 @@ fn end_of(attempt: AttemptId) -> AttemptReport {
 #[test]
 fn part_is_an_attempt_of_its_own_with_its_share_of_the_limits() {
     let mut session = running_whole();
-    ask(
+    request_part(
         &mut session,
         "ann",
         request(WHOLE, "blade"),
@@ -129,7 +129,7 @@ fn request_without_a_right_to_the_attempt_is_refused() {
         ("host", "ann", request(WHOLE, "sword"), Some(attempt())),
     ] {
         let mut session = running_whole();
-        let sink = ask(&mut session, user, request, attempt);
+        let sink = request_part(&mut session, user, request, attempt);
         assert!(
             matches!(sink.take().as_slice(), [PartEvent::Refused(_)]),
             "{what}"
@@ -139,7 +139,7 @@ fn request_without_a_right_to_the_attempt_is_refused() {
 }
 
 #[test]
-fn process_on_a_worker_asks_for_a_part_by_its_worker() {
+fn process_on_a_worker_requests_a_part_by_its_worker() {
     let mut session = running_whole();
     let part_message = |call| WorkerMessage::Part {
         call,
@@ -181,7 +181,7 @@ fn process_on_a_worker_asks_for_a_part_by_its_worker() {
 }
 
 #[test]
-fn reports_of_a_part_reach_the_process_that_asked_and_nobody_else() {
+fn reports_of_a_part_reach_the_requesting_process_only() {
     let mut session = running_whole();
     let (part, sink) = start_part(&mut session);
     let start = AttemptStart {
@@ -219,7 +219,7 @@ fn end_of_an_attempt_ends_its_parts_and_waits_for_them() {
     session.sent();
     session.exchange(1, WorkerMessage::Reports(vec![end_of(part)]));
     assert_eq!(session.pool.poll(Instant::ZERO).0, [end_of(WHOLE)]);
-    let sink = ask(
+    let sink = request_part(
         &mut session,
         "ann",
         request(WHOLE, "blade"),

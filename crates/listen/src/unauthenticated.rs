@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::address::AddressPrefix;
-use crate::limit::{ConnectionLimit, ConnectionPlace};
+use crate::limit::{ConnectionLimit, ConnectionPermit};
 
 /// Maximum time from a connection to the proof that it is that of a peer, whatever it sends meanwhile.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -20,10 +20,10 @@ const MAX_TOTAL: u32 = 256;
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(250);
 
 /// A connection that has not proved yet to be that of a peer. It is closed when its time is over, or when a
-/// newer one needs its place; dropping this value ends both.
+/// newer one needs its permit; dropping this value ends both.
 #[derive(Debug)]
 pub struct Handshake(
-    #[expect(dead_code, reason = "held until the proof")] ConnectionPlace<AddressPrefix>,
+    #[expect(dead_code, reason = "held until the proof")] ConnectionPermit<AddressPrefix>,
 );
 
 /// Serves the connections of a listener until `is_over` is true after a connection, each in a thread.
@@ -31,7 +31,7 @@ pub struct Handshake(
 ///
 /// # Errors
 /// If the listener cannot be used.
-pub fn serve_strangers<F>(
+pub fn serve_unauthenticated<F>(
     listener: &TcpListener,
     is_over: impl Fn() -> bool,
     serve: F,
@@ -54,12 +54,12 @@ where
             }
             continue;
         };
-        let Ok(place) = limit.admit(from.ip().into(), &stream) else {
+        let Ok(permit) = limit.admit(from.ip().into(), &stream) else {
             continue;
         };
         let serve = serve.clone();
         // Without a thread the connection ends, and the listener goes on.
-        let _ = thread::Builder::new().spawn(move || serve(stream, Handshake(place)));
+        let _ = thread::Builder::new().spawn(move || serve(stream, Handshake(permit)));
     }
 }
 

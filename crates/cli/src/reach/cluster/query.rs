@@ -10,7 +10,7 @@ use crate::exit::CliFailure;
 
 /// The default time for an answer, in seconds: a service answers a quote in milliseconds, and a new TLS
 /// connection over a slow network takes about a second.
-pub(super) const ASK_SECONDS: f64 = 5.0;
+pub(super) const QUERY_SECONDS: f64 = 5.0;
 
 /// The answer of a cluster.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) enum ClusterAnswer<T> {
 
 /// Asks every cluster at the same time and returns the answers in the order of the clusters. An answer
 /// that comes later than `wait` goes to `discard`, as long as this process lives.
-pub(super) fn ask_all<T: Send + 'static>(
+pub(super) fn query_all<T: Send + 'static>(
     clusters: &[ClusterSettings],
     wait: Duration,
     question: impl Fn(&ClusterSettings) -> Result<T, CliFailure> + Clone + Send + 'static,
