@@ -115,7 +115,7 @@ pub enum RecordAge {
     Ended,
 }
 
-/// The engines with a dialect.
+/// An engine with a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {

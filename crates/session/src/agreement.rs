@@ -69,12 +69,22 @@ pub struct AgentStateView {
 pub struct MoveView {
     /// Instant of the move.
     pub at: String,
-    /// Direction: `gave` or `received`.
-    pub direction: String,
+    /// Direction of the move.
+    pub direction: MoveDirection,
     /// Name of the other site.
     pub site: String,
     /// Reason: the values of both sites.
     pub why: String,
+}
+
+/// The direction of a move, as its site sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MoveDirection {
+    /// The site gave the pilot to the other site.
+    Gave,
+    /// The site received the pilot from the other site.
+    Received,
 }
 
 /// A site that was written off.
@@ -136,7 +146,10 @@ impl AgentStateView {
             given: status.given,
             last_move: status.last_move.as_ref().map(|last| MoveView {
                 at: format_iso(last.at),
-                direction: if last.gave { "gave" } else { "received" }.to_owned(),
+                direction: match last.gave {
+                    true => MoveDirection::Gave,
+                    false => MoveDirection::Received,
+                },
                 site: last.site.clone(),
                 why: last.why.clone(),
             }),

@@ -41,7 +41,9 @@ mod record;
 pub mod start;
 mod write_off;
 
-pub use agreement::{AgentStateView, AgentView, DroppedView, MoveView, SiteAgreement};
+pub use agreement::{
+    AgentStateView, AgentView, DroppedView, MoveDirection, MoveView, SiteAgreement,
+};
 pub use attach::{TerminalEnd, attach_stream, attach_terminal, detach_terminals};
 pub use context::{SessionContext, SessionEvent};
 pub use error::SessionError;

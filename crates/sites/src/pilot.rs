@@ -1,5 +1,6 @@
 //! Pilots as they were last seen.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_batch::{BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport};
 use tollgate_model::{Instant, Span};
@@ -58,17 +59,19 @@ pub struct PilotRecord {
     pub reason: String,
 }
 
-/// Where a pilot is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// The phase of a pilot.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum PilotPhase {
-    /// Its name is written down. It may have been submitted or not.
+    /// The name of the pilot is on disk; the pilot may have been submitted or not.
     Offered,
-    /// It waits in the queue.
+    /// Waits in the queue of the engine.
     Waits,
-    /// It runs.
+    /// Runs.
     Runs,
-    /// It ended, was cancelled, or was never submitted.
+    /// Has ended, was cancelled, or was never submitted.
     Over,
 }
 

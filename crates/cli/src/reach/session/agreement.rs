@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use tollgate_session::{AgentStateView, AgentView, DroppedView, MoveView, SiteAgreement};
+use tollgate_session::{
+    AgentStateView, AgentView, DroppedView, MoveDirection, MoveView, SiteAgreement,
+};
 
 use crate::output::format;
 use crate::output::table::{Column, write_list};
@@ -66,15 +68,9 @@ fn columns(now: &jiff::Zoned) -> [Column<'_, AgentView>; 7] {
 /// Describes a move.
 fn describe(last: &MoveView, now: &jiff::Zoned) -> String {
     let at = format::format_short_time(&last.at, now);
-    let towards = match last.direction == "gave" {
-        true => "to",
-        false => "from",
+    let moved = match last.direction {
+        MoveDirection::Gave => "gave one to",
+        MoveDirection::Received => "received one from",
     };
-    let MoveView {
-        direction,
-        site,
-        why,
-        ..
-    } = last;
-    format!("{at} {direction} one {towards} {site}: {why}")
+    format!("{at} {moved} {}: {}", last.site, last.why)
 }

@@ -1,5 +1,6 @@
 //! `tollgate session list`.
 
+use std::fmt;
 use std::io;
 
 use schemars::JsonSchema;
@@ -33,8 +34,8 @@ pub(crate) struct SessionList {
 struct SessionEntry {
     /// Name of the session.
     name: String,
-    /// State: `running`, `stopped` if its service or its terminal does not run, or `ended`.
-    state: String,
+    /// State of the session.
+    state: SessionState,
     /// Instant of its start.
     started_at: String,
     /// Instant of its end; none if it goes on.
@@ -48,6 +49,29 @@ struct SessionEntry {
     running: usize,
 }
 
+/// The state of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum SessionState {
+    /// Its service and its terminal run.
+    Running,
+    /// Its service or its terminal does not run.
+    Stopped,
+    /// Has ended.
+    Ended,
+}
+
+/// Writes the word in JSON.
+impl fmt::Display for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Running => "running",
+            Self::Stopped => "stopped",
+            Self::Ended => "ended",
+        })
+    }
+}
+
 impl SessionEntry {
     /// Returns what is known of a session. None if it was removed meanwhile.
     fn read(folder: &SessionFolder) -> Result<Option<Self>, CliFailure> {
@@ -56,9 +80,9 @@ impl SessionEntry {
         };
         let runs = || service_process(folder).is_some() && holder_process(folder).is_some();
         let state = match record.goes_on() {
-            false => "ended",
-            true if runs() => "running",
-            true => "stopped",
+            false => SessionState::Ended,
+            true if runs() => SessionState::Running,
+            true => SessionState::Stopped,
         };
         let (mut pending, mut running) = (0, 0);
         let sites = folder.sites()?.sites;
@@ -69,7 +93,7 @@ impl SessionEntry {
         }
         Ok(Some(Self {
             name: folder.name().to_owned(),
-            state: state.to_owned(),
+            state,
             started_at: format_iso(record.started_at),
             ended_at: record.ended_at.map(format_iso),
             sites: sites.into_iter().map(|site| site.name).collect(),
@@ -94,7 +118,7 @@ pub(super) fn run(args: &SessionListArgs) -> Result<(), CliFailure> {
             let short = |at: &str| format::format_short_time(at, &now);
             let columns = [
                 Column::new("session", |session: &SessionEntry| session.name.clone()),
-                Column::new("state", |session: &SessionEntry| session.state.clone()),
+                Column::new("state", |session: &SessionEntry| session.state.to_string()),
                 Column::new("started", |session: &SessionEntry| {
                     short(&session.started_at)
                 }),

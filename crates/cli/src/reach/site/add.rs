@@ -220,7 +220,7 @@ pub(super) fn list(args: &SiteListArgs) -> Result<(), CliFailure> {
         OutputFormat::Table => {
             let columns = [
                 Column::new("site", |site: &SiteEntry| site.name.clone()),
-                Column::new("engine", |site: &SiteEntry| site.engine.clone()),
+                Column::new("engine", |site: &SiteEntry| site.engine.to_string()),
                 Column::optional("via", |site: &SiteEntry| site.via.clone()).flexible(),
                 Column::new("cores", |site: &SiteEntry| site.cores.to_string()),
                 Column::new("time", |site: &SiteEntry| format::format_span(site.time_s)),

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use tollgate_batch::EngineKind;
 use tollgate_client::timestamp::format_iso;
 use tollgate_model::Instant;
 use tollgate_sites::{
@@ -24,7 +25,7 @@ use crate::output::messages::Verbosity;
 use crate::output::table::{Column, write_list};
 
 /// How long another command at the site is waited for.
-const STATUS_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// The number of lines of the log in an answer.
 const LOG_LINES: usize = 8;
 
@@ -55,8 +56,9 @@ pub(crate) struct SiteListing {
 pub(crate) struct SiteEntry {
     /// Name of the site.
     pub(super) name: String,
-    /// Engine: `slurm`, `sge`, `htcondor` or `local`.
-    pub(super) engine: String,
+    /// Engine of the site.
+    #[schemars(schema_with = "engine_schema")]
+    pub(super) engine: EngineKind,
     /// Host on which the engine's commands run; none for this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) via: Option<String>,
@@ -115,8 +117,8 @@ struct PilotView {
     /// Id of its job; none if the engine has not answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
-    /// State: `offered`, `waits`, `runs` or `over`.
-    state: String,
+    /// Phase of the pilot.
+    state: PilotPhase,
     /// Whether it runs and the service did not have its worker when it was last looked at.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     not_joined: bool,
@@ -144,12 +146,17 @@ struct LogLine {
     text: String,
 }
 
+/// Returns the schema of the word for an engine. The crate of the engines is free of schemas.
+fn engine_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": EngineKind::ALL.map(EngineKind::name) })
+}
+
 impl SiteEntry {
     pub(super) fn new(settings: &SiteSettings, state: &SiteState) -> Self {
         let counts = state.counts();
         Self {
             name: settings.name.clone(),
-            engine: settings.engine.to_string(),
+            engine: settings.engine,
             via: settings.via.clone(),
             cores: settings.cores,
             time_s: settings.time().as_secs_f64(),
@@ -167,7 +174,7 @@ impl PilotView {
             number: pilot.number,
             job: pilot.job.to_string(),
             id: pilot.id.map(|id| id.0),
-            state: pilot.phase.name().to_owned(),
+            state: pilot.phase,
             not_joined: pilot.phase == PilotPhase::Runs && pilot.was_missed && !pilot.has_joined,
             submitted_at: format_iso(pilot.offered_at),
             started_at: pilot.started_at.map(format_iso),
@@ -186,8 +193,8 @@ impl PilotView {
             }),
             Column::optional("job", |pilot: &Self| Some(pilot.id?.to_string())),
             Column::new("state", |pilot: &Self| match pilot.not_joined {
-                true => format!("{}, not joined", pilot.state),
-                false => pilot.state.clone(),
+                true => format!("{}, not joined", pilot.state.name()),
+                false => pilot.state.name().to_owned(),
             }),
             Column::optional("waited", |pilot: &Self| {
                 pilot.waited_s.map(format::format_span)
@@ -288,7 +295,7 @@ fn look(args: &SiteStatusArgs) -> Result<(SiteReport, Result<(), SiteError>), Cl
             settings.clone(),
             &state,
             &program,
-            STATUS_PATIENCE,
+            LOCK_TIMEOUT,
         )),
     };
     match opened {
@@ -351,7 +358,7 @@ impl SiteReport {
             writeln!(out, "keep {at}: {}{pause}", keep.text)?;
         }
         let live: Vec<&PilotView> = (self.pilots.iter())
-            .filter(|pilot| pilot.state != "over")
+            .filter(|pilot| pilot.state != PilotPhase::Over)
             .collect();
         if !live.is_empty() {
             write_list(out, &PilotView::columns(&site.name, now), live)?;
