@@ -1,5 +1,7 @@
 //! Tests of `tollgate session`: with the engine `local`, whose pilots are processes of this host.
 
+mod moving;
+
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
