@@ -62,7 +62,7 @@ fn show(folder: &DataDir, once: bool) -> Result<(), CliFailure> {
     let served = run_in(folder, &settings(), log, || {
         let stage = Arc::clone(&stage);
         steps = Some(thread::spawn(move || {
-            let outcome = story::tell(&stage, once);
+            let outcome = story::narrate(&stage, once);
             if once || outcome.is_err() {
                 // The service is this process, and SIGTERM stops it.
                 let _ = kill_process(getpid(), Signal::TERM);

@@ -162,7 +162,7 @@ impl Stage {
     ///
     /// # Errors
     /// If the service does not answer.
-    pub(super) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliFailure> {
+    pub(super) fn query<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliFailure> {
         Ok(ApiClient::connect(&data_dir::socket(&self.data))?.get(path)?)
     }
 
@@ -171,7 +171,7 @@ impl Stage {
     /// # Errors
     /// If the service does not answer, or has no job.
     pub(super) fn latest_job(&self) -> Result<JobDetails, CliFailure> {
-        let list: JobList = self.ask("/v1/jobs?limit=1")?;
+        let list: JobList = self.query("/v1/jobs?limit=1")?;
         let job = list.jobs.into_iter().next();
         job.ok_or_else(|| expect("the latest job", "a job", "none").into())
     }

@@ -14,7 +14,7 @@ use crate::exit::{CliFailure, ExitKind};
 ///
 /// # Errors
 /// The first step that goes otherwise.
-pub(super) fn tell(stage: &Stage, once: bool) -> Result<(), CliFailure> {
+pub(super) fn narrate(stage: &Stage, once: bool) -> Result<(), CliFailure> {
     let data = stage.data().display();
     writeln!(
         io::stdout().lock(),
@@ -94,7 +94,7 @@ pub(super) fn tell(stage: &Stage, once: bool) -> Result<(), CliFailure> {
 fn offered_deadline_s(stage: &Stage, rejected: &JobDetails) -> Result<u64, CliFailure> {
     let thing = || format!("job {}", rejected.id);
     let path = format!("/v1/jobs/{}/explain", rejected.id);
-    let explained: JobExplanation = stage.ask(&path)?;
+    let explained: JobExplanation = stage.query(&path)?;
     let offers = explained.quote.map_or_else(Vec::new, |quote| quote.offers);
     let mut deadlines = offers
         .iter()
@@ -121,7 +121,7 @@ fn check_unpromised(stage: &Stage, job: &JobDetails) -> Result<(), CliFailure> {
 }
 
 fn outcome(stage: &Stage, job: &JobDetails) -> Result<Option<PromiseOutcome>, CliFailure> {
-    let job: JobDetails = stage.ask(&format!("/v1/jobs/{}", job.id))?;
+    let job: JobDetails = stage.query(&format!("/v1/jobs/{}", job.id))?;
     Ok(job.promise.and_then(|promise| promise.known()))
 }
 
@@ -132,7 +132,7 @@ fn wrong_promise(job: &JobDetails, expected: &str, found: Option<PromiseOutcome>
 
 /// Checks that all promises were kept, and that there were `promises` of them.
 fn check_calibration(stage: &Stage, promises: u64) -> Result<(), CliFailure> {
-    let report: CalibrationReport = stage.ask("/v1/calibration")?;
+    let report: CalibrationReport = stage.query("/v1/calibration")?;
     let figures = report.bins.iter().map(|bin| &bin.figures);
     let (made, kept) = figures.fold((0, 0), |(made, kept), figures| {
         (made + figures.promises, kept + figures.kept)

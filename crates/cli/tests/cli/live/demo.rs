@@ -49,7 +49,7 @@ fn normalised(text: &str, data: &Path) -> String {
 }
 
 #[test]
-fn every_step_of_the_demo_goes_as_told() {
+fn every_step_of_the_demo_has_its_described_result() {
     let folder = tempfile::tempdir().unwrap();
     let demo = demo(folder.path(), &["--once"])
         .stdout(Stdio::piped())
