@@ -1,4 +1,4 @@
-//! Probabilistic forecasts of job run times.
+//! Probabilistic forecasts of job run times and of waits.
 //!
 //! After Lazarevic, Sacks & Prnjat, *Managing Uncertainty: A Case for Probabilistic Grid Scheduling* (2005).
 //! Many simple methods forecast side by side, and feedback rewards the best. A class that changes its mode
@@ -61,6 +61,7 @@
 //! | [`online`] | a forecaster over a record, with feedback when a real one would get it |
 //! | [`evaluate`](mod@evaluate) | the retrospective evaluation of forecasts over a record |
 //! | [`score`] | the measures by which forecasts are compared |
+//! | [`wait`] | waits in a queue, and the ends of jobs |
 //!
 //! Everything is computed on logarithms of seconds. Nothing in this crate reads a clock, a file or
 //! a random source: the same jobs in the same order give the same forecasts, byte for byte.
@@ -93,6 +94,7 @@ pub mod snapshot;
 mod split;
 pub mod stage;
 pub mod summary;
+pub mod wait;
 mod window;
 
 pub use belief::{

@@ -1,4 +1,4 @@
-//! `tollgate forecast`: predictions of run times.
+//! `tollgate forecast`: predictions of run times and of waits.
 //!
 //! | module | contents |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | [`classes`] | the answer about every class |
 //! | [`explain`] | the answer about one job |
 //! | [`evaluate`] | `tollgate forecast evaluate` |
+//! | [`waits`] | `--waits` of both |
 
 mod args;
 mod classes;
@@ -23,6 +24,7 @@ mod name_ids;
 mod parse;
 mod records;
 mod state;
+mod waits;
 
 pub(crate) use self::args::ForecastArgs;
 
@@ -31,9 +33,16 @@ use crate::output::messages::Verbosity;
 
 pub(crate) fn run(args: &ForecastArgs) -> Result<(), CliFailure> {
     if let Some(args::ForecastCommand::Evaluate(args)) = &args.command {
-        return evaluate::run(args);
+        return if args.waits {
+            waits::run_evaluation(args)
+        } else {
+            evaluate::run(args)
+        };
     }
     let notes = verbosity(args.quiet);
+    if args.waits {
+        return waits::run(args, notes);
+    }
     let state = learn::load_and_learn(args, notes)?;
     if args.explain {
         explain::run(&state, &args.job, &args.levels, args.format)

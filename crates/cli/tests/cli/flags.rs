@@ -112,7 +112,7 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
         (
             _,
             "--quiet" | "--calibration" | "--check" | "--learn-before" | "--explain" | "--all"
-            | "--resume" | "--dry-run" | "--strict",
+            | "--resume" | "--dry-run" | "--strict" | "--waits",
         ) => return None,
         ("policies", "--world") => "campus",
         ("forecast", "--user") => "bob",

@@ -7,6 +7,7 @@
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
 //! | [`replay_clusters`] | `tollgate replay --clusters` |
 //! | [`forecast`] | `tollgate forecast` |
+//! | [`forecast_waits`] | `tollgate forecast --waits` |
 //! | [`exec_policy`] | policies that are other programs |
 //! | [`flags`] | every flag changes the answer or is refused |
 //! | [`gantt`] | the picture of a schedule |
@@ -39,6 +40,7 @@ mod exec_policy;
 mod execution_nodes;
 mod flags;
 mod forecast;
+mod forecast_waits;
 mod gantt;
 mod help;
 mod live;

@@ -10,6 +10,7 @@
 //! | [`real_traces`] | promises over archived traces |
 //! | [`safety`] | any input |
 //! | [`statsmodels`] | models and smoothers, compared with statsmodels |
+//! | [`waits`] | statements about waits |
 
 mod archive;
 mod beliefs;
@@ -20,3 +21,4 @@ mod real_beliefs;
 mod real_traces;
 mod safety;
 mod statsmodels;
+mod waits;

@@ -41,6 +41,10 @@ pub(crate) struct ForecastArgs {
     #[arg(long)]
     pub(super) explain: bool,
 
+    /// Forecast when jobs start, from the queue at the record's end
+    #[arg(long, conflicts_with = "state")]
+    pub(super) waits: bool,
+
     #[command(flatten)]
     pub(super) job: ExplainedJobArgs,
 
@@ -62,7 +66,13 @@ pub(super) enum ForecastCommand {
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ClassKeyArgs {
     /// Keys that make a class [default: user, split where that helps]
-    #[arg(long, value_enum, value_name = "KEY,..", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KEY,..",
+        value_delimiter = ',',
+        conflicts_with = "waits"
+    )]
     pub(super) by: Vec<ClassKey>,
 }
 
@@ -77,11 +87,15 @@ pub(super) struct ExplainedJobArgs {
     pub(super) user: Option<String>,
 
     /// Group of the user
-    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB_HEADING)]
+    #[arg(
+        long, value_name = "NAME", requires = "explain", conflicts_with = "waits", help_heading = JOB_HEADING,
+    )]
     pub(super) group: Option<String>,
 
     /// Account of the job
-    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB_HEADING)]
+    #[arg(
+        long, value_name = "NAME", requires = "explain", conflicts_with = "waits", help_heading = JOB_HEADING,
+    )]
     pub(super) account: Option<String>,
 
     /// Executable of the job
@@ -90,6 +104,7 @@ pub(super) struct ExplainedJobArgs {
         visible_alias = "executable",
         value_name = "NAME",
         requires = "explain",
+        conflicts_with = "waits",
         help_heading = JOB_HEADING
     )]
     pub(super) executable: Option<String>,
@@ -131,6 +146,10 @@ pub(super) struct ForecastEvaluateArgs {
         value_parser = parse_count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) series: NonZeroUsize,
+
+    /// Measure forecasts of waits instead of run times
+    #[arg(long, conflicts_with_all = ["series", "cold", "out"])]
+    pub(super) waits: bool,
 
     /// Evaluate beliefs also from nothing, on parts of this many jobs
     #[arg(long, value_name = "N", value_parser = parse_count::<NonZeroUsize>)]

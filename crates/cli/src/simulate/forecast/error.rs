@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use tollgate_forecast::wait::WAIT_LEVELS;
+
+use super::parse::ConfidenceLevel;
 use crate::exit::{CliError, ExitKind};
 
 /// An error that prevents a forecast.
@@ -16,20 +19,39 @@ pub(crate) enum ForecastError {
     /// Beliefs from nothing are asked for where no answer has them.
     #[error("--cold changes nothing: only the JSON format has evaluations of beliefs")]
     ColdWithoutJson,
+    /// The records say nothing about waits.
+    #[error("{file}: expected the waits of jobs: {reason}")]
+    NoWaits { file: String, reason: &'static str },
+    /// Too few waits have ended for a first guess.
+    #[error("{file}: expected at least ten waits that have ended, found {waits}")]
+    FewWaits { file: String, waits: u64 },
+    /// A level at which waits are not forecast.
+    #[error("--level: waits are not forecast at {0}: expected one of {levels}", levels = wait_levels())]
+    WaitLevel(ConfidenceLevel),
+}
+
+fn wait_levels() -> String {
+    WAIT_LEVELS.map(|level| level.to_string()).join(", ")
 }
 
 impl CliError for ForecastError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::NothingToLearn { .. } | Self::NoRecords | Self::ColdWithoutJson => {
-                ExitKind::Usage
-            }
+            Self::NothingToLearn { .. }
+            | Self::NoRecords
+            | Self::ColdWithoutJson
+            | Self::NoWaits { .. }
+            | Self::FewWaits { .. }
+            | Self::WaitLevel(_) => ExitKind::Usage,
         }
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::NothingToLearn { .. } => None,
+            Self::NothingToLearn { .. } | Self::FewWaits { .. } | Self::WaitLevel(_) => None,
+            Self::NoWaits { .. } => {
+                Some("without waits only run times can be forecast: leave out `--waits`".into())
+            }
             Self::NoRecords => Some("`-` reads standard input".into()),
             Self::ColdWithoutJson => Some("add `--format json`".into()),
         }

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes};
 use tollgate_model::{Instant, Span};
 use tollgate_trace::name_column::NameColumn;
-use tollgate_trace::{
-    ColumnSelection, Diagnostics, Finding, ReadOptions, Trace, TraceJob, TraceMetadata, open,
-};
+use tollgate_trace::{ColumnSelection, Finding, ReadOptions, Trace, TraceJob, TraceMetadata, open};
 
 use super::error::ForecastError;
 use super::name_ids::{ForecastNames, NameIds};
@@ -50,7 +48,7 @@ struct RecordTally {
 }
 
 /// The threshold in seconds above which instants count as calendar dates: 3 March 1973.
-const MIN_CALENDAR_S: i64 = 100_000_000;
+pub(super) const MIN_CALENDAR_S: i64 = 100_000_000;
 
 /// Reads the jobs of all files, and numbers their names in `naming`. Jobs that had ended by `until`
 /// are left out, because they were learned before.
@@ -70,9 +68,7 @@ pub(super) fn read(
     let mut all = 0;
     for file in files {
         let trace = open_all_columns(file)?;
-        for finding in data_quality_findings(&trace).to_string().lines() {
-            verbosity.note(format_args!("{}: {finding}", trace.source));
-        }
+        print_findings(&trace, verbosity);
         all += trace.jobs.len();
         jobs.add_trace(&trace, naming, until);
         jobs.sources.push(trace.source);
@@ -92,15 +88,17 @@ pub(super) fn read(
     Ok(jobs)
 }
 
-/// Returns the findings about the records, without those about missing estimates: no estimate is
-/// made up here.
-fn data_quality_findings(trace: &Trace) -> Diagnostics {
+/// Prints the findings about the records, without those about missing estimates: no estimate is made
+/// up here.
+pub(super) fn print_findings(trace: &Trace, verbosity: Verbosity) {
     let mut found = trace.diagnostics.clone();
     found.remove(Finding::RunTimeAsEstimate);
-    found
+    for finding in found.to_string().lines() {
+        verbosity.note(format_args!("{}: {finding}", trace.source));
+    }
 }
 
-fn open_all_columns(file: &Path) -> Result<Trace, CliFailure> {
+pub(super) fn open_all_columns(file: &Path) -> Result<Trace, CliFailure> {
     let options = ReadOptions {
         columns: ColumnSelection::All,
     };
@@ -216,7 +214,7 @@ struct TraceColumns<'a> {
 }
 
 /// Returns the user's estimate of the run time. None without an estimate.
-fn request(job: &TraceJob) -> Option<Span> {
+pub(super) fn request(job: &TraceJob) -> Option<Span> {
     job.is_estimated.then_some(job.estimate)
 }
 
@@ -286,7 +284,7 @@ impl<'a> TraceColumns<'a> {
 }
 
 /// Returns the number of the name in `row` among `all`. Each label is looked up once.
-fn number(
+pub(super) fn number(
     labels: &NameColumn,
     row: usize,
     numbers: &mut Vec<Option<u32>>,

@@ -1,0 +1,4 @@
+//! Methods that forecast waits otherwise, for comparison.
+
+pub(super) mod binomial_bounds;
+pub(super) mod estimate_plan;
