@@ -38,7 +38,7 @@ fn breaches_of(package: &CargoPackage) -> Vec<String> {
             .collect(),
         None if !in_crates => Vec::new(),
         Some(_) | None => vec![format!(
-            "{} in {}: a crate called tollgate-<dir> lives in crates/<dir> and is on the list in rooms.rs",
+            "{} in {}: a crate called tollgate-<dir> lives in crates/<dir> and is on the list in layers.rs",
             package.name,
             package.dir().display()
         )],
