@@ -2,8 +2,10 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `past_instant` | instants of the past |
 //! | `time_zone` | the user's time zone |
 
+pub(crate) mod past_instant;
 pub(crate) mod time_zone;
 
 use jiff::Zoned;

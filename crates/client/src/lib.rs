@@ -14,6 +14,7 @@
 //! | [`records`] | those about usage, removal and export of records |
 //! | [`resources`] | devices and licences as they are typed |
 //! | [`limits`] | the legal ranges of request fields |
+//! | [`path_with_query`](PathWithQuery) | paths of the API with the parameters of a query |
 //! | [`timestamp`] | instants as ISO 8601 |
 //! | [`endpoint`] | the connection to a remote service, over TCP with TLS |
 //! | [`tls`], [`key_verifier`](KeyVerifier) | the TLS configuration of a client; peers that are known by their keys |
@@ -37,6 +38,7 @@ pub mod endpoint;
 mod fingerprint;
 mod key_verifier;
 pub mod limits;
+mod path_with_query;
 pub mod private_file;
 mod reconnect;
 pub mod records;
@@ -58,6 +60,7 @@ pub use connection::{KEY_HEADER, ServiceTarget};
 pub use endpoint::{RemoteError, RemoteService};
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use key_verifier::KeyVerifier;
+pub use path_with_query::PathWithQuery;
 pub use reconnect::ReconnectPolicy;
 pub use token::{SecretToken, SecretTokenError};
 pub use unfinished::{cancel_unless_over, unfinished_jobs};

@@ -23,6 +23,11 @@ pub const MAX_JOBS: u32 = 10_000;
 /// Maximum length of a name, in characters.
 pub const MAX_NAME: usize = 128;
 
+/// Maximum length of the command line of a submission, in characters.
+pub const MAX_SUBMIT_LINE: usize = 4_096;
+/// Maximum number of jobs and tasks that a list may name.
+pub const MAX_LISTED_IDS: usize = 1_000;
+
 /// Minimum memory of a job, in bytes. Every program needs more, so a smaller number lacks its unit.
 pub const MIN_JOB_MEMORY: u64 = 1_000_000;
 

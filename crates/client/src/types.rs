@@ -14,7 +14,9 @@
 //! | `promise` | the end of a promise |
 //! | `request` | jobs to submit, to quote or to change |
 //! | `service` | the state of the service, what it promised and kept, and what users spent |
+//! | `signal` | signals to running jobs |
 //! | `state` | the state of a job |
+//! | `wait_reason` | the reason for which a job waits |
 //! | `word` | words of this version and of later ones |
 
 mod access;
@@ -28,7 +30,9 @@ mod output;
 mod promise;
 mod request;
 mod service;
+mod signal;
 mod state;
+mod wait_reason;
 mod word;
 
 pub use access::{
@@ -57,5 +61,7 @@ pub use service::{
     ErrorResponse, LedgerReport, RiskCount, ServiceMarket, ServiceObjectives, ServiceStatus,
     ShadowStatus,
 };
+pub use signal::{SignalRequest, SignalResult};
 pub use state::JobState;
+pub use wait_reason::WaitReason;
 pub use word::{WireVocabulary, WireWord};

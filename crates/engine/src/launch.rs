@@ -33,12 +33,16 @@ pub struct LaunchSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The working directory; absolute.
     pub dir: PathBuf,
-    /// The file for standard output and standard error, created at the start; relative to `dir`. It is
+    /// The file for standard output, and for standard error without a file of its own, created at the start; relative to `dir`. It is
     /// opened as the user, and a symbolic link is rejected. If its directory is missing, the directory is
     /// created as the user; directories above it are not. Each write goes to its end. None if the output is
     /// discarded.
     pub output: Option<PathBuf>,
-    /// Whether the output begins behind what the file holds; otherwise the file is emptied at the start.
+    /// The file for standard error, opened like that of the output; None if both go to one file.
+    pub error: Option<PathBuf>,
+    /// The file for standard input, opened as the user; relative to `dir`. None for an empty input.
+    pub input: Option<PathBuf>,
+    /// Whether output and errors begin behind what the files hold; otherwise the files are emptied at the start.
     pub append: bool,
     /// The user that the attempt runs as; None for the engine's own user.
     pub user: Option<LaunchUser>,
@@ -119,6 +123,8 @@ impl LaunchSpec {
             env: Vec::new(),
             dir: dir.as_ref().to_owned(),
             output: None,
+            error: None,
+            input: None,
             append: false,
             user: None,
             umask: 0o022,
@@ -171,13 +177,16 @@ impl LaunchSpec {
         }) {
             return Some(("env", "names without `=`, and no NUL bytes"));
         }
-        let paths = [Some(&self.dir), self.output.as_ref()];
-        if paths
+        let files = [&self.output, &self.error, &self.input];
+        let paths = files
+            .map(Option::as_ref)
             .into_iter()
+            .chain([Some(&self.dir)]);
+        if paths
             .flatten()
             .any(|path| has_nul(&path.clone().into_os_string()))
         {
-            return Some(("dir, output", "paths without NUL bytes"));
+            return Some(("dir, output, error, input", "paths without NUL bytes"));
         }
         (!self.dir.is_absolute()).then_some(("dir", "an absolute path"))
     }
@@ -262,10 +271,10 @@ mod tests {
             Some("env")
         );
         assert_eq!(field_of(|l| l.dir = "here".into()), Some("dir"));
-        assert_eq!(
-            field_of(|l| l.output = Some("a\0".into())),
-            Some("dir, output")
-        );
+        let files = Some("dir, output, error, input");
+        assert_eq!(field_of(|l| l.output = Some("a\0".into())), files);
+        assert_eq!(field_of(|l| l.error = Some("a\0".into())), files);
+        assert_eq!(field_of(|l| l.input = Some("a\0".into())), files);
         assert_eq!(field_of(|l| l.nodes.clear()), Some("nodes"));
         assert_eq!(field_of(|l| l.nodes.push(NodeId(0))), Some("nodes"));
         assert_eq!(field_of(|l| l.nodes.push(NodeId(2))), Some("nodes"));

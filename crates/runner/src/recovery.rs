@@ -10,9 +10,10 @@ use std::fs;
 use tollgate_host::{ProcessIdentity, ProcessStat};
 use tollgate_model::AttemptId;
 
+use crate::child::setup::ERROR_LINE;
 use crate::journal::RunnerJournalEntry;
 use crate::slot::StartedFileHeader;
-use crate::slot::output::FileId;
+use crate::slot::output::{FileId, WrittenFileIds};
 use crate::started_files;
 use crate::state_dir::RunnerStateDir;
 use crate::supervisor::task::{RunnerTask, RunnerTaskState};
@@ -69,8 +70,27 @@ pub(crate) struct StartedFile {
     pub(crate) header: StartedFileHeader,
     /// The process of the attempt.
     pub(crate) identity: ProcessIdentity,
-    /// The file of its output; of no file if its output has no limit, or an earlier version started it.
-    pub(crate) output: FileId,
+    /// The files to which it writes.
+    pub(crate) files: RecordedFiles,
+}
+
+/// The files to which an attempt writes, as its `started` file names them.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedFiles {
+    /// That of its output; of no file if it is no regular file, or an earlier version started it.
+    output: FileId,
+    /// That of its errors, if they have a regular file of their own.
+    error: Option<FileId>,
+}
+
+impl RecordedFiles {
+    /// Returns the identities of the files.
+    pub(crate) const fn ids(&self) -> WrittenFileIds<'_> {
+        WrittenFileIds {
+            output: &self.output,
+            error: self.error.as_ref(),
+        }
+    }
 }
 
 /// The state of an attempt according to its `started` file.
@@ -102,18 +122,23 @@ pub(crate) fn inspect(folder: &RunnerStateDir, attempt: AttemptId, boot: &str) -
     }
 }
 
-/// Parses the line of the header, that of the process, and that of the output if there is one. A truncated file has
-/// no end of line.
+/// Parses the line of the header, that of the process, and those of the output and of the errors if there are any. A
+/// truncated file has no end of line.
 pub(crate) fn parse_started_file(text: &str) -> Option<StartedFile> {
     let (header, rest) = text.strip_suffix('\n')?.split_once('\n')?;
-    let (stat, output) = match rest.split_once('\n') {
-        Some((stat, output)) => (stat, FileId::parse(output)?),
-        None => (rest, FileId::default()),
-    };
+    let mut lines = rest.split('\n');
+    let stat = lines.next()?;
+    let mut files = RecordedFiles::default();
+    for line in lines {
+        match line.strip_prefix(ERROR_LINE) {
+            Some(line) => files.error = Some(FileId::parse(line)?),
+            None => files.output = FileId::parse(line)?,
+        }
+    }
     Some(StartedFile {
         header: serde_json::from_str(header).ok()?,
         identity: ProcessStat::parse(stat)?.identity()?,
-        output,
+        files,
     })
 }
 

@@ -158,7 +158,7 @@ impl SlotWorker {
         if birth.error.is_none() && birth.phase == SpawnPhase::Program && !birth.is_given_up {
             if let Some(most) = order.launch.limits.output {
                 let attempt = order.launch.attempt;
-                self.outputs.watch(attempt, &live, &plan.output_id, most);
+                self.outputs.watch(attempt, &live, plan.files(), most);
             }
             self.report_started(order.launch.attempt, &live, meter);
         }

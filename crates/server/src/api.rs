@@ -10,7 +10,7 @@
 //! | `repeat` | requests with a key, which their clients may send again |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
 //! | [`state`] | the state that handlers share |
-//! | `submission`, `resubmit`, `jobs`, `actions`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
+//! | `submission`, `resubmit`, `jobs`, `job_list`, `actions`, `status`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
 
 mod actions;
 mod alter;
@@ -26,6 +26,7 @@ mod export;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod grant;
+mod job_list;
 mod job_selector;
 mod jobs;
 mod learn;

@@ -117,12 +117,9 @@ impl NoticeWatcher {
     /// Finds the jobs of an earlier service that may be at risk.
     async fn find_unfinished(&mut self) {
         let unfinished = JobFilter {
-            user: None,
-            state: None,
             unfinished: true,
-            failed: false,
-            before: None,
             limit: MAX_JOBS,
+            ..JobFilter::default()
         };
         let rows = query_store(&self.service, move |reader| reader.jobs(&unfinished)).await;
         for row in rows.unwrap_or_default() {

@@ -162,7 +162,11 @@ pub fn by_name(name: &str) -> Result<u32, UserLookupError> {
     found.map(|account| account.uid).ok_or_else(unknown)
 }
 
-fn account(user: u32) -> Result<UserAccount, UserLookupError> {
+/// Returns the account of a user.
+///
+/// # Errors
+/// If the system has no account for the user, or the lookup fails.
+pub(crate) fn account(user: u32) -> Result<UserAccount, UserLookupError> {
     let found = UserAccount::by_uid(user).map_err(|error| failed(user, &error))?;
     found.ok_or(UserLookupError::Unknown(user))
 }

@@ -1,4 +1,4 @@
-//! Names of users, as the system's name service knows them.
+//! Names and main groups of users, as the system's name service knows them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,16 @@ const CACHE_TTL: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, Default)]
 pub struct UserNames {
     accounts: Accounts,
-    cache: Arc<Mutex<BTreeMap<u32, (Instant, String)>>>,
+    cache: Arc<Mutex<BTreeMap<u32, (Instant, UserFacts)>>>,
+}
+
+/// The name of a user, and the id of the user's main group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserFacts {
+    /// The name; the number of a user without a name.
+    pub name: String,
+    /// The id of the main group; None if the system does not know the user.
+    pub group: Option<u32>,
 }
 
 impl UserNames {
@@ -35,21 +44,43 @@ impl UserNames {
     /// Returns the name of a user; the number of a user without a name. May wait for the system's name
     /// service.
     pub fn name(&self, user: u32) -> String {
-        if let Some(name) = self.accounts.name_of(user) {
-            return name;
+        match self.accounts.name_of(user) {
+            Some(name) => name,
+            None => self.facts(user).name,
         }
-        if let Some((at, name)) = self.cached().get(&user)
-            && at.elapsed() < CACHE_TTL
-        {
-            return name.clone();
-        }
-        // The cache is not locked meanwhile: one slow lookup must not delay the others.
-        let name = os_users::name(user).unwrap_or_else(|_| user.to_string());
-        self.cached().insert(user, (Instant::now(), name.clone()));
-        name
     }
 
-    fn cached(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, (Instant, String)>> {
+    /// Returns the name and the main group of a user. May wait for the system's name service.
+    pub fn facts(&self, user: u32) -> UserFacts {
+        if let Some((at, facts)) = self.cached().get(&user)
+            && at.elapsed() < CACHE_TTL
+        {
+            return facts.clone();
+        }
+        // The cache is not locked meanwhile: one slow lookup must not delay the others.
+        let account = os_users::account(self.uid(user)).ok();
+        let stored = self.accounts.name_of(user);
+        let facts = UserFacts {
+            group: account.as_ref().map(|account| account.gid),
+            name: stored
+                .or(account.map(|account| account.name))
+                .unwrap_or_else(|| user.to_string()),
+        };
+        self.cached().insert(user, (Instant::now(), facts.clone()));
+        facts
+    }
+
+    /// Returns the user with a name or a number. None if the system knows no such user. May wait for the system's
+    /// name service.
+    pub fn find(&self, name_or_number: &str) -> Option<u32> {
+        let number = name_or_number.parse().ok();
+        let uid = number.or_else(|| os_users::by_name(name_or_number).ok())?;
+        let account = os_users::account(uid);
+        let name = account.map_or_else(|_| String::new(), |account| account.name);
+        Some(self.accounts.user_named(uid, &name))
+    }
+
+    fn cached(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, (Instant, UserFacts)>> {
         // An insertion cannot leave the map half changed.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }

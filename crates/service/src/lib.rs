@@ -34,7 +34,7 @@
 //! | `rules` | the rules under which the service decides |
 //! | `takeover` | a change of rules while jobs are unfinished |
 //! | `shadow` | a second policy that decides about the same jobs on paper |
-//! | `query` | answers to queries, and checks of invariants |
+//! | `query`, `wait_cause` | answers to queries, and checks of invariants |
 
 mod active_task;
 mod admission;
@@ -78,6 +78,7 @@ mod takeover;
 mod task_pace;
 mod task_ranges;
 mod unfinished;
+mod wait_cause;
 mod work;
 mod workers;
 
@@ -106,3 +107,4 @@ pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
 pub use tollgate_gate::JobPrediction;
 pub use unfinished::UnfinishedCounts;
+pub use wait_cause::WaitCause;

@@ -20,6 +20,12 @@ pub struct JobProgram {
     pub dir: String,
     /// Output file, relative to `dir`; None discards the output.
     pub output: Option<String>,
+    /// File for standard error, relative to `dir`; None if standard error goes where the output goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// File for standard input, relative to `dir`; None for an empty one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
     /// Whether the first attempt, too, keeps what the output file holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub append: bool,
@@ -45,6 +51,15 @@ pub struct JobProgram {
     /// The options that a job submitted again needs besides; None of a job that an earlier version took up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<RepeatOptions>,
+    /// The remark of the user, shown with the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The command line of the submission, shown with the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_line: Option<String>,
+    /// The host of the submission, shown with the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_host: Option<String>,
     /// The key with which the job was claimed as a reserved quote, if its claim had one. The same claim
     /// again changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +110,10 @@ impl JobProgram {
     /// Returns the stored size in bytes, without the overhead of JSON. A script counts in full for
     /// each of the jobs that share it.
     pub fn bytes(&self) -> u64 {
-        let words = self.argv.iter().chain([&self.dir]).chain(&self.output);
+        let files = [&self.output, &self.error, &self.input];
+        let shown = [&self.comment, &self.submit_line, &self.submit_host];
+        let optional = files.into_iter().chain(shown).flatten();
+        let words = self.argv.iter().chain([&self.dir]).chain(optional);
         let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
         let lengths = words.chain(variables).map(|word| word.len() as u64);
         let script = self.script.as_ref().and_then(LaunchScript::text);

@@ -9,7 +9,7 @@
 //! | `write`, `job_rows`, `arrays`, `attempts`, `statement` | the rows that a step changes |
 //! | `job_program` | [`JobProgram`]: the program of a job |
 //! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
-//! | `read`, `row_values`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
+//! | `read`, `job_filter`, `row_values`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
 //! | `task_numbers` | [`TaskNumbers`]: whole numbers of the tasks of arrays |
 //! | `books` | [`PromiseSums`]: the books, and calibration |
 //! | `objectives` | sums over finished jobs, and coverage of estimates |
@@ -63,6 +63,7 @@ mod error;
 mod format;
 mod impossible;
 pub mod integrity;
+mod job_filter;
 mod job_program;
 mod job_rows;
 mod objectives;
@@ -92,10 +93,11 @@ pub use error::StoreError;
 pub use format::{FIRST, FORMAT, VERSION};
 pub use impossible::ImpossibleValue;
 pub use integrity::CheckedRows;
+pub use job_filter::JobFilter;
 pub use job_program::{JobProgram, RepeatOptions};
 pub use objectives::EstimateCoverage;
 pub use prune::RemovalProgress;
-pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
+pub use read::{AccountRow, AttemptRow, JobRow, StoreReader};
 pub use replay::RestoreProgress;
 pub use rights::{with_owner_rights, with_writer_rights};
 pub use store::Store;

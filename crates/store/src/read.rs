@@ -6,6 +6,7 @@ use rusqlite::{Connection, Row, params};
 use tollgate_model::{AttemptId, BookEntry, Credits, Instant, JobEndState, Span, TaskId};
 
 use crate::error::{StoreError, sqlite};
+use crate::job_filter::JobFilter;
 use crate::job_program::JobProgram;
 use crate::row_values::{bytes, instant, job_row, span};
 use crate::tasks::ArrayRow;
@@ -128,23 +129,6 @@ pub struct AccountRow {
     pub penalties: Credits,
 }
 
-/// A filter on jobs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobFilter {
-    /// Only jobs of this user.
-    pub user: Option<u32>,
-    /// Only jobs in this state.
-    pub state: Option<String>,
-    /// Only unfinished jobs.
-    pub unfinished: bool,
-    /// Only jobs that failed, and arrays with tasks that did.
-    pub failed: bool,
-    /// Only jobs with a smaller number.
-    pub before: Option<u64>,
-    /// Maximum number of jobs, latest first.
-    pub limit: u32,
-}
-
 /// The columns of a job, in the order of `job_row`.
 pub(crate) const COLUMNS: &str =
     "id, user, name, state, program, procs, submit, estimate, source, due, budget,
@@ -211,31 +195,12 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn jobs(&self, selection: &JobFilter) -> Result<Vec<JobRow>, StoreError> {
-        let live = if selection.unfinished {
-            format!(" AND {IS_UNFINISHED}")
-        } else {
-            String::new()
-        };
-        let failed = if selection.failed {
-            " AND CASE WHEN array.job IS NULL THEN
-                state IN ('timed_out', 'out_of_memory', 'output_limit', 'lost') OR state = 'finished'
-                AND (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1) <> 'exit 0'
-             ELSE worst > 0 OR lost + timed_out + out_of_memory + output_limit > 0 END"
-        } else {
-            ""
-        };
+        let (condition, values) = selection.condition();
         let sql = format!(
-            "SELECT {COLUMNS} FROM {TABLES} WHERE (?1 IS NULL OR user = ?1)
-             AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id < ?3){live}{failed}
-             ORDER BY id DESC LIMIT ?4"
-        );
-        let values = params![
-            selection.user,
-            selection.state,
-            selection.before,
+            "SELECT {COLUMNS} FROM {TABLES} WHERE {condition} ORDER BY id DESC LIMIT {}",
             selection.limit
-        ];
-        self.rows(&sql, values, job_row)
+        );
+        self.rows(&sql, rusqlite::params_from_iter(values), job_row)
     }
 
     /// Returns the attempts of a job, in order of task and attempt.

@@ -136,6 +136,10 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) queue: Option<String>,
 
+    /// Remark about the job, shown with it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) comment: Option<String>,
+
     /// Pass an environment variable to the job, or `all`
     ///
     /// PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL and TZ are always passed.
@@ -154,7 +158,19 @@ pub(crate) struct JobArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<String>,
 
-    /// Append to the output file; a restarted job always does
+    /// File for standard error; `none` discards it [default: the output file]
+    ///
+    /// With the letters of --output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) error: Option<String>,
+
+    /// File for standard input [default: empty]
+    ///
+    /// With the letters of --output. It must exist when the job starts.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<String>,
+
+    /// Append to the files of output and errors; a restarted job always does
     #[arg(long)]
     pub(crate) append: bool,
 
@@ -241,9 +257,12 @@ impl JobArgs {
             name: self.name.or(below.name),
             account: self.account.or(below.account),
             queue: self.queue.or(below.queue),
+            comment: self.comment.or(below.comment),
             env,
             dir: self.dir.or(below.dir),
             output: self.output.or(below.output),
+            error: self.error.or(below.error),
+            input: self.input.or(below.input),
             append: self.append || below.append,
             requeue: self.requeue || below.requeue,
             retries: self.retries.or(below.retries),
@@ -297,6 +316,10 @@ impl JobArgs {
             name: self.name,
             account: self.account,
             queue: self.queue,
+            comment: self.comment,
+            submit_host: Some(place.host),
+            error: self.error,
+            input: self.input,
             procs: self.procs.unwrap_or(1),
             memory_bytes: self.mem,
             one_host: self.one_host,

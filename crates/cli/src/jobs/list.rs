@@ -11,6 +11,8 @@ mod columns;
 use std::io;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::Timestamp;
+use tollgate_client::PathWithQuery;
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::{JobDetails, JobList, JobState, WireVocabulary};
 
@@ -24,12 +26,13 @@ use crate::exit::CliFailure;
 use crate::output::format;
 use crate::output::messages::Verbosity;
 use crate::output::table::write_list;
+use crate::parse::past_instant::parse_past;
 
 /// The options of `tollgate jobs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
     /// Job, or tasks of an array, to list, as in 7_1-5,9
-    #[arg(value_parser = parse_cluster_job_id, conflicts_with_all = ["all", "state"])]
+    #[arg(value_parser = parse_cluster_job_id, conflicts_with_all = ["all", "state", "name", "id", "user", "account", "queue", "since", "until"])]
     array: Option<ClusterJob>,
     #[command(flatten)]
     address: ServiceAddressArgs,
@@ -45,6 +48,29 @@ pub(crate) struct JobsArgs {
     /// it failed.
     #[arg(long)]
     failed: bool,
+    /// List only jobs of this name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// List only these jobs and tasks, as in 7,8_3
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = parse_listed_id)]
+    id: Vec<String>,
+    /// List only jobs of this user, by name or number
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+    /// List only jobs of this account
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    /// List only jobs of this queue
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// List only jobs that are not over, or ended at this time or later
+    ///
+    /// As in 2026-12-01, `2026-12-01 09:00` or 09:00; a day means its start.
+    #[arg(long, value_name = "TIME", value_parser = parse_past)]
+    since: Option<Timestamp>,
+    /// List only jobs that were submitted before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_past)]
+    until: Option<Timestamp>,
     /// Show at most N jobs
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_JOBS)))]
@@ -62,6 +88,16 @@ pub(crate) struct JobsArgs {
     /// Print only the numbers
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// Parses the number of a job, or of one task of an array: `7`, `7_3`.
+fn parse_listed_id(words: &str) -> Result<String, String> {
+    let (job, task) = words.split_once('_').unwrap_or((words, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    match is_number(job) && is_number(task) {
+        true => Ok(words.to_owned()),
+        false => Err("expected the number of a job or task, as in 7 or 7_3".to_owned()),
+    }
 }
 
 /// Parses the key of a job's state; the error and `--help` list all of them.
@@ -111,25 +147,33 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
 }
 
 fn request(args: &JobsArgs) -> Result<JobList, CliFailure> {
-    let (mut path, address) = match &args.array {
+    let (path, address) = match &args.array {
         Some(array) => (
-            format!("/v1/jobs/{}/tasks?limit={}", array.job, args.limit),
+            PathWithQuery::new(format!("/v1/jobs/{}/tasks", array.job)),
             array.address(&args.address)?,
         ),
         None => {
-            // Failed jobs are over, so they are of all jobs.
-            let live = !args.all && args.state.is_none() && !args.failed;
-            let path = format!("/v1/jobs?live={live}&limit={}", args.limit);
+            // Failed and ended jobs are over, so they are of all jobs.
+            let names_ended = args.state.is_some() || args.since.is_some() || !args.id.is_empty();
+            let live = !args.all && !args.failed && !names_ended;
+            let ids = Some(args.id.join(",")).filter(|ids| !ids.is_empty());
+            let path = PathWithQuery::new("/v1/jobs")
+                .with("live", live)
+                .with_some("ids", ids)
+                .with_some("name", args.name.as_ref())
+                .with_some("user", args.user.as_ref())
+                .with_some("account", args.account.as_ref())
+                .with_some("queue", args.queue.as_ref())
+                .with_some("since", args.since)
+                .with_some("until", args.until);
             (path, args.address.clone())
         }
     };
-    if let Some(state) = args.state {
-        path.push_str(&format!("&state={}", state.key()));
-    }
-    if args.failed {
-        path.push_str("&failed=true");
-    }
-    Ok(address.connect()?.get(&path)?)
+    let path = path
+        .with("limit", args.limit)
+        .with_some("state", args.state.map(WireVocabulary::key))
+        .with_some("failed", args.failed.then_some(true));
+    Ok(address.connect()?.get(&path.to_string())?)
 }
 
 fn render(

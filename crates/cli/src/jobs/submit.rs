@@ -105,7 +105,8 @@ impl SubmitCommonArgs {
 /// and runs nothing.
 fn hide_unless_quoted(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "array" | "after" | "notify" | "env" | "dir" | "output" | "append" => arg.hide(true),
+        "array" | "after" | "notify" | "comment" | "env" | "dir" | "output" | "error" | "input"
+        | "append" => arg.hide(true),
         _ => arg,
     }
 }

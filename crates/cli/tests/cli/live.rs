@@ -8,6 +8,7 @@
 //! | [`jobs`] | jobs that are held, cancelled or waited for |
 //! | [`lists`] | lists of jobs: limits, columns, order, failed jobs |
 //! | [`job_in_job`] | jobs that submit jobs |
+//! | [`job_facts`] | remarks, files of errors and input, and lists by them |
 //! | [`answers`] | the JSON output of each command |
 //! | [`session_shell`] | jobs on a terminal, and terminals over the network |
 //! | [`shadow`] | a shadow policy beside the deciding policy |
@@ -50,6 +51,7 @@ mod flags;
 mod frontends;
 mod generate;
 mod impossible;
+mod job_facts;
 mod job_in_job;
 mod jobs;
 mod launch_failures;

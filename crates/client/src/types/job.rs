@@ -1,5 +1,7 @@
 //! Jobs as their users see them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_model::ExceededLimit;
@@ -9,6 +11,7 @@ use super::decision::{JobEstimateSource, JobForecast, SubmitResponse};
 use super::promise::{BrokenPromiseCause, PromiseOutcome};
 use super::request::JobSignal;
 use super::state::JobState;
+use super::wait_reason::WaitReason;
 use super::word::WireWord;
 
 /// The state of a job.
@@ -31,6 +34,9 @@ pub struct JobDetails {
     pub after: Vec<u64>,
     /// User id of the owner.
     pub user_id: u32,
+    /// Id of the owner's main group; None if the system does not know the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_id: Option<u32>,
     /// Name of the owner; the number of a user without a name.
     #[serde(default)]
     pub user: String,
@@ -42,8 +48,15 @@ pub struct JobDetails {
     /// Queue that the user named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
+    /// Remark of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
     /// State.
     pub state: WireWord<JobState>,
+    /// What a job that waits waits for first; of an array its first task that waits. None for a job that runs
+    /// or is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<WireWord<WaitReason>>,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Working directory.
@@ -51,8 +64,33 @@ pub struct JobDetails {
     /// Output file, if any; of an array with `%a` for the number of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// File of standard error, if it is not that of the output; of an array with `%a` for the number of the
+    /// task. `/dev/null` if standard error is discarded and the output is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// File of standard input, if any; of an array with `%a` for the number of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// The command line of the submission, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_line: Option<String>,
+    /// Host on which the job was submitted, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_host: Option<String>,
     /// Number of processors.
     pub procs: u32,
+    /// Devices and licences that the job, or each task of it, takes while it runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, u8>,
+    /// Whether all processors have to be on one host.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub one_host: bool,
+    /// Name of the host on which the job has to run, if its user named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_host: Option<String>,
+    /// Whether the job may run again from its start after it was lost.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub requeue: bool,
     /// Maximum memory, if the job names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
@@ -119,6 +157,9 @@ pub struct JobDetails {
     /// the program never ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
+    /// The signal that ended the program, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_signal: Option<u8>,
     /// Host of the last attempt: the name of a worker, or of the service's host. None for an array,
     /// whose tasks have one each.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,8 +9,8 @@ use tollgate_model::Otherwise;
 
 use crate::limits::{
     ABSOLUTE_PATH, MAX_AFTER, MAX_BATCH, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES,
-    MAX_SPAN_S, MIN_JOB_MEMORY, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE, PREDECESSOR, RESOURCE,
-    RETRIES, TASK_NUMBERS, VARIABLE,
+    MAX_SPAN_S, MAX_SUBMIT_LINE, MIN_JOB_MEMORY, MIN_SPAN_S, NO_CONTROL, NO_NUL, NOTICE,
+    PREDECESSOR, RESOURCE, RETRIES, TASK_NUMBERS, VARIABLE,
 };
 use crate::whole_number::{optional_whole, whole};
 
@@ -51,6 +51,20 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
     pub queue: Option<String>,
+    /// A remark of the user about the job, shown with it. At most 128 characters, none of them a control
+    /// character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub comment: Option<String>,
+    /// The command line of the submission, shown with the job. At most 4096 characters, none of them NUL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SUBMIT_LINE), regex(pattern = NO_NUL))]
+    pub submit_line: Option<String>,
+    /// The name of the host on which the job was submitted, shown with the job. At most 128 characters, none
+    /// of them a control character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub submit_host: Option<String>,
     /// Number of processors, at least 1.
     #[serde(default = "one", deserialize_with = "whole")]
     #[schemars(range(min = 1))]
@@ -177,6 +191,16 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), regex(pattern = NO_NUL))]
     pub output: Option<String>,
+    /// File for standard error, with the placeholders of `output`. `none` discards standard error. Without it
+    /// standard error goes where `output` goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), regex(pattern = NO_NUL))]
+    pub error: Option<String>,
+    /// File for standard input, relative to `dir`, with the placeholders of `output`. It must exist when the
+    /// job starts. Without it standard input is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), regex(pattern = NO_NUL))]
+    pub input: Option<String>,
     /// Whether the output begins behind what the file holds; otherwise the first start empties the file.
     /// A restarted job always appends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -21,6 +21,10 @@ pub(crate) struct LaunchOnWire {
     env: Vec<(WireString, WireString)>,
     dir: WireString,
     output: Option<WireString>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<WireString>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<WireString>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     append: bool,
     user: Option<LaunchUser>,
@@ -75,6 +79,8 @@ impl From<LaunchSpec> for LaunchOnWire {
             env: launch.env.iter().map(pair).collect(),
             dir: launch.dir.as_os_str().into(),
             output: launch.output.as_ref().map(|path| path.as_os_str().into()),
+            error: launch.error.as_ref().map(|path| path.as_os_str().into()),
+            input: launch.input.as_ref().map(|path| path.as_os_str().into()),
             append: launch.append,
             user: launch.user,
             umask: launch.umask,
@@ -100,6 +106,8 @@ impl From<LaunchOnWire> for LaunchSpec {
                 .collect(),
             dir: OsString::from(wire.dir).into(),
             output: wire.output.map(|path| OsString::from(path).into()),
+            error: wire.error.map(|path| OsString::from(path).into()),
+            input: wire.input.map(|path| OsString::from(path).into()),
             append: wire.append,
             user: wire.user,
             umask: wire.umask,
@@ -124,7 +132,9 @@ mod tests {
         let odd = OsString::from_vec(vec![b'a', 0xff, b'"']);
         let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], [odd.clone()], "/ö");
         launch.env = vec![("A".into(), odd.clone())];
-        launch.output = Some(odd.into());
+        launch.output = Some(odd.clone().into());
+        launch.error = Some(odd.clone().into());
+        launch.input = Some(odd.into());
         launch.append = true;
         let line = serde_json::to_vec(&launch).unwrap();
         assert_eq!(serde_json::from_slice::<LaunchSpec>(&line).unwrap(), launch);

@@ -48,15 +48,18 @@ const fn fault_of_step(step: SpawnPhase) -> LaunchFault {
         SpawnPhase::Begin | SpawnPhase::Started | SpawnPhase::Script | SpawnPhase::Confine => {
             LaunchFault::Host
         }
-        SpawnPhase::User | SpawnPhase::Dir | SpawnPhase::Output | SpawnPhase::Program => {
-            LaunchFault::Job
-        }
+        SpawnPhase::User
+        | SpawnPhase::Dir
+        | SpawnPhase::Input
+        | SpawnPhase::Output
+        | SpawnPhase::Error
+        | SpawnPhase::Program => LaunchFault::Job,
     }
 }
 
 /// Returns the operating system's message without the number that Rust adds.
 fn describe(step: SpawnPhase, errno: Errno) -> String {
-    if step == SpawnPhase::Output && errno == Errno::LOOP {
+    if [SpawnPhase::Output, SpawnPhase::Error].contains(&step) && errno == Errno::LOOP {
         return "it is a symbolic link".to_owned();
     }
     let words = io::Error::from(errno).to_string();
@@ -71,14 +74,16 @@ fn describe(step: SpawnPhase, errno: Errno) -> String {
 mod tests {
     use super::*;
 
-    const STEPS: [SpawnPhase; 8] = [
+    const STEPS: [SpawnPhase; 10] = [
         SpawnPhase::Begin,
         SpawnPhase::Started,
         SpawnPhase::Script,
         SpawnPhase::Confine,
         SpawnPhase::User,
         SpawnPhase::Dir,
+        SpawnPhase::Input,
         SpawnPhase::Output,
+        SpawnPhase::Error,
         SpawnPhase::Program,
     ];
 
@@ -98,7 +103,9 @@ mod tests {
             ("limits", [Host; 4]),
             ("user", [Host, Host, Host, Job]),
             ("dir", [Job, Storage, Job, Job]),
+            ("input", [Job, Storage, Job, Job]),
             ("output", [Job, Storage, Job, Job]),
+            ("error", [Job, Storage, Job, Job]),
             ("program", [Job, Storage, Job, Job]),
         ];
         assert_eq!(table, expected);

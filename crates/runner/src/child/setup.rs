@@ -7,13 +7,18 @@ use std::ffi::CStr;
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{Mode, OFlags, RenameFlags, ftruncate, openat, renameat_with};
+use rustix::fs::{FileType, Mode, OFlags, RenameFlags, ftruncate, openat, renameat_with};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, Signal};
 
-use super::spec::SpawnSpec;
+use super::spec::{SpawnSpec, WrittenFile};
 use crate::failpoint;
 use crate::slot::output::FileId;
+
+/// What stands before the line of a `started` file that names the file of the output: nothing, as ever.
+pub(crate) const OUTPUT_LINE: &str = "";
+/// The same for the file of standard error.
+pub(crate) const ERROR_LINE: &str = "error ";
 
 /// A step of a child, named in the error if it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +29,9 @@ pub(crate) enum SpawnPhase {
     Confine,
     User,
     Dir,
+    Input,
     Output,
+    Error,
     Program,
 }
 
@@ -38,7 +45,9 @@ impl SpawnPhase {
             Self::Confine => "limits",
             Self::User => "user",
             Self::Dir => "dir",
+            Self::Input => "input",
             Self::Output => "output",
+            Self::Error => "error",
             Self::Program => "program",
         }
     }
@@ -65,9 +74,19 @@ pub(crate) fn prepare(plan: &SpawnSpec, reached: impl Fn(SpawnPhase)) -> Result<
     failpoint::stop_at_in_child("child-stopped");
     reached(SpawnPhase::Dir);
     rustix::process::chdir(plan.dir.as_c_str())?;
+    reached(SpawnPhase::Input);
+    open_input(plan)?;
     reached(SpawnPhase::Output);
-    open_output(plan)?;
-    record_output(plan, &started)?;
+    let output = open_written(&plan.output, plan.append)?;
+    rustix::stdio::dup2_stdout(&output)?;
+    match &plan.error {
+        None => rustix::stdio::dup2_stderr(&output)?,
+        Some(file) => {
+            reached(SpawnPhase::Error);
+            rustix::stdio::dup2_stderr(&open_written(file, plan.append)?)?;
+        }
+    }
+    record_files(plan, &started)?;
     reached(SpawnPhase::Program);
     failpoint::kill_at_in_child("child-ready");
     // From here on the attempt outlives the runner.
@@ -129,14 +148,27 @@ fn write_start(plan: &SpawnSpec, file: &OwnedFd) -> Result<usize, Errno> {
     }
 }
 
-/// Adds to the `started` file which file the output is, so that a later runner limits it, too.
-fn record_output(plan: &SpawnSpec, started: &OwnedFd) -> Result<(), Errno> {
-    let mut line = [0; FileId::LINE_BYTES];
-    let line = plan.output_id.write_line(&mut line);
-    match rustix::io::write(started, line)? < line.len() {
-        true => Err(Errno::NOSPC),
-        false => Ok(()),
+/// Adds to the `started` file which files the output and the errors are, so that a later runner limits them, too.
+fn record_files(plan: &SpawnSpec, started: &OwnedFd) -> Result<(), Errno> {
+    for (name, file) in [
+        (OUTPUT_LINE, Some(&plan.output)),
+        (ERROR_LINE, plan.error.as_ref()),
+    ] {
+        let Some(file) = file else {
+            continue;
+        };
+        let mut line = [0; FileId::LINE_BYTES];
+        let line = file.id.write_line(&mut line);
+        if line.is_empty() {
+            continue;
+        }
+        let parts = [name.as_bytes(), line];
+        let length = name.len() + line.len();
+        if rustix::io::writev(started, &parts.map(IoSlice::new))? < length {
+            return Err(Errno::NOSPC);
+        }
     }
+    Ok(())
 }
 
 fn confine(plan: &SpawnSpec) -> Result<(), Errno> {
@@ -173,30 +205,39 @@ fn become_user(plan: &SpawnSpec) -> Result<(), Errno> {
     set_death_signal(plan)
 }
 
-/// Opens the output as the user, so that no user can write through the runner to files without
+/// Opens the input as the user. The open does not wait for a writer if the file is a named pipe.
+fn open_input(plan: &SpawnSpec) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let input = open_file(&plan.input, flags)?;
+    let mode = rustix::fs::fstat(&input)?.st_mode;
+    if FileType::from_raw_mode(mode) == FileType::Directory {
+        return Err(Errno::ISDIR);
+    }
+    rustix::fs::fcntl_setfl(&input, OFlags::empty())?;
+    rustix::stdio::dup2_stdin(&input)
+}
+
+/// Opens a file to write to as the user, so that no user can write through the runner to files without
 /// permission. A symbolic link is rejected, since in a directory that others may write to it may
 /// lead to any file of the user. The open does not wait for a reader if the file is a named pipe. Each write
 /// goes to the end of the file, so that processes that share it do not overwrite each other.
-fn open_output(plan: &SpawnSpec) -> Result<(), Errno> {
-    let null = open_file(c"/dev/null", OFlags::RDONLY)?;
-    rustix::stdio::dup2_stdin(&null)?;
+fn open_written(file: &WrittenFile, append: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NOCTTY;
-    let begin = match plan.append {
+    let begin = match append {
         true => OFlags::empty(),
         false => OFlags::TRUNC,
     };
     let flags = flags | begin | OFlags::APPEND | OFlags::NONBLOCK;
-    let output = match (open_file(&plan.output, flags), &plan.output_dir) {
+    let open = match (open_file(&file.path, flags), &file.dir) {
         (Err(Errno::NOENT), Some(dir)) => {
             make_dir(dir)?;
-            open_file(&plan.output, flags)?
+            open_file(&file.path, flags)?
         }
         (opened, _) => opened?,
     };
-    rustix::fs::fcntl_setfl(&output, OFlags::APPEND)?;
-    plan.output_id.set(&rustix::fs::fstat(&output)?);
-    rustix::stdio::dup2_stdout(&output)?;
-    rustix::stdio::dup2_stderr(&output)
+    rustix::fs::fcntl_setfl(&open, OFlags::APPEND)?;
+    file.id.set(&rustix::fs::fstat(&open)?);
+    Ok(open)
 }
 
 /// Creates one directory, as the user and with the user's umask. Another task of the same job may

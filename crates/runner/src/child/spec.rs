@@ -13,7 +13,7 @@ use tollgate_engine::LaunchSpec;
 
 use crate::process::mark::{self, RunnerId};
 use crate::scripts::ScriptCopySpec;
-use crate::slot::output::FileId;
+use crate::slot::output::{FileId, WrittenFileIds};
 use crate::started_files::StartedFiles;
 
 /// The plan of a child, in the order of its steps.
@@ -38,17 +38,39 @@ pub(crate) struct SpawnSpec {
     pub(crate) umask: u32,
     pub(crate) user: Option<ProcessCredentials>,
     pub(crate) dir: CString,
-    pub(crate) output: CString,
-    /// Whether the output begins behind what its file holds.
+    pub(crate) input: CString,
+    pub(crate) output: WrittenFile,
+    /// The file of standard error; None if it is that of the output.
+    pub(crate) error: Option<WrittenFile>,
+    /// Whether output and errors begin behind what their files hold.
     pub(crate) append: bool,
-    /// The file that the child has opened for its output.
-    pub(crate) output_id: FileId,
-    /// The directory of the output, relative to `dir`; None if it is `dir` itself.
-    pub(crate) output_dir: Option<CString>,
     /// The candidate files of the program, in the order of the search path.
     pub(crate) programs: Vec<CString>,
     pub(crate) argv: Vec<CString>,
     pub(crate) env: Vec<CString>,
+}
+
+/// A file to which a child writes.
+pub(crate) struct WrittenFile {
+    pub(crate) path: CString,
+    /// Its directory, relative to that of the child; None if it is that.
+    pub(crate) dir: Option<CString>,
+    /// The file that the child has opened.
+    pub(crate) id: FileId,
+}
+
+impl WrittenFile {
+    fn new(path: &OsStr) -> Self {
+        let dir = Path::new(path).parent();
+        let dir = dir.map(|dir| dir.as_os_str().as_bytes());
+        Self {
+            path: c_string(path.as_bytes().to_owned()),
+            dir: dir
+                .filter(|dir| !dir.is_empty())
+                .map(|dir| c_string(dir.to_owned())),
+            id: FileId::default(),
+        }
+    }
 }
 
 /// The user and groups that a child takes.
@@ -67,10 +89,10 @@ impl SpawnSpec {
         started_files: Arc<StartedFiles>,
         script: Option<PathBuf>,
     ) -> Self {
-        let output = launch
-            .output
-            .as_ref()
-            .map_or(OsStr::new("/dev/null"), |path| path.as_os_str());
+        let path = |file: &Option<PathBuf>| {
+            let path = file.as_ref().map(|path| path.as_os_str().to_owned());
+            path.unwrap_or_else(|| "/dev/null".into())
+        };
         Self {
             runner,
             spare: started_files.take_spare(),
@@ -93,14 +115,13 @@ impl SpawnSpec {
                     .collect(),
             }),
             dir: c_string(launch.dir.as_os_str().as_bytes().to_owned()),
-            output: c_string(output.as_bytes().to_owned()),
+            input: c_string(path(&launch.input).into_vec()),
+            output: WrittenFile::new(&path(&launch.output)),
+            error: launch
+                .error
+                .as_ref()
+                .map(|path| WrittenFile::new(path.as_os_str())),
             append: launch.append,
-            output_id: FileId::default(),
-            output_dir: Path::new(output)
-                .parent()
-                .map(|dir| dir.as_os_str().as_bytes())
-                .filter(|dir| !dir.is_empty())
-                .map(|dir| c_string(dir.to_owned())),
             programs: match script {
                 Some(path) => vec![c_string(path.into_os_string().into_vec())],
                 None => programs(launch),
@@ -111,6 +132,16 @@ impl SpawnSpec {
                 .map(|word| c_string(word.as_bytes().to_owned()))
                 .collect(),
             env: environment(launch, runner_id),
+        }
+    }
+}
+
+impl SpawnSpec {
+    /// Returns the files to which the child writes, as it has opened them.
+    pub(crate) fn files(&self) -> WrittenFileIds<'_> {
+        WrittenFileIds {
+            output: &self.output.id,
+            error: self.error.as_ref().map(|file| &file.id),
         }
     }
 }

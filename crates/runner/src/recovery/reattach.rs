@@ -58,12 +58,13 @@ impl RunnerSupervisor {
 
     fn reattach(&mut self, attempt: AttemptId, live: ProcessHandle, file: StartedFile) {
         let identity = file.identity;
-        let (process, start) = adopted::from_started_file(live, file.header);
+        let StartedFile { header, files, .. } = file;
+        let (process, start) = adopted::from_started_file(live, header);
         let most = self.tasks.get(&attempt);
         if let Some(most) = most.and_then(|task| task.launch.limits.output) {
             let handle = &process.handle;
             self.slots
-                .monitor_output(attempt, handle, &file.output, most);
+                .monitor_output(attempt, handle, files.ids(), most);
         }
         let watched = process.clone();
         // The wall clock may have been set since the start.

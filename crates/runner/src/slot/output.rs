@@ -22,6 +22,10 @@ use crate::supervisor::event::RunnerEvent;
 /// The interval between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The descriptors of standard output and standard error.
+const STDOUT: u32 = 1;
+const STDERR: u32 = 2;
+
 /// The block size in the result of `stat`, independent of the file system's own.
 const BLOCK_BYTES: u64 = 512;
 
@@ -105,6 +109,14 @@ impl FileId {
     }
 }
 
+/// The files to which an attempt writes.
+#[derive(Clone, Copy)]
+pub(crate) struct WrittenFileIds<'a> {
+    pub(crate) output: &'a FileId,
+    /// The file of standard error; None if it is that of the output.
+    pub(crate) error: Option<&'a FileId>,
+}
+
 impl OutputMonitor {
     /// Starts the thread, which reports outputs over their limit to `to`, and ends with the last
     /// handle to it.
@@ -117,20 +129,33 @@ impl OutputMonitor {
         Self(way)
     }
 
-    /// Monitors the output of an attempt that has just started, or that an earlier runner started. It
-    /// monitors the file that the child opened, if the program still writes to it and it is a regular file.
-    /// Earlier contents of the file do not count.
+    /// Monitors the output and the errors of an attempt that has just started, or that an earlier runner started.
+    /// It monitors the files that the child opened, if the program still writes to them and they are regular
+    /// files. Each may have the maximum size, and earlier contents do not count.
     pub(crate) fn watch(
         &self,
         attempt: AttemptId,
         live: &Arc<ProcessHandle>,
-        output: &FileId,
+        files: WrittenFileIds<'_>,
+        most: u64,
+    ) {
+        self.watch_file(attempt, live, (files.output, STDOUT), most);
+        if let Some(error) = files.error {
+            self.watch_file(attempt, live, (error, STDERR), most);
+        }
+    }
+
+    fn watch_file(
+        &self,
+        attempt: AttemptId,
+        live: &Arc<ProcessHandle>,
+        (output, descriptor): (&FileId, u32),
         most: u64,
     ) {
         if !output.is_set() {
             return;
         }
-        let path = format!("/proc/{}/fd/1", live.pid().as_raw_pid());
+        let path = format!("/proc/{}/fd/{descriptor}", live.pid().as_raw_pid());
         let Ok(file) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
             return;
         };

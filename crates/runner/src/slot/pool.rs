@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tollgate_engine::capacity::MemoryEnforcement;
 use tollgate_model::AttemptId;
 
-use super::output::{FileId, OutputMonitor};
+use super::output::{OutputMonitor, WrittenFileIds};
 use super::queue::SlotQueue;
 use super::stuck::{ObservedSetup, SetupWatch, check_setup};
 use super::{SlotJob, SlotWorker};
@@ -63,15 +63,15 @@ pub(crate) struct AbandonedSlot {
 }
 
 impl SlotPool {
-    /// Monitors the output of an attempt of an earlier runner.
+    /// Monitors the output and the errors of an attempt of an earlier runner.
     pub(crate) fn monitor_output(
         &self,
         attempt: AttemptId,
         process: &Arc<ProcessHandle>,
-        output: &FileId,
+        files: WrittenFileIds<'_>,
         most: u64,
     ) {
-        self.outputs.watch(attempt, process, output, most);
+        self.outputs.watch(attempt, process, files, most);
     }
 
     pub(crate) fn new(

@@ -10,4 +10,5 @@ mod other_users;
 mod scripts;
 mod shares;
 mod silent_files;
+mod streams;
 mod tasks;

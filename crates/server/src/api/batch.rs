@@ -13,7 +13,7 @@ use super::convert;
 use super::error::ApiError;
 use super::repeat::{Answer, KeyedPeer, receive};
 use super::state::ApiState;
-use super::submission::{check_size, may_submit, submitted, with_output_name};
+use super::submission::{check_size, may_submit, submitted, with_file_names};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, NewJob, Responder, SubmittedJob};
 
@@ -36,7 +36,7 @@ pub(super) async fn submit_batch(
     for (at, job) in jobs.into_iter().enumerate() {
         let in_batch = |error: ApiError| error.within(&format!("jobs[{at}]"));
         let request = with_common(job, &common).map_err(in_batch)?;
-        let request = with_output_name(&service, request, peer.user).await;
+        let request = with_file_names(&service, request, peer.user).await;
         let request = request.map_err(in_batch)?;
         let time_limit_s = service.enforced_time_limit(&request);
         let (reply, answer) = oneshot::channel();

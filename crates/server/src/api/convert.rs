@@ -8,4 +8,5 @@ pub(super) use request::{
 };
 pub(super) use response::{
     account_entry, day_text, forecast_parts, job_details, job_forecast, submit_response,
+    wait_reason,
 };

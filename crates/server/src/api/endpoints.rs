@@ -13,7 +13,8 @@ use tollgate_client::types::{
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
 use super::export::{self, PageQuery};
-use super::jobs::{self, JobsQuery, TasksQuery, WaitQuery};
+use super::job_list::{self, JobsQuery};
+use super::jobs::{self, TasksQuery, WaitQuery};
 use super::request_schemas::{quote_request, runnable, submission as submission_request};
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
@@ -52,7 +53,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         ),
         at("/v1/jobs")
             .get(
-                jobs::jobs,
+                job_list::jobs,
                 operation("List jobs, latest first")
                     .query::<JobsQuery>()
                     .gives::<JobList>(200),

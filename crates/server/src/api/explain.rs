@@ -155,6 +155,11 @@ pub(super) fn explanation_sentences(
             .map(|account| format!("account {account}")),
     );
     words.extend(job.queue.iter().map(|queue| format!("queue {queue}")));
+    words.extend(
+        job.comment
+            .iter()
+            .map(|comment| format!("comment: {comment}")),
+    );
     words
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::{
-    JobDetails, JobExplanation, JobList, JobRef, JobState, WireVocabulary, WireWord,
+    JobDetails, JobExplanation, JobList, JobRef, JobState, WireVocabulary,
 };
 use tollgate_model::TaskId;
 use tollgate_service::{ServiceCommand, TaskRanges};
@@ -22,7 +22,7 @@ use super::explain::{
     QueueingEngine, attempt_sentences, dropped_sentence, explanation_sentences, failed_predecessor,
     grant_sentence,
 };
-use super::job_selector::{JobSelector, MAX_ID};
+use super::job_selector::JobSelector;
 use super::repeat::{KeyedPeer, receive};
 use super::resubmit::quote_again;
 use super::state::{ApiState, JsonResult, query_controller, query_store, visible_user};
@@ -30,53 +30,12 @@ use super::submission::done;
 use crate::access::Peer;
 use crate::controller::ControllerRequest;
 
-/// The requested jobs.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct JobsQuery {
-    /// Only those in this state.
-    #[schemars(with = "Option<JobState>")]
-    state: Option<WireWord<JobState>>,
-    /// Only those that are not over.
-    #[serde(default)]
-    live: bool,
-    /// Only those that failed: another exit code than 0, ended by a limit, or lost; arrays with such tasks.
-    #[serde(default)]
-    failed: bool,
-    /// Only those before this number.
-    before: Option<u64>,
-    /// The maximum number of entries: 100 if left out, at most 10,000.
-    limit: Option<u32>,
-}
-
-pub(super) async fn jobs(
-    State(service): State<ApiState>,
-    Extension(peer): Extension<Peer>,
-    query: Result<Query<JobsQuery>, QueryRejection>,
-) -> JsonResult<JobList> {
-    let Query(query) = query?;
-    if let Some(WireWord::Unknown(_)) = query.state {
-        let states: Vec<&str> = JobState::ALL.iter().map(|state| state.key()).collect();
-        return Err(ApiError::field(
-            "state",
-            &format!("one of {}", states.join(", ")),
-        ));
-    }
-    let limit = query.limit.unwrap_or(100).min(MAX_JOBS);
-    let selection = JobFilter {
-        user: visible_user(&peer),
-        state: query.state.map(|state| state.key().to_owned()),
-        unfinished: query.live,
-        failed: query.failed,
-        before: query.before.map(|before| before.min(MAX_ID)),
-        limit: limit + 1,
-    };
-    let rows = query_store(&service, move |reader| reader.jobs(&selection)).await?;
-    list(&service, rows, limit).await
-}
-
 /// Returns the first `limit` of the rows as a list, which says whether there are more.
-async fn list(service: &ApiState, mut rows: Vec<JobRow>, limit: u32) -> JsonResult<JobList> {
+pub(super) async fn list(
+    service: &ApiState,
+    mut rows: Vec<JobRow>,
+    limit: u32,
+) -> JsonResult<JobList> {
     let limit = limit as usize;
     let more = rows.len() > limit;
     rows.truncate(limit);
@@ -345,13 +304,56 @@ pub(super) async fn with_names(
     let names = service.names.clone();
     let named = tokio::task::spawn_blocking(move || {
         let named = |mut row: JobRow| {
-            let user = names.name(row.user);
+            let user = names.facts(row.user);
             row.user = names.uid(row.user);
             convert::job_details(row, user)
         };
         rows.into_iter().map(named).collect()
     });
-    named.await.map_err(|_| ApiError::stopping())
+    let mut jobs: Vec<JobDetails> = named.await.map_err(|_| ApiError::stopping())?;
+    add_wait_reasons(service, &mut jobs).await?;
+    Ok(jobs)
+}
+
+/// Adds to jobs that wait what they wait for.
+async fn add_wait_reasons(service: &ApiState, jobs: &mut [JobDetails]) -> Result<(), ApiError> {
+    let mut waiting: Vec<&mut JobDetails> = jobs.iter_mut().filter(|job| waits(job)).collect();
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let named = waiting.iter().map(|job| (job.id, job.task)).collect();
+    let causes = query_controller(service, |reply| ControllerRequest::WaitCauses {
+        jobs: named,
+        reply,
+    });
+    for (job, cause) in waiting.iter_mut().zip(causes.await?) {
+        job.waits_for = cause.map(|cause| convert::wait_reason(cause).into());
+    }
+    Ok(())
+}
+
+/// Returns whether a job waits, or a task of an array.
+fn waits(job: &JobDetails) -> bool {
+    match (job.state.known(), &job.array) {
+        (Some(JobState::Dependent | JobState::Queued | JobState::Held), _) => true,
+        (Some(JobState::Running), Some(array)) => array.queued + array.held > 0,
+        (
+            Some(
+                JobState::Running
+                | JobState::Finished
+                | JobState::TimedOut
+                | JobState::OutOfMemory
+                | JobState::OutputLimit
+                | JobState::Cancelled
+                | JobState::Lost
+                | JobState::Rejected
+                | JobState::Reserved
+                | JobState::Expired,
+            )
+            | None,
+            _,
+        ) => false,
+    }
 }
 
 /// Converts a stored job, with the name of its user.

@@ -32,7 +32,7 @@ pub(super) async fn submit(
 ) -> Result<Answer<SubmitResponse>, ApiError> {
     let Json(request) = request?;
     may_submit(&peer)?;
-    let request = with_output_name(&service, request, peer.user).await?;
+    let request = with_file_names(&service, request, peer.user).await?;
     let time_limit_s = service.enforced_time_limit(&request);
     let (reply, verdict) = oneshot::channel();
     let job = new_job(&service, request, peer.user, reply)?;
@@ -66,23 +66,31 @@ pub(super) async fn submit_new(
     Ok((status, answer))
 }
 
-/// Returns the request with the names of the job and of its user in the name of its output file. The system's
-/// name service may take its time.
-pub(super) async fn with_output_name(
+/// Returns the request with the names of the job and of its user in the names of its files. The system's name
+/// service may take its time.
+pub(super) async fn with_file_names(
     service: &ApiState,
     request: JobRequest,
     user: u32,
 ) -> Result<JobRequest, ApiError> {
-    let output = request.output.as_deref();
-    let Some(output) = output.filter(|name| output_name::names_submission(name)) else {
-        return Ok(request);
+    let files = [&request.output, &request.error, &request.input];
+    let needs_names = |file: &Option<String>| {
+        let name = file.as_deref();
+        name.is_some_and(output_name::names_submission)
     };
+    if !files.into_iter().any(needs_names) {
+        return Ok(request);
+    }
     let names = service.names.clone();
     let user = tokio::task::spawn_blocking(move || names.name(user)).await;
     let user = user.map_err(|_| ApiError::stopping())?;
-    let output = output_name::of_submission(output, &convert::name(&request)?, &user);
+    let job = convert::name(&request)?;
+    let named =
+        |file: Option<String>| file.map(|name| output_name::of_submission(&name, &job, &user));
     Ok(JobRequest {
-        output: Some(output),
+        output: named(request.output),
+        error: named(request.error),
+        input: named(request.input),
         ..request
     })
 }
@@ -208,7 +216,7 @@ pub(super) async fn claim(
 ) -> JsonResult<JobRef> {
     let Json(request) = request?;
     may_submit(&peer)?;
-    let request = with_output_name(&service, request, peer.user).await?;
+    let request = with_file_names(&service, request, peer.user).await?;
     let job = parse_job_number(&id)?;
     let key = query?.0.key;
     let length = key.as_ref().map(|key| key.chars().count());

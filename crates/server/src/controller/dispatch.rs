@@ -269,8 +269,13 @@ impl<E: Engine> Controller<E> {
         let enforced = self.core.rules().enforces_time_limits();
         let hosts = self.launch_hosts(nodes);
         let host = hosts.first().map(|host| host.name.as_str());
-        let output = program.output.as_deref();
-        let output = output.map(|name| output_path(name, attempt, host).into());
+        let path = |name: &Option<String>| -> Option<PathBuf> {
+            let name = name.as_deref()?;
+            Some(file_path(name, attempt, host).into())
+        };
+        let output = path(&program.output);
+        let error = path(&program.error).filter(|error| Some(error) != output.as_ref());
+        let input = path(&program.input);
         let mut placement = placement_variables(nodes, &hosts).to_vec();
         placement.extend(self.device_variables(attempt, nodes));
         let number = self.task_number(attempt.task())?;
@@ -288,6 +293,8 @@ impl<E: Engine> Controller<E> {
             hosts,
             dir: PathBuf::from(program.dir),
             output,
+            error,
+            input,
             // Output that an attempt wrote before it was lost stays.
             append: program.append || attempt.attempt > FIRST_ATTEMPT,
             user,
@@ -348,7 +355,7 @@ fn os_env(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-fn output_path(name: &str, attempt: AttemptId, host: Option<&str>) -> String {
+fn file_path(name: &str, attempt: AttemptId, host: Option<&str>) -> String {
     let facts = AttemptFacts {
         job: attempt.job,
         task: Some(attempt.task),

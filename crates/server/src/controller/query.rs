@@ -41,6 +41,11 @@ impl<E: Engine> Controller<E> {
                 let task_outlook = self.outlook(task);
                 let _ = reply.send(Ok(task_outlook));
             }
+            ControllerRequest::WaitCauses { jobs, reply } => {
+                let causes = jobs.iter();
+                let causes = causes.map(|&(job, task)| self.core.wait_cause(job, task));
+                let _ = reply.send(Ok(causes.collect()));
+            }
             ControllerRequest::ExplainArray { job, reply } => {
                 let now = self.now();
                 let outlook = self.core.array_outlook(now, job);

@@ -123,6 +123,7 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
         | ControllerRequest::ExplainArray { .. }
+        | ControllerRequest::WaitCauses { .. }
         | ControllerRequest::PromiseRisk { .. }
         | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Wait { .. }
@@ -147,6 +148,7 @@ fn is_query(request: &ControllerRequest) -> bool {
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
             | ControllerRequest::ExplainArray { .. }
+            | ControllerRequest::WaitCauses { .. }
             | ControllerRequest::PromiseRisk { .. }
             | ControllerRequest::ReadOutput { .. }
     )
@@ -182,6 +184,7 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Wait { .. }
+        | ControllerRequest::WaitCauses { .. }
         | ControllerRequest::Prune { .. }
         | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Worker { .. }
@@ -237,6 +240,11 @@ mod tests {
             memory: None,
             time_limit: None,
             signal: None,
+            error: None,
+            input: None,
+            comment: None,
+            submit_line: None,
+            submit_host: None,
             notify: Vec::new(),
             append: false,
             retries: None,

@@ -5,7 +5,7 @@ use tollgate_engine::output::OutputPosition;
 use tollgate_model::{AttemptId, Instant, MaintenanceCalendar, Probability, TaskId};
 use tollgate_service::{
     ArrayOutlook, JobChange, NamedResources, PromiseAtRisk, RunRecord, ServiceCommand, Submission,
-    SubmitOutcome, UnfinishedCounts,
+    SubmitOutcome, UnfinishedCounts, WaitCause,
 };
 use tollgate_store::{JobProgram, RemovalProgress};
 use tollgate_workers::{ConnectionEvent, PartCall};
@@ -144,6 +144,13 @@ pub enum ControllerRequest {
         /// Receives the outlook; None if the task has finished or does not exist.
         reply: Responder<Option<TaskOutlook>>,
     },
+    /// Asks what jobs and tasks wait for first.
+    WaitCauses {
+        /// The jobs, each with the task if it is one of an array.
+        jobs: Vec<(u64, Option<u32>)>,
+        /// Receives the cause of each, in this order; None for one that does not wait.
+        reply: Responder<Vec<Option<WaitCause>>>,
+    },
     /// Asks for the outlook of an unfinished array.
     ExplainArray {
         /// The number of the array.
@@ -231,6 +238,7 @@ impl ControllerRequest {
             | Self::Status { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
+            | Self::WaitCauses { .. }
             | Self::ExplainArray { .. }
             | Self::PromiseRisk { .. }
             | Self::Wait { .. }
@@ -268,6 +276,7 @@ impl ControllerRequest {
             | Self::Status { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
+            | Self::WaitCauses { .. }
             | Self::ExplainArray { .. }
             | Self::PromiseRisk { .. }
             | Self::Wait { .. }

@@ -239,6 +239,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
+            | ControllerRequest::WaitCauses { .. }
             | ControllerRequest::ExplainArray { .. }
             | ControllerRequest::PromiseRisk { .. }
             | ControllerRequest::Wait { .. }

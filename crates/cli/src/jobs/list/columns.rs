@@ -63,6 +63,9 @@ static COLUMNS: &[JobColumn] = &[
         .shown_as(state_cell)
         .flexible()
         .coloured(state_style),
+    JobColumn::new("waits_for", |job: &JobDetails| word(&job.waits_for))
+        .heading("waits for")
+        .flexible(),
     JobColumn::new("procs", |job: &JobDetails| Number(job.procs.into())).usual(),
     JobColumn::new("submitted_at", |job: &JobDetails| {
         ColumnValue::Instant(job.submitted_at.clone())
@@ -93,6 +96,9 @@ static COLUMNS: &[JobColumn] = &[
     JobColumn::new("probability", |job: &JobDetails| number(job.probability)),
     JobColumn::new("price", |job: &JobDetails| number(job.price)),
     JobColumn::new("status", |job: &JobDetails| text(&job.status)).flexible(),
+    JobColumn::new("comment", |job: &JobDetails| text(&job.comment))
+        .usual_if(|jobs| jobs.iter().any(|job| job.comment.is_some()))
+        .flexible(),
     JobColumn::new("estimate_s", |job: &JobDetails| {
         ColumnValue::Span(job.estimate_s)
     })

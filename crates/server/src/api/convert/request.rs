@@ -4,8 +4,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use tollgate_client::limits::{
-    MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES, MAX_SPAN_S, MIN_SPAN_S,
-    check_job_memory,
+    MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_NOTICES, MAX_SPAN_S, MAX_SUBMIT_LINE,
+    MIN_SPAN_S, check_job_memory,
 };
 use tollgate_client::resources::is_resource_name;
 use tollgate_client::timestamp::parse_iso;
@@ -26,6 +26,11 @@ use crate::api::error::ApiError;
 use crate::controller::{RequestedBegin, RequestedTimes};
 use crate::notices::kind::NoticeKind;
 use crate::output_name;
+
+/// The file that takes what is discarded.
+const DISCARDED: &str = "/dev/null";
+/// The name of a file that discards standard error.
+const NO_FILE: &str = "none";
 
 /// Returns the submission of `user`: the part of a request that decisions depend on, but for its
 /// [`times`]. `terms` has what the site says about promises.
@@ -74,12 +79,8 @@ fn submission_options(
             "no array: a quote reserves room for one task",
         ));
     }
-    let named = request.output.as_deref();
-    let named =
-        named.filter(|name| !output_name::has_a_file_per_task(name) && !name.starts_with("/dev/"));
-    if array.is_some() && named.is_some() {
-        let expected = "a name with %a: otherwise the tasks overwrite each other's output";
-        return Err(ApiError::field("output", expected));
+    if array.is_some() {
+        check_files_per_task(request)?;
     }
     let after = request.after.iter().map(|word| dependency(word));
     let mut after: Vec<JobDependency> = after.collect::<Result<_, _>>()?;
@@ -109,6 +110,27 @@ fn submission_options(
         drop_late: request.drop_late,
         early: EarlyTasks::default(),
     })
+}
+
+/// Checks that the tasks of an array write to different files.
+fn check_files_per_task(request: &JobRequest) -> Result<(), ApiError> {
+    let error = request.error.as_ref().filter(|error| !is_none(error));
+    let written = [("output", request.output.as_ref()), ("error", error)];
+    let is_shared =
+        |name: &String| !output_name::has_a_file_per_task(name) && !name.starts_with("/dev/");
+    let mut written = written.into_iter();
+    match written.find(|(_, name)| name.is_some_and(is_shared)) {
+        Some((field, _)) => {
+            let expected = "a name with %a: otherwise the tasks overwrite each other's output";
+            Err(ApiError::field(field, expected))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns whether the name of a file means none.
+fn is_none(name: &str) -> bool {
+    name == NO_FILE
 }
 
 /// Returns what becomes of the job if it cannot be promised. A request with a probability asks for a promise.
@@ -352,6 +374,8 @@ pub(in crate::api) fn program(
     let signal = limit_warning(&request, time_limit)?;
     let retries = retries(&request)?;
     let repeat = repeat_options(&request, terms)?;
+    let comment = label("comment", &request.comment)?;
+    let submit_host = label("submit_host", &request.submit_host)?;
     if request.command.first().is_none_or(String::is_empty) {
         return Err(ApiError::field("command", "a program and its arguments"));
     }
@@ -360,7 +384,9 @@ pub(in crate::api) fn program(
         script: request.script.map(LaunchScript::new),
         env: request.env.into_iter().collect(),
         dir: request.dir,
+        error: error_file(request.output.as_deref(), request.error),
         output: request.output,
+        input: request.input,
         append: request.append,
         umask: request.umask,
         memory: request.memory_bytes,
@@ -370,8 +396,20 @@ pub(in crate::api) fn program(
         retries,
         repeat: Some(repeat),
         begin: None,
+        comment,
+        submit_line: request.submit_line,
+        submit_host,
         claim_key: None,
     })
+}
+
+/// Returns the file of standard error. None if it is that of the output, which is opened once then.
+fn error_file(output: Option<&str>, error: Option<String>) -> Option<String> {
+    let error = error.map(|name| match is_none(&name) {
+        true => DISCARDED.to_owned(),
+        false => name,
+    });
+    error.filter(|name| name != output.unwrap_or(DISCARDED))
 }
 
 /// Returns the options that a job submitted again needs besides those of its program and its row.
@@ -408,12 +446,23 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     if !request.dir.starts_with('/') || has_nul(&request.dir) {
         return Err(ApiError::field("dir", "an absolute path"));
     }
-    if request
-        .output
-        .as_ref()
-        .is_some_and(|path| path.is_empty() || has_nul(path))
-    {
-        return Err(ApiError::field("output", "the name of a file"));
+    let files = [
+        ("output", &request.output),
+        ("error", &request.error),
+        ("input", &request.input),
+    ];
+    for (field, name) in files {
+        if name
+            .as_ref()
+            .is_some_and(|path| path.is_empty() || has_nul(path))
+        {
+            return Err(ApiError::field(field, "the name of a file"));
+        }
+    }
+    let line = request.submit_line.as_ref();
+    if line.is_some_and(|line| line.chars().count() > MAX_SUBMIT_LINE || has_nul(line)) {
+        let expected = "at most 4096 characters, none of them NUL";
+        return Err(ApiError::field("submit_line", expected));
     }
     if request.umask > 0o777 {
         return Err(ApiError::field("umask", "permission bits, at most 0777"));

@@ -7,13 +7,16 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     AccountEntry, ArrayStatus, BrokenPromiseCause, ForecastPart, JobDecision, JobDetails,
     JobEstimateSource, JobForecast, JobOffer, JobSignal, OfferChange, PromiseOutcome,
-    ReasonMessage, SubmitResponse, TaskRangeDecision, WireWord,
+    ReasonMessage, SubmitResponse, TaskRangeDecision, WaitReason, WireWord,
 };
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
-use tollgate_service::{AdmissionState, EstimateSource, ForecastBasis, JobPrediction, OfferAxis};
-use tollgate_store::JobRow;
+use tollgate_service::{
+    AdmissionState, EstimateSource, ForecastBasis, JobPrediction, OfferAxis, WaitCause,
+};
+use tollgate_store::{JobProgram, JobRow};
 
 use crate::output_name::{self, AttemptFacts};
+use crate::user_names::UserFacts;
 
 /// Returns the response to a submission. `time_limit_s` is the enforced time limit.
 pub(in crate::api) fn submit_response(
@@ -153,21 +156,36 @@ pub(in crate::api) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     }
 }
 
-/// Converts a stored job of `user`.
-pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
+/// Converts a stored job of `user`. What it waits for is not known here.
+pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
     let id = row.id;
     let program = row.program;
-    let output = program.as_ref().and_then(|program| {
-        let facts = AttemptFacts {
-            job: id,
-            task: (row.array.is_none()).then(|| row.task.unwrap_or(0)),
-            restarts: row.attempts.checked_sub(1),
-            host: row.host.as_deref(),
-        };
-        let name = output_name::of_attempt(program.output.as_ref()?, &facts);
+    let facts = AttemptFacts {
+        job: id,
+        task: (row.array.is_none()).then(|| row.task.unwrap_or(0)),
+        restarts: row.attempts.checked_sub(1),
+        host: row.host.as_deref(),
+    };
+    let file = |field: fn(&JobProgram) -> &Option<String>| {
+        let program = program.as_ref()?;
+        let name = output_name::of_attempt(field(program).as_ref()?, &facts);
         let path = Path::new(&program.dir).join(name);
         Some(path.to_string_lossy().into_owned())
-    });
+    };
+    let output = file(|program| &program.output);
+    let error = file(|program| &program.error).filter(|error| Some(error) != output.as_ref());
+    let input = file(|program| &program.input);
+    let text = |field: fn(&JobProgram) -> &Option<String>| {
+        let program = program.as_ref();
+        program.and_then(|program| field(program).clone())
+    };
+    let (comment, submit_line) = (
+        text(|program| &program.comment),
+        text(|program| &program.submit_line),
+    );
+    let submit_host = text(|program| &program.submit_host);
+    let options = program.as_ref().and_then(|program| program.repeat.clone());
+    let options = options.unwrap_or_default();
     let time_limit = program.as_ref().and_then(|program| program.time_limit);
     let time_limit_s = time_limit.map(Span::as_secs_f64);
     let signal = program.as_ref().and_then(|program| program.signal);
@@ -184,16 +202,28 @@ pub(in crate::api) fn job_details(row: JobRow, user: String) -> JobDetails {
         array: row.array.map(array_status),
         after: row.after,
         user_id: row.user,
-        user,
+        group_id: user.group,
+        user: user.name,
         name: row.name,
         account: row.account,
         queue: row.queue,
+        comment,
+        waits_for: None,
         exit_code: row.status.as_deref().and_then(exit_code),
+        exit_signal: row.status.as_deref().and_then(exit_signal),
         state: WireWord::from_key(&row.state),
         dir: program.as_ref().map_or_else(String::new, |p| p.dir.clone()),
         command: program.map_or_else(Vec::new, |program| program.argv),
         output,
+        error,
+        input,
+        submit_line,
+        submit_host,
         procs: row.procs,
+        resources: options.resources,
+        one_host: options.one_host,
+        requested_host: options.host,
+        requeue: options.requeue,
         memory_bytes,
         submitted_at: format_iso(row.submit),
         estimate_s: row.estimate.as_secs_f64(),
@@ -291,6 +321,28 @@ fn exit_code(status: &str) -> Option<u8> {
     }
 }
 
+/// Returns the signal of a status.
+fn exit_signal(status: &str) -> Option<u8> {
+    let rest = status.strip_prefix("signal ")?;
+    rest.split(' ').next()?.parse().ok()
+}
+
+/// Returns the reason for which a job waits as a word of the API.
+pub(in crate::api) const fn wait_reason(cause: WaitCause) -> WaitReason {
+    match cause {
+        WaitCause::Held => WaitReason::Held,
+        WaitCause::Dependency => WaitReason::Dependency,
+        WaitCause::Begin => WaitReason::Begin,
+        WaitCause::ArrayLimit => WaitReason::ArrayLimit,
+        WaitCause::Host => WaitReason::Host,
+        WaitCause::Licences => WaitReason::Licences,
+        WaitCause::Devices => WaitReason::Devices,
+        WaitCause::Promise => WaitReason::Promise,
+        WaitCause::Resources => WaitReason::Resources,
+        WaitCause::Priority => WaitReason::Priority,
+    }
+}
+
 /// Formats a day since 1970 in UTC: `2026-12-01`.
 pub(in crate::api) fn day_text(day: i64) -> String {
     let day = Timestamp::from_second(day * 86_400).unwrap_or(Timestamp::MAX);
@@ -345,6 +397,7 @@ mod tests {
     fn words_of_the_service_are_those_of_its_clients() {
         check(SOURCES.map(|source| (estimate_source(source), source.key())));
         check(AXES.map(|axis| (offer_change(axis), axis.key())));
+        check(WaitCause::ALL.map(|cause| (wait_reason(cause), cause.key())));
         check(BreakCause::ALL.map(|cause| (BrokenPromiseCause::from(cause), cause.key())));
         check(Market::ALL.map(|market| (ServiceMarket::from(market), market.name())));
         let outcomes = BookEntry::ALL.into_iter().filter_map(|entry| {

@@ -1,0 +1,156 @@
+//! The list of jobs, by what their users know of them.
+
+use axum::Extension;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tollgate_client::limits::{MAX_JOBS, MAX_LISTED_IDS};
+use tollgate_client::timestamp::parse_iso;
+use tollgate_client::types::{JobList, JobState, WireVocabulary, WireWord};
+use tollgate_model::Instant;
+use tollgate_store::{JobFilter, JobRow};
+
+use super::error::ApiError;
+use super::job_selector::{JobSelector, MAX_ID};
+use super::jobs::list;
+use super::state::{ApiState, JsonResult, query_store, visible_user};
+use crate::access::Peer;
+
+/// The requested jobs: those to which all that is given applies.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JobsQuery {
+    /// Only these, separated by commas, at most 1000 of them: `7`, `7_3`, or `1000000002` for the same as `7_3`.
+    /// Unknown ones are left out. A task of an array is listed as a job of its own.
+    #[schemars(regex(pattern = "^[0-9]+(_[0-9]+)?(,[0-9]+(_[0-9]+)?)*$"))]
+    ids: Option<String>,
+    /// Only those of this name.
+    name: Option<String>,
+    /// Only those of this user, by name or number.
+    user: Option<String>,
+    /// Only those of this account.
+    account: Option<String>,
+    /// Only those of this queue.
+    queue: Option<String>,
+    /// Only those in this state.
+    #[schemars(with = "Option<JobState>")]
+    state: Option<WireWord<JobState>>,
+    /// Only those that are not over.
+    #[serde(default)]
+    live: bool,
+    /// Only those that failed: another exit code than 0, ended by a limit, or lost; arrays with such tasks.
+    #[serde(default)]
+    failed: bool,
+    /// Only those that are not over, or ended at this instant or later.
+    since: Option<String>,
+    /// Only those that were submitted before this instant.
+    until: Option<String>,
+    /// Only those before this number.
+    before: Option<u64>,
+    /// The maximum number of entries: 100 if left out, at most 10,000.
+    limit: Option<u32>,
+}
+
+/// Lists jobs, latest first; behind them the tasks that are named.
+pub(super) async fn jobs(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    query: Result<Query<JobsQuery>, QueryRejection>,
+) -> JsonResult<JobList> {
+    let Query(query) = query?;
+    if let Some(WireWord::Unknown(_)) = query.state {
+        let states: Vec<&str> = JobState::ALL.iter().map(|state| state.key()).collect();
+        return Err(ApiError::field(
+            "state",
+            &format!("one of {}", states.join(", ")),
+        ));
+    }
+    let limit = query.limit.unwrap_or(100).min(MAX_JOBS);
+    let named = named(&service, query.ids.as_deref()).await?;
+    let user = match query.user {
+        Some(word) => Some(user(&service, word).await?),
+        None => None,
+    };
+    let visible = visible_user(&peer);
+    if visible.is_some_and(|own| user.is_some_and(|user| user != own)) {
+        return list(&service, Vec::new(), limit).await;
+    }
+    let jobs = named.as_ref().map(|named| {
+        let jobs = named.iter().filter(|job| job.tasks.is_none());
+        jobs.map(|job| job.job).collect()
+    });
+    let selection = JobFilter {
+        user: visible.or(user),
+        ids: jobs,
+        name: query.name,
+        account: query.account,
+        queue: query.queue,
+        state: query.state.map(|state| state.key().to_owned()),
+        unfinished: query.live,
+        failed: query.failed,
+        since: instant("since", query.since.as_deref())?,
+        until: instant("until", query.until.as_deref())?,
+        before: query.before.map(|before| before.min(MAX_ID)),
+        limit: limit + 1,
+    };
+    let tasks = named.unwrap_or_default();
+    let tasks = tasks.into_iter().filter(|job| job.tasks.is_some());
+    let tasks: Vec<JobSelector> = tasks.collect();
+    let rows = query_store(&service, move |reader| {
+        let mut rows = reader.jobs(&selection)?;
+        for task in tasks {
+            if rows.len() > limit as usize {
+                break;
+            }
+            let found = reader.tasks(task.job, task.tasks.as_ref(), 1)?;
+            let found: Vec<JobRow> = found.unwrap_or_default();
+            rows.extend(found.into_iter().filter(|row| selection.matches(row)));
+        }
+        Ok(rows)
+    });
+    list(&service, rows.await?, limit).await
+}
+
+/// Returns the jobs and the tasks that a list names, each once. Numbers that no task has are left out.
+async fn named(
+    service: &ApiState,
+    ids: Option<&str>,
+) -> Result<Option<Vec<JobSelector>>, ApiError> {
+    let Some(ids) = ids else {
+        return Ok(None);
+    };
+    let words: Vec<&str> = ids.split(',').collect();
+    if words.len() > MAX_LISTED_IDS {
+        return Err(ApiError::field("ids", "at most 1000 jobs and tasks"));
+    }
+    let expected = "numbers of jobs or tasks, as in 7,8_3";
+    let mut selectors: Vec<JobSelector> = Vec::new();
+    for word in words {
+        let typed = JobSelector::parse(word).map_err(|_| ApiError::field("ids", expected))?;
+        if typed.tasks.is_some() && typed.task().is_none() {
+            return Err(ApiError::field("ids", expected));
+        }
+        let Ok(found) = JobSelector::find(service, word).await else {
+            continue;
+        };
+        if !selectors.contains(&found) {
+            selectors.push(found);
+        }
+    }
+    Ok(Some(selectors))
+}
+
+/// Returns the user with a name or number. The system's name service may take its time.
+async fn user(service: &ApiState, word: String) -> Result<u32, ApiError> {
+    let names = service.names.clone();
+    let found = tokio::task::spawn_blocking(move || names.find(&word)).await;
+    let found = found.map_err(|_| ApiError::stopping())?;
+    found.ok_or_else(|| ApiError::field("user", "the name or number of a user of this system"))
+}
+
+fn instant(field: &str, text: Option<&str>) -> Result<Option<Instant>, ApiError> {
+    let expected = "an instant as in 2026-12-01T09:00:00Z";
+    let at = text.map(|text| parse_iso(text).map_err(|_| ApiError::field(field, expected)));
+    at.transpose()
+}
