@@ -168,6 +168,39 @@ enum CliCommand {
     /// Cancel jobs as with qdel of PBS or Grid Engine.
     #[command(hide = true, override_usage = "qdel [OPTIONS] ID...", after_help = help::options(FrontendTool::Qdel))]
     Qdel(Deferred<frontends::FrontendArgs>),
+    /// Submit a job as with sbatch of Slurm.
+    #[command(hide = true, override_usage = "sbatch [OPTIONS] [SCRIPT [ARGUMENTS]]", after_help = help::options(FrontendTool::Sbatch))]
+    Sbatch(Deferred<frontends::FrontendArgs>),
+    /// List jobs as with squeue of Slurm.
+    #[command(hide = true, override_usage = "squeue [OPTIONS]", after_help = help::options(FrontendTool::Squeue))]
+    Squeue(Deferred<frontends::FrontendArgs>),
+    /// Cancel jobs as with scancel of Slurm.
+    #[command(hide = true, override_usage = "scancel [OPTIONS] [ID]...", after_help = help::options(FrontendTool::Scancel))]
+    Scancel(Deferred<frontends::FrontendArgs>),
+    /// List records of jobs as with sacct of Slurm.
+    #[command(hide = true, override_usage = "sacct [OPTIONS]", after_help = help::options(FrontendTool::Sacct))]
+    Sacct(Deferred<frontends::FrontendArgs>),
+    /// Show and change jobs as with scontrol of Slurm.
+    #[command(hide = true, override_usage = "scontrol [OPTIONS] COMMAND [WORDS]...", after_help = help::options(FrontendTool::Scontrol))]
+    Scontrol(Deferred<frontends::FrontendArgs>),
+    /// List partitions and hosts as with sinfo of Slurm.
+    #[command(hide = true, override_usage = "sinfo [OPTIONS]", after_help = help::options(FrontendTool::Sinfo))]
+    Sinfo(Deferred<frontends::FrontendArgs>),
+    /// Run processes in a job as with srun of Slurm.
+    #[command(hide = true, override_usage = "srun [OPTIONS] COMMAND...", after_help = help::options(FrontendTool::Srun))]
+    Srun(Deferred<frontends::FrontendArgs>),
+    /// Refuse what salloc of Slurm does.
+    #[command(hide = true, override_usage = "salloc", after_help = help::options(FrontendTool::Salloc))]
+    Salloc(Deferred<frontends::FrontendArgs>),
+    /// List accounts as with sacctmgr of Slurm: none.
+    #[command(hide = true, override_usage = "sacctmgr COMMAND [WORDS]...", after_help = help::options(FrontendTool::Sacctmgr))]
+    Sacctmgr(Deferred<frontends::FrontendArgs>),
+    /// List shares as with sshare of Slurm: none.
+    #[command(hide = true, override_usage = "sshare [OPTIONS]", after_help = help::options(FrontendTool::Sshare))]
+    Sshare(Deferred<frontends::FrontendArgs>),
+    /// Show what a job used of its request.
+    #[command(hide = true, override_usage = "seff ID", after_help = help::options(FrontendTool::Seff))]
+    Seff(Deferred<frontends::FrontendArgs>),
     /// Inspect, check, convert and anonymise records of jobs, or generate some.
     Trace(Deferred<trace::TraceArgs>),
     /// Write settings, reference, man pages, completions, schemas, a unit, front ends.
@@ -261,6 +294,17 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Qsub(args) => run_frontend(FrontendTool::Qsub, &args.words),
         CliCommand::Qstat(args) => run_frontend(FrontendTool::Qstat, &args.words),
         CliCommand::Qdel(args) => run_frontend(FrontendTool::Qdel, &args.words),
+        CliCommand::Sbatch(args) => run_frontend(FrontendTool::Sbatch, &args.words),
+        CliCommand::Squeue(args) => run_frontend(FrontendTool::Squeue, &args.words),
+        CliCommand::Scancel(args) => run_frontend(FrontendTool::Scancel, &args.words),
+        CliCommand::Sacct(args) => run_frontend(FrontendTool::Sacct, &args.words),
+        CliCommand::Scontrol(args) => run_frontend(FrontendTool::Scontrol, &args.words),
+        CliCommand::Sinfo(args) => run_frontend(FrontendTool::Sinfo, &args.words),
+        CliCommand::Srun(args) => run_frontend(FrontendTool::Srun, &args.words),
+        CliCommand::Salloc(args) => run_frontend(FrontendTool::Salloc, &args.words),
+        CliCommand::Sacctmgr(args) => run_frontend(FrontendTool::Sacctmgr, &args.words),
+        CliCommand::Sshare(args) => run_frontend(FrontendTool::Sshare, &args.words),
+        CliCommand::Seff(args) => run_frontend(FrontendTool::Seff, &args.words),
         CliCommand::Trace(args) => trace::run(&args),
     }
 }

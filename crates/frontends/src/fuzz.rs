@@ -88,6 +88,8 @@ pub(crate) fn fixed_place() -> SubmitPlace {
         dir: Ok(PathBuf::from("/home/mia/runs")),
         host: "login".to_owned(),
         umask: 0o022,
+        user_id: 1000,
+        group_id: 1000,
         now: "2026-11-21T15:30:00+00:00[UTC]"
             .parse()
             .expect("an instant"),

@@ -1,5 +1,5 @@
-//! Words of other batch systems: the options of `qsub`, `qstat` and `qdel` of PBS, Torque and Grid Engine, on a
-//! command line and in scripts. Words in, requests out.
+//! Words of other batch systems: the options of `qsub`, `qstat` and `qdel` of PBS, Torque and Grid Engine, and the
+//! words of Slurm, on a command line and in scripts. Words in, requests out.
 //!
 //! | module | contents |
 //! |---|---|
@@ -15,6 +15,7 @@
 //! | `begin_date` | the earliest start |
 //! | `output_names` | the variables in the names of output files |
 //! | `prelude` | its script, with variables known only at its start |
+//! | [`slurm`] | the words of Slurm |
 //! | [`job_id`] | job numbers in both styles |
 //! | [`tool`](FrontendTool) | the tools, and the styles of their options |
 //! | [`help`] | the text of `--help` |
@@ -30,7 +31,7 @@ mod begin_date;
 mod chunks;
 mod directives;
 mod error;
-#[cfg(feature = "fuzz")]
+#[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod help;
@@ -43,6 +44,7 @@ mod prelude;
 mod qsub;
 mod qsub_job;
 mod resources;
+pub mod slurm;
 mod tool;
 mod variables;
 pub mod words;

@@ -18,7 +18,7 @@ const DEFAULT_ENV: &[&str] = &[
 
 /// The variables that say where the service is. Another host may see it elsewhere, so that `all` leaves them
 /// out: each job gets those of its host.
-const LOCATION: [&str; 3] = [DATA_VARIABLE, URL_VARIABLE, FINGERPRINT_VARIABLE];
+pub(crate) const LOCATION: [&str; 3] = [DATA_VARIABLE, URL_VARIABLE, FINGERPRINT_VARIABLE];
 
 /// The place where a job is typed, as the system says it.
 #[derive(Debug)]
@@ -31,6 +31,10 @@ pub struct SubmitPlace {
     pub host: String,
     /// The user's umask.
     pub umask: u32,
+    /// The user's id.
+    pub user_id: u32,
+    /// The id of the user's group.
+    pub group_id: u32,
     /// The present time, in the user's zone.
     pub now: Zoned,
     /// Returns whether a path is that of a directory.
@@ -62,6 +66,8 @@ impl SubmitPlace {
             dir: env::current_dir(),
             host: host.nodename().to_string_lossy().into_owned(),
             umask: umask(),
+            user_id: rustix::process::geteuid().as_raw(),
+            group_id: rustix::process::getegid().as_raw(),
             now,
             is_dir: Path::is_dir,
         }

@@ -13,6 +13,28 @@ pub enum FrontendTool {
     Qstat,
     /// Cancels jobs.
     Qdel,
+    /// Submits a job to Slurm.
+    Sbatch,
+    /// Lists jobs of Slurm.
+    Squeue,
+    /// Cancels jobs of Slurm.
+    Scancel,
+    /// Lists the records of jobs of Slurm.
+    Sacct,
+    /// Shows and changes jobs, and shows hosts and settings of Slurm.
+    Scontrol,
+    /// Lists partitions and hosts of Slurm.
+    Sinfo,
+    /// Runs the processes of a step.
+    Srun,
+    /// Asks for processors and runs a command there.
+    Salloc,
+    /// Lists accounts of Slurm.
+    Sacctmgr,
+    /// Lists shares of Slurm.
+    Sshare,
+    /// Shows how much of what a job asked for it used.
+    Seff,
 }
 
 /// The option style of a tool.
@@ -25,8 +47,27 @@ pub enum FrontendDialect {
 }
 
 impl FrontendTool {
-    /// All tools.
-    pub const ALL: [Self; 3] = [Self::Qsub, Self::Qstat, Self::Qdel];
+    /// The tools of PBS and Grid Engine.
+    pub const QUEUE: [Self; 3] = [Self::Qsub, Self::Qstat, Self::Qdel];
+    /// The tools of Slurm. Callers look for some of them to find out whether Slurm is there, so that none is left out.
+    pub const SLURM: [Self; 11] = [
+        Self::Sbatch,
+        Self::Squeue,
+        Self::Scancel,
+        Self::Sacct,
+        Self::Scontrol,
+        Self::Sinfo,
+        Self::Srun,
+        Self::Salloc,
+        Self::Sacctmgr,
+        Self::Sshare,
+        Self::Seff,
+    ];
+
+    /// Returns all tools.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::QUEUE.into_iter().chain(Self::SLURM)
+    }
 
     /// Returns the name of the tool.
     pub const fn name(self) -> &'static str {
@@ -34,13 +75,24 @@ impl FrontendTool {
             Self::Qsub => "qsub",
             Self::Qstat => "qstat",
             Self::Qdel => "qdel",
+            Self::Sbatch => "sbatch",
+            Self::Squeue => "squeue",
+            Self::Scancel => "scancel",
+            Self::Sacct => "sacct",
+            Self::Scontrol => "scontrol",
+            Self::Sinfo => "sinfo",
+            Self::Srun => "srun",
+            Self::Salloc => "salloc",
+            Self::Sacctmgr => "sacctmgr",
+            Self::Sshare => "sshare",
+            Self::Seff => "seff",
         }
     }
 
     /// Returns the tool that the program name stands for. None for any other name.
     pub fn from_program_name(program: &OsStr) -> Option<Self> {
         let name = Path::new(program).file_name()?;
-        Self::ALL.into_iter().find(|tool| name == tool.name())
+        Self::all().find(|tool| name == tool.name())
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn parse(
 
 /// Splits a list such as `A=1,B,C='x,y',D=x\,y` at its commas, but not within quotes and not behind a
 /// backslash. A backslash before another character stays.
-fn split_list(value: &str) -> Vec<String> {
+pub(crate) fn split_list(value: &str) -> Vec<String> {
     let (mut items, mut item, mut quote) = (Vec::new(), String::new(), None);
     let mut letters = value.chars().peekable();
     while let Some(letter) = letters.next() {

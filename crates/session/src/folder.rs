@@ -197,7 +197,7 @@ impl SessionFolder {
         for dir in [self.data(), self.sites_dir(), self.bin()] {
             create_private(&dir)?;
         }
-        let names = FrontendTool::ALL.iter().map(|tool| tool.name());
+        let names = FrontendTool::QUEUE.iter().map(|tool| tool.name());
         for name in names.chain(["tollgate"]) {
             let link = self.bin().join(name);
             // A link of an earlier session may lead to a program that has moved.

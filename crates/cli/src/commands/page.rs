@@ -27,8 +27,8 @@ pub(super) fn commands_page() -> String {
         }
     }
     heading(&mut page, "Front ends");
-    page.push_str("\nThese commands take the options of PBS and Grid Engine.\n");
-    for tool in FrontendTool::ALL {
+    page.push_str("\nThese commands take the options of PBS, Grid Engine and Slurm.\n");
+    for tool in FrontendTool::all() {
         if let Some(command) = program.find_subcommand(tool.name()) {
             write_command(&mut page, command);
         }

@@ -228,6 +228,15 @@ pub(crate) fn render_decision(
     }
 }
 
+/// Returns a line for each offer that would be accepted instead.
+pub(crate) fn offer_lines(answer: &SubmitResponse, now: &Zoned) -> Vec<String> {
+    let offers = answer.offers.iter();
+    let others = offers.filter(|offer| offer.change != OfferChange::Confidence);
+    others
+        .map(|offer| format!("instead: {}", render_offer(offer, now)))
+        .collect()
+}
+
 /// Describes an acceptable offer:
 /// `a deadline of 17:00, kept with probability 0.93, for 12 credits`.
 fn render_offer(offer: &JobOffer, now: &Zoned) -> String {

@@ -1,9 +1,10 @@
 //! Front ends `qsub`, `qstat` and `qdel` for tools and scripts that were written for PBS and Torque
-//! or for Grid Engine.
+//! or for Grid Engine, and `sbatch`, `squeue` and others for those of Slurm.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`qsub`], [`qstat`], [`qdel`] | the three tools |
+//! | [`qsub`], [`qstat`], [`qdel`] | the three tools of PBS and Grid Engine |
+//! | [`slurm`] | the tools of Slurm |
 //! | `error` | the exit codes |
 //!
 //! The crate `frontends` parses the options and describes them; here they become requests.
@@ -12,6 +13,7 @@ mod error;
 mod qdel;
 mod qstat;
 mod qsub;
+mod slurm;
 
 use tollgate_frontends::FrontendTool;
 
@@ -22,7 +24,7 @@ use crate::exit::CliFailure;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct FrontendArgs {
-    /// Options and operands of PBS or Grid Engine, listed below
+    /// Options and operands of the other system, listed below
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
 }
@@ -34,5 +36,16 @@ pub(crate) fn run(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure
         FrontendTool::Qsub => qsub::run(words, &address),
         FrontendTool::Qstat => qstat::run(words, &address),
         FrontendTool::Qdel => qdel::run(words, &address),
+        FrontendTool::Sbatch
+        | FrontendTool::Squeue
+        | FrontendTool::Scancel
+        | FrontendTool::Sacct
+        | FrontendTool::Scontrol
+        | FrontendTool::Sinfo
+        | FrontendTool::Srun
+        | FrontendTool::Salloc
+        | FrontendTool::Sacctmgr
+        | FrontendTool::Sshare
+        | FrontendTool::Seff => slurm::run(tool, words, &address),
     }
 }

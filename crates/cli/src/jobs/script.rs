@@ -74,6 +74,14 @@ impl JobScript {
         Ok(Some(Self { file, text }))
     }
 
+    /// Returns a script with this text; `file` names the script in messages.
+    pub(crate) fn of_text(file: &str, text: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
     /// Returns the options in the `#TOLLGATE` lines before the first command. A later option
     /// overrides an earlier one.
     ///

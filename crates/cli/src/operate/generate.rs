@@ -32,6 +32,8 @@ enum DialectArg {
     Pbs,
     /// Grid Engine
     Sge,
+    /// Slurm
+    Slurm,
 }
 
 /// The subject of a schema.
@@ -73,12 +75,15 @@ enum GenerateCommand {
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Create `qsub`, `qstat` and `qdel` in a directory for PATH.
+    /// Create `qsub` or `sbatch` and their like in a directory for PATH.
+    ///
+    /// The tools are those of PBS and Grid Engine (qsub, qstat, qdel), or those of Slurm (sbatch, squeue, scancel,
+    /// sacct, scontrol, sinfo, srun, salloc, sacctmgr, sshare, seff).
     Frontends {
         /// Output directory; created if missing
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
-        /// Dialect where the options do not tell
+        /// System whose tools are created
         #[arg(long, value_enum, default_value_t = DialectArg::Pbs)]
         style: DialectArg,
     },
@@ -144,9 +149,7 @@ fn write_man_pages(program: Command, out: &Path) -> io::Result<()> {
 /// Shows the options that `-h` leaves out, because a man page has enough space for them, and the front ends,
 /// which are commands of their own.
 fn with_every_option(command: Command) -> Command {
-    let is_tool = FrontendTool::ALL
-        .iter()
-        .any(|tool| tool.name() == command.get_name());
+    let is_tool = FrontendTool::all().any(|tool| tool.name() == command.get_name());
     let is_hidden = command.is_hide_set() && !is_tool;
     let command = command
         .hide(is_hidden)
@@ -154,14 +157,18 @@ fn with_every_option(command: Command) -> Command {
     command.mut_subcommands(with_every_option)
 }
 
-/// Writes the front ends. For PBS they are links to the program, which recognises its name. For
+/// Writes the front ends. For PBS and Slurm they are links to the program, which recognises its name. For
 /// Grid Engine they are scripts that set the style.
 fn write_frontends(out: &Path, style: DialectArg) -> Result<(), CliFailure> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| CliFailure::read_failed("the program itself", error))?;
     let failed = |path: &Path, error| CliFailure::write_failed(path.display().to_string(), error);
     fs::create_dir_all(out).map_err(|error| failed(out, error))?;
-    for tool in FrontendTool::ALL {
+    let tools = match style {
+        DialectArg::Pbs | DialectArg::Sge => &FrontendTool::QUEUE[..],
+        DialectArg::Slurm => &FrontendTool::SLURM,
+    };
+    for tool in tools {
         let path = out.join(tool.name());
         // Only an existing link is replaced.
         match fs::symlink_metadata(&path) {
@@ -169,8 +176,8 @@ fn write_frontends(out: &Path, style: DialectArg) -> Result<(), CliFailure> {
             Ok(_) | Err(_) => {}
         }
         let made = match style {
-            DialectArg::Pbs => symlink(&program, &path),
-            DialectArg::Sge => write_wrapper(&program, tool, &path),
+            DialectArg::Pbs | DialectArg::Slurm => symlink(&program, &path),
+            DialectArg::Sge => write_wrapper(&program, *tool, &path),
         };
         made.map_err(|error| failed(&path, error))?;
     }

@@ -25,6 +25,7 @@
 //! | [`own_files`] | services whose files beside the store are damaged |
 //! | [`arrays`] | arrays and dependent jobs |
 //! | [`frontends`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
+//! | [`slurm`] | `sbatch`, `squeue` and the other tools of Slurm |
 //! | [`backup`] | backups, and services whose data is missing |
 //! | [`learn`] | a service that is taught from records, and the policy that it goes on with |
 //! | [`reconnect`] | clients whose service is stopped, killed and started again |
@@ -72,3 +73,4 @@ mod session_shell;
 mod shadow;
 mod site;
 mod site_keep;
+mod slurm;

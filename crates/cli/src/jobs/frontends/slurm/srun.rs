@@ -1,0 +1,77 @@
+//! `srun`: processes in a job, side by side with those of other calls.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`options`] | the words of a call |
+//! | [`placement`] | how many tasks run on which host |
+//! | [`slots`] | processors that steps of a job on one host take turns on |
+//! | [`environment`] | the variables of tasks |
+//! | [`signals`] | the signals that are passed on |
+//! | [`step`] | the processes of a step, from start to end |
+
+mod environment;
+mod options;
+mod placement;
+mod signals;
+mod slots;
+mod step;
+
+use std::io::{self, Write};
+
+use tollgate_frontends::slurm::SlurmError;
+use tollgate_spread::hosts::JobHosts;
+
+use self::options::SrunCall;
+use super::failure::SlurmFailure;
+
+/// The name of the command in its messages.
+const TOOL: &str = "srun";
+
+/// Runs a command as the tasks of a step, and fails with the greatest of their exit codes.
+pub(super) fn run(words: &[String]) -> Result<(), SlurmFailure> {
+    let call = SrunCall::parse(words)?;
+    if call.version {
+        return super::print_version();
+    }
+    if call.help {
+        let help = tollgate_frontends::help::options(tollgate_frontends::FrontendTool::Srun);
+        return Ok(writeln!(
+            io::stdout().lock(),
+            "Usage: srun [OPTIONS] COMMAND..\n\n{help}"
+        )?);
+    }
+    let hosts = JobHosts::from_environment().map_err(|_| outside(TOOL))?;
+    if !call.unused.is_empty() {
+        // A closed standard error is ignored.
+        let _ = writeln!(
+            io::stderr().lock(),
+            "{TOOL}: note: not used here: {}",
+            call.unused.join(", ")
+        );
+    }
+    if call.command.is_empty() {
+        return Err(SlurmError::of(TOOL, "No command given to execute.").into());
+    }
+    let tasks = placement::place(&call, &hosts)?;
+    let here = tasks.iter().find(|part| part.host == hosts.here);
+    let needed = here.map_or(0, |part| part.count * call.cpus_per_task);
+    // A step inside a step shares the processors of the outer one.
+    let is_inner = std::env::var_os("SLURM_STEP_ID").is_some();
+    let held = match call.overlap || is_inner {
+        true => slots::HeldSlots::default(),
+        false => slots::take(&hosts, needed),
+    };
+    let code = step::run(&call, &hosts, &tasks)?;
+    drop(held);
+    match code {
+        0 => Ok(()),
+        code => Err(SlurmFailure::Code(code)),
+    }
+}
+
+/// Returns the failure of a command that needs a job around it.
+pub(super) fn outside(tool: &str) -> SlurmFailure {
+    let message =
+        format!("tollgate runs {tool} inside jobs only: use sbatch, or tollgate session shell");
+    SlurmError::of(tool, message).into()
+}

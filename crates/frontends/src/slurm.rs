@@ -1,0 +1,52 @@
+//! Slurm's words: options, directives, formats, lists of jobs, states, dates, memory and variables. Words in, requests and
+//! texts out.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`sbatch`](SbatchCall) | a call of `sbatch`, and the request that it makes |
+//! | `sbatch_options` | the options of `sbatch`, and what becomes of each |
+//! | `sbatch_job` | the job that they describe |
+//! | `directives` | the `#SBATCH` lines of a script |
+//! | `dependency`, `numbers`, `time`, `file_names` | the values of options |
+//! | `environment`, `prelude` | the variables of a job, known at the submission and at the start |
+//! | [`getopt`] | options as GNU getopt takes them |
+//! | [`states`](SlurmState) | the one table of states |
+//! | [`job_list`](SlurmJobName) | jobs, tasks and steps as they are named |
+//! | [`row`](SlurmRow), `field` | rows of lists, and their fields |
+//! | [`squeue_format`](SqueueFormat), [`sacct_format`](SacctFormat) | the formats of `squeue`, `sacct` and `scontrol show job` |
+//! | [`hosts`] | lists of hosts |
+//! | [`error`](SlurmError) | errors in Slurm's words |
+
+mod dependency;
+mod directives;
+mod environment;
+mod error;
+mod field;
+mod file_names;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod getopt;
+pub mod hosts;
+mod job_list;
+mod numbers;
+mod prelude;
+mod row;
+pub mod sacct_format;
+mod sbatch;
+mod sbatch_job;
+mod sbatch_options;
+pub mod squeue_format;
+mod states;
+pub mod time;
+
+pub use environment::DEFAULT_PARTITION;
+pub use error::SlurmError;
+pub use field::{FieldContext, MemoryUnit};
+pub use job_list::SlurmJobName;
+pub use numbers::signal_name;
+pub use row::{SlurmClock, SlurmRow};
+pub use sacct_format::{SacctFormat, SacctLayout, SacctRowKind};
+pub use sbatch::{SbatchAction, SbatchCall, SbatchQuestion, SbatchScript, SbatchSubmission};
+pub use sbatch_job::{CLUSTER_NAME, check_clusters};
+pub use squeue_format::SqueueFormat;
+pub use states::{SlurmState, SlurmStatus, signal_words};

@@ -1,0 +1,565 @@
+//! `sbatch`: the words of a call and the text of its script in, a request out.
+
+use std::path::Path;
+
+use tollgate_client::limits::MAX_NAME;
+use tollgate_client::typed_instant::parse_begin;
+use tollgate_client::types::{JobRequest, JobSignal};
+
+use super::directives;
+use super::environment::{VariableFacts, exported, slurm_variables};
+use super::error::SlurmError;
+use super::file_names::{self, NULL_FILE};
+use super::getopt::{self, OptionValue, OptionsEnd, TypedOption};
+use super::prelude::SlurmPrelude;
+use super::sbatch_job::{CLUSTER_NAME, SbatchOptions};
+use super::sbatch_options;
+use crate::place::{SubmitPlace, TypedJobParts};
+
+/// The name of the command in its messages.
+const TOOL: &str = "sbatch";
+/// The first lines of a script that `--wrap` makes.
+const WRAP_HEAD: &str = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n";
+
+/// The source of a script of `sbatch`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SbatchScript {
+    /// Standard input.
+    StandardInput,
+    /// A file.
+    File(String),
+    /// The command of `--wrap`, as a script.
+    Wrapped(String),
+}
+
+/// A call of `sbatch`.
+#[derive(Clone, Debug)]
+pub struct SbatchCall {
+    environment: Vec<TypedOption>,
+    typed: Vec<TypedOption>,
+    /// The options of both, without those of the script.
+    options: SbatchOptions,
+    script: SbatchScript,
+    arguments: Vec<String>,
+}
+
+/// What `sbatch` does with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SbatchAction {
+    /// Submits it.
+    Submit,
+    /// Submits it and waits for its end.
+    SubmitAndWait,
+    /// Only says when it would run.
+    TestOnly,
+}
+
+/// A job that `sbatch` submits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SbatchSubmission {
+    /// The request.
+    pub request: JobRequest,
+    /// The notes for the user on standard error, one line each.
+    pub notes: Vec<String>,
+    /// What becomes of the request.
+    pub action: SbatchAction,
+    /// Whether only errors are printed besides the number.
+    pub is_quiet: bool,
+    /// The number of tasks as of Slurm, for messages.
+    pub partition: String,
+    is_parsable: bool,
+    names_cluster: bool,
+}
+
+/// What a call asks for besides jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SbatchQuestion {
+    /// The help.
+    Help,
+    /// The version.
+    Version,
+}
+
+impl SbatchCall {
+    /// Parses the words behind the name of the program. The environment stands below the command line.
+    ///
+    /// # Errors
+    /// The first option that is unknown, invalid or cannot be honoured.
+    pub fn parse(words: &[String], place: &SubmitPlace) -> Result<Self, SlurmError> {
+        let rules = sbatch_options::rules();
+        let parsed = getopt::parse(TOOL, &rules, words, OptionsEnd::FirstOperand, 255)?;
+        let environment = of_environment(place);
+        let mut options = SbatchOptions::default();
+        options.add(TOOL, &environment)?;
+        options.add(TOOL, &parsed.options)?;
+        let mut operands = parsed.operands.into_iter();
+        let script = match (&options.wrap, operands.next()) {
+            (Some(command), None) => SbatchScript::Wrapped(format!("{WRAP_HEAD}{command}\n")),
+            (Some(_), Some(_)) => {
+                let message = "Script arguments not permitted with --wrap option";
+                return Err(SlurmError::of(TOOL, message));
+            }
+            (None, None) => SbatchScript::StandardInput,
+            (None, Some(name)) => match name.as_str() {
+                "-" => SbatchScript::StandardInput,
+                _ => SbatchScript::File(name),
+            },
+        };
+        Ok(Self {
+            environment,
+            typed: parsed.options,
+            options,
+            script,
+            arguments: operands.collect(),
+        })
+    }
+
+    /// Returns the script whose text [`Self::submission`] needs.
+    pub const fn script(&self) -> &SbatchScript {
+        &self.script
+    }
+
+    /// Returns what the call asks for in place of a job. None if it is about one.
+    pub const fn question(&self) -> Option<SbatchQuestion> {
+        match (self.options.help, self.options.version) {
+            (true, _) => Some(SbatchQuestion::Help),
+            (false, true) => Some(SbatchQuestion::Version),
+            (false, false) => None,
+        }
+    }
+
+    /// Returns the job with the text of its script.
+    ///
+    /// # Errors
+    /// If the text is no script, or an option of it is unknown, invalid or cannot be honoured, or a value means nothing at
+    /// this place.
+    pub fn submission(
+        &self,
+        text: &str,
+        place: &SubmitPlace,
+    ) -> Result<SbatchSubmission, SlurmError> {
+        check_script(text)?;
+        let mut options = SbatchOptions::default();
+        options.add(TOOL, &directives::parse(text)?)?;
+        options.add(TOOL, &self.environment)?;
+        options.add(TOOL, &self.typed)?;
+        let (request, notes) = self.request(&mut options, text, place)?;
+        let names_cluster = self.typed.iter().any(|typed| typed.name == "clusters");
+        Ok(SbatchSubmission {
+            request,
+            notes,
+            action: match (options.test_only, options.wait) {
+                (true, _) => SbatchAction::TestOnly,
+                (false, true) => SbatchAction::SubmitAndWait,
+                (false, false) => SbatchAction::Submit,
+            },
+            is_quiet: options.quiet,
+            partition: options
+                .partition
+                .clone()
+                .unwrap_or_else(|| super::environment::DEFAULT_PARTITION.to_owned()),
+            is_parsable: options.parsable,
+            names_cluster,
+        })
+    }
+
+    fn request(
+        &self,
+        options: &mut SbatchOptions,
+        text: &str,
+        place: &SubmitPlace,
+    ) -> Result<(JobRequest, Vec<String>), SlurmError> {
+        let here = place.dir.as_ref();
+        let here = here.map_err(|error| SlurmError::of(TOOL, format!("getcwd failed: {error}")))?;
+        let n_tasks = options.n_tasks(TOOL)?;
+        if options.nodes.is_some_and(|nodes| nodes > 1) {
+            options.note("--nodes (hosts are not counted, processors are)".to_owned());
+        }
+        let name = options.name.clone().unwrap_or_else(|| self.default_name());
+        let dir = options
+            .dir
+            .as_ref()
+            .map_or_else(|| here.clone(), |dir| here.join(dir));
+        let is_array = options.array.is_some();
+        let files = JobFiles::of(options, is_array, &dir);
+        let limit_s = options.limit_s();
+        let signal = match (options.signal, limit_s) {
+            (Some((name, before_s)), Some(limit)) => Some(JobSignal {
+                name: name.to_owned(),
+                // Slurm sends a signal that is due before the start at the start.
+                before_s: before_s.clamp(1.0, (limit - 1.0).max(1.0)).min(limit / 2.0),
+            }),
+            (Some(_), None) => {
+                options.note("--signal (there is no time limit)".to_owned());
+                None
+            }
+            (None, _) => None,
+        };
+        let devices = options.devices(n_tasks);
+        let is_gpu = |name: &str| name == "gpu" || name.starts_with("gpu:");
+        let gpus = devices.iter().filter(|(name, _)| is_gpu(name));
+        let gpus: u32 = gpus.map(|(_, count)| u32::from(*count)).sum();
+        let prelude = SlurmPrelude {
+            is_array,
+            procs_per_task: options.cpus_per_task.unwrap_or(1),
+            n_tasks,
+            limit_s: limit_s.map(|secs| secs as u64),
+            gpus: (gpus > 0).then_some(gpus),
+            output: files.shared.as_deref(),
+            error: files.shared_error.as_deref(),
+        };
+        let mut env = exported(options.export.as_deref(), place);
+        env.extend(slurm_variables(&VariableFacts {
+            options,
+            name: &name,
+            n_tasks,
+            place,
+        }));
+        let of_place = place
+            .request(&TypedJobParts {
+                env: &env,
+                dir: Some(&dir),
+                deadline: None,
+                begin: options.begin.as_deref(),
+            })
+            .map_err(|error| SlurmError::of(TOOL, error.to_string()))?;
+        let name = short(options, "--job-name", name);
+        let comment = options.comment.clone();
+        let comment = comment.map(|comment| short(options, "--comment", comment));
+        let (deadline_s, deadline_at) = instant(options.deadline.as_deref(), place)?;
+        let words = [format!("./{}", self.default_name())].into_iter();
+        let request = JobRequest {
+            command: words.chain(self.arguments.iter().cloned()).collect(),
+            script: Some(prelude.prepend_to(text)),
+            name: Some(name),
+            comment,
+            submit_host: Some(place.host.clone()),
+            account: options.account.clone(),
+            queue: options.partition.clone(),
+            procs: options.procs(n_tasks),
+            memory_bytes: options.memory_bytes(n_tasks),
+            one_host: options.is_on_one_host(n_tasks),
+            host: options.host.clone(),
+            resources: devices,
+            time_limit_s: limit_s,
+            signal,
+            deadline_s,
+            deadline_at,
+            budget: options.budget,
+            penalty_per_s: options.penalty.unwrap_or(0.0),
+            confidence: options.confidence,
+            requeue: options.requeue,
+            array: options.array.as_ref().map(|array| array.tasks.clone()),
+            after: options.after.clone(),
+            held: options.held,
+            output: files.output,
+            error: files.error,
+            input: files.input,
+            append: options.append,
+            ..of_place
+        };
+        let mut notes = Vec::new();
+        if !options.unused.is_empty() {
+            notes.push(format!(
+                "{TOOL}: note: not used here: {}",
+                options.unused.join(", ")
+            ));
+        }
+        Ok((request, notes))
+    }
+
+    /// Returns the name of a job that has none.
+    fn default_name(&self) -> String {
+        match &self.script {
+            SbatchScript::StandardInput => TOOL.to_owned(),
+            SbatchScript::Wrapped(_) => "wrap".to_owned(),
+            SbatchScript::File(path) => {
+                let name = path.rsplit('/').find(|part| !part.is_empty());
+                name.unwrap_or(TOOL).to_owned()
+            }
+        }
+    }
+}
+
+/// The files of a job.
+struct JobFiles {
+    /// The file of the output. None if it is discarded, or shared.
+    output: Option<String>,
+    /// The file of standard error. None if it is that of the output.
+    error: Option<String>,
+    /// The file of standard input.
+    input: Option<String>,
+    /// The file that all tasks of an array append their output to. None if each has its own.
+    shared: Option<String>,
+    /// The same of standard error.
+    shared_error: Option<String>,
+}
+
+impl JobFiles {
+    fn of(options: &SbatchOptions, is_array: bool, dir: &Path) -> Self {
+        let path = |name: &str| {
+            let name = file_names::for_service(name, is_array);
+            dir.join(name).display().to_string()
+        };
+        let is_shared = |path: &str| is_array && !file_names::has_a_file_per_task(path);
+        let output = options.output.as_deref();
+        let output = output.unwrap_or_else(|| file_names::default_output(is_array));
+        let (output, shared) = match output {
+            NULL_FILE => (None, None),
+            name => match path(name) {
+                path if is_shared(&path) => (None, Some(path)),
+                path => (Some(path), None),
+            },
+        };
+        let (error, shared_error) = match options.error.as_deref() {
+            None => (None, None),
+            // Without an output the service discards both.
+            Some(NULL_FILE) => (output.is_some().then(|| "none".to_owned()), None),
+            Some(name) => match path(name) {
+                path if is_shared(&path) => (None, Some(path)),
+                path => (Some(path), None),
+            },
+        };
+        let input = options.input.as_deref().filter(|name| *name != NULL_FILE);
+        Self {
+            output,
+            error,
+            input: input.map(path),
+            shared,
+            shared_error,
+        }
+    }
+}
+
+/// Cuts a text to the length of labels, without control characters; a note names the option.
+fn short(options: &mut SbatchOptions, option: &str, text: String) -> String {
+    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    if text.chars().count() > MAX_NAME {
+        options.note(format!("{option} (behind {MAX_NAME} characters)"));
+    }
+    text.chars().take(MAX_NAME).map(plain).collect()
+}
+
+/// Parses the deadline, or that of the user's environment. A day without a time is its start, as in Slurm.
+fn instant(
+    typed: Option<&str>,
+    place: &SubmitPlace,
+) -> Result<(Option<f64>, Option<String>), SlurmError> {
+    match typed.or_else(|| place.variable("TOLLGATE_DEADLINE")) {
+        None => Ok((None, None)),
+        Some(words) => parse_begin(words, &place.now).map_err(|_| {
+            SlurmError::usage(TOOL, format!("Invalid --deadline specification: {words}"))
+        }),
+    }
+}
+
+/// Returns the options that variables of the environment set.
+fn of_environment(place: &SubmitPlace) -> Vec<TypedOption> {
+    let set = place.variables.iter().filter_map(|(name, value)| {
+        let rule = sbatch_options::of_variable(name)?;
+        Some(TypedOption {
+            name: rule.name,
+            value: match rule.value {
+                OptionValue::Bare => None,
+                OptionValue::Optional => Some(value.clone()).filter(|value| !value.is_empty()),
+                OptionValue::Required => Some(value.clone()),
+            },
+        })
+    });
+    set.collect()
+}
+
+/// Checks that a text is a script, in the words of Slurm.
+///
+/// # Errors
+/// If it is empty, has no interpreter in its first line, or has line ends of DOS.
+fn check_script(text: &str) -> Result<(), SlurmError> {
+    let message = if text.is_empty() {
+        "Batch script is empty!"
+    } else if text.trim().is_empty() {
+        "Batch script contains only whitespace!"
+    } else if !text.starts_with("#!") {
+        "This does not look like a batch script.  The first\n\
+         line must start with #! followed by the path to an interpreter.\n\
+         For instance: #!/bin/sh"
+    } else if text.contains("\r\n") {
+        "Batch script contains DOS line breaks (\\r\\n)\n\
+         instead of expected UNIX line breaks (\\n)."
+    } else {
+        return Ok(());
+    };
+    Err(SlurmError::of(TOOL, message))
+}
+
+impl SbatchSubmission {
+    /// Returns the line that tells the user the number of the job.
+    pub fn answer(&self, id: u64) -> String {
+        match (self.is_parsable, self.names_cluster) {
+            (true, false) => id.to_string(),
+            (true, true) => format!("{id};{CLUSTER_NAME}"),
+            (false, false) => format!("Submitted batch job {id}"),
+            (false, true) => format!("Submitted batch job {id} on cluster {CLUSTER_NAME}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::fixed_place;
+
+    fn submit(words: &str, text: &str) -> Result<SbatchSubmission, String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let place = fixed_place();
+        let call = SbatchCall::parse(&words, &place).map_err(|error| error.text)?;
+        let text = match call.script() {
+            SbatchScript::Wrapped(text) => text.clone(),
+            SbatchScript::StandardInput | SbatchScript::File(_) => text.to_owned(),
+        };
+        call.submission(&text, &place).map_err(|error| error.text)
+    }
+
+    #[test]
+    fn script_becomes_a_request() {
+        let text = "#!/bin/bash\n#SBATCH -J sim -n 4 --mem=2G\n#SBATCH -t 60 -p long\nhostname\n";
+        let done = submit("-t 30 dir/job.sh one", text).unwrap();
+        let request = &done.request;
+        assert_eq!(request.command, ["./job.sh", "one"]);
+        assert_eq!((request.procs, request.time_limit_s), (4, Some(1800.0)));
+        assert_eq!(request.memory_bytes, Some(2 << 30));
+        assert_eq!(request.queue.as_deref(), Some("long"));
+        assert_eq!(request.dir, "/home/mia/runs");
+        let output = request.output.as_deref();
+        assert_eq!(output, Some("/home/mia/runs/slurm-%j.out"));
+        assert_eq!(request.env["SLURM_SUBMIT_DIR"], "/home/mia/runs");
+        assert_eq!(request.env["SLURM_NTASKS"], "4");
+        assert_eq!(request.env["MODEL"], "warm");
+        let script = request.script.as_deref().unwrap();
+        assert!(script.starts_with("#!/bin/bash\n_t=$TOLLGATE_HOSTS,"));
+        assert!(script.ends_with("\nhostname\n"));
+        assert_eq!(done.answer(7), "Submitted batch job 7");
+        assert_eq!(done.notes, [""; 0]);
+    }
+
+    #[test]
+    fn arrays_have_a_file_for_each_task_or_share_one() {
+        let done = submit("--parsable -a 1-3%2 --wrap=true", "").unwrap();
+        let request = &done.request;
+        assert_eq!(request.array.as_deref(), Some("1-3%2"));
+        let output = request.output.as_deref();
+        assert_eq!(output, Some("/home/mia/runs/slurm-%j_%a.out"));
+        assert_eq!(request.env["SLURM_ARRAY_TASK_MAX"], "3");
+        assert_eq!(request.name.as_deref(), Some("wrap"));
+        assert_eq!(done.answer(7), "7");
+        let shared = submit("-a 1-3 -o all.out --wrap=true", "").unwrap();
+        assert_eq!(shared.request.output, None);
+        let script = shared.request.script.unwrap();
+        assert!(
+            script.contains("exec >>'/home/mia/runs/all.out' 2>&1; "),
+            "{script}"
+        );
+    }
+
+    #[test]
+    fn errors_and_input_have_files_of_their_own() {
+        let files = |words: &str| {
+            let request = submit(words, "").unwrap().request;
+            let of = |file: Option<String>| file.unwrap_or_else(|| "-".to_owned());
+            let all = [request.output, request.error, request.input]
+                .map(of)
+                .join(" ");
+            all.replace("/home/mia/runs/", "")
+        };
+        for (words, expected) in [
+            ("--wrap=true", "slurm-%j.out - -"),
+            ("-e %x.err -i in --wrap=true", "slurm-%j.out %x.err in"),
+            ("-o /dev/null -e err --wrap=true", "- err -"),
+            ("-o /dev/null -e /dev/null --wrap=true", "- - -"),
+            ("-o out -e /dev/null -i /dev/null --wrap=true", "out none -"),
+            ("-a 1-2 -o out-%a -e err-%a --wrap=true", "out-%a err-%a -"),
+        ] {
+            assert_eq!(files(words), expected, "{words}");
+        }
+        let shared = submit("-a 1-2 -e all.err --wrap=true", "").unwrap().request;
+        assert_eq!(shared.error, None);
+        let script = shared.script.unwrap();
+        assert!(
+            script.contains("exec 2>>'/home/mia/runs/all.err'; "),
+            "{script}"
+        );
+    }
+
+    #[test]
+    fn long_labels_are_cut_with_a_note() {
+        let words = format!("--comment={} --wrap=true", "x".repeat(200));
+        let done = submit(&words, "").unwrap();
+        assert_eq!(done.request.comment.map(|comment| comment.len()), Some(128));
+        let expected = "sbatch: note: not used here: --comment (behind 128 characters)";
+        assert_eq!(done.notes, [expected]);
+    }
+
+    #[test]
+    fn script_of_another_interpreter_is_read_by_it() {
+        let text = "#!/usr/bin/env python3\nimport os\nprint(os.environ['SLURM_JOB_ID'])\n";
+        let script = submit("job.py", text).unwrap().request.script.unwrap();
+        let start = "exec '/usr/bin/env' 'python3' /dev/fd/9 \"$@\" 9<<'END_OF_SCRIPT'\n";
+        assert!(script.starts_with("#!/bin/sh\n_t="));
+        assert!(
+            script.ends_with(&format!("{start}{text}END_OF_SCRIPT\n")),
+            "{script}"
+        );
+    }
+
+    #[test]
+    fn options_without_effect_are_one_note() {
+        let done = submit("-q high --exclusive -C fast --wrap=true", "").unwrap();
+        let expected = "sbatch: note: not used here: --qos, --exclusive, --constraint";
+        assert_eq!(done.notes, [expected]);
+        assert_eq!(done.request.env["SLURM_JOB_QOS"], "high");
+    }
+
+    #[test]
+    fn wrong_scripts_are_named_as_slurm_does() {
+        for (words, text, expected) in [
+            ("x", "", "sbatch: error: Batch script is empty!"),
+            (
+                "x",
+                "echo\n",
+                "sbatch: error: This does not look like a batch script.  The first",
+            ),
+            (
+                "x",
+                "#!/bin/sh\r\necho\r\n",
+                "sbatch: error: Batch script contains DOS line breaks (\\r\\n)",
+            ),
+            (
+                "--wrap=true x",
+                "",
+                "sbatch: error: Script arguments not permitted with --wrap option",
+            ),
+            (
+                "--deadline=soon x",
+                "#!/bin/sh\n",
+                "sbatch: error: Invalid --deadline specification: soon",
+            ),
+        ] {
+            let error = submit(words, text).unwrap_err();
+            assert_eq!(error.lines().next(), Some(expected), "{words}");
+        }
+    }
+
+    #[test]
+    fn environment_stands_between_script_and_command_line() {
+        let mut place = fixed_place();
+        for (name, value) in [("SBATCH_TIMELIMIT", "20"), ("SBATCH_PARTITION", "env")] {
+            place.variables.insert(name.to_owned(), value.to_owned());
+        }
+        let words = ["-t", "10", "x"].map(str::to_owned);
+        let call = SbatchCall::parse(&words, &place).unwrap();
+        let text = "#!/bin/sh\n#SBATCH -t 30 -p script -A lab\n";
+        let request = call.submission(text, &place).unwrap().request;
+        assert_eq!(request.time_limit_s, Some(600.0));
+        assert_eq!(request.queue.as_deref(), Some("env"));
+        assert_eq!(request.account.as_deref(), Some("lab"));
+    }
+}
