@@ -14,7 +14,7 @@ use tollgate_engine::{
     BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
     RunningAttempt, WakeCallback,
 };
-use tollgate_model::{AttemptId, AttemptReport, KillReason};
+use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 use tollgate_runner::attempt::files::OfferedAttempt;
 use tollgate_runner::attempt::read_output;
 
@@ -141,6 +141,12 @@ impl Engine for BatchEngine {
         shared.deliver(&mut state);
         shared.questions.notify_all();
         killed.map_err(self.folder_error("writing the end of attempts down"))
+    }
+
+    /// Refuses: a batch system sends signals to whole jobs, and with them to the process that watches the task.
+    fn signal(&mut self, _: &[AttemptId], _: WarningSignal) -> Result<(), EngineError> {
+        let what = "signals to jobs of the batch system";
+        Err(EngineError::Unsupported { what })
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {

@@ -19,7 +19,6 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
-use tollgate_client::types::JobAction;
 use tollgate_frontends::{FrontendTool, help};
 use tollgate_host::{DETACHED_ARG, leave_session};
 use tollgate_policy::PolicyRegistry;
@@ -29,6 +28,7 @@ use self::page::commands_page;
 use self::rewrites::{with_campus_command, without_help_of_help};
 use crate::args::{Deferred, with_similar_names};
 use crate::exit::{self, CliFailure};
+use crate::jobs::act::ActionOnJobs;
 use crate::jobs::frontends;
 use crate::simulate::{campus, forecast, policies, replay, study, trace};
 use crate::{jobs, operate, reach};
@@ -95,6 +95,11 @@ enum CliCommand {
     Hold(Deferred<jobs::act::JobActionArgs>),
     /// Release held jobs.
     Release(Deferred<jobs::act::JobActionArgs>),
+    /// Send a signal to the processes of running jobs.
+    ///
+    /// It goes to the process group of each task, so that a program can save its state. A task that handles
+    /// the signal goes on. Jobs on the nodes of a batch system get none.
+    Signal(Deferred<jobs::act::SignalArgs>),
     /// Print the output of a job.
     Logs(Deferred<jobs::logs::LogsArgs>),
     /// List the nodes, what is enforced there, and what can escape.
@@ -268,9 +273,10 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Drain(args) => operate::drain::drain(&args),
         CliCommand::Resume(args) => operate::drain::resume(&args),
         CliCommand::Alter(args) => jobs::alter::alter(&args),
-        CliCommand::Cancel(args) => jobs::act::post_action(&args, JobAction::Cancel),
-        CliCommand::Hold(args) => jobs::act::post_action(&args, JobAction::Hold),
-        CliCommand::Release(args) => jobs::act::post_action(&args, JobAction::Release),
+        CliCommand::Cancel(args) => jobs::act::post_action(&args, ActionOnJobs::Cancel),
+        CliCommand::Hold(args) => jobs::act::post_action(&args, ActionOnJobs::Hold),
+        CliCommand::Release(args) => jobs::act::post_action(&args, ActionOnJobs::Release),
+        CliCommand::Signal(args) => jobs::act::signal(&args),
         CliCommand::Logs(args) => jobs::logs::logs(&args),
         CliCommand::Ledger(args) => operate::ledger::run(&args),
         CliCommand::Usage(args) => operate::usage::run(&args),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, KillReason,
-    LaunchFailure, LaunchFault, NodeId, Span,
+    LaunchFailure, LaunchFault, NodeId, Span, WarningSignal,
 };
 
 use crate::{Engine, EngineError, LaunchSpec, Retryability};
@@ -24,6 +24,7 @@ pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
         invalid_launch_is_rejected,
         attempt_started_twice_runs_once,
         cancelled_attempt_ends,
+        signal_reaches_a_running_attempt,
         attempt_that_ignores_sigterm_is_killed,
         attempt_ends_at_its_time_limit,
         shares_can_be_set,
@@ -220,6 +221,35 @@ fn cancelled_attempt_ends(subject: &mut EngineUnderTest<'_>) {
     let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
     assert_eq!(ended.status, AttemptStatus::Signalled(15));
     assert_eq!(ended.killed, Some(KillReason::Cancelled));
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+}
+
+/// Sends a signal to an attempt that runs and to one that is not known. An engine may refuse.
+fn signal_reaches_a_running_attempt(subject: &mut EngineUnderTest<'_>) {
+    let launch = subject.launch(&["sleep", "600"]);
+    let mut engine = subject.open();
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("it starts");
+    wait_for_start(engine.as_mut(), launch.attempt);
+    let unknown = AttemptId {
+        attempt: launch.attempt.attempt + 1,
+        ..launch.attempt
+    };
+    let sent = engine.signal(&[unknown, launch.attempt], WarningSignal::Usr1);
+    let expected = match sent {
+        Ok(()) => AttemptStatus::Signalled(WarningSignal::Usr1.number()),
+        Err(EngineError::Unsupported { .. }) => {
+            let killed = engine.kill(&[launch.attempt], KillReason::Cancelled);
+            killed.expect("it is killed");
+            AttemptStatus::Signalled(15)
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+    assert_eq!(ended.status, expected);
     engine
         .acknowledge(&[launch.attempt])
         .expect("it is acknowledged");

@@ -33,6 +33,12 @@ pub enum EngineError {
         /// The time that the caller waited.
         after: Duration,
     },
+    /// The engine does nothing of this kind.
+    #[error("the engine does not support {what}")]
+    Unsupported {
+        /// What was requested, as a noun.
+        what: &'static str,
+    },
     /// The engine has no disk space to record more attempts.
     #[error("the directory of the engine is full: {reason}")]
     Full {
@@ -84,9 +90,10 @@ impl EngineError {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } => Retryability::Now,
             Self::Full { .. } | Self::Setup { .. } => Retryability::Later,
-            Self::Invalid { .. } | Self::OtherVersion { .. } | Self::Damaged { .. } => {
-                Retryability::Never
-            }
+            Self::Invalid { .. }
+            | Self::Unsupported { .. }
+            | Self::OtherVersion { .. }
+            | Self::Damaged { .. } => Retryability::Never,
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{AttemptId, LimitWarning, NodeId, Span};
 
 use crate::EngineError;
+use crate::output::AttemptStream;
 use crate::script::{LaunchScript, MAX_SCRIPT_BYTES};
 use crate::wire::launch::LaunchOnWire;
 
@@ -149,6 +150,15 @@ impl LaunchSpec {
                 expected,
             })
         })
+    }
+
+    /// Returns the file of a stream, relative to the working directory. None if the stream has none of its own, or is
+    /// discarded.
+    pub fn file_of(&self, stream: AttemptStream) -> Option<&PathBuf> {
+        match stream {
+            AttemptStream::Output => self.output.as_ref(),
+            AttemptStream::Error => self.error.as_ref(),
+        }
     }
 
     /// Returns the launch with the hash of its script, without the text.

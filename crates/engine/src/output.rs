@@ -7,6 +7,37 @@ use tollgate_model::AttemptId;
 /// Maximum number of bytes that one read returns.
 pub const MAX_OUTPUT_READ: u32 = 64 << 10;
 
+/// What an attempt writes: one of two streams.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptStream {
+    /// Standard output, and standard error if it has no file of its own.
+    #[default]
+    Output,
+    /// Standard error in a file of its own.
+    Error,
+}
+
+impl AttemptStream {
+    /// Every stream.
+    pub const ALL: [Self; 2] = [Self::Output, Self::Error];
+
+    const fn is_output(&self) -> bool {
+        matches!(self, Self::Output)
+    }
+}
+
+/// One stream of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptOutput {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The stream.
+    pub stream: AttemptStream,
+}
+
 /// A request to read some of the output of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputRead {
@@ -14,6 +45,9 @@ pub struct OutputRead {
     pub id: u64,
     /// The attempt.
     pub attempt: AttemptId,
+    /// The stream to read.
+    #[serde(default, skip_serializing_if = "AttemptStream::is_output")]
+    pub stream: AttemptStream,
     /// The position of the first byte.
     pub from: OutputPosition,
     /// Maximum number of bytes; at most [`MAX_OUTPUT_READ`] are returned.
@@ -28,6 +62,16 @@ pub enum OutputPosition {
     Start(u64),
     /// This number of bytes before the end. A position before the beginning is the beginning.
     End(u64),
+}
+
+impl OutputRead {
+    /// Returns the stream of the attempt.
+    pub const fn output(&self) -> AttemptOutput {
+        AttemptOutput {
+            attempt: self.attempt,
+            stream: self.stream,
+        }
+    }
 }
 
 impl OutputPosition {

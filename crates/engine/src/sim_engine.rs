@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, Instant, KillReason, Span};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptReport, Instant, KillReason, Span, WarningSignal,
+};
 
 pub use program::SimProgram;
 
@@ -16,7 +18,7 @@ use crate::capacity::{
     CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
 };
 use crate::launch::check_shares;
-use crate::output::{OutputBytes, OutputFile, OutputPiece};
+use crate::output::{AttemptStream, OutputBytes, OutputFile, OutputPiece};
 use crate::{
     BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
     RunningAttempt, WakeCallback,
@@ -165,11 +167,12 @@ impl SimHostState {
         }
     }
 
-    /// Answers a read. The output of a simulated attempt is a line with its key.
+    /// Answers a read. The output of a simulated attempt is a line with its key, and it writes no errors.
     fn read_output(&self, read: &OutputRead) -> OutputAnswer {
-        let found = match self.machine.has_started(read.attempt) {
-            false => Err("no such attempt runs here".to_owned()),
-            true => {
+        let found = match (self.machine.has_started(read.attempt), read.stream) {
+            (false, _) => Err("no such attempt runs here".to_owned()),
+            (true, AttemptStream::Error) => Ok(OutputPiece::default()),
+            (true, AttemptStream::Output) => {
                 let output = SimHost::output_of(read.attempt).into_bytes();
                 let size = output.len() as u64;
                 let start = read.from.resolve(size);
@@ -306,6 +309,16 @@ impl Engine for SimEngine {
         self.call("kill", |machine| {
             for &attempt in attempts {
                 machine.machine.kill(attempt, why);
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends the attempts by the signal: a simulated program handles none.
+    fn signal(&mut self, attempts: &[AttemptId], signal: WarningSignal) -> Result<(), EngineError> {
+        self.call("signal", |machine| {
+            for &attempt in attempts {
+                machine.machine.end_by_signal(attempt, signal.number());
             }
             Ok(())
         })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_model::{AttemptId, AttemptReport, KillReason};
+use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 
 use crate::{
     BootTime, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
@@ -62,6 +62,14 @@ pub trait Engine: Send {
     /// # Errors
     /// If the engine cannot be reached.
     fn kill(&mut self, attempts: &[AttemptId], why: KillReason) -> Result<(), EngineError>;
+
+    /// Sends a signal to the processes of attempts whose programs run, once, as far as the engine knows. An attempt
+    /// that does not run, or was asked to end, gets none.
+    ///
+    /// # Errors
+    /// [`EngineError::Unsupported`] if the engine sends no signals; otherwise an error if the engine cannot be
+    /// reached. After an error it is unknown which attempts got the signal.
+    fn signal(&mut self, attempts: &[AttemptId], signal: WarningSignal) -> Result<(), EngineError>;
 
     /// Returns the reports since the last call, oldest first. Waits at most `timeout` for a report;
     /// the result is empty if none arrives. An attempt's start comes before its end.

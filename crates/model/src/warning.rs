@@ -1,4 +1,4 @@
-//! The signal that an attempt gets before its time limit.
+//! The signals that an attempt gets: before its time limit, or when its user sends one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ pub struct LimitWarning {
     pub before: Span,
 }
 
-/// A signal that can announce the time limit: one that a program can handle.
+/// A signal that a program can handle: one to announce the time limit, or to send to a running job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum WarningSignal {
@@ -48,6 +48,19 @@ impl WarningSignal {
         Self::Xcpu,
     ];
 
+    /// Returns the number on Linux.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Hup => 1,
+            Self::Int => 2,
+            Self::Quit => 3,
+            Self::Usr1 => 10,
+            Self::Usr2 => 12,
+            Self::Term => 15,
+            Self::Xcpu => 24,
+        }
+    }
+
     /// Returns the name without `SIG`.
     pub const fn key(self) -> &'static str {
         match self {
@@ -62,7 +75,7 @@ impl WarningSignal {
     }
 }
 
-/// The error for text that names no signal that can announce the time limit.
+/// The error for text that names no such signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownSignal;
 

@@ -25,6 +25,7 @@ use tollgate_engine::{
 };
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, KillReason, LaunchFailure,
+    WarningSignal,
 };
 
 use self::mailbox::ReportMailbox;
@@ -306,6 +307,7 @@ fn starts_part(request: &RunnerRequestKind) -> bool {
         RunnerRequestKind::Capacity
         | RunnerRequestKind::SetShares(_)
         | RunnerRequestKind::Kill(..)
+        | RunnerRequestKind::Signal(..)
         | RunnerRequestKind::Acknowledge(_)
         | RunnerRequestKind::RenewLease(_)
         | RunnerRequestKind::Running
@@ -323,6 +325,13 @@ fn withdrawn(launch: &LaunchSpec) -> AttemptReport {
         attempt: launch.attempt,
         event: AttemptEvent::Ended(ended),
     }
+}
+
+/// Returns the end of a launch whose files the runner of an earlier release would not open.
+fn without_streams(launch: &LaunchSpec) -> AttemptReport {
+    let reason = "the runner of an earlier release opens no files for errors and input";
+    let failure = LaunchFailure::of_host("start", reason);
+    AttemptReport::not_started(launch.attempt, failure, clock::now())
 }
 
 fn not_connected() -> EngineError {
@@ -367,14 +376,23 @@ impl Engine for LocalEngine {
         self.capacity()?;
         let connection = self.connection.as_ref();
         let keeps_order = connection.is_some_and(RunnerConnection::keeps_order);
-        let (launches, unfit): (Vec<LaunchSpec>, Vec<LaunchSpec>) =
-            without_repeated_texts(launches)
-                .into_iter()
-                .partition(|launch| keeps_order || launch.after.is_none());
+        let has_streams = connection.is_some_and(RunnerConnection::has_streams_and_signals);
+        let (mut fit, mut unfit) = (Vec::new(), Vec::new());
+        for launch in without_repeated_texts(launches) {
+            let needs_streams = launch.error.is_some() || launch.input.is_some();
+            if !keeps_order && launch.after.is_some() {
+                unfit.push(withdrawn(&launch));
+            } else if !has_streams && needs_streams {
+                unfit.push(without_streams(&launch));
+            } else {
+                fit.push(launch);
+            }
+        }
         if !unfit.is_empty() {
-            self.mailbox.lock().extend(unfit.iter().map(withdrawn));
+            self.mailbox.lock().extend(unfit);
             self.mailbox.notify();
         }
+        let launches = fit;
         if launches.is_empty() {
             return Ok(());
         }
@@ -390,6 +408,19 @@ impl Engine for LocalEngine {
 
     fn kill(&mut self, attempts: &[AttemptId], why: KillReason) -> Result<(), EngineError> {
         self.call(|| RunnerRequestKind::Kill(attempts.to_vec(), why))?
+            .expect_done()
+    }
+
+    /// Sends the request once: a runner that replaces another one runs no program yet that could lack the signal.
+    fn signal(&mut self, attempts: &[AttemptId], signal: WarningSignal) -> Result<(), EngineError> {
+        // Connects to a runner, if there is none.
+        self.capacity()?;
+        let connection = self.connection.as_ref();
+        if !connection.is_some_and(RunnerConnection::has_streams_and_signals) {
+            let what = "signals: its runner is of an earlier release";
+            return Err(EngineError::Unsupported { what });
+        }
+        self.call_once(RunnerRequestKind::Signal(attempts.to_vec(), signal))?
             .expect_done()
     }
 

@@ -84,7 +84,7 @@ impl OutputReaders {
         launch: Option<&LaunchSpec>,
     ) -> Result<(), OutputReadError> {
         let launch = launch.ok_or(OutputReadError::Unknown)?;
-        let Some(output) = &launch.output else {
+        let Some(output) = launch.file_of(read.stream) else {
             answer(&self.to, read.id, Ok(OutputPiece::default()));
             return Ok(());
         };
@@ -116,7 +116,7 @@ impl OutputReaders {
 /// Reads some of the output of a launch as the user of this process.
 pub(crate) fn read_own(read: &OutputRead, launch: Option<&LaunchSpec>) -> OutputAnswer {
     let found = launch.ok_or(OutputReadError::Unknown);
-    let found = found.and_then(|launch| match &launch.output {
+    let found = found.and_then(|launch| match launch.file_of(read.stream) {
         None => Ok(OutputPiece::default()),
         Some(output) => OutputJob {
             read: *read,
@@ -229,7 +229,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
-    use tollgate_engine::output::OutputPosition;
+    use tollgate_engine::output::{AttemptStream, OutputPosition};
     use tollgate_model::{AttemptId, NodeId};
 
     use super::*;
@@ -254,6 +254,7 @@ mod tests {
         let read = OutputRead {
             id: 7,
             attempt: ATTEMPT,
+            stream: AttemptStream::Output,
             from,
             max,
         };
@@ -283,6 +284,24 @@ mod tests {
         let piece = read(&path, OutputPosition::End(100_000), None).unwrap();
         assert_eq!(piece.bytes.0.len(), MAX_OUTPUT_READ as usize);
         assert_eq!((piece.start, piece.file.size), (100_000, 200_000));
+    }
+
+    #[test]
+    fn errors_are_read_from_their_own_file_if_they_have_one() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("err"), "oops").unwrap();
+        let mut launch = LaunchSpec::new(ATTEMPT, vec![NodeId(0)], ["true"], dir.path());
+        let read = OutputRead {
+            id: 7,
+            attempt: ATTEMPT,
+            stream: AttemptStream::Error,
+            from: OutputPosition::Start(0),
+            max: MAX_OUTPUT_READ,
+        };
+        assert_eq!(read_own(&read, Some(&launch)).found.unwrap().file.size, 0);
+        launch.error = Some("err".into());
+        let piece = read_own(&read, Some(&launch)).found.unwrap();
+        assert_eq!(piece.bytes.0, b"oops");
     }
 
     #[test]

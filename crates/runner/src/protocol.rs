@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_engine::{
     EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
 };
-use tollgate_model::{AttemptId, AttemptReport, KillReason};
+use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 
 use crate::guard::LaunchGuard;
 
@@ -35,6 +35,8 @@ pub(crate) enum RunnerRequestKind {
     Start(Vec<LaunchSpec>),
     SetShares(Vec<(AttemptId, f64)>),
     Kill(Vec<AttemptId>, KillReason),
+    /// Sends a signal to the processes of attempts that run.
+    Signal(Vec<AttemptId>, WarningSignal),
     Acknowledge(Vec<AttemptId>),
     /// Renews the lease: tasks may run until this many microseconds after the boot of the host.
     RenewLease(u64),
@@ -51,6 +53,7 @@ impl RunnerRequestKind {
             Self::Start(_) => "start",
             Self::SetShares(_) => "set_shares",
             Self::Kill(..) => "kill",
+            Self::Signal(..) => "signal",
             Self::Acknowledge(_) => "acknowledge",
             Self::RenewLease(_) => "renew_lease",
             Self::Running => "running",
@@ -76,6 +79,10 @@ pub(crate) enum RunnerMessage {
         /// Whether attempts can follow others; runners of earlier releases start them at once.
         #[serde(default)]
         keeps_order: bool,
+        /// Whether attempts can have files of their own for errors and input, and get signals; runners of earlier
+        /// releases know neither.
+        #[serde(default)]
+        has_streams_and_signals: bool,
     },
     Answer {
         id: u64,

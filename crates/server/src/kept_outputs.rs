@@ -1,5 +1,5 @@
-//! The outputs that the service keeps of tasks on other hosts: a file a task, with a line of JSON before the
-//! bytes. No other user can read the files, and all together they have a limit: the oldest of the user with the
+//! The outputs that the service keeps of tasks on other hosts: a file for each stream of a task that has one, with a
+//! line of JSON before the bytes. No other user can read the files, and all together they have a limit: the oldest of the user with the
 //! most make room.
 
 mod index;
@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::output::{OutputFile, OutputPiece};
+use tollgate_engine::output::{AttemptStream, OutputFile, OutputPiece};
 use tollgate_host::{guarded, replace_private};
 use tollgate_model::{Instant, TaskId};
 use tollgate_workers::CollectedOutput;
 
 use self::index::KeptIndex;
+pub(crate) use self::index::KeptName;
 
 /// The file with the instant before which outputs may have been removed, in microseconds since 1970.
 const REMOVED: &str = "removed";
@@ -74,31 +75,32 @@ impl KeptOutputs {
             let entry = entry?;
             let name = entry.file_name();
             let metadata = entry.metadata()?;
-            match name.to_str().and_then(task_of) {
-                Some(task) => found.push((metadata.modified()?, task, metadata.len())),
+            match name.to_str().and_then(name_of) {
+                Some(kept) => found.push((metadata.modified()?, kept, metadata.len())),
                 None if name == REMOVED => {}
                 None => fs::remove_file(entry.path())?,
             }
         }
-        found.sort_by_key(|&(modified, task, _)| (modified, task));
+        found.sort_by_key(|&(modified, name, _)| (modified, name));
         let mut kept = Self {
             dir,
             max_bytes,
             index: KeptIndex::default(),
         };
         let mut owners = BTreeMap::new();
-        for (_, task, bytes) in found {
-            let owner = match owners.get(&task.job) {
+        for (_, name, bytes) in found {
+            let job = name.task.job;
+            let owner = match owners.get(&job) {
                 Some(&owner) => owner,
                 None => {
-                    let owner = owner_of(task.job)?;
-                    owners.insert(task.job, owner);
+                    let owner = owner_of(job)?;
+                    owners.insert(job, owner);
                     owner
                 }
             };
             match owner {
-                Some(owner) => kept.index.insert(task, owner, bytes),
-                None => fs::remove_file(path(&kept.dir, task))?,
+                Some(owner) => kept.index.insert(name, owner, bytes),
+                None => fs::remove_file(path(&kept.dir, name))?,
             }
         }
         kept.make_room()?;
@@ -116,10 +118,9 @@ impl KeptOutputs {
         owner: u32,
         now: Instant,
     ) -> io::Result<()> {
-        let task = output.attempt.task();
         let added = self.try_add(output, owner);
         if added.is_err() {
-            self.forget(task)?;
+            self.forget(kept_name(output))?;
             self.note_removal(now.as_micros())?;
         }
         added?;
@@ -127,17 +128,17 @@ impl KeptOutputs {
     }
 
     fn try_add(&mut self, output: &CollectedOutput, owner: u32) -> io::Result<()> {
-        let attempt = output.attempt;
-        let task = attempt.task();
-        let known = match self.index.contains(task) {
-            true => read_header(&path(&self.dir, task))?,
+        let attempt = output.output.attempt;
+        let name = kept_name(output);
+        let known = match self.index.contains(name) {
+            true => read_header(&path(&self.dir, name))?,
             false => None,
         };
         let known = known.filter(|known| known.attempt == attempt.attempt);
         let bytes = match (&output.piece, known) {
             // A piece that comes again after a restart of the service.
-            (Ok(piece), Some(_)) if self.is_behind(task, piece)? => return Ok(()),
-            (Ok(piece), Some(_)) => self.append(task, &piece.bytes.0)?,
+            (Ok(piece), Some(_)) if self.is_behind(name, piece)? => return Ok(()),
+            (Ok(piece), Some(_)) => self.append(name, &piece.bytes.0)?,
             (Ok(piece), None) => {
                 let header = KeptHeader {
                     attempt: attempt.attempt,
@@ -145,7 +146,7 @@ impl KeptOutputs {
                     file: piece.file,
                     problem: None,
                 };
-                self.create(task, &header, &piece.bytes.0)?
+                self.create(name, &header, &piece.bytes.0)?
             }
             // The file shows by its length that it is not complete.
             (Err(_), Some(_)) => return Ok(()),
@@ -156,31 +157,31 @@ impl KeptOutputs {
                     file: OutputFile::default(),
                     problem: Some(problem.chars().take(1_000).collect()),
                 };
-                self.create(task, &header, &[])?
+                self.create(name, &header, &[])?
             }
         };
-        self.index.insert(task, owner, bytes);
+        self.index.insert(name, owner, bytes);
         Ok(())
     }
 
     /// Returns whether the kept bytes end elsewhere than the piece begins.
-    fn is_behind(&self, task: TaskId, piece: &OutputPiece) -> io::Result<bool> {
-        let kept = KeptPiece::read(&self.dir, task, u64::MAX, 0)?;
+    fn is_behind(&self, name: KeptName, piece: &OutputPiece) -> io::Result<bool> {
+        let kept = KeptPiece::read(&self.dir, name, u64::MAX, 0)?;
         Ok(kept.is_none_or(|kept| kept.start != piece.start))
     }
 
-    fn create(&self, task: TaskId, header: &KeptHeader, bytes: &[u8]) -> io::Result<u64> {
+    fn create(&self, name: KeptName, header: &KeptHeader, bytes: &[u8]) -> io::Result<u64> {
         let mut text = serde_json::to_vec(header)?;
         text.push(b'\n');
         text.extend(bytes);
-        let mut file = guarded::open_or_create(&path(&self.dir, task))?;
+        let mut file = guarded::open_or_create(&path(&self.dir, name))?;
         file.set_len(0)?;
         file.write_all(&text)?;
         Ok(text.len() as u64)
     }
 
-    fn append(&self, task: TaskId, bytes: &[u8]) -> io::Result<u64> {
-        let mut file = guarded::open_append(&path(&self.dir, task))?;
+    fn append(&self, name: KeptName, bytes: &[u8]) -> io::Result<u64> {
+        let mut file = guarded::open_append(&path(&self.dir, name))?;
         file.write_all(bytes)?;
         Ok(file.metadata()?.len())
     }
@@ -190,8 +191,8 @@ impl KeptOutputs {
     /// # Errors
     /// If a file cannot be removed.
     pub(crate) fn remove_job(&mut self, job: u64) -> io::Result<()> {
-        for task in self.index.tasks_of(job) {
-            self.forget(task)?;
+        for name in self.index.names_of(job) {
+            self.forget(name)?;
         }
         Ok(())
     }
@@ -204,12 +205,12 @@ impl KeptOutputs {
         }
         let mut newest = None;
         while self.index.total() > self.max_bytes - self.max_bytes / 16
-            && let Some(task) = self.index.next_to_remove()
+            && let Some(name) = self.index.next_to_remove()
         {
-            let metadata = fs::metadata(path(&self.dir, task));
+            let metadata = fs::metadata(path(&self.dir, name));
             let modified = metadata.and_then(|metadata| metadata.modified()).ok();
             newest = modified.max(newest);
-            self.forget(task)?;
+            self.forget(name)?;
         }
         let since = newest.and_then(|newest| newest.duration_since(UNIX_EPOCH).ok());
         let micros = since.map_or(0, |since| since.as_micros());
@@ -222,9 +223,9 @@ impl KeptOutputs {
         replace_private(&self.dir.join(REMOVED), text.as_bytes())
     }
 
-    fn forget(&mut self, task: TaskId) -> io::Result<()> {
-        self.index.remove(task);
-        match fs::remove_file(path(&self.dir, task)) {
+    fn forget(&mut self, name: KeptName) -> io::Result<()> {
+        self.index.remove(name);
+        match fs::remove_file(path(&self.dir, name)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -232,10 +233,15 @@ impl KeptOutputs {
 }
 
 impl KeptPiece {
-    /// Reads at most `most` bytes of what is kept of a task's output, from a position in the output on;
+    /// Reads at most `most` bytes of what is kept of an output, from a position in the output on;
     /// None if nothing is kept.
-    pub(crate) fn read(dir: &Path, task: TaskId, from: u64, most: u64) -> io::Result<Option<Self>> {
-        let file = match guarded::open(&path(dir, task)) {
+    pub(crate) fn read(
+        dir: &Path,
+        name: KeptName,
+        from: u64,
+        most: u64,
+    ) -> io::Result<Option<Self>> {
+        let file = match guarded::open(&path(dir, name)) {
             Err(error) if error.is_not_found() => return Ok(None),
             opened => opened?,
         };
@@ -280,16 +286,36 @@ fn parse_header(file: &mut impl BufRead) -> io::Result<(KeptHeader, u64)> {
     Ok((serde_json::from_slice(&line)?, line.len() as u64))
 }
 
-fn path(dir: &Path, task: TaskId) -> PathBuf {
-    dir.join(format!("{}.{}", task.job, task.task))
+/// What the name of the file of standard error ends in.
+const ERROR_SUFFIX: &str = ".err";
+
+fn path(dir: &Path, name: KeptName) -> PathBuf {
+    let TaskId { job, task } = name.task;
+    let suffix = match name.stream {
+        AttemptStream::Output => "",
+        AttemptStream::Error => ERROR_SUFFIX,
+    };
+    dir.join(format!("{job}.{task}{suffix}"))
 }
 
-fn task_of(name: &str) -> Option<TaskId> {
-    let (job, task) = name.split_once('.')?;
-    Some(TaskId {
+fn name_of(file: &str) -> Option<KeptName> {
+    let (file, stream) = match file.strip_suffix(ERROR_SUFFIX) {
+        Some(file) => (file, AttemptStream::Error),
+        None => (file, AttemptStream::Output),
+    };
+    let (job, task) = file.split_once('.')?;
+    let task = TaskId {
         job: job.parse().ok()?,
         task: task.parse().ok()?,
-    })
+    };
+    Some(KeptName { task, stream })
+}
+
+fn kept_name(output: &CollectedOutput) -> KeptName {
+    KeptName {
+        task: output.output.attempt.task(),
+        stream: output.output.stream,
+    }
 }
 
 #[cfg(test)]
@@ -297,7 +323,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
-    use tollgate_engine::output::OutputBytes;
+    use tollgate_engine::output::{AttemptOutput, OutputBytes};
     use tollgate_model::AttemptId;
 
     use super::index::BLOCK_BYTES;
@@ -318,9 +344,20 @@ mod tests {
         };
         let bytes = OutputBytes(bytes.to_owned());
         CollectedOutput {
-            attempt,
+            output: output_of(attempt),
             piece: Ok(OutputPiece { start, bytes, file }),
         }
+    }
+
+    fn output_of(attempt: AttemptId) -> AttemptOutput {
+        let stream = AttemptStream::Output;
+        AttemptOutput { attempt, stream }
+    }
+
+    fn name(job: u64) -> KeptName {
+        let stream = AttemptStream::Output;
+        let task = TaskId { job, task: 0 };
+        KeptName { task, stream }
     }
 
     fn open(dir: &Path, max_bytes: u64) -> KeptOutputs {
@@ -328,7 +365,7 @@ mod tests {
     }
 
     fn text(dir: &Path, job: u64) -> Option<(u64, String, bool)> {
-        let kept = KeptPiece::read(dir, TaskId { job, task: 0 }, 0, 100).unwrap()?;
+        let kept = KeptPiece::read(dir, name(job), 0, 100).unwrap()?;
         let text = String::from_utf8(kept.bytes).unwrap();
         Some((kept.start, text, kept.is_cut))
     }
@@ -352,18 +389,39 @@ mod tests {
         assert_eq!(text(dir, 7), whole);
         let mode = fs::metadata(dir.join("7.0")).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let part = KeptPiece::read(dir, TaskId { job: 7, task: 0 }, 98, 1);
+        let part = KeptPiece::read(dir, name(7), 98, 1);
         let part = part.unwrap().unwrap();
         assert_eq!((part.start, &part.bytes[..]), (98, &b"i"[..]));
         let problem = CollectedOutput {
-            attempt: second,
+            output: output_of(second),
             piece: Err("it is a symbolic link".to_owned()),
         };
         kept.add(&problem, OWNER, Instant::ZERO).unwrap();
-        let none = KeptPiece::read(dir, TaskId { job: 7, task: 0 }, 0, 9);
+        let none = KeptPiece::read(dir, name(7), 0, 9);
         let header = none.unwrap().unwrap().header;
         assert_eq!(header.attempt, 2);
         assert_eq!(header.problem.as_deref(), Some("it is a symbolic link"));
+    }
+
+    #[test]
+    fn errors_are_kept_beside_the_output_and_removed_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let mut kept = open(dir, 1 << 20);
+        let output = piece(attempt(7, 1), 0, b"out", 3);
+        let mut errors = piece(attempt(7, 1), 0, b"oops", 4);
+        errors.output.stream = AttemptStream::Error;
+        for piece in [&output, &errors] {
+            kept.add(piece, OWNER, Instant::ZERO).unwrap();
+        }
+        let mut kept = open(dir, 1 << 20);
+        let of_errors = kept_name(&errors);
+        let read = KeptPiece::read(dir, of_errors, 0, 9).unwrap().unwrap();
+        assert_eq!(read.bytes, b"oops");
+        assert_eq!(text(dir, 7), Some((0, "out".into(), false)));
+        kept.remove_job(7).unwrap();
+        assert_eq!(KeptPiece::read(dir, of_errors, 0, 9).unwrap(), None);
+        assert_eq!(text(dir, 7), None);
     }
 
     #[test]
@@ -406,15 +464,15 @@ mod tests {
         let (dir, other) = (place.path().join("outputs"), place.path().join("other"));
         let mut kept = open(&dir, 1 << 20);
         fs::write(&other, "kept").unwrap();
-        let name = path(&dir, attempt(7, 1).task());
+        let file = path(&dir, name(7));
         let new = piece(attempt(7, 1), 0, b"new", 3);
         for is_pipe in [false, true] {
-            let _ = fs::remove_file(&name);
+            let _ = fs::remove_file(&file);
             match is_pipe {
-                true => mknodat(CWD, &name, FileType::Fifo, Mode::RWXU, 0).unwrap(),
-                false => symlink(&other, &name).unwrap(),
+                true => mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).unwrap(),
+                false => symlink(&other, &file).unwrap(),
             }
-            assert!(KeptPiece::read(&dir, attempt(7, 1).task(), 0, 10).is_err());
+            assert!(KeptPiece::read(&dir, name(7), 0, 10).is_err());
             assert!(kept.add(&new, OWNER, Instant::ZERO).is_err());
         }
         assert_eq!(fs::read_to_string(&other).unwrap(), "kept");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_model::TaskId;
+use tollgate_model::{AttemptId, TaskId};
 use tollgate_policy::JobPhase;
 
 use crate::active_task::ActiveTask;
@@ -10,6 +10,7 @@ use crate::array::ActiveArray;
 use crate::command::Submission;
 use crate::core::Core;
 use crate::output::EngineAction;
+use crate::task_ranges::TaskRanges;
 
 impl Core {
     /// Returns a task in the gate. The job's number is enough for a single job.
@@ -86,6 +87,16 @@ impl Core {
             .map(|(task, live)| self.start_action(live.attempt_key(task), live.slot))
             .chain(self.follower_actions())
             .collect()
+    }
+
+    /// Returns the attempts of a job whose programs run, as far as the engine has reported; of an array those of the
+    /// chosen tasks, or of all.
+    pub fn running_attempts(&self, job: u64, tasks: Option<&TaskRanges>) -> Vec<AttemptId> {
+        let is_chosen = |task: u32| tasks.is_none_or(|tasks| tasks.contains(task));
+        let running = self.tasks_of(job).filter(|(task, live)| {
+            live.is_running() && live.engine_wait.is_none() && is_chosen(task.task)
+        });
+        running.map(|(task, live)| live.attempt_key(task)).collect()
     }
 
     /// Checks the invariants.

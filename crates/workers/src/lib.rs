@@ -10,6 +10,7 @@
 //! | [`parts`] | parts of attempts on the other hosts of their job |
 //! | `placement` | placing attempts on workers, and starts that have to wait |
 //! | `session` | the service's answers to a worker |
+//! | `signals` | signals of users to running attempts |
 //! | `black_hole` | workers on which nothing can be started |
 //! | `leaving` | workers that are about to leave, as the service sees them |
 //! | `moved_end` | ends of workers that a batch system moves |
@@ -44,6 +45,7 @@ pub mod pool;
 pub mod protocol;
 mod registry;
 mod session;
+mod signals;
 
 pub use agent::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 pub use entry::{
@@ -56,3 +58,4 @@ pub use pool::{
     JobOwners, LaunchRequest, MonotonicClock, UserNameLookup, WorkerPool, WorkerPoolConfig,
 };
 pub use registry::check_registry;
+pub use signals::SignalReach;

@@ -10,9 +10,12 @@
 mod shown;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 
 use shown::UserReads;
-use tollgate_engine::output::{MAX_OUTPUT_READ, OutputPiece, OutputPosition};
+use tollgate_engine::output::{
+    AttemptOutput, AttemptStream, MAX_OUTPUT_READ, OutputPiece, OutputPosition,
+};
 use tollgate_engine::{AttemptPart, Engine, OutputAnswer, OutputRead};
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStatus};
@@ -43,8 +46,8 @@ pub enum OutputLocation {
 /// Part of a collected output, in the order of its positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectedOutput {
-    /// The attempt.
-    pub attempt: AttemptId,
+    /// The attempt, and which of its streams.
+    pub output: AttemptOutput,
     /// The piece; or why the rest of the output is missing.
     pub piece: Result<OutputPiece, String>,
 }
@@ -58,7 +61,7 @@ pub(crate) struct OutputReads {
     /// The reads without an answer.
     reads: BTreeMap<u64, PendingRead>,
     /// The outputs that are not collected yet.
-    collections: BTreeMap<AttemptId, OutputCollection>,
+    collections: BTreeMap<AttemptOutput, OutputCollection>,
     queues: BTreeMap<WorkerId, CollectionQueue>,
     /// The reads for users.
     shown: BTreeMap<WorkerId, UserReads>,
@@ -90,9 +93,9 @@ struct OutputCollection {
 #[derive(Default)]
 struct CollectionQueue {
     /// Outputs of which nothing was read.
-    first: VecDeque<AttemptId>,
+    first: VecDeque<AttemptOutput>,
     /// Outputs of which some was read.
-    next: VecDeque<AttemptId>,
+    next: VecDeque<AttemptOutput>,
     /// Number of first reads without an answer.
     n_first_reads: usize,
     /// Whether another read has no answer.
@@ -127,12 +130,13 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     fn output_worker(&self, attempt: AttemptId) -> Option<WorkerId> {
-        let collection = self.outputs.collections.get(&attempt);
-        let collection = collection.map(|collection| collection.worker);
+        let mut collections = self.outputs.collections_of(attempt);
+        let collection = collections.next().map(|(_, collection)| collection.worker);
+        drop(collections);
         self.worker_of(attempt).or(collection)
     }
 
-    fn is_connected(&self, worker: WorkerId) -> bool {
+    pub(crate) fn is_connected(&self, worker: WorkerId) -> bool {
         let entry = self.workers.get(&worker);
         entry.is_some_and(|entry| entry.connection.is_some())
     }
@@ -167,9 +171,11 @@ impl<E: Engine> WorkerPool<E> {
             return;
         }
         for report in reports.iter().filter(|report| may_have_output(report)) {
-            let location = self.locations.get(&report.attempt);
-            if location.is_some_and(|location| location.has_output) {
-                self.outputs.begin(report.attempt, worker, false);
+            let attempt = report.attempt;
+            let location = self.locations.get(&attempt);
+            for &stream in location.map_or(&[][..], |location| &location.streams) {
+                let output = AttemptOutput { attempt, stream };
+                self.outputs.begin(output, worker, false);
             }
         }
         self.continue_collections(worker);
@@ -186,7 +192,8 @@ impl<E: Engine> WorkerPool<E> {
         let mut done = Vec::new();
         for report in reports.into_iter().filter(|report| report.event.is_end()) {
             let attempt = report.attempt;
-            match self.outputs.collections.contains_key(&attempt) {
+            let is_collected = self.outputs.collections_of(attempt).next().is_some();
+            match is_collected {
                 true => {}
                 false if self.outputs.kept_bytes > 0 && may_have_output(&report) => {
                     self.outputs.repeated_ends.push((worker, attempt));
@@ -203,16 +210,21 @@ impl<E: Engine> WorkerPool<E> {
         std::mem::take(&mut self.outputs.repeated_ends)
     }
 
-    /// Collects the output of an attempt whose end a worker has repeated if `is_needed`, and
-    /// acknowledges the end otherwise.
-    pub fn settle_repeated_end(&mut self, worker: WorkerId, attempt: AttemptId, is_needed: bool) {
-        match is_needed {
-            true => {
-                self.outputs.begin(attempt, worker, true);
-                self.continue_collections(worker);
-            }
-            false => self.send(worker, ServerMessage::Acknowledge(vec![attempt])),
+    /// Collects these streams of an attempt whose end a worker has repeated. Without any, acknowledges the end.
+    pub fn settle_repeated_end(
+        &mut self,
+        worker: WorkerId,
+        attempt: AttemptId,
+        streams: &[AttemptStream],
+    ) {
+        if streams.is_empty() {
+            return self.send(worker, ServerMessage::Acknowledge(vec![attempt]));
         }
+        for &stream in streams {
+            let output = AttemptOutput { attempt, stream };
+            self.outputs.begin(output, worker, true);
+        }
+        self.continue_collections(worker);
     }
 
     /// Returns those of the attempts whose outputs need not be waited for. The others are acknowledged
@@ -220,9 +232,13 @@ impl<E: Engine> WorkerPool<E> {
     pub(crate) fn without_collected(&mut self, attempts: &[AttemptId]) -> Vec<AttemptId> {
         let mut free = Vec::new();
         for &attempt in attempts {
-            match self.outputs.collections.get_mut(&attempt) {
-                Some(collection) => collection.is_end_stored = true,
-                None => free.push(attempt),
+            let mut is_collected = false;
+            for (_, collection) in self.outputs.collections.range_mut(outputs_of(attempt)) {
+                collection.is_end_stored = true;
+                is_collected = true;
+            }
+            if !is_collected {
+                free.push(attempt);
             }
         }
         free
@@ -244,7 +260,7 @@ impl<E: Engine> WorkerPool<E> {
                 }
                 None => {
                     self.outputs.finish_read(&pending);
-                    done.extend(self.outputs.advance(pending.read.attempt, found));
+                    done.extend(self.outputs.advance(pending.read.output(), found));
                 }
             }
         }
@@ -279,7 +295,7 @@ impl<E: Engine> WorkerPool<E> {
                 Some((_, receiver)) => receiver(Err("the worker is not connected".to_owned())),
                 None => {
                     self.outputs.finish_read(&pending);
-                    self.outputs.enqueue(pending.read.attempt);
+                    self.outputs.enqueue(pending.read.output());
                 }
             }
         }
@@ -291,8 +307,8 @@ impl<E: Engine> WorkerPool<E> {
         self.outputs.queues.remove(&worker);
         let collections = &mut self.outputs.collections;
         let gone = collections.extract_if(.., |_, collection| collection.worker == worker);
-        let gone = gone.map(|(attempt, _)| CollectedOutput {
-            attempt,
+        let gone = gone.map(|(output, _)| CollectedOutput {
+            output,
             piece: Err("the worker was gone before it was read".to_owned()),
         });
         self.outputs.collected.extend(gone);
@@ -300,8 +316,16 @@ impl<E: Engine> WorkerPool<E> {
 }
 
 impl OutputReads {
-    fn begin(&mut self, attempt: AttemptId, worker: WorkerId, is_end_stored: bool) {
-        if self.collections.contains_key(&attempt) {
+    /// Returns the collections of an attempt.
+    fn collections_of(
+        &self,
+        attempt: AttemptId,
+    ) -> impl Iterator<Item = (&AttemptOutput, &OutputCollection)> {
+        self.collections.range(outputs_of(attempt))
+    }
+
+    fn begin(&mut self, output: AttemptOutput, worker: WorkerId, is_end_stored: bool) {
+        if self.collections.contains_key(&output) {
             return;
         }
         let collection = OutputCollection {
@@ -309,16 +333,16 @@ impl OutputReads {
             range: None,
             is_end_stored,
         };
-        self.collections.insert(attempt, collection);
-        self.enqueue(attempt);
+        self.collections.insert(output, collection);
+        self.enqueue(output);
     }
 
-    fn enqueue(&mut self, attempt: AttemptId) {
-        if let Some(collection) = self.collections.get(&attempt) {
+    fn enqueue(&mut self, output: AttemptOutput) {
+        if let Some(collection) = self.collections.get(&output) {
             let queue = self.queues.entry(collection.worker).or_default();
             match collection.range {
-                None => queue.first.push_back(attempt),
-                Some(_) => queue.next.push_back(attempt),
+                None => queue.first.push_back(output),
+                Some(_) => queue.next.push_back(output),
             }
         }
     }
@@ -330,15 +354,15 @@ impl OutputReads {
         };
         let room = MAX_FIRST_READS - queue.n_first_reads;
         let first = queue.first.drain(..room.min(queue.first.len()));
-        let mut attempts: Vec<AttemptId> = first.collect();
-        queue.n_first_reads += attempts.len();
+        let mut outputs: Vec<AttemptOutput> = first.collect();
+        queue.n_first_reads += outputs.len();
         if !queue.has_next_read {
             let next = queue.next.pop_front();
             queue.has_next_read = next.is_some();
-            attempts.extend(next);
+            outputs.extend(next);
         }
-        let read = |attempt: AttemptId| {
-            let range = self.collections.get(&attempt)?.range;
+        let read = |output: AttemptOutput| {
+            let range = self.collections.get(&output)?.range;
             let (from, max) = match range {
                 None => (OutputPosition::End(self.kept_bytes), FIRST_READ),
                 Some((next, end)) => {
@@ -347,14 +371,16 @@ impl OutputReads {
                 }
             };
             let id = 0;
+            let AttemptOutput { attempt, stream } = output;
             Some(OutputRead {
                 id,
                 attempt,
+                stream,
                 from,
                 max,
             })
         };
-        attempts.into_iter().filter_map(read).collect()
+        outputs.into_iter().filter_map(read).collect()
     }
 
     /// Makes room for another read of the same kind.
@@ -367,14 +393,14 @@ impl OutputReads {
         }
     }
 
-    /// Takes a piece of an output that is being collected. Returns the attempt if that was all and the
-    /// worker may forget the attempt.
+    /// Takes a piece of an output that is being collected. Returns the attempt if that was all of all its outputs
+    /// and the worker may forget the attempt.
     fn advance(
         &mut self,
-        attempt: AttemptId,
+        output: AttemptOutput,
         found: Result<OutputPiece, String>,
     ) -> Option<AttemptId> {
-        let collection = self.collections.get_mut(&attempt)?;
+        let collection = self.collections.get_mut(&output)?;
         let is_over = match &found {
             Err(_) => true,
             Ok(piece) => {
@@ -388,15 +414,17 @@ impl OutputReads {
         let is_empty = matches!(&found, Ok(piece) if piece.file.size == 0);
         if !is_empty {
             let piece = found;
-            self.collected.push(CollectedOutput { attempt, piece });
+            self.collected.push(CollectedOutput { output, piece });
         }
         if !is_over {
-            self.enqueue(attempt);
+            self.enqueue(output);
             return None;
         }
-        let collection = self.collections.remove(&attempt)?;
+        let collection = self.collections.remove(&output)?;
+        let attempt = output.attempt;
+        let is_last = self.collections_of(attempt).next().is_none();
         // Otherwise the acknowledgement follows when the end is stored.
-        collection.is_end_stored.then_some(attempt)
+        (collection.is_end_stored && is_last).then_some(attempt)
     }
 }
 
@@ -410,6 +438,12 @@ impl PendingRead {
             false => Ok(piece),
         }
     }
+}
+
+/// Returns the range of the outputs of an attempt.
+fn outputs_of(attempt: AttemptId) -> RangeInclusive<AttemptOutput> {
+    let [first, last] = AttemptStream::ALL.map(|stream| AttemptOutput { attempt, stream });
+    first..=last
 }
 
 /// Returns whether the end may have left an output: the program was started, and it is no part, whose

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_engine::output::AttemptStream;
 use tollgate_engine::part::whole_attempt;
 use tollgate_engine::{Engine, EngineError, LaunchSpec};
 use tollgate_gate::WorkerId;
@@ -35,7 +36,7 @@ impl<E: Engine> WorkerPool<E> {
                 // Another worker may have claimed to run it before it was ordered.
                 location.worker = worker;
                 location.is_unconfirmed = false;
-                location.has_output = has_output(&request.launch);
+                location.streams = streams(&request.launch);
             }
             let launch = LaunchSpec {
                 nodes,
@@ -135,10 +136,13 @@ impl<E: Engine> WorkerPool<E> {
     }
 }
 
-/// Returns whether a launch writes its output to a file.
-fn has_output(launch: &LaunchSpec) -> bool {
-    let output = launch.output.as_deref();
-    output.is_some_and(|output| !output.starts_with("/dev"))
+/// Returns the streams that a launch writes to files.
+fn streams(launch: &LaunchSpec) -> Vec<AttemptStream> {
+    let is_file = |stream: &AttemptStream| {
+        let file = launch.file_of(*stream);
+        file.is_some_and(|file| !file.starts_with("/dev"))
+    };
+    AttemptStream::ALL.into_iter().filter(is_file).collect()
 }
 
 /// An attempt that cannot be sent.

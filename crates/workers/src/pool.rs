@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate_engine::output::AttemptStream;
 use tollgate_engine::{Engine, EngineCapacity, EngineError, LaunchSpec, WakeCallback};
 use tollgate_gate::WorkerId;
 use tollgate_host::StateFileError;
@@ -91,8 +92,8 @@ pub(crate) struct AttemptLocation {
     /// Whether the worker's list of running attempts lacked this attempt. Either it has ended, with
     /// a report to follow, or the start message was lost.
     pub(crate) is_unconfirmed: bool,
-    /// Whether the attempt may write to a file: not if its job has no output.
-    pub(crate) has_output: bool,
+    /// The streams that the attempt may write to files of their own.
+    pub(crate) streams: Vec<AttemptStream>,
 }
 
 impl<E: Engine> WorkerPool<E> {
@@ -179,8 +180,15 @@ impl<E: Engine> WorkerPool<E> {
             worker,
             ended: false,
             is_unconfirmed: false,
-            has_output: true,
+            streams: vec![AttemptStream::Output],
         });
+    }
+
+    /// Sets the streams that an attempt writes to files of their own. Without this call it is the output alone.
+    pub fn set_streams(&mut self, attempt: AttemptId, streams: Vec<AttemptStream>) {
+        if let Some(location) = self.locations.get_mut(&attempt) {
+            location.streams = streams;
+        }
     }
 
     /// Sets the shares of running attempts, and of their parts.
@@ -286,7 +294,7 @@ impl<E: Engine> WorkerPool<E> {
     }
 
     /// Splits `things` by the location of their attempts; unknown attempts belong to this host.
-    fn partition_by_worker<T: Clone>(
+    pub(crate) fn partition_by_worker<T: Clone>(
         &self,
         things: &[T],
         attempt: impl Fn(&T) -> AttemptId,

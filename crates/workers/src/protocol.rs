@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use tollgate_engine::{
     EngineCapacity, LaunchSpec, OutputAnswer, OutputRead, PartEvent, PartRequest,
 };
-use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
+use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, WarningSignal};
 
 use crate::departure::{LeaveAnswer, LeaveNotice};
 
 /// Protocol version. It counts incompatible changes.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
@@ -118,6 +118,8 @@ pub enum ServerMessage {
     SetShares(Vec<(AttemptId, f64)>),
     /// Attempts to end.
     Kill(Vec<AttemptId>, KillReason),
+    /// A signal to the processes of attempts.
+    Signal(Vec<AttemptId>, WarningSignal),
     /// Attempts whose ends need not be reported again.
     Acknowledge(Vec<AttemptId>),
     /// Outputs to read.

@@ -53,6 +53,9 @@ pub(crate) enum ClientCommandError {
     /// The output of the job was discarded.
     #[error("job {id} has no output: it was discarded")]
     NoOutput { id: String },
+    /// The job has no file of its own for standard error.
+    #[error("job {id} has no file of its own for errors")]
+    NoErrorFile { id: String },
     /// A state of `tollgate forecast` in the place of records.
     #[error("{file}: a state of `tollgate forecast`, whose classes are not those of a service")]
     ForecastState { file: String },
@@ -128,6 +131,7 @@ impl CliError for ClientCommandError {
             | Self::NotReservable
             | Self::NonUtf8Variable { .. } => ExitKind::Usage,
             Self::NoOutput { .. }
+            | Self::NoErrorFile { .. }
             | Self::SomeUnchanged { .. }
             | Self::OutputMissing { .. }
             | Self::SomeOutputsMissing { .. }
@@ -174,6 +178,7 @@ impl CliError for ClientCommandError {
                 return Some(hint.into());
             }
             Self::FollowMany { .. } => "name one of them, as in `tollgate logs -f 7_3`",
+            Self::NoErrorFile { .. } => "its errors are in its output: leave out --error",
             Self::NoData
             | Self::TwoAddresses { .. }
             | Self::SeveralClusters

@@ -1,8 +1,11 @@
-//! `tollgate cancel`, `hold` and `release`.
+//! `tollgate cancel`, `hold`, `release` and `signal`.
 
 use tollgate_client::limits::MAX_BATCH;
-use tollgate_client::types::{JobAction, JobRef, JobsActionRequest, JobsActionResult};
-use tollgate_client::{ApiClient, unfinished_jobs};
+use tollgate_client::types::{
+    JobAction, JobRef, JobsActionRequest, JobsActionResult, SignalRequest, SignalResult,
+};
+use tollgate_client::{ApiClient, ClientError, unfinished_jobs};
+use tollgate_model::WarningSignal;
 
 use super::cluster_job::{ClusterJob, common_cluster};
 use super::job_numbers::{JobNumbers, parse_cluster_job_numbers};
@@ -28,26 +31,124 @@ pub(crate) struct JobActionArgs {
     address: ServiceAddressArgs,
 }
 
-/// `tollgate cancel`, `hold`, `release`.
-pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(), CliFailure> {
-    let verb = match action {
-        JobAction::Cancel => "cancel",
-        JobAction::Hold => "hold",
-        JobAction::Release => "release",
+/// The options of `tollgate signal`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SignalArgs {
+    /// HUP, INT, QUIT, USR1, USR2, TERM or XCPU
+    #[arg(value_name = "SIGNAL", value_parser = parse_sent_signal)]
+    signal: WarningSignal,
+    #[command(flatten)]
+    jobs: JobActionArgs,
+}
+
+/// Parses the name of a signal to send to running jobs.
+fn parse_sent_signal(word: &str) -> Result<WarningSignal, String> {
+    let name = word.to_ascii_uppercase();
+    let other = match name.strip_prefix("SIG").unwrap_or(&name) {
+        "KILL" => ": `tollgate cancel` ends jobs",
+        "STOP" | "TSTP" | "CONT" => ": a stopped job would use up its time; see `tollgate hold`",
+        _ => "",
     };
+    word.parse().map_err(|error| format!("{error}{other}"))
+}
+
+/// What is done to jobs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ActionOnJobs {
+    /// They are cancelled.
+    Cancel,
+    /// They are held.
+    Hold,
+    /// They are released.
+    Release,
+    /// Their processes get a signal.
+    Signal(WarningSignal),
+}
+
+impl ActionOnJobs {
+    /// Returns the last part of the path of a request about one job.
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Hold => "hold",
+            Self::Release => "release",
+            Self::Signal(_) => "signal",
+        }
+    }
+
+    /// Returns what becomes of a job.
+    const fn participle(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancelled",
+            Self::Hold => "held",
+            Self::Release => "released",
+            Self::Signal(_) => "signalled",
+        }
+    }
+
+    /// Carries it out on a job, or on tasks of an array. A signal is not sent again if its answer is lost.
+    fn post(self, client: &mut ApiClient, id: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/jobs/{id}/{}", self.verb());
+        match self {
+            Self::Cancel | Self::Hold | Self::Release => {
+                client.post_with_key::<JobRef>(&path, &()).map(drop)
+            }
+            Self::Signal(signal) => {
+                let signal = signal.key().to_owned();
+                let sent = client.post::<SignalResult>(&path, &SignalRequest { signal })?;
+                if sent.unreached > 0 {
+                    Verbosity::Notes.note(format_args!(
+                        "job {id}: {} got no signal: no process of them can be reached now",
+                        pluralise(sent.unreached as usize, "task")
+                    ));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Carries it out on jobs, each that can be. Some may have ended, or be held already, since the list was made.
+    /// So a repetition does no harm, but for signals.
+    fn post_many(self, client: &mut ApiClient, ids: &[u64]) -> Result<usize, ClientError> {
+        let (action, signal) = match self {
+            Self::Cancel => (JobAction::Cancel, None),
+            Self::Hold => (JobAction::Hold, None),
+            Self::Release => (JobAction::Release, None),
+            Self::Signal(signal) => (JobAction::Signal, Some(signal.key().to_owned())),
+        };
+        let is_repeatable = signal.is_none();
+        let request = JobsActionRequest {
+            action,
+            ids: ids.to_vec(),
+            signal,
+        };
+        let path = "/v1/actions";
+        let result: JobsActionResult = match is_repeatable {
+            true => client.post_with_key(path, &request)?,
+            false => client.post(path, &request)?,
+        };
+        Ok(result.changed.len())
+    }
+}
+
+/// `tollgate signal`.
+pub(crate) fn signal(args: &SignalArgs) -> Result<(), CliFailure> {
+    post_action(&args.jobs, ActionOnJobs::Signal(args.signal))
+}
+
+/// `tollgate cancel`, `hold`, `release`.
+pub(crate) fn post_action(args: &JobActionArgs, order: ActionOnJobs) -> Result<(), CliFailure> {
+    let verb = order.verb();
     let address = args.address.at_cluster(common_cluster(&args.ids)?)?;
     let mut client = address.connect()?;
     let post = |client: &mut ApiClient, id: &str| {
-        let path = format!("/v1/jobs/{id}/{verb}");
         let waits = format!("waiting for the service to {verb} job {id}");
-        while_waiting(waits, || {
-            client.post_with_key::<JobRef>(&path, &()).map(drop)
-        })
+        while_waiting(waits, || order.post(client, id))
     };
     let chosen = args.chosen();
     if let [JobNumbers::One(id)] = chosen.as_slice() {
         post(&mut client, id)?;
-        Verbosity::Notes.note(format_args!("job {id} {}", participle(action)));
+        Verbosity::Notes.note(format_args!("job {id} {}", order.participle()));
         return Ok(());
     }
     let (mut n_jobs, mut n_failed, mut n_changed) = (0, 0, 0);
@@ -68,33 +169,17 @@ pub(crate) fn post_action(args: &JobActionArgs, action: JobAction) -> Result<(),
                 let ids = unfinished_jobs(&mut client, args.own_user()?, first, last)?;
                 let progress = CountProgress::begin(ids.len() as u64, "jobs");
                 for ids in ids.chunks(MAX_BATCH) {
-                    let request = JobsActionRequest {
-                        action,
-                        ids: ids.to_vec(),
-                    };
-                    // Some may have ended, or be held already, since the list was made. So a repetition does
-                    // no harm.
-                    let result: JobsActionResult = client.post_with_key("/v1/actions", &request)?;
-                    n_changed += result.changed.len();
+                    n_changed += order.post_many(&mut client, ids)?;
                     progress.advance(ids.len() as u64);
                 }
             }
         }
     }
     let changed = pluralise(n_changed, "job");
-    Verbosity::Notes.note(format_args!("{changed} {}", participle(action)));
+    Verbosity::Notes.note(format_args!("{changed} {}", order.participle()));
     match n_failed {
         0 => Ok(()),
         _ => Err(ClientCommandError::SomeUnchanged { n_failed, n_jobs }.into()),
-    }
-}
-
-/// Returns what becomes of a job by an action.
-const fn participle(action: JobAction) -> &'static str {
-    match action {
-        JobAction::Cancel => "cancelled",
-        JobAction::Hold => "held",
-        JobAction::Release => "released",
     }
 }
 

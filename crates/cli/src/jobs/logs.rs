@@ -37,6 +37,9 @@ pub(crate) struct LogsArgs {
     /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9
     #[arg(value_parser = parse_cluster_job_id)]
     id: ClusterJob,
+    /// Print standard error, of a job that has a file of its own for it
+    #[arg(long)]
+    error: bool,
     /// Print new output as it is written, until the job is over
     #[arg(long, short)]
     follow: bool,
@@ -51,15 +54,18 @@ pub(crate) fn logs(args: &LogsArgs) -> Result<(), CliFailure> {
         true => ClientPurpose::JobEnd,
         false => ClientPurpose::Answer,
     };
-    let mut client = address.connect_for(purpose)?;
+    let mut client = LogClient {
+        api: address.connect_for(purpose)?,
+        is_error: args.error,
+    };
     let named = &args.id.job;
     let (id, tasks) = named.split_once('_').unwrap_or((named, ""));
-    let job: JobDetails = client.get(&format!("/v1/jobs/{id}"))?;
+    let job: JobDetails = client.api.get(&format!("/v1/jobs/{id}"))?;
     let mut jobs = match job.array {
         None if tasks.is_empty() => vec![job],
         Some(_) | None => {
             let path = format!("/v1/jobs/{named}/tasks?limit={MAX_LOGS}");
-            client.get::<JobList>(&path)?.jobs
+            client.api.get::<JobList>(&path)?.jobs
         }
     };
     let n_tasks = jobs.len();
@@ -90,13 +96,46 @@ pub(crate) fn logs(args: &LogsArgs) -> Result<(), CliFailure> {
     }
 }
 
+/// A client that reads one of the streams of jobs.
+struct LogClient {
+    api: ApiClient,
+    /// Whether the stream is standard error.
+    is_error: bool,
+}
+
+impl LogClient {
+    /// Returns the name of the file with the output of a job, or with its errors.
+    fn file<'a>(&self, job: &'a JobDetails) -> Result<&'a str, ClientCommandError> {
+        let id = || format::format_job_id(job);
+        match self.is_error {
+            true => job
+                .error
+                .as_deref()
+                .ok_or_else(|| ClientCommandError::NoErrorFile { id: id() }),
+            false => job
+                .output
+                .as_deref()
+                .ok_or_else(|| ClientCommandError::NoOutput { id: id() }),
+        }
+    }
+
+    /// Reads a part of the stream of a job from the service.
+    fn read(&mut self, job: &JobDetails, part: &str) -> Result<JobOutput, CliFailure> {
+        let id = format::format_job_id(job);
+        let stream = if self.is_error { "&error=true" } else { "" };
+        Ok(self
+            .api
+            .get(&format!("/v1/jobs/{id}/output?{part}{stream}"))?)
+    }
+}
+
 /// Prints the output of a job. Returns why some of it is missing.
 fn print_output(
-    client: &mut ApiClient,
+    client: &mut LogClient,
     job: &JobDetails,
     elsewhere: bool,
 ) -> Result<Option<ClientCommandError>, CliFailure> {
-    let file = output_file(job)?;
+    let file = client.file(job)?;
     let is_here = !elsewhere && is_host_of(job) && Path::new(file).exists();
     let source = match is_here || job.attempts == 0 && !elsewhere {
         true => LogSource::File,
@@ -126,14 +165,6 @@ fn is_host_of(job: &JobDetails) -> bool {
     job.host.as_deref() == Some(&*own)
 }
 
-/// Returns the name of the file with the output of a job.
-fn output_file(job: &JobDetails) -> Result<&str, ClientCommandError> {
-    let discarded = || ClientCommandError::NoOutput {
-        id: format::format_job_id(job),
-    };
-    job.output.as_deref().ok_or_else(discarded)
-}
-
 /// The source of an output.
 enum LogSource {
     /// The file is on this host, or on a file system that this host shares.
@@ -144,12 +175,12 @@ enum LogSource {
 
 /// Asks the service where the output of a job is.
 fn find_source(
-    client: &mut ApiClient,
+    client: &mut LogClient,
     job: &JobDetails,
     file: &str,
     elsewhere: bool,
 ) -> Result<LogSource, CliFailure> {
-    let output = read_service(client, job, "last=0")?;
+    let output = client.read(job, "last=0")?;
     let max_age_us = match is_over(job) {
         true => 0,
         false => CACHED_TIMES_US,
@@ -186,15 +217,6 @@ fn is_same_file(file: &Path, output: &JobOutput, max_age_us: i64) -> bool {
     here.ino() == inode && is_same_size && (here_us - modified_us).abs() <= max_age_us
 }
 
-fn read_service(
-    client: &mut ApiClient,
-    job: &JobDetails,
-    part: &str,
-) -> Result<JobOutput, CliFailure> {
-    let id = format::format_job_id(job);
-    Ok(client.get(&format!("/v1/jobs/{id}/output?{part}"))?)
-}
-
 /// The output of a job on another host, as far as it is printed.
 #[derive(Default)]
 struct ServiceLog {
@@ -209,17 +231,17 @@ impl ServiceLog {
     /// Prints what has been written since the last call. Returns why some of it is missing.
     fn print_more(
         &mut self,
-        client: &mut ApiClient,
+        client: &mut LogClient,
         job: &JobDetails,
     ) -> Result<Option<String>, CliFailure> {
         let part = match self.is_begun {
             true => format!("from={}", self.position),
             false => format!("last={MAX_SHOWN_BYTES}"),
         };
-        let mut output = read_service(client, job, &part)?;
+        let mut output = client.read(job, &part)?;
         if output.source == OutputSource::Kept && !self.is_begun {
             // All that is kept is of use.
-            output = read_service(client, job, "from=0")?;
+            output = client.read(job, "from=0")?;
         }
         loop {
             let goes_on = self.goes_on(&output);
@@ -233,14 +255,14 @@ impl ServiceLog {
                     ..Self::default()
                 };
                 if was_begun {
-                    output = read_service(client, job, "from=0")?;
+                    output = client.read(job, "from=0")?;
                 }
             }
             self.print_piece(job, &output)?;
             if output.content().is_empty() || self.position >= output.size_bytes {
                 return Ok(output.problem);
             }
-            output = read_service(client, job, &format!("from={}", self.position))?;
+            output = client.read(job, &format!("from={}", self.position))?;
         }
     }
 
@@ -272,9 +294,9 @@ impl ServiceLog {
 }
 
 /// Prints what a job writes until it is over.
-fn follow(client: &mut ApiClient, mut job: JobDetails, elsewhere: bool) -> Result<(), CliFailure> {
+fn follow(client: &mut LogClient, mut job: JobDetails, elsewhere: bool) -> Result<(), CliFailure> {
     let id = format::format_job_id(&job);
-    let file = output_file(&job)?.to_owned();
+    let file = client.file(&job)?.to_owned();
     if job.attempts == 0 && !is_over(&job) {
         Verbosity::Notes.note(format_args!(
             "job {id} is {}: it has not started",
@@ -312,7 +334,7 @@ fn follow(client: &mut ApiClient, mut job: JobDetails, elsewhere: bool) -> Resul
                 break;
             }
         }
-        job = client.get(&format!("/v1/jobs/{id}"))?;
+        job = client.api.get(&format!("/v1/jobs/{id}"))?;
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`job_facts`] | remarks, files of errors and input, and lists by them |
 //! | [`answers`] | the JSON output of each command |
 //! | [`session_shell`] | jobs on a terminal, and terminals over the network |
+//! | [`signals`] | `tollgate signal`, and `logs --error` |
 //! | [`shadow`] | a shadow policy beside the deciding policy |
 //! | [`network`] | access to a service over the network |
 //! | [`schemas`] | JSON output and the published schemas |
@@ -71,6 +72,7 @@ mod schemas;
 mod scripts;
 mod session_shell;
 mod shadow;
+mod signals;
 mod site;
 mod site_keep;
 mod slurm;

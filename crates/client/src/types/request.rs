@@ -324,6 +324,9 @@ pub struct JobsActionRequest {
     /// Numbers of the jobs; at most 1000.
     #[schemars(length(max = MAX_BATCH))]
     pub ids: Vec<u64>,
+    /// The signal to send: `HUP`, `INT`, `QUIT`, `USR1`, `USR2`, `TERM` or `XCPU`. Only with the action `signal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
 }
 
 /// A change of a job that needs no other words.
@@ -336,12 +339,14 @@ pub enum JobAction {
     Hold,
     /// Release it.
     Release,
+    /// Send a signal to its processes, if it runs.
+    Signal,
 }
 
 /// The answer to jobs that were to be changed together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobsActionResult {
-    /// Numbers of the jobs that were changed. The others are over, unknown, or not in a state to be
-    /// changed.
+    /// Numbers of the jobs that were changed, or got the signal. The others are over, unknown, or not in a state
+    /// for it.
     pub changed: Vec<u64>,
 }

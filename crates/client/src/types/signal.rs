@@ -18,7 +18,7 @@ pub struct SignalResult {
     pub id: u64,
     /// Number of running tasks to which the signal was sent; 1 for a job that is no array.
     pub signalled: u64,
-    /// Number of running tasks that got none, because their worker is not connected or their engine sends no
-    /// signals.
+    /// Number of running tasks that got none: their worker is not connected, or their program does not run yet or
+    /// any more.
     pub unreached: u64,
 }

@@ -26,6 +26,7 @@ pub(super) struct RunnerConnection {
     runner_pid: u32,
     reads_outputs: bool,
     keeps_order: bool,
+    has_streams_and_signals: bool,
 }
 
 /// The first message of a runner.
@@ -34,6 +35,7 @@ struct RunnerHello {
     pid: u32,
     reads_outputs: bool,
     keeps_order: bool,
+    has_streams_and_signals: bool,
 }
 
 impl RunnerConnection {
@@ -73,7 +75,8 @@ impl RunnerConnection {
             open,
             runner_pid: hello.as_ref().map_or(0, |hello| hello.pid),
             reads_outputs: hello.as_ref().is_some_and(|hello| hello.reads_outputs),
-            keeps_order: hello.is_some_and(|hello| hello.keeps_order),
+            keeps_order: hello.as_ref().is_some_and(|hello| hello.keeps_order),
+            has_streams_and_signals: hello.is_some_and(|hello| hello.has_streams_and_signals),
         }))
     }
 
@@ -95,6 +98,11 @@ impl RunnerConnection {
     /// Returns whether attempts can follow others.
     pub(super) const fn keeps_order(&self) -> bool {
         self.keeps_order
+    }
+
+    /// Returns whether attempts can have files of their own for errors and input, and get signals.
+    pub(super) const fn has_streams_and_signals(&self) -> bool {
+        self.has_streams_and_signals
     }
 
     /// Sends a request and waits for the answer.
@@ -147,12 +155,14 @@ fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<RunnerHello> {
             pid,
             reads_outputs,
             keeps_order,
+            has_streams_and_signals,
             ..
         } => Some(RunnerHello {
             version,
             pid,
             reads_outputs,
             keeps_order,
+            has_streams_and_signals,
         }),
         RunnerMessage::Answer { .. } | RunnerMessage::Report(_) | RunnerMessage::Output(_) => None,
     }

@@ -47,6 +47,7 @@ impl EngineConnection {
             guard: self.guard.clone(),
             reads_outputs: true,
             keeps_order: true,
+            has_streams_and_signals: true,
         });
         self.connection
     }

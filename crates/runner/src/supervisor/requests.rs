@@ -8,7 +8,9 @@ use std::time::Instant;
 use rustix::process::Signal;
 use tollgate_engine::capacity::ShareEnforcement;
 use tollgate_engine::{BootTime, LaunchScript, LaunchSpec, OutputRead};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, KillReason, LaunchFailure};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, KillReason, LaunchFailure, WarningSignal,
+};
 
 use super::RunnerSupervisor;
 use super::task::RunnerTask;
@@ -46,6 +48,10 @@ impl RunnerSupervisor {
                 for attempt in attempts.into_iter().rev() {
                     self.request_stop(attempt, why);
                 }
+                RunnerResponse::Done
+            }
+            RunnerRequestKind::Signal(attempts, signal) => {
+                self.send_signal(&attempts, signal);
                 RunnerResponse::Done
             }
             RunnerRequestKind::Acknowledge(attempts) => {
@@ -325,6 +331,18 @@ impl RunnerSupervisor {
         }
         if let Some(process) = self.tasks.get(&attempt).and_then(RunnerTask::process) {
             process.handle.signal(warning_signal(warning.signal));
+        }
+    }
+
+    /// Sends a signal of a user to attempts that run and were not asked to end.
+    fn send_signal(&self, attempts: &[AttemptId], signal: WarningSignal) {
+        let tasks = attempts
+            .iter()
+            .filter_map(|attempt| self.tasks.get(attempt));
+        for task in tasks.filter(|task| task.killed.is_none()) {
+            if let Some(process) = task.process() {
+                process.handle.signal(warning_signal(signal));
+            }
         }
     }
 

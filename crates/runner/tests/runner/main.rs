@@ -9,6 +9,7 @@ mod limits;
 mod other_users;
 mod scripts;
 mod shares;
+mod signals;
 mod silent_files;
 mod streams;
 mod tasks;

@@ -7,8 +7,8 @@ use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
     JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobsActionRequest,
     JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds, NewToken, NodeList,
-    ResubmitRequest, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList, TokenRequest,
-    WorkerEnds,
+    ResubmitRequest, ServiceObjectives, ServiceStatus, SignalRequest, SignalResult, SubmitResponse,
+    TokenList, TokenRequest, WorkerEnds,
 };
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
@@ -19,8 +19,8 @@ use super::request_schemas::{quote_request, runnable, submission as submission_r
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
-    actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, resubmit, sse,
-    status, terminal_upgrade, tokens, worker_ends, worker_upgrade,
+    actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, resubmit, signal,
+    sse, status, terminal_upgrade, tokens, worker_ends, worker_upgrade,
 };
 use crate::workers;
 
@@ -77,10 +77,12 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         ),
         at("/v1/actions").post(
             actions::act,
-            operation("Cancel, hold or release jobs together, each that can be")
-                .takes::<JobsActionRequest>()
-                .gives::<JobsActionResult>(200)
-                .problems(&[507]),
+            operation(
+                "Cancel, hold or release jobs together, or send them a signal, each that can be",
+            )
+            .takes::<JobsActionRequest>()
+            .gives::<JobsActionResult>(200)
+            .problems(&[409, 507]),
         ),
         at("/v1/jobs/{id}")
             .get(
@@ -160,6 +162,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
             operation("Release a held job")
                 .keyed()
                 .gives::<JobRef>(200)
+                .problems(&[404, 409]),
+        ),
+        at("/v1/jobs/{id}/signal").post(
+            signal::signal,
+            operation("Send a signal to the processes of a running job, or of tasks of an array")
+                .takes::<SignalRequest>()
+                .gives::<SignalResult>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/grant").post(

@@ -146,6 +146,7 @@ impl From<RequestError> for ApiError {
                 | CommandError::NotWaitlisted,
             )
             | RequestError::AnsweredBefore
+            | RequestError::NotRunning
             | RequestError::DependencyFailed(_) => StatusCode::CONFLICT,
             RequestError::DeadlinePassed(now) => {
                 let now = format_iso(*now);

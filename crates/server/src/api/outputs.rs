@@ -9,8 +9,8 @@ use axum::extract::{Path, Query, State};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tollgate_client::types::{JobOutput, OutputSource};
-use tollgate_engine::output::{OutputFile, OutputPosition};
-use tollgate_model::{AttemptId, TaskId};
+use tollgate_engine::output::{AttemptOutput, AttemptStream, OutputFile, OutputPosition};
+use tollgate_model::AttemptId;
 use tollgate_store::JobRow;
 
 use super::error::ApiError;
@@ -19,7 +19,7 @@ use super::jobs::own_job;
 use super::state::{ApiState, JsonResult, query_controller};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, OutputLookup};
-use crate::kept_outputs::{KeptPiece, removed_until};
+use crate::kept_outputs::{KeptName, KeptPiece, removed_until};
 
 /// Maximum time for a worker to answer. It gives a read up by itself before.
 const WORKER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -34,6 +34,9 @@ pub(super) struct OutputQuery {
     from: Option<u64>,
     /// In place of a position: at most this number of bytes before the end.
     last: Option<u64>,
+    /// Whether standard error is read, of a job that has a file of its own for it.
+    #[serde(default)]
+    error: bool,
 }
 
 impl OutputQuery {
@@ -59,6 +62,13 @@ pub(super) async fn output(
     if row.array.is_some() {
         return Err(ApiError::field("id", "one task of the array, as in 7_3"));
     }
+    let program = row.program.as_ref();
+    if query.error && program.is_none_or(|program| program.error.is_none()) {
+        return Err(ApiError::field(
+            "error",
+            "a job with a file of its own for errors",
+        ));
+    }
     if row.attempts == 0 {
         return Ok(Json(JobOutput::empty(OutputSource::Worker, 0)));
     }
@@ -67,8 +77,13 @@ pub(super) async fn output(
         task: row.task.unwrap_or(0),
         attempt: row.attempts,
     };
+    let stream = match query.error {
+        true => AttemptStream::Error,
+        false => AttemptStream::Output,
+    };
+    let stored = AttemptOutput { attempt, stream };
     let looked_up = query_controller(&service, |reply| ControllerRequest::ReadOutput {
-        attempt,
+        output: stored,
         user: row.user,
         from,
         reply,
@@ -83,9 +98,9 @@ pub(super) async fn output(
             let output = JobOutput::empty(OutputSource::Worker, attempt.attempt);
             with_bytes(output, piece.start, piece.bytes.0, piece.file)
         }
-        OutputLookup::Failed(problem) => kept(&service, &row, attempt, from, Some(problem)).await?,
+        OutputLookup::Failed(problem) => kept(&service, &row, stored, from, Some(problem)).await?,
         OutputLookup::Gone(host) => {
-            let kept = kept(&service, &row, attempt, from, None).await?;
+            let kept = kept(&service, &row, stored, from, None).await?;
             // A worker may have the name of this host.
             let is_here = row.host == Some(host) && kept.inode.is_none() && !is_lost(&row);
             match is_here {
@@ -101,7 +116,7 @@ pub(super) async fn output(
 async fn kept(
     service: &ApiState,
     row: &JobRow,
-    attempt: AttemptId,
+    AttemptOutput { attempt, stream }: AttemptOutput,
     from: OutputPosition,
     problem: Option<String>,
 ) -> Result<JobOutput, ApiError> {
@@ -115,11 +130,12 @@ async fn kept(
     let is_lost = is_lost(row);
     let read = tokio::task::spawn_blocking(move || {
         let task = attempt.task();
+        let name = KeptName { task, stream };
         let from = match from {
             OutputPosition::Start(from) => from,
-            OutputPosition::End(bytes) => start_of_last(&dir, task, bytes)?,
+            OutputPosition::End(bytes) => start_of_last(&dir, name, bytes)?,
         };
-        let kept = KeptPiece::read(&dir, task, from, MAX_PIECE)?;
+        let kept = KeptPiece::read(&dir, name, from, MAX_PIECE)?;
         Ok::<_, std::io::Error>((kept, removed_until(&dir)))
     });
     let read = read.await.map_err(|_| ApiError::stopping())?;
@@ -156,9 +172,9 @@ fn is_lost(row: &JobRow) -> bool {
     status.is_some_and(|status| status.starts_with("lost (worker"))
 }
 
-/// Returns the position of the last bytes of the output that is kept of a task.
-fn start_of_last(dir: &std::path::Path, task: TaskId, bytes: u64) -> std::io::Result<u64> {
-    let kept = KeptPiece::read(dir, task, 0, 0)?;
+/// Returns the position of the last bytes of an output that is kept.
+fn start_of_last(dir: &std::path::Path, name: KeptName, bytes: u64) -> std::io::Result<u64> {
+    let kept = KeptPiece::read(dir, name, 0, 0)?;
     let size = kept.map_or(0, |kept| kept.header.file.size);
     Ok(OutputPosition::End(bytes).resolve(size))
 }

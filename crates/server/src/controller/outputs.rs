@@ -3,9 +3,9 @@
 use std::io;
 
 use tollgate_engine::Engine;
-use tollgate_engine::output::{OutputPiece, OutputPosition};
+use tollgate_engine::output::{AttemptOutput, AttemptStream, OutputPiece, OutputPosition};
 use tollgate_model::{AttemptId, Instant};
-use tollgate_store::StoreError;
+use tollgate_store::{StoreError, StoredProgram};
 use tollgate_workers::{CollectedOutput, OutputLocation};
 
 use super::request::Responder;
@@ -38,7 +38,7 @@ impl<E: Engine> Controller<E> {
         let repeated = self.workers.take_repeated_ends();
         for output in &collected {
             if let Err(error) = self.keep_output(output, now) {
-                let id = output.attempt;
+                let id = output.output.attempt;
                 tracing::warn!(job = id.job, task = id.task, %error, "an output cannot be kept");
             }
         }
@@ -55,9 +55,23 @@ impl<E: Engine> Controller<E> {
             vec![false; repeated.len()]
         });
         for ((worker, attempt), is_collected) in repeated.into_iter().zip(to_collect) {
-            self.workers
-                .settle_repeated_end(worker, attempt, is_collected);
+            let streams = match is_collected {
+                true => self.written_streams(attempt.job),
+                false => Vec::new(),
+            };
+            self.workers.settle_repeated_end(worker, attempt, &streams);
         }
+    }
+
+    /// Returns the streams that a job writes to files of their own.
+    pub(super) fn written_streams(&mut self, job: u64) -> Vec<AttemptStream> {
+        let has_errors = match self.program(job) {
+            Ok(Some(StoredProgram::Whole(program))) => program.error.is_some(),
+            Ok(Some(StoredProgram::Missing(_)) | None) | Err(_) => false,
+        };
+        let streams = AttemptStream::ALL.into_iter();
+        let written = streams.filter(|stream| has_errors || *stream == AttemptStream::Output);
+        written.collect()
     }
 
     /// Stores a piece of an output. The output of a job that was removed meanwhile is dropped.
@@ -66,7 +80,9 @@ impl<E: Engine> Controller<E> {
             return Ok(());
         };
         let reader = self.store.reader().map_err(io::Error::other)?;
-        let owner = reader.owner(output.attempt.job).map_err(io::Error::other)?;
+        let owner = reader
+            .owner(output.output.attempt.job)
+            .map_err(io::Error::other)?;
         owner.map_or(Ok(()), |owner| kept.add(output, owner, now))
     }
 
@@ -85,11 +101,11 @@ impl<E: Engine> Controller<E> {
     /// run it.
     pub(super) fn read_output(
         &mut self,
-        (attempt, user): (AttemptId, u32),
+        (output, user): (AttemptOutput, u32),
         from: OutputPosition,
         reply: Responder<OutputLookup>,
     ) {
-        let answer = match self.workers.output_place(attempt) {
+        let answer = match self.workers.output_place(output.attempt) {
             OutputLocation::Here => OutputLookup::Here,
             OutputLocation::Gone => OutputLookup::Gone(self.host.clone()),
             OutputLocation::Worker => {
@@ -98,7 +114,7 @@ impl<E: Engine> Controller<E> {
                     // The client may be gone.
                     let _ = reply.send(Ok(answer));
                 });
-                return self.workers.read_output((attempt, user), from, receiver);
+                return self.workers.read_output((output, user), from, receiver);
             }
         };
         let _ = reply.send(Ok(answer));

@@ -62,11 +62,21 @@ impl<E: Engine> Controller<E> {
                 decided,
             } => self.add_waiter(job, task, reply, decided),
             ControllerRequest::ReadOutput {
-                attempt,
+                output,
                 user,
                 from,
                 reply,
-            } => self.read_output((attempt, user), from, reply),
+            } => self.read_output((output, user), from, reply),
+            ControllerRequest::Signal {
+                user,
+                job,
+                tasks,
+                signal,
+                reply,
+            } => {
+                let sent = self.send_signal((user, job), tasks.as_ref(), signal);
+                let _ = reply.send(sent);
+            }
             // A worker answers with its new end.
             ControllerRequest::MoveEnds { mut ends, reply } => {
                 ends.retain(|(name, until)| self.workers.move_end(name, *until));

@@ -113,9 +113,9 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         }
         ControllerRequest::Keyed(keyed) => owner_of(&keyed.request),
         ControllerRequest::Claim { user, .. } => RequestOwner::User(Some(*user)),
-        ControllerRequest::Command { user, .. } | ControllerRequest::Alter { user, .. } => {
-            RequestOwner::User(*user)
-        }
+        ControllerRequest::Command { user, .. }
+        | ControllerRequest::Signal { user, .. }
+        | ControllerRequest::Alter { user, .. } => RequestOwner::User(*user),
         ControllerRequest::Learn { .. }
         | ControllerRequest::Drain { .. }
         | ControllerRequest::MoveEnds { .. }
@@ -175,6 +175,7 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         | ControllerRequest::PromiseRisk { .. } => LOOK_AHEAD_WEIGHT,
         ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
         ControllerRequest::Command { .. }
+        | ControllerRequest::Signal { .. }
         | ControllerRequest::Drain { .. }
         | ControllerRequest::MoveEnds { .. }
         | ControllerRequest::Maintain { .. }

@@ -1,14 +1,14 @@
 //! Requests to the controller, and their responses.
 
 use tokio::sync::oneshot;
-use tollgate_engine::output::OutputPosition;
-use tollgate_model::{AttemptId, Instant, MaintenanceCalendar, Probability, TaskId};
+use tollgate_engine::output::{AttemptOutput, OutputPosition};
+use tollgate_model::{Instant, MaintenanceCalendar, Probability, TaskId, WarningSignal};
 use tollgate_service::{
     ArrayOutlook, JobChange, NamedResources, PromiseAtRisk, RunRecord, ServiceCommand, Submission,
-    SubmitOutcome, UnfinishedCounts, WaitCause,
+    SubmitOutcome, TaskRanges, UnfinishedCounts, WaitCause,
 };
 use tollgate_store::{JobProgram, RemovalProgress};
-use tollgate_workers::{ConnectionEvent, PartCall};
+use tollgate_workers::{ConnectionEvent, PartCall, SignalReach};
 
 use super::keys::KeyedRequest;
 use super::outputs::OutputLookup;
@@ -68,6 +68,19 @@ pub enum ControllerRequest {
         command: ServiceCommand,
         /// Receives a confirmation.
         reply: Responder<()>,
+    },
+    /// Sends a signal to the running attempts of a job.
+    Signal {
+        /// The user that the job must belong to; None for an operator.
+        user: Option<u32>,
+        /// The number of the job.
+        job: u64,
+        /// The tasks of an array; None for all of them.
+        tasks: Option<TaskRanges>,
+        /// The signal.
+        signal: WarningSignal,
+        /// Receives how many attempts the signal reached.
+        reply: Responder<SignalReach>,
     },
     /// Changes a job that waits.
     Alter {
@@ -195,8 +208,8 @@ pub enum ControllerRequest {
     },
     /// Reads some of the output of an attempt on another host.
     ReadOutput {
-        /// The attempt.
-        attempt: AttemptId,
+        /// The attempt, and which of its streams.
+        output: AttemptOutput,
         /// The owner of its job.
         user: u32,
         /// The position of the first byte.
@@ -228,6 +241,7 @@ impl ControllerRequest {
             | Self::Quote { .. }
             | Self::Command { .. }
             | Self::Alter { .. }
+            | Self::Signal { .. }
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
             | Self::Maintain { .. }
@@ -267,6 +281,7 @@ impl ControllerRequest {
             }
             Self::Alter { reply, .. } => drop(reply.send(Err(failed))),
             Self::Quote { .. }
+            | Self::Signal { .. }
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
             | Self::Maintain { .. }

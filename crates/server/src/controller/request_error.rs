@@ -46,6 +46,9 @@ pub enum RequestError {
     /// The job to start after has ended without success.
     #[error("after: job {0} did not end with exit code 0, so this job would never start")]
     DependencyFailed(u64),
+    /// No attempt of the job runs.
+    #[error("the job does not run")]
+    NotRunning,
     /// No worker has this name.
     #[error("no such worker: {0}")]
     UnknownWorker(String),
@@ -70,6 +73,7 @@ impl RequestError {
             Self::NoJobNumber => {
                 Some("an operator starts a service with a new data directory (`--data`)")
             }
+            Self::NotRunning => Some("a signal goes to running jobs and tasks alone"),
             Self::Ignored(_)
             | Self::AnsweredBefore
             | Self::DiskFull

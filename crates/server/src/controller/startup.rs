@@ -57,6 +57,8 @@ impl<E: Engine> Controller<E> {
             if let EngineAction::Start { attempt, nodes, .. } = order {
                 let (worker, _) = self.workers.locate(&nodes);
                 self.workers.assign(attempt, worker);
+                let streams = self.written_streams(attempt.job);
+                self.workers.set_streams(attempt, streams);
             }
         }
         let running = self.workers.running_locally()?;

@@ -234,6 +234,7 @@ impl<E: Engine> Controller<E> {
                 PendingResponse::Learn(reply),
             ),
             ControllerRequest::Quote { .. }
+            | ControllerRequest::Signal { .. }
             | ControllerRequest::MoveEnds { .. }
             | ControllerRequest::Ping { .. }
             | ControllerRequest::Status { .. }

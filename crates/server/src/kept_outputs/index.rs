@@ -1,8 +1,18 @@
-//! The kept outputs by task, and by owner and age.
+//! The kept outputs by task and stream, and by owner and age.
 
 use std::collections::BTreeMap;
 
+use tollgate_engine::output::AttemptStream;
 use tollgate_model::TaskId;
+
+/// The output of a task that is kept: one of its streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KeptName {
+    /// The task.
+    pub(crate) task: TaskId,
+    /// The stream.
+    pub(crate) stream: AttemptStream,
+}
 
 /// The room of the smallest file on a disk, in bytes.
 pub(super) const BLOCK_BYTES: u64 = 4_096;
@@ -10,7 +20,7 @@ pub(super) const BLOCK_BYTES: u64 = 4_096;
 /// The files of kept outputs: their owners, ages and sizes.
 #[derive(Debug, Default)]
 pub(super) struct KeptIndex {
-    files: BTreeMap<TaskId, KeptFile>,
+    files: BTreeMap<KeptName, KeptFile>,
     owners: BTreeMap<u32, OwnedFiles>,
     /// The room of all files on the disk, in bytes.
     total: u64,
@@ -29,7 +39,7 @@ struct KeptFile {
 /// The files of one user.
 #[derive(Debug, Default)]
 struct OwnedFiles {
-    by_age: BTreeMap<u64, TaskId>,
+    by_age: BTreeMap<u64, KeptName>,
     room: u64,
 }
 
@@ -39,41 +49,38 @@ impl KeptIndex {
         self.total
     }
 
-    /// Returns whether there is a file of a task.
-    pub(super) fn contains(&self, task: TaskId) -> bool {
-        self.files.contains_key(&task)
+    /// Returns whether there is a file of an output.
+    pub(super) fn contains(&self, name: KeptName) -> bool {
+        self.files.contains_key(&name)
     }
 
-    /// Returns the tasks of a job that have files.
-    pub(super) fn tasks_of(&self, job: u64) -> Vec<TaskId> {
-        let (first, last) = (
-            TaskId { job, task: 0 },
-            TaskId {
-                job,
-                task: u32::MAX,
-            },
-        );
-        self.files
-            .range(first..=last)
-            .map(|(&task, _)| task)
-            .collect()
+    /// Returns the outputs of a job that have files.
+    pub(super) fn names_of(&self, job: u64) -> Vec<KeptName> {
+        let name = |task, stream| KeptName {
+            task: TaskId { job, task },
+            stream,
+        };
+        let first = name(0, AttemptStream::Output);
+        let last = name(u32::MAX, AttemptStream::Error);
+        let names = self.files.range(first..=last);
+        names.map(|(&name, _)| name).collect()
     }
 
-    /// Adds the file of a task of `owner`, or changes its length to `bytes`. It is then the youngest.
-    pub(super) fn insert(&mut self, task: TaskId, owner: u32, bytes: u64) {
-        self.remove(task);
+    /// Adds the file of an output of a task of `owner`, or changes its length to `bytes`. It is then the youngest.
+    pub(super) fn insert(&mut self, name: KeptName, owner: u32, bytes: u64) {
+        self.remove(name);
         self.last_age += 1;
         let (age, room) = (self.last_age, bytes.next_multiple_of(BLOCK_BYTES));
-        self.files.insert(task, KeptFile { owner, age, room });
+        self.files.insert(name, KeptFile { owner, age, room });
         let owned = self.owners.entry(owner).or_default();
-        owned.by_age.insert(age, task);
+        owned.by_age.insert(age, name);
         owned.room += room;
         self.total += room;
     }
 
-    /// Removes the file of a task, if there is one.
-    pub(super) fn remove(&mut self, task: TaskId) {
-        let Some(file) = self.files.remove(&task) else {
+    /// Removes the file of an output, if there is one.
+    pub(super) fn remove(&mut self, name: KeptName) {
+        let Some(file) = self.files.remove(&name) else {
             return;
         };
         self.total -= file.room;
@@ -86,11 +93,11 @@ impl KeptIndex {
         }
     }
 
-    /// Returns the task whose file makes room first: the oldest of the user with the most, so that no user's
+    /// Returns the output whose file makes room first: the oldest of the user with the most, so that no user's
     /// outputs push out those of another user with less.
-    pub(super) fn next_to_remove(&self) -> Option<TaskId> {
+    pub(super) fn next_to_remove(&self) -> Option<KeptName> {
         let most = self.owners.values().max_by_key(|owned| owned.room)?;
-        most.by_age.first_key_value().map(|(_, &task)| task)
+        most.by_age.first_key_value().map(|(_, &name)| name)
     }
 }
 
@@ -98,8 +105,11 @@ impl KeptIndex {
 mod tests {
     use super::*;
 
-    const fn task(job: u64) -> TaskId {
-        TaskId { job, task: 0 }
+    const fn task(job: u64) -> KeptName {
+        KeptName {
+            task: TaskId { job, task: 0 },
+            stream: AttemptStream::Output,
+        }
     }
 
     #[test]
@@ -119,7 +129,7 @@ mod tests {
         }
         assert_eq!(index.next_to_remove(), Some(task(1)));
         assert_eq!(index.total(), BLOCK_BYTES);
-        assert_eq!(index.tasks_of(1), [task(1)]);
+        assert_eq!(index.names_of(1), [task(1)]);
         assert!(!index.contains(task(2)));
     }
 }

@@ -234,7 +234,11 @@ fn jobs_are_changed_together_and_those_that_cannot_be_are_left_out() {
     }
     let mut act = |action, ids: &[u64]| {
         let ids = ids.to_vec();
-        let request = JobsActionRequest { action, ids };
+        let request = JobsActionRequest {
+            action,
+            ids,
+            signal: None,
+        };
         let answer: Result<JobsActionResult, _> = client.post("/v1/actions", &request);
         answer.map(|answer| answer.changed)
     };

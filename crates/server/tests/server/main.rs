@@ -51,6 +51,7 @@ mod retries;
 mod scripts;
 mod settings;
 mod shadow;
+mod signals;
 mod takeover;
 mod task_commands;
 mod terminal;

@@ -246,6 +246,20 @@ fn every_response_matches_its_schema() {
         ),
         (
             "post",
+            "/v1/jobs/{id}/signal",
+            "/v1/jobs/999/signal",
+            &json!({"signal": "USR1"}),
+            404,
+        ),
+        (
+            "post",
+            "/v1/jobs/{id}/signal",
+            "/v1/jobs/1/signal",
+            &json!({"signal": "STOP"}),
+            422,
+        ),
+        (
+            "post",
             "/v1/jobs/{id}/grant",
             "/v1/jobs/999/grant",
             &json!({"reason": "a conference"}),

@@ -175,6 +175,10 @@ impl<E: Engine> WorkerAgent<E> {
             ServerMessage::Kill(attempts, why) => {
                 self.pending.push_back(EngineCommand::Kill(attempts, why))
             }
+            ServerMessage::Signal(attempts, signal) => {
+                let command = EngineCommand::Signal(attempts, signal);
+                self.pending.push_back(command);
+            }
             ServerMessage::Acknowledge(attempts) => self.drop_reports(attempts),
             ServerMessage::ReadOutputs(reads) => self.read_outputs(&reads, now),
             ServerMessage::Part { call, event } => self.part_events.push((call, event)),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate_engine::{Engine, EngineError, LaunchSpec};
-use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, LaunchFailure};
+use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, LaunchFailure, WarningSignal};
 
 use super::{ENGINE_RETRY_DELAY, WorkerAgent, is_retryable};
 use crate::protocol::WorkerLaunch;
@@ -14,6 +14,7 @@ pub(super) enum EngineCommand {
     Start(Vec<WorkerLaunch>),
     SetShares(Vec<(AttemptId, f64)>),
     Kill(Vec<AttemptId>, KillReason),
+    Signal(Vec<AttemptId>, WarningSignal),
     Acknowledge(Vec<AttemptId>),
 }
 
@@ -22,7 +23,7 @@ impl EngineCommand {
     pub(super) const fn is_acknowledgement(&self) -> bool {
         match self {
             Self::Acknowledge(_) => true,
-            Self::Start(_) | Self::SetShares(_) | Self::Kill(..) => false,
+            Self::Start(_) | Self::SetShares(_) | Self::Kill(..) | Self::Signal(..) => false,
         }
     }
 }
@@ -55,6 +56,11 @@ impl<E: Engine> WorkerAgent<E> {
             }
             EngineCommand::Kill(attempts, why) => {
                 self.try_engine(|engine| engine.kill(&attempts, why))
+            }
+            EngineCommand::Signal(attempts, signal) => {
+                // A second try could send the signal twice.
+                let _ = self.try_engine(|engine| engine.signal(&attempts, signal));
+                Ok(())
             }
             EngineCommand::Acknowledge(attempts) => {
                 self.try_engine(|engine| engine.acknowledge(&attempts))

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tollgate_engine::output::{MAX_OUTPUT_READ, OutputPosition};
+use tollgate_engine::output::{AttemptOutput, MAX_OUTPUT_READ, OutputPosition};
 use tollgate_engine::{Engine, OutputRead};
 use tollgate_gate::WorkerId;
-use tollgate_model::AttemptId;
 
 use super::OutputReceiver;
 use crate::pool::WorkerPool;
@@ -38,18 +37,19 @@ impl<E: Engine> WorkerPool<E> {
     /// Reads some of the output of an attempt of a user's job at its worker.
     pub fn read_output(
         &mut self,
-        (attempt, user): (AttemptId, u32),
+        (output, user): (AttemptOutput, u32),
         from: OutputPosition,
         receiver: OutputReceiver,
     ) {
-        let worker = self.output_worker(attempt);
+        let worker = self.output_worker(output.attempt);
         let worker = worker.filter(|&worker| self.is_connected(worker));
         let Some(worker) = worker else {
             return receiver(Err("the worker is not connected".to_owned()));
         };
         let read = OutputRead {
             id: 0,
-            attempt,
+            attempt: output.attempt,
+            stream: output.stream,
             from,
             max: MAX_OUTPUT_READ,
         };
@@ -137,6 +137,9 @@ impl UserReads {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use tollgate_engine::output::AttemptStream;
+    use tollgate_model::AttemptId;
+
     use super::*;
 
     fn read(user: u32, refused: &Arc<Mutex<usize>>) -> UserRead {
@@ -150,6 +153,7 @@ mod tests {
                     task: 0,
                     attempt: 1,
                 },
+                stream: AttemptStream::Output,
                 from: OutputPosition::Start(0),
                 max: 1,
             },

@@ -1,5 +1,6 @@
 mod outputs;
 mod parts;
+mod signals;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

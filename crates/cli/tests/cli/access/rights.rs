@@ -45,6 +45,8 @@ fn running_job_of_another_user_is_hidden_and_cannot_be_cancelled() {
     }
     let alter = |job| site.run_err(OTHER, &["alter", job, "--name", "x"]);
     assert_eq!(alter("1"), alter("999"));
+    let signal = |job| site.run_err(OTHER, &["signal", "TERM", job]);
+    assert_eq!(signal("1"), signal("999"));
     site.run_ok(OTHER, &["cancel", "--all"]);
     site.run_ok(OTHER, &["cancel", "1-9"]);
     assert_eq!(state(&site, ONE, 1), "running");

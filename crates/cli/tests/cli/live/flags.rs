@@ -29,7 +29,7 @@ const NO_CHANGE: [(&str, &str); 4] = [
 ];
 
 /// Calls of each command that has flags. No job of a submission starts, so that nothing is learned between calls.
-const CALLS: [&[&str]; 26] = [
+const CALLS: [&[&str]; 27] = [
     &["submit", "--hold", "true"],
     &["submit", "--begin", "2030-01-01", "true"],
     &["submit", "--hold", "--array", "1-3", "true"],
@@ -54,6 +54,7 @@ const CALLS: [&[&str]; 26] = [
     &["cancel", "1"],
     &["hold", "1"],
     &["release", "1"],
+    &["signal", "USR1", "1"],
     &["logs", "1"],
     &["nodes"],
     &["grant", "3", "--reason", "usual"],
@@ -69,6 +70,7 @@ const CALLS: [&[&str]; 26] = [
 /// Returns a value for a flag, unlike its default. None for a flag that takes none.
 fn value(call: &[&str], flag: &str) -> Option<&'static str> {
     let value = match (call[0], flag) {
+        ("logs", "--error") => return None,
         (
             _,
             "--hold" | "--one-host" | "--partial" | "--append" | "--requeue" | "--quiet" | "--all"

@@ -264,6 +264,8 @@ fn redact(key: &str, value: &mut serde_json::Value) {
         "pid",
         "version",
         "user_id",
+        "group_id",
+        "submit_host",
         "user",
         "host",
         "run_s",

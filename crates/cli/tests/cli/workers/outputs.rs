@@ -87,6 +87,34 @@ fn output_on_a_worker_is_shown_while_the_job_runs_and_kept_after_it() {
 }
 
 #[test]
+fn errors_and_signals_go_over_the_line_of_a_worker() {
+    let scene = OutputScenario::new("");
+    let site = &scene.site;
+    let script = "trap 'echo caught >&2; exit 0' USR1; echo out; echo ready >&2
+        while :; do sleep 0.05; done";
+    site.output_of(&["submit", "--error", "errors/%j", "--", "sh", "-c", script]);
+    site.until("it writes", || {
+        let ran = scene.logs_elsewhere(&["--error", "1"]);
+        ran.stdout == b"ready\n"
+    });
+    site.output_of(&["signal", "USR1", "1"]);
+    site.output_of(&["wait", "1"]);
+    let kept = ["1.0", "1.0.err"].map(|name| site.folder().join("data/outputs").join(name));
+    site.until("both are kept", || kept.iter().all(|file| file.exists()));
+    fs::remove_dir_all(site.folder().join("errors")).unwrap();
+    fs::remove_file(site.folder().join("tollgate-1.out")).unwrap();
+    // The shell may say that its own child got the signal, too.
+    let errors = site.output_of(&["logs", "--error", "1"]);
+    let is_whole = errors.starts_with("ready\n") && errors.ends_with("caught\n");
+    assert!(is_whole, "{errors}");
+    assert_eq!(scene.text_elsewhere(&["1"]), "out\n");
+    site.until("both go with their job", || {
+        site.output_of(&["prune", "--older-than", "1s"]);
+        !kept.iter().any(|file| file.exists())
+    });
+}
+
+#[test]
 fn only_the_end_of_a_long_output_is_kept_with_a_note() {
     let scene = OutputScenario::new("[outputs]\nkept_kib = 100\n");
     scene.submit("i=0; while [ $i -lt 40000 ]; do echo $i; i=$((i+1)); done");

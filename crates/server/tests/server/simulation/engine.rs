@@ -8,7 +8,7 @@ use tollgate_engine::{
     BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
     RunningAttempt, SimEngine, SimHost, WakeCallback,
 };
-use tollgate_model::{AttemptId, AttemptReport, KillReason};
+use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 
 use super::lies::ReportFalsifier;
 
@@ -58,6 +58,10 @@ impl Engine for AckTrackingEngine {
 
     fn kill(&mut self, attempts: &[AttemptId], why: KillReason) -> Result<(), EngineError> {
         self.engine.kill(attempts, why)
+    }
+
+    fn signal(&mut self, attempts: &[AttemptId], signal: WarningSignal) -> Result<(), EngineError> {
+        self.engine.signal(attempts, signal)
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {

@@ -1,7 +1,8 @@
 //! Tests of outputs of attempts on the worker of a session.
 
 use tollgate_engine::output::{
-    MAX_OUTPUT_READ, OutputBytes, OutputFile, OutputPiece, OutputPosition,
+    AttemptOutput, AttemptStream, MAX_OUTPUT_READ, OutputBytes, OutputFile, OutputPiece,
+    OutputPosition,
 };
 use tollgate_engine::{OutputAnswer, OutputRead};
 
@@ -18,6 +19,11 @@ fn session_with(jobs: u64) -> TestSession {
         session.pool.assign(end(job).attempt, WorkerId(1));
     }
     session
+}
+
+fn output_of(attempt: AttemptId) -> AttemptOutput {
+    let stream = AttemptStream::Output;
+    AttemptOutput { attempt, stream }
 }
 
 /// Returns the reads among these messages.
@@ -132,7 +138,7 @@ fn empty_output_and_output_that_cannot_be_read_are_over_at_once() {
     assert_eq!(session.exchange(1, WorkerMessage::Outputs(answers)), []);
     let collected = session.pool.take_collected();
     assert_eq!(collected.len(), 1, "an empty output is nothing");
-    assert_eq!(collected[0].attempt, end(2).attempt);
+    assert_eq!(collected[0].output.attempt, end(2).attempt);
     assert_eq!(collected[0].piece, Err("it is a symbolic link".to_owned()));
 }
 
@@ -156,7 +162,7 @@ fn attempt_without_output_is_not_collected() {
     );
     let mut session = session_with(1);
     let location = session.pool.locations.get_mut(&end(1).attempt).unwrap();
-    location.has_output = false;
+    location.streams = Vec::new();
     assert_eq!(
         session.exchange(1, WorkerMessage::Reports(vec![end(1)])),
         []
@@ -191,9 +197,11 @@ fn lost_connection_is_reported_to_a_reader_and_the_collection_goes_on_after_it()
     let received = Arc::new(Mutex::new(None));
     let reader = Arc::clone(&received);
     let receiver = Box::new(move |found| *reader.lock().unwrap() = Some(found));
-    session
-        .pool
-        .read_output((attempt, OWNER), OutputPosition::Start(0), receiver);
+    session.pool.read_output(
+        (output_of(attempt), OWNER),
+        OutputPosition::Start(0),
+        receiver,
+    );
     assert_eq!(reads(&session.sent()).len(), 1);
     session.exchange(1, WorkerMessage::Reports(vec![end(1)]));
     session.pool.acknowledge(&[attempt]).unwrap();
@@ -236,20 +244,47 @@ fn end_repeated_after_a_restart_of_the_service_is_decided_about() {
             []
         );
         assert_eq!(session.pool.take_repeated_ends(), [(WorkerId(1), attempt)]);
+        let streams = match is_needed {
+            true => &AttemptStream::ALL[..],
+            false => &[],
+        };
         session
             .pool
-            .settle_repeated_end(WorkerId(1), attempt, is_needed);
+            .settle_repeated_end(WorkerId(1), attempt, streams);
         let sent = session.sent();
         let requests = reads(&sent);
         match is_needed {
             false => assert_eq!(acknowledged(&sent), [attempt]),
             true => {
-                let answer = answer(requests[0], 3);
-                let sent = session.exchange(1, WorkerMessage::Outputs(vec![answer]));
+                let [output, errors] = requests.try_into().unwrap();
+                assert_eq!(errors.stream, AttemptStream::Error);
+                let sent = session.exchange(1, WorkerMessage::Outputs(vec![answer(output, 3)]));
+                assert_eq!(acknowledged(&sent), [], "the errors are awaited");
+                let sent = session.exchange(1, WorkerMessage::Outputs(vec![answer(errors, 0)]));
                 assert_eq!(acknowledged(&sent), [attempt]);
             }
         }
     }
+}
+
+#[test]
+fn errors_in_a_file_of_their_own_are_collected_beside_the_output() {
+    let mut session = session_with(1);
+    let attempt = end(1).attempt;
+    session
+        .pool
+        .set_streams(attempt, AttemptStream::ALL.to_vec());
+    let sent = session.exchange(1, WorkerMessage::Reports(vec![end(1)]));
+    session.pool.acknowledge(&[attempt]).unwrap();
+    let [output, errors] = reads(&sent).try_into().unwrap();
+    let sent = session.exchange(1, WorkerMessage::Outputs(vec![answer(errors, 5)]));
+    assert_eq!(acknowledged(&sent), [], "the output is awaited");
+    let sent = session.exchange(1, WorkerMessage::Outputs(vec![answer(output, 7)]));
+    assert_eq!(acknowledged(&sent), [attempt]);
+    let collected = session.pool.take_collected().into_iter();
+    let sizes = collected.map(|one| (one.output.stream, one.piece.unwrap().file.size));
+    let expected = [(AttemptStream::Error, 5), (AttemptStream::Output, 7)];
+    assert_eq!(sizes.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -263,7 +298,7 @@ fn output_is_given_up_with_the_incarnation() {
     let from = OutputPosition::Start(0);
     session
         .pool
-        .read_output((end(1).attempt, OWNER), from, receiver);
+        .read_output((output_of(end(1).attempt), OWNER), from, receiver);
     session.exchange(1, WorkerMessage::Reports(vec![end(1)]));
     let lost = GateInput::WorkerLost {
         worker: WorkerId(1),
