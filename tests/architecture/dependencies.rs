@@ -104,6 +104,8 @@ mod tests {
                 .map(|&(name, kind)| CargoDependency {
                     name: name.to_owned(),
                     kind,
+                    req: "^1".to_owned(),
+                    source: None,
                 })
                 .collect(),
         }

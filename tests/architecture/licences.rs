@@ -1,5 +1,5 @@
-//! Checks the licence of every external crate, and the list of banned crates. Both lists are in
-//! `deny.toml`, which `cargo deny` reads too. This check needs no installed tool.
+//! Checks the licence and the source of every external crate, the list of banned crates, and that each dependency names
+//! a version. The lists are in `deny.toml`, which `cargo deny` reads too. This check needs no installed tool.
 
 use std::fs;
 
@@ -17,6 +17,15 @@ struct DenyRules {
 
 #[derive(Deserialize)]
 struct LicenceList {
+    allow: Vec<String>,
+    exceptions: Vec<LicenceException>,
+}
+
+/// More licences for one crate.
+#[derive(Deserialize)]
+struct LicenceException {
+    #[serde(rename = "crate")]
+    name: String,
     allow: Vec<String>,
 }
 
@@ -41,16 +50,24 @@ impl DenyRules {
     /// Describes every breach by an external package.
     fn breaches(&self, packages: &[CargoPackage]) -> Vec<String> {
         let foreign = packages.iter().filter(|package| package.source.is_some());
-        foreign
-            .flat_map(|package| [self.unlicensed(package), self.banned(package)])
+        let of_foreign = foreign.flat_map(|package| {
+            [
+                self.unlicensed(package),
+                self.banned(package),
+                unknown_source(package),
+            ]
+        });
+        let ours = packages.iter().filter(|package| package.source.is_none());
+        of_foreign
             .flatten()
+            .chain(ours.flat_map(any_version))
             .collect()
     }
 
     fn unlicensed(&self, package: &CargoPackage) -> Option<String> {
         let licence = package.license.as_deref().unwrap_or("");
         let allowed = Expression::parse_mode(licence, ParseMode::LAX)
-            .is_ok_and(|terms| terms.evaluate(|requirement| self.allows(requirement)));
+            .is_ok_and(|terms| terms.evaluate(|requirement| self.allows(&package.name, requirement)));
         (!allowed).then(|| {
             format!(
                 "{} {}: its licence `{licence}` is not on the list",
@@ -59,14 +76,14 @@ impl DenyRules {
         })
     }
 
-    fn allows(&self, requirement: &LicenseReq) -> bool {
-        self.allow_list()
-            .any(|licence| licence.satisfies(requirement))
-    }
-
-    fn allow_list(&self) -> impl Iterator<Item = Licensee> {
+    fn allows(&self, package: &str, requirement: &LicenseReq) -> bool {
+        let exceptions = self.licenses.exceptions.iter();
+        let more = exceptions.filter(|exception| exception.name == package);
         let words = self.licenses.allow.iter();
-        words.map(|word| Licensee::parse(word).expect("deny.toml lists SPDX licences"))
+        words
+            .chain(more.flat_map(|exception| &exception.allow))
+            .map(|word| Licensee::parse(word).expect("deny.toml lists SPDX licences"))
+            .any(|licence| licence.satisfies(requirement))
     }
 
     fn banned(&self, package: &CargoPackage) -> Option<String> {
@@ -75,8 +92,21 @@ impl DenyRules {
     }
 }
 
+/// Describes a package that is not from the registry of crates, whose packages do not change.
+fn unknown_source(package: &CargoPackage) -> Option<String> {
+    let source = package.source.as_deref()?;
+    (!source.starts_with("registry+")).then(|| format!("{} is from {source}", package.name))
+}
+
+/// Describes every dependency that is on any version of an external crate.
+fn any_version(package: &CargoPackage) -> impl Iterator<Item = String> {
+    let used = package.dependencies.iter();
+    let any = used.filter(|used| used.source.is_some() && used.req == "*");
+    any.map(|used| format!("{} takes any version of {}", package.name, used.name))
+}
+
 #[test]
-fn external_packages_are_licensed_and_not_banned() {
+fn external_packages_are_licensed_known_and_not_banned() {
     let breaches = DenyRules::read().breaches(&metadata::closure().packages);
     assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
 }
@@ -84,6 +114,7 @@ fn external_packages_are_licensed_and_not_banned() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metadata::CargoDependency;
 
     fn foreign(name: &str, license: Option<&str>) -> CargoPackage {
         CargoPackage {
@@ -91,7 +122,7 @@ mod tests {
             description: None,
             version: "1.0.0".to_owned(),
             license: license.map(str::to_owned),
-            source: Some("registry".to_owned()),
+            source: Some("registry+elsewhere".to_owned()),
             manifest_path: "/elsewhere/Cargo.toml".into(),
             dependencies: Vec::new(),
         }
@@ -114,6 +145,33 @@ mod tests {
     #[test]
     fn a_banned_crate_is_a_breach() {
         assert_eq!(count("figment", Some("MIT")), 1);
+    }
+
+    #[test]
+    fn an_exception_is_for_one_crate() {
+        assert_eq!(count("libfuzzer-sys", Some("MIT AND NCSA")), 0);
+        assert_eq!(count("other", Some("MIT AND NCSA")), 1);
+    }
+
+    #[test]
+    fn a_crate_from_elsewhere_is_a_breach() {
+        let mut package = foreign("own-fork", Some("MIT"));
+        package.source = Some("git+https://example.org/own-fork".to_owned());
+        assert_eq!(DenyRules::read().breaches(&[package]).len(), 1);
+    }
+
+    #[test]
+    fn any_version_of_an_external_crate_is_a_breach() {
+        let used = |source: Option<&str>| CargoDependency {
+            name: "used".to_owned(),
+            kind: None,
+            req: "*".to_owned(),
+            source: source.map(str::to_owned),
+        };
+        let mut ours = foreign("tollgate-model", None);
+        ours.source = None;
+        ours.dependencies = vec![used(Some("registry+elsewhere")), used(None)];
+        assert_eq!(DenyRules::read().breaches(&[ours]).len(), 1);
     }
 
     #[test]

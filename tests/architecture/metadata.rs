@@ -32,6 +32,10 @@ pub(crate) struct CargoDependency {
     pub(crate) name: String,
     /// The kind of the dependency. None for a normal dependency.
     pub(crate) kind: Option<DependencyKind>,
+    /// The required version; `*` is any.
+    pub(crate) req: String,
+    /// The source of the package. None for a package of the workspace.
+    pub(crate) source: Option<String>,
 }
 
 /// The kind of a dependency that is not a normal dependency.
@@ -57,9 +61,9 @@ pub(crate) fn workspace() -> CargoMetadata {
 }
 
 /// Returns the packages of the workspace, and every package that they are built from on this
-/// machine.
+/// machine, with any features.
 pub(crate) fn closure() -> CargoMetadata {
-    cargo_metadata(&["--filter-platform", &host()])
+    cargo_metadata(&["--all-features", "--filter-platform", &host()])
 }
 
 /// Returns the root of the repository.

@@ -263,6 +263,7 @@ fn an_output_file_that_cannot_be_written() {
         tollgate(&[&words[..], &["none/rows.csv"]].concat())
     );
     insta::assert_snapshot!("standard_output", tollgate(&[&words[..], &["-"]].concat()));
+    #[cfg(not(feature = "parquet"))]
     insta::assert_snapshot!(
         "no_parquet",
         tollgate(&[&words[..], &["rows.parquet"]].concat())

@@ -47,7 +47,7 @@ fn answers_of_backup(store: &StoreSample) -> Option<String> {
 /// Returns the distance between two damaged bytes: `TOLLGATE_FLIP_STEP`, or a default for a short test.
 fn flip_step() -> usize {
     let variable = std::env::var("TOLLGATE_FLIP_STEP").ok();
-    variable.map_or(64, |number| number.parse().expect("a number"))
+    variable.map_or(251, |number| number.parse().expect("a number"))
 }
 
 #[test]

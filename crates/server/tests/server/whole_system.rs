@@ -12,9 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::simulation::ServiceSimulation;
 
 /// Number of seeds of a normal test run.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 24;
 /// The same where time passes in waits for an engine.
-const LATE_SEEDS: u64 = 40;
+const LATE_SEEDS: u64 = 12;
 
 #[test]
 fn acknowledged_requests_are_never_lost_or_executed_twice() {

@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use self::run::{RunCounts, WorkerSimulation};
 
 /// Number of seeds of a normal test run.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 30;
 
 #[test]
 fn worker_failures_lose_no_job_and_never_run_an_attempt_twice() {

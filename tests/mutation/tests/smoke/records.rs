@@ -12,7 +12,7 @@ use tollgate_trace::fuzz::samples::{FTA, LOGINS, RRD_XML, SAMPLES, rrd_binary};
 use tollgate_trace::fuzz::{self, FormatTarget};
 
 /// Enough rounds to take every branch many times, in some seconds.
-const ROUNDS: u64 = 15_000;
+const ROUNDS: u64 = 5_000;
 
 fn drive(samples: &[&[u8]], target: fn(&[u8]) -> bool) {
     let others = SAMPLES.map(str::as_bytes);
