@@ -66,8 +66,9 @@ impl DenyRules {
 
     fn unlicensed(&self, package: &CargoPackage) -> Option<String> {
         let licence = package.license.as_deref().unwrap_or("");
-        let allowed = Expression::parse_mode(licence, ParseMode::LAX)
-            .is_ok_and(|terms| terms.evaluate(|requirement| self.allows(&package.name, requirement)));
+        let allowed = Expression::parse_mode(licence, ParseMode::LAX).is_ok_and(|terms| {
+            terms.evaluate(|requirement| self.allows(&package.name, requirement))
+        });
         (!allowed).then(|| {
             format!(
                 "{} {}: its licence `{licence}` is not on the list",
