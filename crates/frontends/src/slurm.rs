@@ -23,8 +23,11 @@ mod environment;
 mod error;
 mod field;
 mod file_names;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fixtures;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod getopt;
 pub mod hosts;
 mod job_list;
@@ -44,7 +47,7 @@ pub use error::SlurmError;
 pub use field::{FieldContext, MemoryUnit};
 pub use job_list::SlurmJobName;
 pub use numbers::signal_name;
-pub use row::{SlurmClock, SlurmRow};
+pub use row::{SlurmClock, SlurmRow, mark_arrays};
 pub use sacct_format::{SacctFormat, SacctLayout, SacctRowKind};
 pub use sbatch::{SbatchAction, SbatchCall, SbatchQuestion, SbatchScript, SbatchSubmission};
 pub use sbatch_job::{CLUSTER_NAME, check_clusters};

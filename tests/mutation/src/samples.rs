@@ -49,6 +49,16 @@ pub const TARGETS: &[MutationTarget] = &[
         samples: &[PBS_SCRIPT, GRID_ENGINE_SCRIPT, QSUB_CALL],
     },
     MutationTarget {
+        name: "sbatch_scripts",
+        run: tollgate_frontends::slurm::fuzz::scripts,
+        samples: &[SBATCH_SCRIPT, SBATCH_CALL],
+    },
+    MutationTarget {
+        name: "slurm_words",
+        run: tollgate_frontends::slurm::fuzz::words,
+        samples: SLURM_WORDS,
+    },
+    MutationTarget {
         name: "answers",
         run: tollgate_batch::fuzz::answers,
         samples: ANSWERS,
@@ -227,6 +237,26 @@ const GRID_ENGINE_SCRIPT: &str = "#!/bin/sh\n#$ -N work -cwd -pe mpi 4 -l h_rt=3
 
 const QSUB_CALL: &str = "qsub -l nodes=2:ppn=2,deadline=+2h -W depend=afterok:7 -v A=1,MODEL -o $HOME/$JOB_NAME.log\n\
     #!/bin/sh\n#PBS -N work -J 1-9 -l select=2:ncpus=2:mem=2gb -a 1231\necho 1\n";
+
+const SBATCH_SCRIPT: &str = "#!/bin/bash\n#SBATCH --job-name=work -n 4 -c 2 --mem-per-cpu=500M\n\
+    #SBATCH --time=1-02:03:04 --array=1-9:2%4 -o out-%A_%4a.txt -e 'err %x'\n\
+    #SBATCH --gres=gpu:a100:1 --signal=B:USR1@60 --export=ALL,A=1 -d afterok:7:8\n\
+    # remark\n\necho 1\n";
+
+const SBATCH_CALL: &str = "sbatch -J x --deadline now+2hours -N 2 --ntasks-per-node=3 --qos=high job.sh one\n\
+    #!/usr/bin/env python3\n#SBATCH -p a,b --requeue --begin=17:00 --comment=\"two words\"\nprint(1)\n";
+
+const SLURM_WORDS: &[&str] = &[
+    "%.18i %.9P %.8j %20Y|%R",
+    "jobid:10,name:.6,state:|,probability",
+    "JobID,State%20,NodeList%-256",
+    "7,7_3,5_[1-3,9%2],6.batch",
+    "PD,running,CD",
+    "n[1-3,07-09],login",
+    "1-02:03:04",
+    "now-2days",
+    "2026-11-23T13:00",
+];
 
 const OWN_SCRIPT: &str = "#!/bin/sh\n#TOLLGATE --procs 2 --mem 1G\n#TOLLGATE --estimate 1h --name 'a b'\n\
     # remark\n\necho 1\n";

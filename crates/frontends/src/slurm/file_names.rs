@@ -2,6 +2,8 @@
 
 /// The default output of a job, and of a task of an array.
 const DEFAULT_OUTPUT: (&str, &str) = ("slurm-%j.out", "slurm-%j_%a.out");
+/// The maximum number of digits to which a number is padded.
+const MAX_PADDING: usize = 10;
 /// The file that holds nothing.
 pub(crate) const NULL_FILE: &str = "/dev/null";
 
@@ -29,7 +31,11 @@ pub(crate) fn for_service(name: &str, is_array: bool) -> String {
                 text.push_str(&format!("%{width}j_%a"));
             }
             Some('j' | 'J' | 'A') => text.push_str(&format!("%{width}j")),
-            Some('n' | 't') => text.push_str(&format!("{:0>1$}", 0, width.parse().unwrap_or(1))),
+            Some('n' | 't') => text.push_str(&format!(
+                "{:0>1$}",
+                0,
+                width.parse().unwrap_or(1).min(MAX_PADDING)
+            )),
             Some('s') => text.push_str("batch"),
             Some(other) => text.push_str(&format!("%{width}{other}")),
             None => text.push_str(&format!("%{width}")),

@@ -79,7 +79,11 @@ pub fn compress<'a>(hosts: impl IntoIterator<Item = &'a str>) -> String {
             1..=18 => host.split_at(name.len()),
             _ => (host, ""),
         };
-        match groups.iter_mut().find(|(known, _)| *known == name) {
+        let is_plain = |numbers: &Vec<&str>| numbers.contains(&"");
+        match groups
+            .iter_mut()
+            .find(|(known, numbers)| *known == name && is_plain(numbers) == number.is_empty())
+        {
             Some((_, numbers)) => numbers.push(number),
             None => groups.push((name, vec![number])),
         }
@@ -134,6 +138,7 @@ mod tests {
             ("alpha beta", "alpha,beta"),
             ("n1 login n2", "n[1-2],login"),
             ("n1", "n1"),
+            ("n n1 n2", "n,n[1-2]"),
             ("", ""),
         ] {
             assert_eq!(compress(hosts.split_whitespace()), list, "{hosts}");

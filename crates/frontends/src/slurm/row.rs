@@ -1,5 +1,7 @@
 //! Rows of Slurm's lists: jobs, tasks of arrays, and the tasks of an array that wait, which are one row.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tollgate_client::types::{JobDetails, JobForecast, JobState};
@@ -29,8 +31,10 @@ pub struct SlurmRow {
     pub is_of_array: bool,
     /// The maximum number of tasks of the array at a time.
     pub max_running: Option<u32>,
-    /// The forecast, if it was asked for.
+    /// The forecast, if it was requested.
     pub forecast: Option<JobForecast>,
+    /// Whether the row stands for its array where jobs are whole numbers.
+    pub stands_for_array: bool,
 }
 
 impl SlurmRow {
@@ -43,6 +47,7 @@ impl SlurmRow {
             job,
             waiting: None,
             forecast: None,
+            stands_for_array: false,
         })
     }
 
@@ -69,6 +74,7 @@ impl SlurmRow {
                 is_of_array: true,
                 max_running,
                 forecast: None,
+                stands_for_array: false,
             })
         });
         let (waiting, mut others): (Vec<Self>, Vec<Self>) =
@@ -96,9 +102,9 @@ impl SlurmRow {
 
     /// Returns the number of the job, or the whole number of the task.
     pub fn raw_id(&self) -> u64 {
-        match self.waiting {
-            Some(_) => self.job.id,
-            None => self.job.number.unwrap_or(self.job.id),
+        match self.waiting.is_some() || self.stands_for_array {
+            true => self.job.id,
+            false => self.job.number.unwrap_or(self.job.id),
         }
     }
 
@@ -142,6 +148,31 @@ impl SlurmRow {
         let end = self.job.finished_at.as_deref().and_then(api_instant);
         let used = start.map(|start| end.unwrap_or(clock.now).duration_since(start));
         used.map_or(0, |used| u64::try_from(used.as_secs()).unwrap_or(0))
+    }
+}
+
+/// Lets one task of each array carry the number of the array, as in the records of Slurm. Callers know by it how the
+/// array stands. The task is one that waits, else one that runs, else one that failed.
+pub fn mark_arrays(rows: &mut [SlurmRow]) {
+    let rank = |row: &SlurmRow| match row.status.state {
+        SlurmState::Pending => 0,
+        SlurmState::Running => 1,
+        SlurmState::Completed => 3,
+        SlurmState::Failed
+        | SlurmState::Timeout
+        | SlurmState::OutOfMemory
+        | SlurmState::Cancelled
+        | SlurmState::NodeFail
+        | SlurmState::Deadline => 2,
+    };
+    let mut chosen: BTreeMap<u64, (u8, usize)> = BTreeMap::new();
+    for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.is_of_array) {
+        let candidate = (rank(row), at);
+        let best = chosen.entry(row.job.id).or_insert(candidate);
+        *best = candidate.min(*best);
+    }
+    for (_, at) in chosen.into_values() {
+        rows[at].stands_for_array = true;
     }
 }
 
@@ -205,5 +236,34 @@ mod tests {
             ]
         );
         assert_eq!(SlurmRow::of_array(&array, tasks, false).len(), 5);
+    }
+
+    #[test]
+    fn one_task_carries_the_number_of_its_array() {
+        let numbers = |states: &[&str]| {
+            let array = job(serde_json::json!({}));
+            let tasks = (1_u32..).zip(states).map(|(task, state)| {
+                let status = if *state == "failed" {
+                    "exit 1"
+                } else {
+                    "exit 0"
+                };
+                let state = if *state == "failed" {
+                    "finished"
+                } else {
+                    *state
+                };
+                job(serde_json::json!({
+                    "task": task, "number": 100 + task, "state": state, "status": status,
+                }))
+            });
+            let mut rows = SlurmRow::of_array(&array, tasks.collect(), true);
+            mark_arrays(&mut rows);
+            rows.iter().map(SlurmRow::raw_id).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&["finished", "finished", "running"]), [101, 102, 7]);
+        assert_eq!(numbers(&["finished", "failed", "finished"]), [101, 7, 103]);
+        assert_eq!(numbers(&["finished", "finished"]), [7, 102]);
+        assert_eq!(numbers(&["queued", "running"]), [7, 102]);
     }
 }

@@ -95,10 +95,11 @@ fn tasks_of_an_array_have_numbers_and_bounds_of_their_own() {
     tools.until_over("1");
     let first = tools.read("slurm-1_2.out");
     assert_eq!(first, "1 2 2-6 3 2 1000000000\n");
+    // As in Slurm, one task carries the number of the array.
     let raw = tools
         .shell("sacct -X -P -n -o JobIDRaw,JobID,State -j 1")
         .answer();
-    let expected = "1000000000|1_2|COMPLETED\n1000000001|1_4|COMPLETED\n1000000002|1_6|COMPLETED\n";
+    let expected = "1|1_2|COMPLETED\n1000000001|1_4|COMPLETED\n1000000002|1_6|COMPLETED\n";
     assert_eq!(raw, expected);
     let one = tools.shell("scontrol -o show job 1000000001").answer();
     assert!(
@@ -325,6 +326,29 @@ fn time_limit_is_a_timeout_also_for_a_script_that_exits_with_0() {
     let states = tools.shell("sacct -X -n -P -o JobID,State,Reason").answer();
     let expected = "1|TIMEOUT|TimeLimit\n2|CANCELLED|DependencyNeverSatisfied\n";
     assert_eq!(states, expected);
+}
+
+#[test]
+fn signals_reach_running_jobs_and_others_stay_silent() {
+    let tools = SlurmTestSite::new("");
+    tools.script(
+        "usr.sh",
+        "#!/bin/bash\n#SBATCH -t 5 -o usr.out\ntrap 'echo got it; exit 0' USR1\necho ready\nsleep 60 &\nwait\n",
+    );
+    tools.shell("sbatch usr.sh").answer();
+    let output = tools.site.folder().join("work/usr.out");
+    tools.site.until("the script is ready", || {
+        fs::read_to_string(&output).is_ok_and(|text| text == "ready\n")
+    });
+    tools.shell("scancel --signal=USR1 1").answer();
+    tools.until_over("1");
+    assert_eq!(tools.read("usr.out"), "ready\ngot it\n");
+    let late = tools.shell("scancel -s USR2 1");
+    assert_eq!((late.code, late.stderr.as_str()), (Some(0), ""));
+    let late = tools.shell("scancel -v 1");
+    let expected = "scancel: Terminating job 1\nscancel: error: Kill job error on job id 1: \
+                    Job/step already completing or completed\n";
+    assert_eq!((late.code, late.stderr.as_str()), (Some(0), expected));
 }
 
 #[test]

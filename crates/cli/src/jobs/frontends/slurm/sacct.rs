@@ -10,7 +10,7 @@ use tollgate_frontends::slurm::sacct_format::{
 use tollgate_frontends::slurm::time::parse_query_instant;
 use tollgate_frontends::slurm::{
     MemoryUnit, SacctFormat, SacctLayout, SacctRowKind, SlurmError, SlurmJobName, SlurmRow,
-    SlurmState, check_clusters,
+    SlurmState, check_clusters, mark_arrays,
 };
 
 use super::failure::SlurmFailure;
@@ -220,7 +220,10 @@ impl SacctCall {
         match self.has_jobs {
             true => {
                 for name in &self.jobs {
-                    let found = fetch::named(&mut client, name, true)?.unwrap_or_default();
+                    let mut found = fetch::named(&mut client, name, true)?.unwrap_or_default();
+                    if name.tasks.is_none() {
+                        mark_arrays(&mut found);
+                    }
                     let found = found.into_iter().filter(|row| self.filter.accepts(row));
                     for row in found {
                         rows.extend(self.steps_of(row, name.step.as_deref()));
@@ -242,7 +245,9 @@ impl SacctCall {
                 {
                     filter.users = vec![fetch::own_user()];
                 }
-                let found = fetch::all(&mut client, selection, &filter)?.into_iter();
+                let mut found = fetch::all(&mut client, selection, &filter)?;
+                mark_arrays(&mut found);
+                let found = found.into_iter();
                 for row in found.filter(|row| filter.accepts(row) && self.is_before_end(row)) {
                     rows.extend(self.steps_of(row, None));
                 }

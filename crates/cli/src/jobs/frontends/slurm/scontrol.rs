@@ -228,7 +228,9 @@ fn jobs(
         }
         Some(list) => {
             let list = list.strip_prefix("jobid=").unwrap_or(list);
-            let names = SlurmJobName::parse_list(list).map_err(|_| SlurmError::unknown_job())?;
+            let names = SlurmJobName::parse_list(list).map_err(|_| {
+                SlurmError::new("scontrol_print_job error: Invalid job id specified", 1)
+            })?;
             let mut rows = Vec::new();
             for name in &names {
                 let found = fetch::named(client, name, true)?;

@@ -26,6 +26,9 @@ const NODE_FORMAT: &str = "%N %.6D %.9P %6t";
 /// The format of `-l`.
 const LONG_FORMAT: &str = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N";
 
+/// The maximum width of a column.
+const MAX_WIDTH: usize = 4096;
+
 const fn rule(name: &'static str, letter: Option<char>, value: OptionValue) -> OptionRule {
     OptionRule {
         name,
@@ -321,7 +324,10 @@ impl SinfoFormat {
             parsed.columns.push(SinfoColumn {
                 letter,
                 header,
-                width: width.parse().ok().filter(|width| *width > 0),
+                width: width
+                    .parse()
+                    .ok()
+                    .filter(|width| (1..=MAX_WIDTH).contains(width)),
                 is_right,
                 suffix: String::new(),
             });
@@ -349,7 +355,10 @@ impl SinfoFormat {
             Ok(SinfoColumn {
                 letter: *letter,
                 header,
-                width: width.parse().ok().filter(|width| *width > 0),
+                width: width
+                    .parse()
+                    .ok()
+                    .filter(|width| (1..=MAX_WIDTH).contains(width)),
                 is_right,
                 suffix: suffix.to_owned(),
             })

@@ -195,9 +195,8 @@ impl SrunCall {
                 .split('-')
                 .next()
                 .and_then(|least| least.parse::<u32>().ok());
-            let wrong = || SlurmError {
-                code: 255,
-                ..SlurmError::of(
+            let wrong = || {
+                SlurmError::of(
                     TOOL,
                     format!("Invalid numeric value \"{text}\" for --{name}."),
                 )
@@ -275,7 +274,7 @@ mod tests {
             ("srun: unrecognized option '--foo'".to_owned(), 255)
         );
         let expected = "srun: error: Invalid numeric value \"x\" for --ntasks.";
-        assert_eq!(parse("-n x y"), (expected.to_owned(), 255));
+        assert_eq!(parse("-n x y"), (expected.to_owned(), 1));
         let expected = "srun: error: --pty: jobs have no terminal; use tollgate session shell";
         assert_eq!(parse("--pty bash"), (expected.to_owned(), 1));
     }

@@ -24,11 +24,11 @@ const NULL_FILE: &str = "/dev/null";
 /// The process groups of a step that have not ended.
 type LiveGroups = Arc<Mutex<Vec<Pid>>>;
 
-/// A process of the step: a task here, or the tasks of another host.
+/// A process of the step: a task here, or the call that runs one on another host.
 struct StepProcess {
     child: Child,
     host: String,
-    /// The number of its first task.
+    /// The number of the task.
     task: u32,
     is_here: bool,
 }
@@ -60,14 +60,10 @@ pub(super) fn run(
     let mut readers = Vec::new();
     let mut n_processes = 0;
     for part in parts {
-        let processes = match part.host == hosts.here {
-            true => (0..part.count).map(|local| (part, Some(local))).collect(),
-            false => vec![(part, None)],
-        };
-        for (part, local) in processes {
-            let started = match local {
-                Some(local) => starts.here(part, local),
-                None => starts.elsewhere(part),
+        for local in 0..part.count {
+            let started = match part.host == hosts.here {
+                true => starts.here(part, local),
+                false => starts.elsewhere(part, local),
             };
             let mut process = started.inspect_err(|_| send(&live, Signal::KILL))?;
             if call.label {
@@ -131,21 +127,26 @@ fn watch_end(process: StepProcess, live: LiveGroups, ended: mpsc::Sender<StepEnd
 
 /// Prints how a task failed, as Slurm does, and returns its exit code as in a shell.
 fn report(end: &StepEnd) -> u8 {
-    let (code, words) = match &end.status {
+    let code = match &end.status {
         Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => {
-                let code = u8::try_from(code).unwrap_or(1);
-                (code, format!("Exited with exit code {code}"))
-            }
+            (Some(code), _) => u8::try_from(code).unwrap_or(1),
             (None, signal) => {
                 let signal = u8::try_from(signal.unwrap_or(0)).unwrap_or(0);
-                (signal.saturating_add(128), signal_words(signal).to_owned())
+                signal.saturating_add(128)
             }
         },
-        Err(error) => (1, error.to_string()),
+        Err(_) => 1,
     };
-    // The command that runs tasks elsewhere has said so itself.
-    if code != 0 && end.is_here {
+    let is_signal = match &end.status {
+        Ok(status) => status.signal().is_some() || (!end.is_here && code > 128),
+        Err(_) => false,
+    };
+    let words = match (&end.status, is_signal) {
+        (Err(error), _) => error.to_string(),
+        (Ok(_), true) => signal_words(code - 128).to_owned(),
+        (Ok(_), false) => format!("Exited with exit code {code}"),
+    };
+    if code != 0 {
         // A closed standard error is ignored.
         let _ = writeln!(
             io::stderr().lock(),
@@ -189,21 +190,18 @@ impl StepStarts<'_> {
         })
     }
 
-    /// Starts the tasks of another host.
-    fn elsewhere(&mut self, part: &HostTasks) -> Result<StepProcess, SlurmFailure> {
-        let first = part.first;
+    /// Starts a task on another host. Each has a call of its own, so that the failure of one ends no other.
+    fn elsewhere(&mut self, part: &HostTasks, local: u32) -> Result<StepProcess, SlurmFailure> {
+        let task = part.first + local;
         let line = format!(
-            "export SLURM_PROCID=$(({first}+TOLLGATE_RANK)) SLURM_LOCALID=$TOLLGATE_RANK \
-             SLURMD_NODENAME=$TOLLGATE_HOST; exec \"$@\""
+            "export SLURM_PROCID={task} SLURM_LOCALID={local} SLURMD_NODENAME=$TOLLGATE_HOST; exec \"$@\""
         );
         let mut command = Command::new(current_program()?);
-        let count = part.count.to_string();
-        command.args([
-            "spread", "-n", &count, "--on", &part.host, "--", "/bin/sh", "-c", &line, "sh",
-        ]);
+        command.args(["spread", "-n", "1", "--on", &part.host]);
+        command.args(["--", "/bin/sh", "-c", &line, "sh"]);
         command.args(&self.call.command);
         self.facts.set(&mut command, self.call, part);
-        let started = self.start(command, part, first, false);
+        let started = self.start(command, part, task, false);
         Ok(started.map_err(|error| SlurmError::of(TOOL, error.to_string()))?)
     }
 
