@@ -41,6 +41,7 @@ impl GroupKey {
             procs,
             request,
             program,
+            queue: _,
             array: _,
             n_tasks: _,
         } = *job;
