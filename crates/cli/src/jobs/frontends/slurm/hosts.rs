@@ -24,6 +24,8 @@ pub(super) struct SlurmHost {
     pub(super) memory_mib: u64,
     /// Its devices: `gpu:2`.
     pub(super) devices: Vec<String>,
+    /// Those of them that running jobs take: `gpu:1`.
+    pub(super) taken_devices: Vec<String>,
 }
 
 impl SlurmHost {
@@ -65,10 +67,19 @@ impl SlurmHost {
 
     /// Returns the devices as Slurm lists them.
     pub(super) fn gres(&self) -> String {
-        match self.devices.is_empty() {
-            true => "(null)".to_owned(),
-            false => self.devices.join(","),
-        }
+        joined(&self.devices)
+    }
+
+    /// Returns the devices that running jobs take, as Slurm lists them.
+    pub(super) fn gres_used(&self) -> String {
+        joined(&self.taken_devices)
+    }
+}
+
+fn joined(devices: &[String]) -> String {
+    match devices.is_empty() {
+        true => "(null)".to_owned(),
+        false => devices.join(","),
     }
 }
 
@@ -119,9 +130,11 @@ pub(super) fn all(client: &mut ApiClient) -> Result<Vec<SlurmHost>, SlurmFailure
         let here = |place: &str| place == host.name || (worker.is_none() && place == own);
         let devices = list.resources.iter();
         let devices = devices.filter(|one| one.host.as_deref().is_some_and(here));
-        host.devices = devices
-            .map(|one| format!("{}:{}", one.name, one.total))
-            .collect();
+        for one in devices {
+            host.devices.push(format!("{}:{}", one.name, one.total));
+            host.taken_devices
+                .push(format!("{}:{}", one.name, one.taken));
+        }
     }
     Ok(hosts.into_values().collect())
 }

@@ -204,7 +204,7 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     let shows_hosts = format
         .columns
         .iter()
-        .any(|column| "tTnNoGcmf".contains(column.letter));
+        .any(|column| "tTnNoGqcmf".contains(column.letter));
     for partition in partitions.take(if shows_partitions { usize::MAX } else { 1 }) {
         for line in lines(partition, &hosts, by_node, shows_hosts && !has("summarize")) {
             writeln!(out, "{}", format.line(|column| line.value(column.letter)))?;
@@ -294,7 +294,7 @@ impl SinfoLine<'_> {
             'z' => format!("{}:1:1", first.map_or(0, |host| host.cores)),
             'X' => first.map_or(0, |host| host.cores).to_string(),
             'Y' | 'Z' => "1".to_owned(),
-            'q' => "gpu:0".to_owned(),
+            'q' => first.map_or_else(|| "(null)".to_owned(), |host| host.gres_used()),
             _ => "(null)".to_owned(),
         }
     }
