@@ -1,27 +1,9 @@
-"""Runs functions by submitit: one, three as an array, and one whose time is up and that goes on from its checkpoint."""
+"""Runs functions by submitit: one, three as an array, and one that fails."""
 
 import os
 import sys
-import time
 
 import submitit
-
-
-class Counter:
-    """Counts, and knows how far it is when it is started again."""
-
-    def __init__(self, start=0):
-        self.start = start
-
-    def __call__(self):
-        if self.start:
-            return f"went on from {self.start}"
-        self.start = 5
-        time.sleep(60)
-        return "was not interrupted"
-
-    def checkpoint(self):
-        return submitit.helpers.DelayedSubmission(Counter(self.start))
 
 
 def square(number):
