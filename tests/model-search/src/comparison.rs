@@ -40,7 +40,8 @@ impl SearchComparison {
     pub fn over(records: &[CompletedJob], timing: FeedbackTiming, min_jobs: usize) -> Option<Self> {
         let config = EvaluationConfig { timing, min_jobs };
         let mut errors = MethodErrors::default();
-        evaluate(BeliefModel::default(), records, config, |_| 0, &mut errors);
+        let (forecaster, beliefs) = (Forecaster::default(), BeliefModel::default());
+        evaluate(forecaster, beliefs, records, config, |_| 0, &mut errors);
         let series = errors.classes.into_values();
         let series: Vec<Vec<[f64; 3]>> = series.filter(|jobs| jobs.len() >= min_jobs).collect();
         if series.is_empty() {
