@@ -36,10 +36,6 @@ const OPTIONS: &[(&[&str], &str)] = &[
         "a directory is named with --dir DIR; the current one is the default",
     ),
     (
-        &["--error"],
-        "--output FILE, or -o, takes both streams; `2> FILE` inside a shell parts them",
-    ),
-    (
         &["--export", "-v", "-V"],
         "variables are passed with --env NAME or --env NAME=VALUE; --env all passes all",
     ),
@@ -67,10 +63,7 @@ const OPTIONS: &[(&[&str], &str)] = &[
         &["--exclusive"],
         "--one-host with --procs N, all processors of a host, takes a whole host",
     ),
-    (
-        &["--input", "-i"],
-        "standard input is read with `-- sh -c 'PROGRAM < FILE'`",
-    ),
+    (&["-i"], "standard input is read with --input FILE"),
     (&["-A", "-P"], "an account is named with --account NAME"),
     (
         &["--gpus", "--gpus-per-node", "-G"],
@@ -96,10 +89,7 @@ const OPTIONS: &[(&[&str], &str)] = &[
 
 /// The commands of other batch systems, words that people try first, and the commands in their place.
 const COMMANDS: &[(&[&str], &str)] = &[
-    (
-        &["sbatch", "bsub", "run", "exec"],
-        "`tollgate submit` submits a job",
-    ),
+    (&["bsub", "run", "exec"], "`tollgate submit` submits a job"),
     (
         &["start", "init", "setup"],
         "`tollgate serve --detach` starts a service; `tollgate submit` submits a job",
@@ -109,15 +99,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
         "`tollgate cancel ID` stops a job; `kill PID` the service that `tollgate status` names, and its jobs go on",
     ),
     (
-        &["srun"],
-        "`tollgate submit` submits a job, and `tollgate wait --follow ID` shows its output",
-    ),
-    (
-        &["salloc"],
-        "`tollgate session shell` opens a shell on reserved processors",
-    ),
-    (
-        &["squeue", "bjobs", "queue", "list", "ls", "ps", "top"],
+        &["bjobs", "queue", "list", "ls", "ps", "top"],
         "`tollgate jobs` lists jobs, and `tollgate explain ID` says why one waits",
     ),
     (
@@ -129,20 +111,16 @@ const COMMANDS: &[(&[&str], &str)] = &[
         "`tollgate logs ID` prints the output of a job; --follow goes on with it",
     ),
     (
-        &["scancel", "bkill", "kill", "delete", "rm"],
+        &["bkill", "kill", "delete", "rm"],
         "`tollgate cancel ID` cancels a job",
     ),
     (
-        &["sinfo", "bhosts", "pbsnodes", "qhost"],
+        &["bhosts", "pbsnodes", "qhost"],
         "`tollgate nodes` lists the nodes",
     ),
     (
-        &["sacct", "bhist"],
+        &["bhist"],
         "`tollgate jobs --all` lists ended jobs, and `tollgate export jobs` writes them to a file",
-    ),
-    (
-        &["scontrol"],
-        "`tollgate explain`, `alter`, `hold`, `release` and `drain` are its commands here",
     ),
     (
         &["qalter", "qmodify"],

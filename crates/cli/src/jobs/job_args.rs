@@ -170,7 +170,7 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<String>,
 
-    /// Append to the files of output and errors; a restarted job always does
+    /// Append to the files of output and errors; restarts always do
     #[arg(long)]
     pub(crate) append: bool,
 

@@ -63,7 +63,7 @@ pub(crate) struct JobsArgs {
     /// List only jobs of this queue
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
-    /// List only jobs that are not over, or ended at this time or later
+    /// List only jobs that are open, or ended since this time
     ///
     /// As in 2026-12-01, `2026-12-01 09:00` or 09:00; a day means its start.
     #[arg(long, value_name = "TIME", value_parser = parse_past)]

@@ -37,7 +37,7 @@ pub(crate) struct LogsArgs {
     /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9
     #[arg(value_parser = parse_cluster_job_id)]
     id: ClusterJob,
-    /// Print standard error, of a job that has a file of its own for it
+    /// Print standard error, if it has a file of its own
     #[arg(long)]
     error: bool,
     /// Print new output as it is written, until the job is over

@@ -30,7 +30,9 @@ fn past(words: &str, now: &Zoned) -> Result<Timestamp, String> {
     {
         return Ok(at);
     }
-    let span = parse_span(text).map_err(|_| {
+    // With a colon it would be a time of day, as `25:00` is none.
+    let span = Some(text).filter(|text| !text.contains(':'));
+    let span = span.and_then(|text| parse_span(text).ok()).ok_or_else(|| {
         format!(
             "expected a time as in 2026-12-01, `2026-12-01 09:00`, 09:00 or 2h ago, got `{words}`"
         )

@@ -277,7 +277,7 @@ fn words_of_other_batch_systems_get_a_pointer() {
         vec!["submit", "--wrap=echo hi"],
         vec!["submit", "-J", "name", "job.sh"],
         vec!["quote", "--cpus-per-task=4", "job.sh"],
-        vec!["squeue"],
+        vec!["bjobs"],
         vec!["sumbit", "job.sh"],
     ];
     let messages = words.map(|words| tollgate(&words).to_string());
