@@ -12,13 +12,11 @@
 //! | `chain` | the chain, from the site to the siblings |
 //! | `site` | the first level: the table of other sites, and the jobs of this one |
 //! | `level` | a level of groups |
-//! | `siblings` | the last level of the chain proper: the tasks of the same batch |
-//! | `run_forest`, `run_features` | a forest beside the chain, and the features of its rows |
+//! | `siblings` | the last level: the tasks of the same batch |
 //! | `mixture` | one level before it is mixed, and what it would learn from a run time |
 //! | `weights` | the weights of the components of a level |
 //! | `shipped` | the start values |
 //! | `recalibration` | the slow correction of statements by how often they held |
-//! | `request_rate` | the probability that a job stays within its request |
 //! | `statement` | a statement that waits for the end of its task |
 //! | `alike` | how alike the tasks of a batch are |
 //! | `basis` | what a belief rests on |
@@ -34,9 +32,6 @@ mod mass;
 mod mixture;
 mod model;
 mod recalibration;
-mod request_rate;
-mod run_features;
-mod run_forest;
 mod shipped;
 mod siblings;
 mod site;
@@ -44,7 +39,7 @@ mod statement;
 mod weights;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Distribution, Kinship, Probability, RuntimeBelief, Span, UserId};
+use tollgate_model::{Distribution, Kinship, RuntimeBelief, Span, UserId};
 
 pub use basis::{BeliefBasis, BeliefSource, GroupPart, SiblingPart};
 pub use model::{BeliefModel, TaskStage};
@@ -69,8 +64,6 @@ pub struct BeliefJob {
     pub procs: u32,
     /// The requested run time, if any; a value that is not positive counts as None.
     pub request: Option<Span>,
-    /// The number of the queue, if it is known.
-    pub queue: Option<u32>,
     /// The number of the array, if the job is a task of one: the tasks of an array are a batch.
     pub array: Option<u64>,
     /// Number of tasks that are submitted together; 1 for a single job.
@@ -94,7 +87,6 @@ impl BeliefJob {
             program: job.context.executable.map(Program::Executable),
             procs: job.procs,
             request: job.request,
-            queue: job.context.queue,
             array: None,
             n_tasks: 1,
         }
@@ -110,8 +102,6 @@ impl BeliefJob {
 pub struct Belief {
     /// The distribution of the run time.
     pub distribution: Distribution,
-    /// The probability that the job stays within its request; None without a request.
-    pub within_request: Option<Probability>,
     /// The evidence on which it rests.
     pub basis: BeliefBasis,
     /// The jobs with which the job is long or short together.

@@ -44,34 +44,14 @@ impl RegressionForest {
             return None;
         }
         let columns = TrainingColumns::of(rows);
-        let trees = 0..settings.n_trees.max(1);
+        let grown = |tree: u16| {
+            let random = Pcg64::new(u128::from(seed), u128::from(tree));
+            TreeGrowth::new(&columns, settings, random).grow()
+        };
         Some(Self {
             n_features: rows.n_features(),
-            trees: trees
-                .map(|tree| grow(&columns, settings, seed, tree))
-                .collect(),
+            trees: (0..settings.n_trees.max(1)).map(grown).collect(),
         })
-    }
-
-    /// Grows one tree anew from rows: the tree with index `tree`, or one more if the forest has no such tree. So a
-    /// forest follows its rows a little at a time. Without rows the forest stays as it is.
-    ///
-    /// The tree is that of [`RegressionForest::fit`] with the same arguments.
-    pub fn regrow(&mut self, tree: u16, settings: &ForestSettings, rows: &TrainingRows, seed: u64) {
-        if rows.is_empty() {
-            return;
-        }
-        let columns = TrainingColumns::of(rows);
-        let grown = grow(&columns, settings, seed, tree);
-        match self.trees.get_mut(usize::from(tree)) {
-            Some(old) => *old = grown,
-            None => self.trees.push(grown),
-        }
-    }
-
-    /// Returns the number of trees.
-    pub fn n_trees(&self) -> usize {
-        self.trees.len()
     }
 
     /// Enters an outcome into the leaf of its row, in each tree.
@@ -138,16 +118,6 @@ impl RegressionForest {
     fn check_width(&self, features: &[f32]) {
         assert_eq!(features.len(), self.n_features, "features of a row");
     }
-}
-
-fn grow(
-    columns: &TrainingColumns,
-    settings: &ForestSettings,
-    seed: u64,
-    tree: u16,
-) -> RegressionTree {
-    let random = Pcg64::new(u128::from(seed), u128::from(tree));
-    TreeGrowth::new(columns, settings, random).grow()
 }
 
 impl TryFrom<StoredForest> for RegressionForest {

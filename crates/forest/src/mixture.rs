@@ -57,16 +57,6 @@ impl OutcomeMixture {
         }
     }
 
-    /// Returns the middle of each bin with its probability, ascending.
-    pub fn masses(&self) -> impl Iterator<Item = (f64, f64)> {
-        let bins = 0..self.cumulative.len();
-        bins.map(|bin| {
-            let low = lower_end(self.first + bin);
-            let middle = 0.5 * (low + lower_end(self.first + bin + 1));
-            (middle, self.cumulative[bin] - self.before(bin))
-        })
-    }
-
     fn before(&self, bin: usize) -> f64 {
         bin.checked_sub(1)
             .map_or(0.0, |before| self.cumulative[before])

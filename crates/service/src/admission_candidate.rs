@@ -1,11 +1,10 @@
 //! A job as an admission test tries it.
 
-use tollgate_forecast::BeliefBasis;
 use tollgate_gate::quotable;
 use tollgate_model::{Distribution, JobSpec, Kinship, Reason, Sla, Span};
 
 use crate::command::Submission;
-use crate::runtime_forecast::RuntimeForecast;
+use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
 
 /// A job before its decision, with its forecast.
 #[derive(Clone, Copy)]
@@ -14,7 +13,7 @@ pub(crate) struct AdmissionCandidate<'a> {
     pub(crate) spec: JobSpec,
     pub(crate) distribution: Distribution,
     pub(crate) kinship: Kinship,
-    pub(crate) basis: BeliefBasis,
+    pub(crate) basis: ForecastBasis,
 }
 
 impl<'a> AdmissionCandidate<'a> {

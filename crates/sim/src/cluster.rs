@@ -444,11 +444,11 @@ impl<'a> ClusterSim<'a> {
         let accepted = job.accepted;
         match decision {
             Decision::Accepted | Decision::Unpromised => {
-                let estimates = &mut self.estimates;
+                let (estimates, submit) = (&mut self.estimates, job.spec.submit);
                 if truth.killed {
-                    estimates.observe_limit(truth.index, truth.recorded, now);
+                    estimates.observe_limit(truth.index, submit, truth.recorded, now);
                 } else {
-                    estimates.observe_completion(truth.index, truth.recorded, now);
+                    estimates.observe_completion(truth.index, submit, truth.recorded, now);
                 }
             }
             Decision::Rejected(_) => self.estimates.discard(truth.index),

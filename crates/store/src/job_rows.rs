@@ -69,7 +69,7 @@ pub(crate) fn insert_job(
             texts.script.as_ref().filter(|_| !is_rejected),
             texts.environment().filter(|_| !is_rejected),
             texts.command(),
-            Some(answer.basis.n_batches),
+            answer.basis.n_batches(),
         ],
     )?;
     // The texts of a job that will never run are not needed.
@@ -110,7 +110,7 @@ pub(crate) fn decide(
             answer.source.key(),
             verdict.decided.filter(|_| verdict.state == "rejected"),
             verdict.forecast,
-            Some(answer.basis.n_batches),
+            answer.basis.n_batches(),
         ],
     )?;
     match verdict.state {

@@ -28,10 +28,6 @@ pub struct BeliefBasis {
     pub groups: [GroupPart; N_LEVELS_OF_GROUPS],
     /// The part of the other tasks of the job's batch.
     pub siblings: SiblingPart,
-    /// The part of a forest over the last run times of the site.
-    pub forest: f32,
-    /// Number of these run times.
-    pub n_forest_runs: u32,
     /// Number of batches with ended tasks in the nearest group of jobs that ask for the same or run the
     /// same program.
     pub n_batches: u32,
@@ -122,14 +118,6 @@ impl BeliefBasis {
         };
     }
 
-    /// Adds a forest over this number of run times.
-    pub(super) fn add_forest(&mut self, n_runs: usize, level: &LevelMixture) {
-        self.scale(level.parent_weight() as f32);
-        self.siblings.part *= level.parent_weight() as f32;
-        self.forest = 1.0 - level.parent_weight() as f32;
-        self.n_forest_runs = n_runs as u32;
-    }
-
     fn scale(&mut self, factor: f32) {
         self.table *= factor;
         self.site *= factor;
@@ -145,13 +133,10 @@ impl BeliefBasis {
         let groups = self.groups.iter().enumerate();
         let groups = groups.map(|(at, group)| (group.part, group.words(at)));
         let siblings = (self.siblings.part, self.siblings.to_string());
-        let forest = format!("a forest of the last {} runs here", self.n_forest_runs);
         let site = (self.site, "other jobs here".to_owned());
         let table = (self.table, self.other_sites().to_owned());
         let all = std::iter::once(siblings).chain(groups.rev());
-        let all = all
-            .chain([(self.forest, forest), site, table])
-            .filter(|(part, _)| *part > 0.0);
+        let all = all.chain([site, table]).filter(|(part, _)| *part > 0.0);
         let mut sources: Vec<BeliefSource> = all
             .map(|(part, words)| BeliefSource { part, words })
             .collect();

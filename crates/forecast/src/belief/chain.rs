@@ -7,12 +7,11 @@ use super::batch::BatchId;
 use super::group::{GroupKey, N_LEVELS_OF_GROUPS};
 use super::level::{count_class, is_known, level};
 use super::mass::RunMass;
-use super::mixture::{Component, Lesson, LevelMixture};
+use super::mixture::{Lesson, LevelMixture};
 use super::model::BeliefModel;
-use super::run_features::RunFeatures;
 use super::statement::StatementTime;
-use super::weights::{Cell, N_COUNTS, PARENT};
-use super::{BeliefJob, MID, NARROW, siblings};
+use super::weights::N_COUNTS;
+use super::{BeliefJob, siblings};
 
 /// Number of batches from which a level counts although a larger level has the same ones: a group that is
 /// full may have forgotten others.
@@ -29,22 +28,15 @@ pub(crate) struct Query {
     pub(crate) groups: [Option<GroupKey>; N_LEVELS_OF_GROUPS],
     pub(crate) ln_request: Option<f64>,
     pub(crate) batch: Option<BatchId>,
-    pub(crate) submitted: Instant,
     pub(crate) now: Instant,
 }
 
 impl Query {
-    /// Creates the query about a job that was submitted at one instant, as of another.
-    pub(crate) fn new(
-        job: &BeliefJob,
-        batch: Option<BatchId>,
-        (submitted, now): (Instant, Instant),
-    ) -> Self {
+    pub(crate) fn new(job: &BeliefJob, batch: Option<BatchId>, now: Instant) -> Self {
         Self {
             groups: GroupKey::of(job),
             ln_request: job.ln_request(),
             batch,
-            submitted,
             now,
         }
     }
@@ -67,8 +59,6 @@ pub(crate) struct ChainStatement {
     pub(crate) bucket: usize,
     pub(crate) lessons: Vec<Lesson>,
     pub(crate) basis: BeliefBasis,
-    /// The row of the forest; empty without a forest.
-    pub(crate) row: RunFeatures,
 }
 
 /// The chain as far as it has come.
@@ -102,12 +92,9 @@ impl BeliefModel {
         let n_batches = chain.add_groups();
         let siblings = chain.add_siblings(job, observed_at);
         chain.basis.n_batches = n_batches as u32;
-        let bucket = siblings.map_or(count_class(n_batches), |bucket| N_COUNTS + bucket);
-        let row = chain.add_forest(job, bucket);
         ChainStatement {
             raw: chain.mass,
-            bucket,
-            row,
+            bucket: siblings.map_or(count_class(n_batches), |bucket| N_COUNTS + bucket),
             lessons: chain.lessons,
             basis: chain.basis,
         }
@@ -177,35 +164,8 @@ impl Chain<'_> {
         siblings::bucket(batch, observed_at)
     }
 
-    /// Adds the forest, and returns its row.
-    fn add_forest(&mut self, job: &BeliefJob, bucket: usize) -> RunFeatures {
-        let Some((features, forest)) = &self.model.forest else {
-            return RunFeatures::new();
-        };
-        let row = features.features(job, (self.query.submitted, self.query.now));
-        if let Some(forecast) = forest.forecast(&row) {
-            let cell = Cell::Forest(bucket as u8);
-            let component = |at, histogram, scale| Component {
-                at,
-                histogram,
-                scale,
-            };
-            let components = vec![
-                component(0, 0, Some(NARROW)),
-                component(1, 0, Some(MID)),
-                component(PARENT, 1, None),
-            ];
-            let histograms = vec![forecast, self.mass.clone()];
-            let weights = self.model.weights.of(cell);
-            let mixture = LevelMixture::new(cell, None, histograms, components, &weights);
-            self.basis.add_forest(forest.n_rows(), &mixture);
-            self.mix(&mixture, self.teaches);
-        }
-        row
-    }
-
     fn mix(&mut self, level: &LevelMixture, taught_by: UpdatedLevels) {
-        if self.teaches == taught_by && self.teaches != UpdatedLevels::Nothing {
+        if self.teaches == taught_by {
             self.lessons.push(level.lesson());
         }
         self.mass = level.mass();

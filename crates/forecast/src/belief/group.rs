@@ -41,7 +41,6 @@ impl GroupKey {
             procs,
             request,
             program,
-            queue: _,
             array: _,
             n_tasks: _,
         } = *job;

@@ -11,7 +11,7 @@ mod revision;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Distribution, Instant, Kinship, Probability, Span, TaskId, UserId};
+use tollgate_model::{Distribution, Instant, Kinship, Span, TaskId, UserId};
 
 use super::alike::SiteCorrelations;
 use super::batch::{BatchId, LiveBatches};
@@ -19,9 +19,6 @@ use super::chain::{Query, UpdatedLevels};
 use super::group::{Group, GroupKey};
 use super::mixture::Lesson;
 use super::recalibration::Recalibration;
-use super::request_rate::{RequestRates, WithinRequest};
-use super::run_features::{RunFeatureState, RunFeatures};
-use super::run_forest::RunForest;
 use super::site::SiteHistory;
 use super::statement::{BeliefTimer, BeliefTimerAt, Statement, StatementTime};
 use super::weights::{LearnedWeights, N_COUNTS};
@@ -37,20 +34,14 @@ const DEFAULT_RUNTIME: Span = Span::from_secs(3600);
 pub struct BeliefModel {
     pub(crate) weights: LearnedWeights,
     pub(crate) site: SiteHistory,
-    #[serde(with = "crate::map_entries")]
     pub(crate) groups: BTreeMap<GroupKey, Group>,
     pub(crate) batches: LiveBatches,
-    /// None if the model does without a forest.
-    pub(crate) forest: Option<(RunFeatureState, RunForest)>,
     recalibration: Recalibration,
-    request_rates: RequestRates,
     alike: SiteCorrelations,
-    #[serde(with = "crate::map_entries")]
     tasks: BTreeMap<TaskId, LiveTask>,
     waiting: BTreeSet<(UserId, BatchId, TaskId)>,
     due: BTreeSet<BeliefTimerAt>,
     /// The statements of ended tasks that teach later.
-    #[serde(with = "crate::map_entries")]
     late: BTreeMap<(TaskId, StatementTime), EndedTaskLessons>,
     /// Number of jobs of records that were ever learned.
     n_records: u64,
@@ -66,9 +57,7 @@ impl Default for BeliefModel {
             site: SiteHistory::default(),
             groups: BTreeMap::new(),
             batches: LiveBatches::default(),
-            forest: Some(Default::default()),
             recalibration: Recalibration::default(),
-            request_rates: RequestRates::default(),
             alike: SiteCorrelations::default(),
             tasks: BTreeMap::new(),
             waiting: BTreeSet::new(),
@@ -100,14 +89,8 @@ struct LiveTask {
     started: Option<Instant>,
     /// Whether its statement teaches the levels of groups.
     leads: bool,
-    /// The belief at its submission.
-    stated: Option<Distribution>,
-    /// Whether no sibling had ended then.
-    is_first: bool,
-    /// The row of the forest at its submission.
-    row: RunFeatures,
-    /// What was stated at its submission of its request.
-    within_request: Option<WithinRequest>,
+    /// The belief at its submission, if no sibling had ended.
+    first: Option<Distribution>,
     statements: BTreeMap<StatementTime, Statement>,
 }
 
@@ -121,13 +104,6 @@ struct EndedTaskLessons {
 }
 
 impl BeliefModel {
-    /// Returns the model without a forest.
-    #[must_use]
-    pub fn without_forest(mut self) -> Self {
-        self.forest = None;
-        self
-    }
-
     /// Sets the run time in whose middle a job without a request is believed where no job has ended.
     pub fn set_default_runtime(&mut self, runtime: Span) {
         self.default_runtime = runtime;
@@ -141,7 +117,7 @@ impl BeliefModel {
             n_tasks: job.n_tasks.max(n_tasks),
             ..*job
         };
-        self.believe(&job, batch, (now, now), StatementTime::Submission)
+        self.believe(&job, batch, now, StatementTime::Submission)
     }
 
     /// Returns the belief of now about a job that has not ended: about its whole run time, whether it runs
@@ -152,18 +128,17 @@ impl BeliefModel {
             true => StatementTime::Submission,
             false => StatementTime::Later,
         };
-        let instants = (task.submitted, now);
-        Some(self.believe(&task.job, Some(task.batch), instants, observed_at))
+        Some(self.believe(&task.job, Some(task.batch), now, observed_at))
     }
 
     fn believe(
         &self,
         job: &BeliefJob,
         batch: Option<BatchId>,
-        (submitted, now): (Instant, Instant),
+        now: Instant,
         observed_at: StatementTime,
     ) -> Belief {
-        let query = Query::new(job, batch, (submitted, now));
+        let query = Query::new(job, batch, now);
         let settings = (UpdatedLevels::Nothing, self.default_runtime);
         let stated = self.state(job, query, observed_at, settings);
         let class = GroupKey::smallest(job);
@@ -171,11 +146,8 @@ impl BeliefModel {
             .n_tasks
             .max(batch.map_or(1, |id| self.batches.n_tasks(id)));
         let alike = self.groups.get(&class).map(|group| &group.alike);
-        let distribution = self.recalibration.correct(&stated.raw, stated.bucket);
-        let within_request = self.within_request(job, &distribution);
         Belief {
-            distribution,
-            within_request: within_request.map(WithinRequest::probability),
+            distribution: self.recalibration.correct(&stated.raw, stated.bucket),
             basis: stated.basis,
             kinship: Kinship {
                 // A job that would open a batch is alone in it.
@@ -184,12 +156,6 @@ impl BeliefModel {
                 correlations: self.alike.weights(size, alike).map(|weight| weight as f32),
             },
         }
-    }
-
-    fn within_request(&self, job: &BeliefJob, run: &Distribution) -> Option<WithinRequest> {
-        let request = job.request.filter(|request| *request > Span::ZERO)?;
-        let by_distribution = run.probability_within(request);
-        Some(self.request_rates.state(job.user, by_distribution))
     }
 
     /// Returns an id for a job of a record: no job of a service has one so high.
@@ -220,16 +186,11 @@ impl BeliefModel {
             submitted: now,
             started: None,
             leads,
-            stated: None,
-            is_first,
-            row: RunFeatures::new(),
-            within_request: None,
+            first: None,
             statements: BTreeMap::new(),
         };
-        task.stated = self.keep_statement(&mut task, StatementTime::Submission, now);
-        if let Some((features, _)) = &mut self.forest {
-            features.submit(&job, now);
-        }
+        let first = self.keep_statement(&mut task, StatementTime::Submission, now);
+        task.first = first.filter(|_| is_first);
         self.waiting.insert((job.user, batch, id));
         self.tasks.insert(id, task);
         if alike::changes_at(self.batches.n_tasks(batch)) {
@@ -248,7 +209,7 @@ impl BeliefModel {
             true => UpdatedLevels::Groups,
             false => UpdatedLevels::Siblings,
         };
-        let query = Query::new(&task.job, Some(task.batch), (task.submitted, now));
+        let query = Query::new(&task.job, Some(task.batch), now);
         let stated = self.state(
             &task.job,
             query,
@@ -256,10 +217,6 @@ impl BeliefModel {
             (teaches, self.default_runtime),
         );
         let corrected = self.recalibration.correct(&stated.raw, stated.bucket);
-        if observed_at == StatementTime::Submission {
-            task.row = stated.row;
-            task.within_request = self.within_request(&task.job, &corrected);
-        }
         if task.leads || stated.bucket >= N_COUNTS {
             let batch = self.batches.get_mut(task.batch)?;
             let statement = Statement {
@@ -289,9 +246,6 @@ impl BeliefModel {
             self.keep_statement(&mut task, StatementTime::Later, now);
         }
         task.started = Some(now);
-        if let Some((features, _)) = &mut self.forest {
-            features.start(id, &task.job, now);
-        }
         let ln_request = task.job.ln_request();
         for key in GroupKey::of(&task.job).into_iter().flatten() {
             self.groups
@@ -326,7 +280,7 @@ impl BeliefModel {
             return;
         };
         let rank = batch.end(ln_run);
-        if let Some(first) = task.stated.filter(|_| task.is_first) {
+        if let Some(first) = &task.first {
             batch.misses.add(first.probability_within(runtime).as_f64());
         }
         for key in GroupKey::of(&job).into_iter().flatten() {
@@ -336,14 +290,6 @@ impl BeliefModel {
         }
         self.site.learn(job.user, rank, job.ln_request(), ln_run);
         self.outdated_users.insert(job.user);
-        if let Some((stated, request)) = task.within_request.zip(job.request) {
-            self.request_rates
-                .learn(job.user, &stated, runtime <= request);
-        }
-        if let Some((features, forest)) = &mut self.forest {
-            features.learn(&job, ln_run, now);
-            forest.learn(&task.row, ln_run, (rank, now));
-        }
         let started = task.started.unwrap_or(now);
         for (observed_at, statement) in task.statements {
             self.judge_end(&statement, ln_run);
@@ -364,18 +310,6 @@ impl BeliefModel {
             }
         }
         self.batches.release(task.batch);
-    }
-
-    /// Learns that a job was ended now after running for `runtime`, and needs more. A time beyond the quantile .9 of the
-    /// belief at its submission is learned as if it were the run time. A shorter time teaches nothing: as a run time it would
-    /// shorten beliefs, although the job takes longer.
-    pub fn end_at_least(&mut self, id: TaskId, runtime: Span, now: Instant) {
-        let level = Probability::new(0.9).expect("a probability");
-        let stated = self.tasks.get(&id).and_then(|task| task.stated);
-        match stated.is_some_and(|stated| runtime > stated.quantile(level)) {
-            true => self.end(id, runtime, now),
-            false => self.remove(id),
-        }
     }
 
     /// Removes a job that did not end by itself: it was cancelled, rejected, killed or lost. It leaves no
@@ -406,9 +340,6 @@ impl BeliefModel {
     fn take(&mut self, id: TaskId) -> Option<LiveTask> {
         let task = self.tasks.remove(&id)?;
         self.waiting.remove(&(task.job.user, task.batch, id));
-        if let Some((features, _)) = &mut self.forest {
-            features.close(id, &task.job, task.started);
-        }
         if let Some(started) = task.started {
             if let Some(batch) = self.batches.get_mut(task.batch) {
                 batch.stop(id, started);

@@ -188,9 +188,6 @@ pub(super) const SITE: [[ComponentWeights; 2]; N_EVIDENCE] = [
      [0.1633, 0.0396, 0.0185, 0.7331, 0.0264, 0.0156, 0.0034, 0.0, 0.0]],
 ];
 
-/// The weights of the forest, narrow and wide, beside the chain: a round guess.
-pub(super) const FOREST: ComponentWeights = [0.25, 0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5];
-
 /// The part of run times that stayed within each raw quantile, by bucket.
 #[rustfmt::skip]
 pub(super) const KEPT: [[f64; 12]; N_BUCKETS] = [

@@ -39,8 +39,6 @@ pub(crate) enum Cell {
     Group { level: u8, count: u8, distance: u8 },
     /// The siblings, by their bucket.
     Siblings(u8),
-    /// The forest, by the bucket of the recalibration.
-    Forest(u8),
 }
 
 impl Cell {
@@ -56,16 +54,13 @@ impl Cell {
                 distance,
             } => &shipped::GROUPS[usize::from(level)][usize::from(count)][usize::from(distance)],
             Self::Siblings(bucket) => &shipped::SIBLINGS[usize::from(bucket)],
-            Self::Forest(_) => &shipped::FOREST,
         }
     }
 }
 
 /// The weights that a site has learned, by cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LearnedWeights(
-    #[serde(with = "crate::map_entries")] BTreeMap<Cell, ComponentWeights>,
-);
+pub(crate) struct LearnedWeights(BTreeMap<Cell, ComponentWeights>);
 
 impl LearnedWeights {
     /// Returns the weights of a cell.

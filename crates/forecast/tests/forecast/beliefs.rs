@@ -15,7 +15,6 @@ fn job(program: u32, request_s: i64) -> BeliefJob {
         program: Some(Program::Executable(program)),
         procs: 1,
         request: Some(Span::from_secs(request_s)),
-        queue: None,
         array: None,
         n_tasks: 1,
     }
@@ -300,9 +299,7 @@ proptest! {
 
     #[test]
     fn memory_of_a_class_is_constant(seed in any::<u64>()) {
-        // The rows of the forest are those of the site, at most 5,000.
         let mut site = Site::default();
-        site.model = site.model.without_forest();
         let mut random = Pcg64::seed_from_u64(seed);
         let mut size = 0;
         for n in 0..120 {
@@ -327,10 +324,9 @@ proptest! {
     }
 }
 
-/// Returns the stored size of a model without a forest, of users who have run 40 batches of each of some programs.
+/// Returns the stored size of a model of users who have run 40 batches of each of some programs.
 fn stored_bytes(users: u32, programs: u32) -> usize {
     let mut site = Site::default();
-    site.model = site.model.without_forest();
     for batch in 0..40 {
         for (user, program) in (0..users).flat_map(|user| (0..programs).map(move |at| (user, at))) {
             let job = BeliefJob {

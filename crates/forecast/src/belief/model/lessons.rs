@@ -62,13 +62,11 @@ impl BeliefModel {
 
     /// Teaches weights and multipliers what each component would have explained.
     pub(super) fn teach(&mut self, late: &EndedTaskLessons) {
-        let mut weight = 1.0;
         for lesson in &late.lessons {
-            match lesson.cell {
-                // The forest comes after the siblings, and the lesson of a task has one weight.
-                Cell::Site { .. } | Cell::Group { .. } | Cell::Forest(_) => {}
-                Cell::Siblings(bucket) => weight = self.teach_siblings(late, lesson, bucket),
-            }
+            let weight = match lesson.cell {
+                Cell::Site { .. } | Cell::Group { .. } => 1.0,
+                Cell::Siblings(bucket) => self.teach_siblings(late, lesson, bucket),
+            };
             let explained = lesson.explained(late.ln_run);
             self.weights.learn(lesson.cell, &explained, weight);
             if let Some((key, scales)) = lesson.group

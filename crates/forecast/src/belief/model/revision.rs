@@ -27,8 +27,7 @@ impl BeliefModel {
         let beliefs = outdated.into_iter().filter_map(|id| {
             let task = self.tasks.get(&id)?;
             let belief = known.entry((task.batch, task.job)).or_insert_with(|| {
-                let instants = (task.submitted, now);
-                self.believe(&task.job, Some(task.batch), instants, StatementTime::Later)
+                self.believe(&task.job, Some(task.batch), now, StatementTime::Later)
             });
             Some((id, *belief))
         });
