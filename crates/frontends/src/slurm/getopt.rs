@@ -59,12 +59,8 @@ pub struct ParsedWords {
     pub operands: Vec<String>,
 }
 
-/// Returns a rule.
-pub(crate) const fn rule(
-    name: &'static str,
-    letter: Option<char>,
-    value: OptionValue,
-) -> OptionRule {
+/// Returns the rule of an option: its long name, its letter if it has one, and whether it has a value.
+pub const fn rule(name: &'static str, letter: Option<char>, value: OptionValue) -> OptionRule {
     OptionRule {
         name,
         letter,

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::{SignedDuration, Timestamp, Zoned};
-use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption};
+use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption, rule};
 use tollgate_frontends::slurm::sacct_format::{
     BRIEF_FIELDS, DEFAULT_FIELDS, has_batch_step, help_format,
 };
@@ -21,14 +21,6 @@ use OptionValue::{Bare, Required};
 
 /// The name of the command in its messages.
 const TOOL: &str = "sacct";
-
-const fn rule(name: &'static str, letter: Option<char>, value: OptionValue) -> OptionRule {
-    OptionRule {
-        name,
-        letter,
-        value,
-    }
-}
 
 const RULES: &[OptionRule] = &[
     rule("account", None, Required),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tollgate_client::ApiClient;
 use tollgate_client::types::{JobRef, SignalRequest, SignalResult};
-use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption};
+use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption, rule};
 use tollgate_frontends::slurm::{
     SlurmError, SlurmJobName, SlurmRow, SlurmState, check_clusters, signal_name,
 };
@@ -16,14 +16,6 @@ use OptionValue::{Bare, Required};
 
 /// The name of the command in its messages.
 const TOOL: &str = "scancel";
-
-const fn rule(name: &'static str, letter: Option<char>, value: OptionValue) -> OptionRule {
-    OptionRule {
-        name,
-        letter,
-        value,
-    }
-}
 
 const RULES: &[OptionRule] = &[
     rule("account", Some('A'), Required),

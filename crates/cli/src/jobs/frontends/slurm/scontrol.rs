@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tollgate_client::types::{AlterRequest, AlterResponse, JobRef, ServiceStatus};
 use tollgate_client::{ApiClient, ClientError};
-use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue};
+use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, rule};
 use tollgate_frontends::slurm::sacct_format::scontrol_record;
 use tollgate_frontends::slurm::{
     CLUSTER_NAME, DEFAULT_PARTITION, MemoryUnit, SlurmError, SlurmJobName, SlurmRow, hosts,
@@ -22,14 +22,6 @@ use OptionValue::{Bare, Required};
 const TOOL: &str = "scontrol";
 /// The greatest index of a task, and one.
 const MAX_ARRAY_SIZE: u32 = 1_000_001;
-
-const fn rule(name: &'static str, letter: Option<char>, value: OptionValue) -> OptionRule {
-    OptionRule {
-        name,
-        letter,
-        value,
-    }
-}
 
 const RULES: &[OptionRule] = &[
     rule("all", Some('a'), Bare),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::JobList;
-use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption};
+use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption, rule};
 use tollgate_frontends::slurm::hosts::compress;
 use tollgate_frontends::slurm::{CLUSTER_NAME, DEFAULT_PARTITION, SlurmError, check_clusters};
 
@@ -28,14 +28,6 @@ const LONG_FORMAT: &str = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N";
 
 /// The maximum width of a column.
 const MAX_WIDTH: usize = 4096;
-
-const fn rule(name: &'static str, letter: Option<char>, value: OptionValue) -> OptionRule {
-    OptionRule {
-        name,
-        letter,
-        value,
-    }
-}
 
 const RULES: &[OptionRule] = &[
     rule("all", Some('a'), Bare),

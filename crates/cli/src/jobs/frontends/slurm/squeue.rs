@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption};
+use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption, rule};
 use tollgate_frontends::slurm::squeue_format::{
     DEFAULT_FORMAT, LONG_FORMAT, PROMISE_COLUMNS, START_FORMAT,
 };
@@ -23,14 +23,6 @@ use OptionValue::{Bare, Optional, Required};
 
 /// The name of the command in its messages.
 const TOOL: &str = "squeue";
-
-const fn rule(name: &'static str, letter: Option<char>, value: OptionValue) -> OptionRule {
-    OptionRule {
-        name,
-        letter,
-        value,
-    }
-}
 
 const RULES: &[OptionRule] = &[
     rule("account", Some('A'), Required),

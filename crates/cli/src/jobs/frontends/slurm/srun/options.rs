@@ -3,7 +3,9 @@
 use std::env;
 
 use tollgate_frontends::slurm::SlurmError;
-use tollgate_frontends::slurm::getopt::{self, OptionRule, OptionValue, OptionsEnd, TypedOption};
+use tollgate_frontends::slurm::getopt::{
+    self, OptionRule, OptionValue, OptionsEnd, TypedOption, rule,
+};
 
 use super::TOOL;
 use OptionValue::{Bare, Optional, Required};
@@ -33,14 +35,6 @@ pub(super) struct SrunCall {
     /// The options that change nothing, each once.
     pub(super) unused: Vec<String>,
     pub(super) command: Vec<String>,
-}
-
-const fn rule(name: &'static str, letter: Option<char>, value: OptionValue) -> OptionRule {
-    OptionRule {
-        name,
-        letter,
-        value,
-    }
 }
 
 /// Options that describe the step.
