@@ -60,8 +60,8 @@ pub const TASK_NUMBERS: &str =
     r"^[0-9]+(-[0-9]+)?(:[0-9]+)?(,[0-9]+(-[0-9]+)?(:[0-9]+)?)*(%[0-9]+)?$";
 /// A rule for retries as in `3` or `3:75,timed_out`.
 pub const RETRIES: &str = "^([1-9][0-9]{0,2}|1000)(:(failed|timed_out|out_of_memory|output_limit|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])(,(failed|timed_out|out_of_memory|output_limit|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5]))*)?$";
-/// A job to start after, as in `7`, `ok:7` or `any:7`.
-pub const PREDECESSOR: &str = "^((ok|any):)?[0-9]+$";
+/// A job to start after, as in `7`, `ok:7`, `any:7` or `failed:7`.
+pub const PREDECESSOR: &str = "^((ok|any|failed):)?[0-9]+$";
 /// The name of a device or licence, as in `gpu` or `gpu:a100`.
 pub const RESOURCE: &str = r"^[A-Za-z0-9._-]*[A-Za-z][A-Za-z0-9._-]*(:[A-Za-z0-9._-]+)*$";
 /// A kind of notice.

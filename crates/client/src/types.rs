@@ -16,6 +16,7 @@
 //! | `service` | the state of the service, what it promised and kept, and what users spent |
 //! | `signal` | signals to running jobs |
 //! | `state` | the state of a job |
+//! | `step` | steps of running jobs |
 //! | `wait_reason` | the reason for which a job waits |
 //! | `word` | words of this version and of later ones |
 
@@ -32,6 +33,7 @@ mod request;
 mod service;
 mod signal;
 mod state;
+mod step;
 mod wait_reason;
 mod word;
 
@@ -63,5 +65,6 @@ pub use service::{
 };
 pub use signal::{SignalRequest, SignalResult};
 pub use state::JobState;
+pub use step::{StepDetails, StepEnd, StepList, StepRef, StepStart};
 pub use wait_reason::WaitReason;
 pub use word::{WireVocabulary, WireWord};

@@ -26,6 +26,7 @@ mod signals;
 mod snapshots;
 mod startup;
 mod state;
+mod steps;
 mod storage_quota;
 mod tick;
 

@@ -72,6 +72,8 @@ pub struct ActiveTask {
     pub(crate) withdrawn_due: Option<Instant>,
     /// Whether the task was submitted without a decision and has none yet.
     pub(crate) undecided: bool,
+    /// Whether its user has the current attempt ended in order to queue the task again.
+    pub(crate) is_requeued: bool,
     /// The number of tries after the first that followed failed ends.
     pub(crate) retries: u32,
     /// The number of launches in a row that the site could not carry out.
@@ -121,6 +123,7 @@ impl ActiveTask {
             unpromised: false,
             withdrawn_due: None,
             undecided: false,
+            is_requeued: false,
             retries: 0,
             failed_launches: 0,
             launch_retry_at: None,
@@ -205,6 +208,7 @@ impl ActiveTask {
     }
 
     pub(crate) fn stop(&mut self) {
+        self.is_requeued = false;
         self.work_before = Span::ZERO;
         self.started = None;
     }

@@ -28,7 +28,7 @@ impl Core {
             }
             let submitted = waiting.options.submitted.unwrap_or(self.now);
             let changed = change.apply(waiting, self.now.since(submitted));
-            return self.alter_deferred(job, changed, step);
+            return self.alter_deferred(job, change, changed, step);
         }
         let live = self.jobs.get(job).ok_or(CommandError::UnknownJob)?;
         // The numbers of attempts go on, so a job that was lost and waits again stays as it is.
@@ -74,7 +74,8 @@ impl Core {
         self.effects.retain(|effect| !is_end(effect));
         self.look_ahead.invalidate(slot);
         self.apply_effects(step);
-        step.changes.push(altered(job, &changed, &answer.spec));
+        step.changes
+            .push(altered(job, change, &changed, &answer.spec));
         let place = step.changes.len();
         self.admit_as(job, &changed, answer.clone(), step);
         // A promise that was broken stays broken, whatever its user wants now.
@@ -96,6 +97,7 @@ impl Core {
     fn alter_deferred(
         &mut self,
         job: u64,
+        change: &JobChange,
         changed: Submission,
         step: &mut StepOutput,
     ) -> Result<CommandResult, CommandError> {
@@ -104,13 +106,14 @@ impl Core {
             let answer = self.evaluate_without_offers(self.now, &changed, &forecast);
             return Ok(CommandResult::Unaltered { answer });
         };
-        step.changes.push(altered(job, &changed, &answer.spec));
+        step.changes
+            .push(altered(job, change, &changed, &answer.spec));
         self.jobs.deferred.insert(job, changed);
         Ok(CommandResult::Altered { answer })
     }
 }
 
-fn altered(job: u64, changed: &Submission, spec: &JobSpec) -> RowChange {
+fn altered(job: u64, change: &JobChange, changed: &Submission, spec: &JobSpec) -> RowChange {
     RowChange::Altered {
         job,
         name: changed.name.clone(),
@@ -121,5 +124,7 @@ fn altered(job: u64, changed: &Submission, spec: &JobSpec) -> RowChange {
             .array
             .as_ref()
             .and_then(|array| array.max_at_once),
+        time_limit: change.time_limit,
+        comment: change.comment.clone(),
     }
 }

@@ -120,6 +120,13 @@ pub enum ServiceCommand {
         /// The records.
         records: Vec<RunRecord>,
     },
+    /// Ends the running attempts of a job, or of tasks of an array, and queues it again, for its user.
+    Requeue {
+        /// The number of the job.
+        job: u64,
+        /// The tasks; None for all.
+        tasks: Option<TaskRanges>,
+    },
 }
 
 impl ServiceCommand {
@@ -143,6 +150,7 @@ impl ServiceCommand {
             | Self::Maintain { .. }
             | Self::WeighUsers { .. }
             | Self::SetLicences { .. }
+            | Self::Requeue { .. }
             | Self::Learn { .. } => false,
         }
     }
@@ -252,6 +260,10 @@ pub struct JobChange {
     pub deadline: Option<Option<Span>>,
     /// Maximum number of tasks of an array that may run at once, which is positive, or its having no limit.
     pub max_at_once: Option<Option<u32>>,
+    /// The time limit, which is positive, or its having none. An estimate above it becomes as long as the limit.
+    pub time_limit: Option<Option<Span>>,
+    /// The remark, which decides nothing.
+    pub comment: Option<String>,
 }
 
 impl JobChange {
@@ -262,6 +274,12 @@ impl JobChange {
             changed.name.clone_from(name);
         }
         changed.estimate = self.estimate.or(changed.estimate);
+        if let Some(limit) = self.time_limit {
+            changed.options.time_limit = limit;
+        }
+        if let (Some(estimate), Some(limit)) = (changed.estimate, changed.options.time_limit) {
+            changed.estimate = Some(estimate.min(limit));
+        }
         if let (Some(limit), Some(array)) = (self.max_at_once, &mut changed.options.array) {
             array.max_at_once = limit;
         }
@@ -367,4 +385,17 @@ pub enum DependencyCondition {
     Success,
     /// The job has finished in any way.
     AnyEnd,
+    /// The job ended in another way than with success.
+    Failure,
+}
+
+impl DependencyCondition {
+    /// Returns whether the end of a job fulfils the condition.
+    pub const fn is_met_by(self, succeeded: bool) -> bool {
+        match self {
+            Self::Success => succeeded,
+            Self::AnyEnd => true,
+            Self::Failure => !succeeded,
+        }
+    }
 }

@@ -7,7 +7,7 @@ use tollgate_model::{Instant, JobEndState, Reason};
 
 use crate::admission_candidate::AdmissionCandidate;
 use crate::array::task_counts::TaskCounts;
-use crate::command::{DependencyCondition, Submission};
+use crate::command::Submission;
 use crate::core::Core;
 use crate::jobs::JobTable;
 use crate::output::{
@@ -91,8 +91,9 @@ impl Core {
             if self.jobs.user_of(earlier.job).is_some() {
                 self.jobs.dependents.insert((earlier.job, job));
                 submission.options.dependencies.push(earlier);
-            } else if earlier.condition == DependencyCondition::Success
-                && !self.succeeded.contains(&earlier.job)
+            } else if !earlier
+                .condition
+                .is_met_by(self.succeeded.contains(&earlier.job))
             {
                 failed = failed.or(Some(earlier.job));
             }
@@ -120,14 +121,11 @@ impl Core {
                 continue;
             };
             let plan = &mut waiting.options;
-            let needs = plan
+            let mut needs = plan
                 .dependencies
                 .iter()
                 .filter(|earlier| earlier.job == job);
-            let in_vain = !succeeded
-                && needs
-                    .clone()
-                    .any(|it| it.condition == DependencyCondition::Success);
+            let in_vain = needs.any(|earlier| !earlier.condition.is_met_by(succeeded));
             plan.dependencies.retain(|earlier| earlier.job != job);
             if in_vain {
                 self.cancel_dependent(later, job, step);
@@ -188,7 +186,7 @@ impl Core {
         Ok(())
     }
 
-    /// Cancels a job because its predecessor did not end with success.
+    /// Cancels a job because its predecessor did not end as it had to.
     fn cancel_dependent(&mut self, job: u64, by: u64, step: &mut StepOutput) {
         let waiting = self.remove_deferred(job);
         let tally = waiting.and_then(|waiting| TaskCounts::never_started(&waiting, false));

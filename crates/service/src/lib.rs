@@ -22,6 +22,7 @@
 //! | `late_start` | attempts whose program the engine has not started yet |
 //! | `cut_short` | runs that the end of their host cuts short |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
+//! | `requeue` | running tasks that their user queues again |
 //! | `retry_rule`, `retry` | failed tasks that are tried again, as their users want it |
 //! | `run_record`, `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `active_task`, `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
@@ -63,6 +64,7 @@ mod output;
 mod prediction;
 mod promise;
 mod query;
+mod requeue;
 mod resource_needs;
 mod resources;
 mod retry;

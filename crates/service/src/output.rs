@@ -84,6 +84,9 @@ pub enum CommandError {
     /// The job runs or has run, or is a reserved quote.
     #[error("only a job that waits and has never run can be changed")]
     RunningUnalterable,
+    /// No attempt of the job, or of its tasks, runs.
+    #[error("the job does not run: only a running job is queued again")]
+    NotRunning,
     /// The job waits for no promise.
     #[error("the job does not wait for a promise")]
     NotWaitlisted,

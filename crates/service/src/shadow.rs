@@ -368,6 +368,7 @@ impl ShadowPolicy {
             | ServiceCommand::Tick
             | ServiceCommand::SetLicences { .. }
             | ServiceCommand::Grant { .. }
+            | ServiceCommand::Requeue { .. }
             | ServiceCommand::Learn { .. } => {}
         }
     }

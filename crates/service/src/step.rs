@@ -77,6 +77,7 @@ impl Core {
             ServiceCommand::Release { job, tasks } => {
                 self.hold_or_release(*job, tasks.as_ref(), false, step)
             }
+            ServiceCommand::Requeue { job, tasks } => self.requeue(*job, tasks.as_ref(), step),
             &ServiceCommand::WorkerUp {
                 worker,
                 incarnation,
@@ -189,9 +190,12 @@ impl Core {
                 if let Some(ending) = live.and_then(|live| live.ending) {
                     self.learn_end(key.task(), ending, work);
                 }
-                match self.is_retried(key.task()) {
-                    true => self.retry_failed(key.task(), hold, step),
-                    false => self.apply_input(GateInput::Ended { job, attempt }, step),
+                if self.takes_requeue(key.task()) {
+                    self.return_started(key.task(), hold, step)
+                } else if self.is_retried(key.task()) {
+                    self.retry_failed(key.task(), hold, step)
+                } else {
+                    self.apply_input(GateInput::Ended { job, attempt }, step)
                 }
             }
             AttemptEvent::Lost { .. } => {

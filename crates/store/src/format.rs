@@ -4,8 +4,8 @@
 pub const FIRST: u32 = 17;
 
 /// The version of the tables.
-pub const VERSION: u32 = FIRST;
+pub const VERSION: u32 = 18;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 26;
+pub const FORMAT: u32 = 29;

@@ -11,10 +11,11 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 
 use crate::error::{StoreError, sqlite};
-use crate::sums;
+use crate::format::VERSION;
+use crate::{schema, sums};
 
 /// The tables with a checksum, and their columns.
-const SUMMED_TABLES: [(&str, &str); 20] = [
+const SUMMED_TABLES: [(&str, &str); 22] = [
     ("account", "user, day, charges, penalties"),
     ("answered", "user, key, at, request, status, body"),
     (
@@ -37,6 +38,7 @@ const SUMMED_TABLES: [(&str, &str); 20] = [
     ("kept", "user, sha256, bytes, last"),
     ("kept_by_user", "user, bytes"),
     ("ledger", "job, task, attempt, kind, at, user, amount"),
+    ("placement", "job, task, attempt, hosts"),
     (
         "promise",
         "user, tenth, batches, promises, expected, kept, void",
@@ -44,6 +46,10 @@ const SUMMED_TABLES: [(&str, &str); 20] = [
     ("removed", "id, jobs, forecasts, covered"),
     ("rules", "id, program, body"),
     ("snapshot", "id, seq, format, checksum"),
+    (
+        "step",
+        "job, task, attempt, step, name, n_tasks, procs, hosts, start, finish, code, signal",
+    ),
     ("task_numbers", "first, job, n_tasks"),
     ("task_range", "job, first, last, state, at, reasons"),
     ("total", "user, wait, budgets, utility"),
@@ -112,8 +118,14 @@ pub(crate) fn sums_of_tables() -> String {
     sum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";
-    let tables = SUMMED_TABLES.map(|(name, columns)| keep_sum_of(name, columns));
-    table.to_owned() + &tables.concat()
+    table.to_owned() + &sums_of(|_| true)
+}
+
+/// Returns the statements that create the sums of some tables, and the triggers that keep them.
+pub(crate) fn sums_of(is_chosen: impl Fn(&str) -> bool) -> String {
+    let chosen = SUMMED_TABLES.iter().filter(|(name, _)| is_chosen(name));
+    let tables = chosen.map(|(name, columns)| keep_sum_of(name, columns));
+    tables.collect()
 }
 
 fn keep_sum_of(name: &str, columns: &str) -> String {
@@ -161,7 +173,9 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<CheckedRows,
         return Err(damaged(found));
     }
     let mut checked = CheckedRows::default();
-    for (name, columns) in SUMMED_TABLES {
+    let version = schema::version(&reading, path)?.unwrap_or(VERSION);
+    let tables = SUMMED_TABLES.into_iter();
+    for (name, columns) in tables.filter(|(name, _)| schema::has_table(version, name)) {
         let rows = compare_sum(&reading, name, columns).map_err(failed)?;
         let rows =
             rows.ok_or_else(|| damaged(format!("the rows of `{name}` are not what was written")))?;

@@ -1,12 +1,13 @@
 //! Rows of jobs: submissions, and the decisions about them.
 
 use rusqlite::{Transaction, params};
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 use tollgate_service::{AdmissionState, RejectReason, Submission, SubmitOutcome};
 
 use crate::books;
 use crate::content::ProgramTexts;
 use crate::job_program::JobProgram;
+use crate::row_values::program_of;
 use crate::statement::run;
 
 /// Inserts a job that was submitted or reserved.
@@ -78,6 +79,31 @@ pub(crate) fn insert_job(
     } else {
         texts.insert(to)
     }
+}
+
+/// Changes the time limit and the remark that are shown of a job. None leaves one as it is.
+pub(crate) fn alter_program(
+    to: &Transaction<'_>,
+    job: u64,
+    time_limit: Option<Option<Span>>,
+    comment: Option<&String>,
+) -> rusqlite::Result<()> {
+    let mut program = to
+        .prepare_cached("SELECT program FROM job WHERE id = ?1")?
+        .query_row([job], |row| program_of(row, 0))?;
+    if let Some(program) = &mut program {
+        program.time_limit = time_limit.unwrap_or(program.time_limit);
+        if let Some(comment) = comment {
+            program.comment = Some(comment.clone()).filter(|comment| !comment.is_empty());
+        }
+    }
+    let text = serde_json::to_string(&program)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    run(
+        to,
+        "UPDATE job SET program = ?2 WHERE id = ?1",
+        params![job, text],
+    )
 }
 
 /// Updates a job whose decision was deferred.

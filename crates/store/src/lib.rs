@@ -10,6 +10,7 @@
 //! | `job_program` | [`JobProgram`]: the program of a job |
 //! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
 //! | `read`, `job_filter`, `row_values`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
+//! | `steps` | [`StepRow`]: steps of attempts |
 //! | `task_numbers` | [`TaskNumbers`]: whole numbers of the tasks of arrays |
 //! | `books` | [`PromiseSums`]: the books, and calibration |
 //! | `objectives` | sums over finished jobs, and coverage of estimates |
@@ -32,6 +33,7 @@
 //! | `batch` | the commands since the last snapshot, one row per step, from which to replay |
 //! | `snapshot` | the state after some batch |
 //! | `job`, `attempt` | the history of each job, for queries |
+//! | `placement`, `step` | the hosts of attempts on several, and the steps of attempts |
 //! | `array`, `task_range` | task counts of an array by state, and the tasks that never ran |
 //! | `task_numbers` | the first of the numbers of each array's tasks, and how many they are; also of removed arrays |
 //! | `content` | scripts, environments and long commands of jobs, each once |
@@ -77,6 +79,7 @@ mod rights;
 mod row_values;
 mod schema;
 mod statement;
+mod steps;
 mod store;
 mod sums;
 mod task_numbers;
@@ -100,8 +103,9 @@ pub use prune::RemovalProgress;
 pub use read::{AccountRow, AttemptRow, JobRow, StoreReader};
 pub use replay::RestoreProgress;
 pub use rights::{with_owner_rights, with_writer_rights};
+pub use steps::{MAX_STEPS, NewStep, StepEnding, StepRow};
 pub use store::Store;
 pub use task_numbers::TaskNumbers;
 pub use tasks::{ArrayRow, FailedTasks};
 pub use usage::{LedgerRow, RecordFilter, UsageKeys, UsageRow};
-pub use write::CommandBatch;
+pub use write::{AttemptHosts, CommandBatch};

@@ -102,6 +102,10 @@ fn remove_job(from: &Connection, job: u64, rows_left: &mut u64) -> rusqlite::Res
         for sql in [
             "DELETE FROM attempt WHERE job = ?1 AND (task, attempt) IN
                  (SELECT task, attempt FROM attempt WHERE job = ?1 LIMIT ?2)",
+            "DELETE FROM placement WHERE job = ?1 AND (task, attempt) IN
+                 (SELECT task, attempt FROM placement WHERE job = ?1 LIMIT ?2)",
+            "DELETE FROM step WHERE job = ?1 AND (task, attempt, step) IN
+                 (SELECT task, attempt, step FROM step WHERE job = ?1 LIMIT ?2)",
             "DELETE FROM task_range WHERE job = ?1 AND (first, state) IN
                  (SELECT first, state FROM task_range WHERE job = ?1 LIMIT ?2)",
         ] {
@@ -125,6 +129,8 @@ fn remove_job(from: &Connection, job: u64, rows_left: &mut u64) -> rusqlite::Res
     )?
     .execute([job])?;
     for sql in [
+        "DELETE FROM placement WHERE job = ?1",
+        "DELETE FROM step WHERE job = ?1",
         "DELETE FROM attempt WHERE job = ?1",
         "DELETE FROM array WHERE job = ?1",
         "DELETE FROM granted WHERE job = ?1",

@@ -80,6 +80,9 @@ pub struct JobRow {
     pub forecast: Option<Instant>,
     /// Name of the host of the last attempt; None for an array.
     pub host: Option<String>,
+    /// The hosts of the last attempt with the number of its processors on each, as in `n1:4,n2:2`, if there are several;
+    /// None for an array.
+    pub hosts: Option<String>,
     /// Wall-clock time of the last attempt, once it has ended; None for an array.
     pub run: Option<Span>,
     /// Processor time of all attempts that have ended.
@@ -158,7 +161,10 @@ pub(crate) const COLUMNS: &str =
     state = 'running' AND array.job IS NULL AND NOT EXISTS
         (SELECT 1 FROM attempt
          WHERE attempt.job = id AND attempt.attempt = job.attempts AND attempt.start IS NOT NULL),
-    (SELECT first FROM task_numbers WHERE task_numbers.job = id)";
+    (SELECT first FROM task_numbers WHERE task_numbers.job = id),
+    CASE WHEN array.job IS NULL
+        THEN (SELECT hosts FROM placement
+            WHERE placement.job = id AND placement.attempt = job.attempts) END";
 /// Selects the jobs that are not over.
 pub(crate) const IS_UNFINISHED: &str =
     "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";

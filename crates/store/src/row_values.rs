@@ -93,6 +93,7 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         status: row.get(18)?,
         forecast: instant(row, 42)?,
         host: row.get(38)?,
+        hosts: row.get(52)?,
         run: span(row, 39)?,
         cpu: span(row, 40)?,
         peak_memory: bytes(row, 41)?,

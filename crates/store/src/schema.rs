@@ -15,11 +15,31 @@ use crate::format::{FIRST, VERSION};
 use crate::integrity;
 
 /// The definitions, without the checksums of the rows.
-const TABLES: [&str; 3] = [
+const TABLES: [&str; 4] = [
     include_str!("schema/jobs.sql"),
     include_str!("schema/texts.sql"),
     include_str!("schema/sums.sql"),
+    RUNS,
 ];
+
+/// The definitions of the tables that version 18 added.
+const RUNS: &str = include_str!("schema/runs.sql");
+
+/// The tables that later versions than [`FIRST`] added, with the version of each.
+const ADDED: [(&str, u32); 2] = [("placement", 18), ("step", 18)];
+
+/// Returns whether tables of a version have one of a name.
+pub(crate) fn has_table(version: u32, name: &str) -> bool {
+    let added = ADDED.iter().find(|(table, _)| *table == name);
+    added.is_none_or(|(_, since)| *since <= version)
+}
+
+/// Returns whether a version has an entry of the schema, as in `table step`, or `trigger step_sum_of_inserted`.
+fn is_of_version(version: u32, entry: &str) -> bool {
+    let name = entry.split_once(' ').map_or(entry, |(_, name)| name);
+    let table = name.split_once("_sum_of_").map_or(name, |(table, _)| table);
+    has_table(version, table)
+}
 
 /// Returns the statements that create the tables.
 fn tables() -> String {
@@ -40,11 +60,21 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
     connection
         .pragma_update(None, "synchronous", "FULL")
         .map_err(failed)?;
-    if found.is_none() {
+    let missing = match found {
+        None => Some(tables()),
+        Some(VERSION) => None,
+        Some(older) => {
+            // A damaged store stays as it is.
+            compare(connection, path)?;
+            let is_new = |name: &str| !has_table(older, name);
+            Some(RUNS.to_owned() + &integrity::sums_of(is_new))
+        }
+    };
+    if let Some(missing) = missing {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
-        transaction.execute_batch(&tables()).map_err(failed)?;
+        transaction.execute_batch(&missing).map_err(failed)?;
         transaction
             .pragma_update(None, "application_id", APPLICATION)
             .map_err(failed)?;
@@ -88,20 +118,27 @@ pub(crate) fn version(connection: &Connection, path: &Path) -> Result<Option<u32
     }
 }
 
-/// Fails unless the tables are those of this version.
+/// Fails unless the tables are those of the version that the store names.
 pub(crate) fn compare(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let failed = sqlite(path, "cannot be read");
+    let version = version(connection, path)?.unwrap_or(VERSION);
     let found = texts(connection).map_err(failed)?;
     let expected = expected_texts().map_err(failed)?;
+    let is_expected = |name: &str| is_of_version(version, name);
     let differs = expected
         .iter()
+        .filter(|(name, _)| is_expected(name))
         .find(|(name, text)| found.get(*name) != Some(*text))
-        .or_else(|| found.iter().find(|(name, _)| !expected.contains_key(*name)));
+        .or_else(|| {
+            found
+                .iter()
+                .find(|(name, _)| !expected.contains_key(*name) || !is_expected(name))
+        });
     match differs {
         None => Ok(()),
         Some((name, _)) => Err(StoreError::Damaged {
             path: path.to_owned(),
-            what: format!("{name} is not that of version {VERSION}"),
+            what: format!("{name} is not that of version {version}"),
         }),
     }
 }

@@ -63,6 +63,7 @@ struct AttemptSummary {
     ending: Option<String>,
     entry: Option<BookEntry>,
     host: Option<String>,
+    hosts: Option<String>,
     run: Option<Span>,
     /// Processor time of all attempts.
     cpu: Option<Span>,
@@ -173,7 +174,8 @@ impl StoreReader {
         last: u32,
     ) -> Result<BTreeMap<u32, AttemptSummary>, StoreError> {
         let sql = "SELECT task, attempt, start, finish, status, ending, promise, host, wall, cpu,
-                 peak_memory FROM attempt WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
+                 peak_memory, hosts FROM attempt LEFT JOIN placement USING (job, task, attempt)
+             WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
         let instant = |micros: Option<i64>| micros.map(Instant::from_micros);
         let rows = self.rows(sql, params![job, first, last], |row| {
             let tried = AttemptSummary {
@@ -187,6 +189,7 @@ impl StoreReader {
                 run: span(row, 8)?,
                 cpu: span(row, 9)?,
                 peak_memory: bytes(row, 10)?,
+                hosts: row.get(11)?,
             };
             Ok((row.get::<_, u32>(0)?, tried))
         })?;
@@ -243,6 +246,7 @@ fn task_row(
         status: tried.status,
         entry: tried.entry,
         host: tried.host,
+        hosts: tried.hosts,
         run: tried.run,
         cpu: tried.cpu,
         peak_memory: tried.peak_memory,

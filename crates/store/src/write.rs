@@ -13,10 +13,19 @@ use crate::content;
 use crate::error::{StoreError, sqlite};
 use crate::format::FORMAT;
 use crate::job_program::JobProgram;
-use crate::job_rows::{claim, decide, deferred_state, insert_job, set_state};
+use crate::job_rows::{alter_program, claim, decide, deferred_state, insert_job, set_state};
 use crate::statement::run;
 use crate::store::Store;
 use crate::{arrays, books};
+
+/// The hosts of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptHosts {
+    /// The name of the host on which its program runs.
+    pub main: String,
+    /// All of them with the number of its processors on each, as in `n1:4,n2:2`; None if there is one.
+    pub all: Option<String>,
+}
 
 /// A step of the core with the data that the core does not know.
 #[derive(Clone, Debug)]
@@ -29,8 +38,8 @@ pub struct CommandBatch<'a> {
     pub changes: &'a [RowChange],
     /// The programs of the jobs submitted in the step, by job number.
     pub programs: &'a BTreeMap<u64, &'a JobProgram>,
-    /// The hosts of the attempts started in the step, by name.
-    pub hosts: &'a BTreeMap<AttemptId, String>,
+    /// The hosts of the attempts started in the step.
+    pub hosts: &'a BTreeMap<AttemptId, AttemptHosts>,
     /// The answers to those requests of the step that their clients may send again.
     pub answers: &'a [KeyedAnswer],
 }
@@ -146,7 +155,12 @@ fn write(
             estimate,
             due,
             max_at_once,
+            time_limit,
+            comment,
         } => {
+            if time_limit.is_some() || comment.is_some() {
+                alter_program(to, *job, *time_limit, comment.as_ref())?;
+            }
             run(
                 to,
                 "UPDATE job SET name = ?2, estimate = ?3, due = ?4 WHERE id = ?1",
@@ -214,7 +228,15 @@ fn write(
         RowChange::Queued { job } => set_state(to, *job, "queued"),
         RowChange::Held { job } => set_state(to, *job, "held"),
         RowChange::Started { attempt, of_array } => {
-            attempts.set_ordered(*attempt, at, batch.hosts.get(attempt));
+            let hosts = batch.hosts.get(attempt);
+            attempts.set_ordered(*attempt, at, hosts.map(|hosts| &hosts.main));
+            if let Some(all) = hosts.and_then(|hosts| hosts.all.as_ref()) {
+                run(
+                    to,
+                    "INSERT OR REPLACE INTO placement VALUES (?1, ?2, ?3, ?4)",
+                    params![attempt.job, attempt.task, attempt.attempt, all],
+                )?;
+            }
             match of_array {
                 true => Ok(()),
                 false => run(

@@ -164,6 +164,10 @@ pub struct JobDetails {
     /// whose tasks have one each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Hosts of the last attempt with the number of its processors on each, as in `n1:4,n2:2`, if there are
+    /// several. None for an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<String>,
     /// Wall-clock time of the last attempt, once it has ended; none for an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_s: Option<f64>,

@@ -166,7 +166,7 @@ pub struct JobRequest {
     #[schemars(regex(pattern = TASK_NUMBERS))]
     pub array: Option<String>,
     /// Jobs of the same user to start after. `7` or `ok:7`: job 7 must end with exit code 0 (all tasks of an
-    /// array). `any:7`: it may end in any way.
+    /// array). `any:7`: it may end in any way. `failed:7`: it must end otherwise than with exit code 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_AFTER), inner(regex(pattern = PREDECESSOR)))]
     pub after: Vec<String>,
@@ -277,6 +277,17 @@ pub struct AlterRequest {
     /// Whether any number of tasks may run at once.
     #[serde(default)]
     pub no_max_running: bool,
+    /// Wall-clock time from the start after which a task is ended. Positive. A longer estimate becomes as long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub time_limit_s: Option<f64>,
+    /// Whether the job has no time limit any more.
+    #[serde(default)]
+    pub no_time_limit: bool,
+    /// Remark, as in a submission; an empty one removes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
+    pub comment: Option<String>,
 }
 
 /// A failed job to submit again. All of its options are those of the job, but for the deadline.
@@ -339,6 +350,8 @@ pub enum JobAction {
     Hold,
     /// Release it.
     Release,
+    /// End it, if it runs, and queue it again.
+    Requeue,
     /// Send a signal to its processes, if it runs.
     Signal,
 }

@@ -57,6 +57,9 @@ pub struct ServiceStatus {
     /// End of that maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance_until_at: Option<String>,
+    /// Whether the service has a command for notices.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sends_notices: bool,
     /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowStatus>,

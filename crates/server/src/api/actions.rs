@@ -93,6 +93,9 @@ fn order(action: JobAction, signal: Option<&str>) -> Result<BulkOrder, ApiError>
         JobAction::Release => {
             BulkOrder::Command(|job, tasks| ServiceCommand::Release { job, tasks })
         }
+        JobAction::Requeue => {
+            BulkOrder::Command(|job, tasks| ServiceCommand::Requeue { job, tasks })
+        }
         JobAction::Signal => return parse_signal(signal).map(BulkOrder::Signal),
     };
     match signal {

@@ -48,10 +48,21 @@ pub(super) async fn alter(
             false => deadline.map(Some),
         },
         max_at_once: limit(&request)?,
+        time_limit: match (request.no_time_limit, request.time_limit_s) {
+            (true, Some(_)) => {
+                return Err(ApiError::field(
+                    "no_time_limit",
+                    "false, with another limit",
+                ));
+            }
+            (true, None) => Some(None),
+            (false, secs) => convert::span("time_limit_s", secs)?.map(Some),
+        },
+        comment: convert::label("comment", &request.comment)?,
     };
     if change == JobChange::default() && due.is_none() {
         return Err(ApiError::field(
-            "name, estimate_s, deadline_s, max_running",
+            "name, estimate_s, deadline_s, max_running, time_limit_s, comment",
             "at least one of them",
         ));
     }

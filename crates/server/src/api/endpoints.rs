@@ -7,8 +7,8 @@ use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
     JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobsActionRequest,
     JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds, NewToken, NodeList,
-    ResubmitRequest, ServiceObjectives, ServiceStatus, SignalRequest, SignalResult, SubmitResponse,
-    TokenList, TokenRequest, WorkerEnds,
+    ResubmitRequest, ServiceObjectives, ServiceStatus, SignalRequest, SignalResult, StepEnd,
+    StepList, StepRef, StepStart, SubmitResponse, TokenList, TokenRequest, WorkerEnds,
 };
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
@@ -16,11 +16,12 @@ use super::export::{self, PageQuery};
 use super::job_list::{self, JobsQuery};
 use super::jobs::{self, TasksQuery, WaitQuery};
 use super::request_schemas::{quote_request, runnable, submission as submission_request};
+use super::steps::StepsQuery;
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
     actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, resubmit, signal,
-    sse, status, terminal_upgrade, tokens, worker_ends, worker_upgrade,
+    sse, status, steps, terminal_upgrade, tokens, worker_ends, worker_upgrade,
 };
 use crate::workers;
 
@@ -78,7 +79,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
         at("/v1/actions").post(
             actions::act,
             operation(
-                "Cancel, hold or release jobs together, or send them a signal, each that can be",
+                "Cancel, hold, release or requeue jobs together, or send a signal, each that can be",
             )
             .takes::<JobsActionRequest>()
             .gives::<JobsActionResult>(200)
@@ -164,12 +165,39 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
+        at("/v1/jobs/{id}/requeue").post(
+            jobs::requeue,
+            operation("End a running job, and queue it again")
+                .keyed()
+                .gives::<JobRef>(200)
+                .problems(&[404, 409]),
+        ),
         at("/v1/jobs/{id}/signal").post(
             signal::signal,
             operation("Send a signal to the processes of a running job, or of tasks of an array")
                 .takes::<SignalRequest>()
                 .gives::<SignalResult>(200)
                 .problems(&[404, 409]),
+        ),
+        at("/v1/jobs/{id}/steps").post(
+            steps::begin,
+            operation("Record that a step of a running job begins, as `srun` in it does")
+                .takes::<StepStart>()
+                .gives::<StepRef>(200)
+                .problems(&[404, 409, 507]),
+        ),
+        at("/v1/jobs/{id}/steps/{step}/end").post(
+            steps::end,
+            operation("Record the end of a step")
+                .takes::<StepEnd>()
+                .gives::<StepRef>(200)
+                .problems(&[404, 507]),
+        ),
+        at("/v1/steps").get(
+            steps::list,
+            operation("List the steps of jobs")
+                .query::<StepsQuery>()
+                .gives::<StepList>(200),
         ),
         at("/v1/jobs/{id}/grant").post(
             grant::grant,

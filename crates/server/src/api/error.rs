@@ -143,10 +143,13 @@ impl From<RequestError> for ApiError {
                 | CommandError::NoArray
                 | CommandError::LimitOfPromised
                 | CommandError::RunningUnalterable
+                | CommandError::NotRunning
                 | CommandError::NotWaitlisted,
             )
             | RequestError::AnsweredBefore
             | RequestError::NotRunning
+            | RequestError::StepLimit
+            | RequestError::DependencySucceeded(_)
             | RequestError::DependencyFailed(_) => StatusCode::CONFLICT,
             RequestError::DeadlinePassed(now) => {
                 let now = format_iso(*now);

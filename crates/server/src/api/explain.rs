@@ -86,12 +86,21 @@ fn run_sentence(outlook: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) 
     }
 }
 
+/// How a job ended whose end cancelled another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PredecessorEnd {
+    /// Its state.
+    pub(super) state: JobState,
+    /// Whether it ended with exit code 0.
+    pub(super) succeeded: bool,
+}
+
 /// Explains the state of a job. The text has counts of other jobs, never their numbers. `predecessor` is the
-/// state of the job whose end cancelled this one, if it is known.
+/// job whose end cancelled this one, if it is known.
 pub(super) fn explanation_sentences(
     job: &JobDetails,
     outlook: Option<&TaskOutlook>,
-    predecessor: Option<JobState>,
+    predecessor: Option<PredecessorEnd>,
     engine: Option<&QueueingEngine>,
 ) -> Vec<String> {
     let mut words = Vec::new();
@@ -301,9 +310,13 @@ pub(super) fn failed_predecessor(job: &JobDetails) -> Option<u64> {
 }
 
 /// Returns the explanation if the job was cancelled because a job that it depends on failed.
-fn dependency_failure(job: &JobDetails, predecessor: Option<JobState>) -> Option<String> {
+fn dependency_failure(job: &JobDetails, predecessor: Option<PredecessorEnd>) -> Option<String> {
     let by = failed_predecessor(job)?;
-    let end = match predecessor.and_then(JobState::exceeded) {
+    let exceeded = predecessor.and_then(|predecessor| predecessor.state.exceeded());
+    let end = match exceeded {
+        None if predecessor.is_some_and(|predecessor| predecessor.succeeded) => {
+            "ended with exit code 0"
+        }
         Some(ExceededLimit::Time) => "reached its time limit",
         Some(ExceededLimit::Memory) => "out of memory",
         Some(ExceededLimit::Output) => "reached its output limit",
@@ -316,7 +329,7 @@ fn array_sentences(
     job: &JobDetails,
     array: &ArrayStatus,
     outlook: Option<&TaskOutlook>,
-    predecessor: Option<JobState>,
+    predecessor: Option<PredecessorEnd>,
 ) -> Vec<String> {
     let mut words = match job.state.known() {
         Some(JobState::Dependent) => vec![dependency_sentence(outlook)],

@@ -19,8 +19,8 @@ use super::array_tasks::with_outlook;
 use super::convert;
 use super::error::ApiError;
 use super::explain::{
-    QueueingEngine, attempt_sentences, dropped_sentence, explanation_sentences, failed_predecessor,
-    grant_sentence,
+    PredecessorEnd, QueueingEngine, attempt_sentences, dropped_sentence, explanation_sentences,
+    failed_predecessor, grant_sentence,
 };
 use super::job_selector::JobSelector;
 use super::repeat::{KeyedPeer, receive};
@@ -145,7 +145,11 @@ pub(super) async fn explain(
         Some(by) => query_store(&service, move |reader| reader.job(by)).await?,
         None => None,
     };
-    let predecessor = predecessor.and_then(|row| JobState::from_key(&row.state));
+    let predecessor = predecessor.and_then(|row| {
+        let state = JobState::from_key(&row.state)?;
+        let succeeded = state == JobState::Finished && row.status.as_deref() == Some("exit 0");
+        Some(PredecessorEnd { state, succeeded })
+    });
     let queueing = service.info.batch_system.as_ref().and_then(|system| {
         let (kind, reason) = (system.kind(), system.wait_reason(task)?);
         Some(QueueingEngine { kind, reason })
@@ -241,6 +245,18 @@ pub(super) async fn release(
 ) -> JsonResult<JobRef> {
     run_command(service, peer, id, keyed, |job, tasks| {
         ServiceCommand::Release { job, tasks }
+    })
+    .await
+}
+
+pub(super) async fn requeue(
+    service: State<ApiState>,
+    peer: Extension<Peer>,
+    id: Path<String>,
+    keyed: KeyedPeer,
+) -> JsonResult<JobRef> {
+    run_command(service, peer, id, keyed, |job, tasks| {
+        ServiceCommand::Requeue { job, tasks }
     })
     .await
 }

@@ -6,12 +6,13 @@ use tollgate_engine::Engine;
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptId, NodeId, NodeRange};
 use tollgate_service::EngineAction;
+use tollgate_store::AttemptHosts;
 
 use super::state::Controller;
 
 impl<E: Engine> Controller<E> {
     /// Returns the hosts of the attempts that `actions` start: the names of workers, or of this host.
-    pub(super) fn hosts_of(&self, actions: &[EngineAction]) -> BTreeMap<AttemptId, String> {
+    pub(super) fn hosts_of(&self, actions: &[EngineAction]) -> BTreeMap<AttemptId, AttemptHosts> {
         let starts = actions.iter().filter_map(|action| match action {
             EngineAction::Start { attempt, nodes, .. }
             | EngineAction::Continued { attempt, nodes } => Some((*attempt, nodes)),
@@ -24,11 +25,16 @@ impl<E: Engine> Controller<E> {
             .collect()
     }
 
-    /// Returns the host of most of the nodes, where an attempt on them runs.
-    fn host_of(&self, nodes: &[NodeId]) -> String {
-        let parts = self.host_parts(nodes).into_iter();
-        let first = parts.map(|(host, _)| host).next();
-        first.unwrap_or_else(|| self.host.clone())
+    /// Returns the hosts of nodes; an attempt on them runs where most of them are.
+    fn host_of(&self, nodes: &[NodeId]) -> AttemptHosts {
+        let parts = self.host_parts(nodes);
+        let all = parts.iter().map(|(host, count)| format!("{host}:{count}"));
+        let all = (parts.len() > 1).then(|| all.collect::<Vec<_>>().join(","));
+        let first = parts.into_iter().map(|(host, _)| host).next();
+        AttemptHosts {
+            main: first.unwrap_or_else(|| self.host.clone()),
+            all,
+        }
     }
 
     /// Returns the hosts of nodes with the number of nodes on each; the one with most of them first. The

@@ -77,6 +77,20 @@ impl<E: Engine> Controller<E> {
                 let sent = self.send_signal((user, job), tasks.as_ref(), signal);
                 let _ = reply.send(sent);
             }
+            ControllerRequest::BeginStep { user, step, reply } => {
+                let begun = self.begin_step(user, &step);
+                let _ = reply.send(begun);
+            }
+            ControllerRequest::EndStep {
+                user,
+                attempt,
+                step,
+                ending,
+                reply,
+            } => {
+                let ended = self.end_step(user, (attempt, step), ending);
+                let _ = reply.send(ended);
+            }
             // A worker answers with its new end.
             ControllerRequest::MoveEnds { mut ends, reply } => {
                 ends.retain(|(name, until)| self.workers.move_end(name, *until));

@@ -115,6 +115,8 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         ControllerRequest::Claim { user, .. } => RequestOwner::User(Some(*user)),
         ControllerRequest::Command { user, .. }
         | ControllerRequest::Signal { user, .. }
+        | ControllerRequest::BeginStep { user, .. }
+        | ControllerRequest::EndStep { user, .. }
         | ControllerRequest::Alter { user, .. } => RequestOwner::User(*user),
         ControllerRequest::Learn { .. }
         | ControllerRequest::Drain { .. }
@@ -176,6 +178,8 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         ControllerRequest::Learn { records, .. } => records.len() as u64 * RECORD_BYTES,
         ControllerRequest::Command { .. }
         | ControllerRequest::Signal { .. }
+        | ControllerRequest::BeginStep { .. }
+        | ControllerRequest::EndStep { .. }
         | ControllerRequest::Drain { .. }
         | ControllerRequest::MoveEnds { .. }
         | ControllerRequest::Maintain { .. }

@@ -2,12 +2,12 @@
 
 use tokio::sync::oneshot;
 use tollgate_engine::output::{AttemptOutput, OutputPosition};
-use tollgate_model::{Instant, MaintenanceCalendar, Probability, TaskId, WarningSignal};
+use tollgate_model::{AttemptId, Instant, MaintenanceCalendar, Probability, TaskId, WarningSignal};
 use tollgate_service::{
     ArrayOutlook, JobChange, NamedResources, PromiseAtRisk, RunRecord, ServiceCommand, Submission,
     SubmitOutcome, TaskRanges, UnfinishedCounts, WaitCause,
 };
-use tollgate_store::{JobProgram, RemovalProgress};
+use tollgate_store::{JobProgram, NewStep, RemovalProgress, StepEnding};
 use tollgate_workers::{ConnectionEvent, PartCall, SignalReach};
 
 use super::keys::KeyedRequest;
@@ -81,6 +81,28 @@ pub enum ControllerRequest {
         signal: WarningSignal,
         /// Receives how many attempts the signal reached.
         reply: Responder<SignalReach>,
+    },
+    /// Records the start of a step of a running attempt.
+    BeginStep {
+        /// The user that the job must belong to; None for an operator.
+        user: Option<u32>,
+        /// The step.
+        step: Box<NewStep>,
+        /// Receives the number of the step.
+        reply: Responder<u32>,
+    },
+    /// Records the end of a step.
+    EndStep {
+        /// The user that the job must belong to; None for an operator.
+        user: Option<u32>,
+        /// The attempt.
+        attempt: AttemptId,
+        /// The number of the step.
+        step: u32,
+        /// How it ended.
+        ending: StepEnding,
+        /// Receives a confirmation.
+        reply: Responder<()>,
     },
     /// Changes a job that waits.
     Alter {
@@ -242,6 +264,8 @@ impl ControllerRequest {
             | Self::Command { .. }
             | Self::Alter { .. }
             | Self::Signal { .. }
+            | Self::BeginStep { .. }
+            | Self::EndStep { .. }
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
             | Self::Maintain { .. }
@@ -282,6 +306,8 @@ impl ControllerRequest {
             Self::Alter { reply, .. } => drop(reply.send(Err(failed))),
             Self::Quote { .. }
             | Self::Signal { .. }
+            | Self::BeginStep { .. }
+            | Self::EndStep { .. }
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
             | Self::Maintain { .. }

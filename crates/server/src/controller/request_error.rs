@@ -2,7 +2,7 @@
 
 use tollgate_model::Instant;
 use tollgate_service::CommandError;
-use tollgate_store::StoreError;
+use tollgate_store::{MAX_STEPS, StoreError};
 
 /// The reason for failing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,9 +46,15 @@ pub enum RequestError {
     /// The job to start after has ended without success.
     #[error("after: job {0} did not end with exit code 0, so this job would never start")]
     DependencyFailed(u64),
+    /// The job to start after a failure of has ended with success.
+    #[error("after: job {0} ended with exit code 0, so this job would never start")]
+    DependencySucceeded(u64),
     /// No attempt of the job runs.
     #[error("the job does not run")]
     NotRunning,
+    /// The attempt has as many recorded steps as one may have.
+    #[error("no more steps of this run are recorded: expected at most {MAX_STEPS}")]
+    StepLimit,
     /// No worker has this name.
     #[error("no such worker: {0}")]
     UnknownWorker(String),
@@ -82,7 +88,9 @@ impl RequestError {
             | Self::BeginTooLate(_)
             | Self::UnknownDependency(_)
             | Self::DependencyFailed(_)
+            | Self::DependencySucceeded(_)
             | Self::UnknownWorker(_)
+            | Self::StepLimit
             | Self::Store(_) => None,
         }
     }

@@ -235,6 +235,8 @@ impl<E: Engine> Controller<E> {
             ),
             ControllerRequest::Quote { .. }
             | ControllerRequest::Signal { .. }
+            | ControllerRequest::BeginStep { .. }
+            | ControllerRequest::EndStep { .. }
             | ControllerRequest::MoveEnds { .. }
             | ControllerRequest::Ping { .. }
             | ControllerRequest::Status { .. }
@@ -379,8 +381,16 @@ impl<E: Engine> Controller<E> {
                     let (_, well) = ended
                         .filter(|&(owner, _)| owner == user)
                         .ok_or(RequestError::UnknownDependency(job))?;
-                    if earlier.condition == DependencyCondition::Success && !well {
-                        return Err(RequestError::DependencyFailed(job));
+                    match earlier.condition {
+                        DependencyCondition::Success if !well => {
+                            return Err(RequestError::DependencyFailed(job));
+                        }
+                        DependencyCondition::Failure if well => {
+                            return Err(RequestError::DependencySucceeded(job));
+                        }
+                        DependencyCondition::Success
+                        | DependencyCondition::AnyEnd
+                        | DependencyCondition::Failure => {}
                     }
                 }
             }
@@ -394,6 +404,7 @@ impl<E: Engine> Controller<E> {
         let (ServiceCommand::Cancel { job, .. }
         | ServiceCommand::Hold { job, .. }
         | ServiceCommand::Release { job, .. }
+        | ServiceCommand::Requeue { job, .. }
         | ServiceCommand::Alter { job, .. }
         | ServiceCommand::Claim { job }) = command
         else {

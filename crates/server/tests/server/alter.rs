@@ -260,3 +260,35 @@ fn promise_that_was_broken_is_in_the_books_once_however_it_is_changed() {
     assert_eq!(site.entry(3), Some("broken_others"));
     assert_eq!(broken(&site), (2, 3));
 }
+
+#[test]
+fn time_limit_and_remark_of_a_waiting_job_change() {
+    let mut site = site([60, 100, 200]);
+    let change = JobChange {
+        time_limit: Some(Some(Span::from_secs(15))),
+        comment: Some("shorter".to_owned()),
+        ..JobChange::default()
+    };
+    let (altered, _) = alter(&mut site, 3, change).unwrap();
+    assert!(altered);
+    site.restart();
+    let row = site.row(3);
+    assert_eq!(row.estimate, Span::from_secs(15));
+    let program = row.program.unwrap();
+    assert_eq!(program.time_limit, Some(Span::from_secs(15)));
+    assert_eq!(program.comment.as_deref(), Some("shorter"));
+    // The third job of 20 s begins after two others.
+    site.advance(60);
+    assert_eq!(
+        site.state(3),
+        (
+            "timed_out".to_owned(),
+            Some("signal 15 (time limit)".to_owned())
+        )
+    );
+    let none = JobChange {
+        time_limit: Some(None),
+        ..JobChange::default()
+    };
+    assert!(alter(&mut site, 3, none).is_err());
+}

@@ -131,7 +131,7 @@ fn store_that_is_not_served_is_refused_by_its_check_in_the_same_words() {
 fn store_with_unfinished_jobs_of_another_format_is_refused_as_it_is() {
     let data_dir = tempfile::tempdir().unwrap();
     let path = data_dir.path().join("tollgate.db");
-    copy_sample_of(VERSION, &path);
+    copy_sample_of(FIRST, &path);
     let before = fs::read(&path).unwrap();
     let checked = backup::check(data_dir.path(), &builtin_registry()).unwrap_err();
     let expected = "another version left unfinished jobs";

@@ -83,6 +83,34 @@ fn dependent_job_is_decided_once_it_is_released() {
 }
 
 #[test]
+fn job_after_a_failure_runs_only_after_one() {
+    let mut site = TestCluster::new("fcfs");
+    let failing = site.submit(&["sh", "-c", "exit 3"], 10).unwrap().job;
+    let well = site.submit(&["work", "5"], 10).unwrap().job;
+    let after_failure = |job| work(after(&[job], DependencyCondition::Failure));
+    let runs = site
+        .submit_job(after_failure(failing), &["work", "1"])
+        .unwrap()
+        .job;
+    let vain = site
+        .submit_job(after_failure(well), &["work", "1"])
+        .unwrap()
+        .job;
+    site.restart();
+    site.advance(10);
+    assert_eq!(state(&site, runs), "finished");
+    assert_eq!(state(&site, vain), "cancelled");
+    assert_eq!(site.row(vain).reasons, [format!("after:{well}")]);
+    let late = site.submit_job(after_failure(well), &["work", "1"]);
+    assert_eq!(late, Err(RequestError::DependencySucceeded(well)));
+    let late = site
+        .submit_job(after_failure(failing), &["work", "1"])
+        .unwrap()
+        .job;
+    assert_eq!(state(&site, late), "running");
+}
+
+#[test]
 fn failed_dependency_cancels_the_job_unless_any_end_suffices() {
     let mut site = TestCluster::new("libra-risk");
     let held = work(SubmissionOptions {

@@ -46,6 +46,7 @@ enum RecoveryAction {
     Cancel(u64),
     Hold(u64),
     Release(u64),
+    Requeue(u64),
     Restart,
     Tick,
 }
@@ -132,6 +133,7 @@ fn action() -> impl Strategy<Value = RecoveryAction> {
         1 => (0u64..20).prop_map(RecoveryAction::Cancel),
         1 => (0u64..20).prop_map(RecoveryAction::Hold),
         1 => (0u64..20).prop_map(RecoveryAction::Release),
+        1 => (0u64..20).prop_map(RecoveryAction::Requeue),
         1 => Just(RecoveryAction::Restart),
         1 => Just(RecoveryAction::Tick),
     ]
@@ -258,6 +260,7 @@ impl RecoveryService {
             RecoveryAction::Cancel(job) => vec![ServiceCommand::Cancel { job, tasks: None }],
             RecoveryAction::Hold(job) => vec![ServiceCommand::Hold { job, tasks: None }],
             RecoveryAction::Release(job) => vec![ServiceCommand::Release { job, tasks: None }],
+            RecoveryAction::Requeue(job) => vec![ServiceCommand::Requeue { job, tasks: None }],
             RecoveryAction::Restart => {
                 let worker = WorkerId(0);
                 let gone = ServiceCommand::WorkerLost {

@@ -80,6 +80,8 @@ impl Core {
             estimate: answer.spec.estimate,
             due: answer.spec.due(),
             max_at_once: plan.max_at_once,
+            time_limit: change.time_limit,
+            comment: change.comment.clone(),
         });
         step.changes.push(RowChange::Decided {
             job,

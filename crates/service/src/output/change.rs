@@ -98,6 +98,10 @@ pub enum RowChange {
         due: Option<Instant>,
         /// Maximum number of its tasks that may run at once, if it is an array with a limit.
         max_at_once: Option<u32>,
+        /// Its time limit, or its having none; None if it did not change.
+        time_limit: Option<Option<Span>>,
+        /// Its remark; None if it did not change.
+        comment: Option<String>,
     },
     /// A waiting job was held or released by its user.
     Deferred {
@@ -106,7 +110,7 @@ pub enum RowChange {
         /// Whether the job is now held.
         held: bool,
     },
-    /// A job was cancelled because its predecessor did not end with success.
+    /// A job was cancelled because its predecessor did not end as it had to.
     DependencyFailed {
         /// The number of the job.
         job: u64,

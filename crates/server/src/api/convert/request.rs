@@ -91,9 +91,14 @@ fn submission_options(
         (
             earlier.job,
             earlier.condition == DependencyCondition::AnyEnd,
+            earlier.condition == DependencyCondition::Failure,
         )
     });
-    after.dedup_by_key(|earlier| earlier.job);
+    // Of one job, a narrower condition stands for the end in any way.
+    after.dedup_by(|later, earlier| {
+        let is_wider = later.condition == DependencyCondition::AnyEnd;
+        later.job == earlier.job && (is_wider || later.condition == earlier.condition)
+    });
     Ok(SubmissionOptions {
         array,
         partial: request.partial,
@@ -207,15 +212,16 @@ fn array_spec(words: &str) -> Result<ArraySpec, ApiError> {
     })
 }
 
-/// Parses a dependency: `7`, `ok:7`, `any:7`.
+/// Parses a dependency: `7`, `ok:7`, `any:7`, `failed:7`.
 fn dependency(word: &str) -> Result<JobDependency, ApiError> {
     let (need, job) = match word.split_once(':') {
         Some(("ok", job)) => (DependencyCondition::Success, job),
         Some(("any", job)) => (DependencyCondition::AnyEnd, job),
+        Some(("failed", job)) => (DependencyCondition::Failure, job),
         Some(_) => (DependencyCondition::Success, ""),
         None => (DependencyCondition::Success, word),
     };
-    let expected = "the number of a job as in 7, ok:7 or any:7";
+    let expected = "the number of a job as in 7, any:7 or failed:7";
     let job = digits(job).ok_or_else(|| ApiError::field("after", expected))?;
     Ok(JobDependency {
         job,

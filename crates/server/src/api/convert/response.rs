@@ -249,6 +249,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         retries,
         status: row.status,
         host: row.host,
+        hosts: row.hosts,
         run_s: row.run.map(Span::as_secs_f64),
         cpu_s: row.cpu.map(Span::as_secs_f64),
         peak_memory_bytes: row.peak_memory,

@@ -17,7 +17,7 @@ use super::{COUNTED_ANEW, REPORT_DELAY, ServiceSimulation};
 use crate::common::program;
 
 impl ServiceSimulation {
-    /// Cancels, holds, releases or claims a job.
+    /// Cancels, holds, releases, requeues or claims a job.
     pub(super) fn act(&mut self) {
         let jobs: Vec<u64> = self.acknowledged_jobs.keys().copied().collect();
         let Some(job) = self.random.pick(&jobs) else {
@@ -31,7 +31,11 @@ impl ServiceSimulation {
         });
         let array = self.controller().core().array(job).is_some();
         let tasks = tasks.filter(|_| array);
-        let command = match self.random.below(7) {
+        let command = match self.random.below(8) {
+            7 => {
+                *self.requeues.entry(job).or_default() += 1;
+                ServiceCommand::Requeue { job, tasks }
+            }
             6 => ServiceCommand::Grant {
                 job,
                 by: user,

@@ -317,7 +317,8 @@ pub(super) fn everything_is_over(run: &ServiceSimulation) {
         let ended = |status: &Option<String>| status.as_deref().is_some_and(has_run);
         let program = row.program.as_ref();
         let is_retried = program.is_some_and(|program| program.retries.is_some());
-        let tries = if is_retried { MAX_TRIES } else { 1 };
+        let requeues = run.requeues.get(&row.id).copied().unwrap_or(0);
+        let tries = requeues + if is_retried { MAX_TRIES } else { 1 };
         for row in tasks.unwrap_or_else(|| vec![row.clone()]) {
             let own = |task: u32| row.task.unwrap_or(0) == task;
             let ran_to_its_end = attempts

@@ -68,6 +68,8 @@ pub(crate) struct ServiceSimulation {
     requested_due: BTreeMap<u64, Instant>,
     /// The jobs for which another deadline was asked later.
     altered_jobs: BTreeSet<u64>,
+    /// How often each job was requeued, at most.
+    requeues: BTreeMap<u64, usize>,
     /// Quotes that were reserved.
     reserved_quotes: BTreeSet<u64>,
     /// Whether arrays of short tasks are submitted as well.
@@ -130,6 +132,7 @@ impl ServiceSimulation {
             acknowledged_jobs: BTreeMap::new(),
             requested_due: BTreeMap::new(),
             altered_jobs: BTreeSet::new(),
+            requeues: BTreeMap::new(),
             reserved_quotes: BTreeSet::new(),
             has_short_tasks: false,
             crashes: 0,
