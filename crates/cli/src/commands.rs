@@ -95,6 +95,10 @@ enum CliCommand {
     Hold(Deferred<jobs::act::JobActionArgs>),
     /// Release held jobs.
     Release(Deferred<jobs::act::JobActionArgs>),
+    /// End running jobs, and queue them again under their numbers.
+    ///
+    /// The program starts from its beginning. Its output goes on in the same file, and promises stay open.
+    Requeue(Deferred<jobs::act::JobActionArgs>),
     /// Send a signal to the processes of running jobs.
     ///
     /// It goes to the process group of each task, so that a program can save its state. A task that handles
@@ -276,6 +280,7 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Cancel(args) => jobs::act::post_action(&args, ActionOnJobs::Cancel),
         CliCommand::Hold(args) => jobs::act::post_action(&args, ActionOnJobs::Hold),
         CliCommand::Release(args) => jobs::act::post_action(&args, ActionOnJobs::Release),
+        CliCommand::Requeue(args) => jobs::act::post_action(&args, ActionOnJobs::Requeue),
         CliCommand::Signal(args) => jobs::act::signal(&args),
         CliCommand::Logs(args) => jobs::logs::logs(&args),
         CliCommand::Ledger(args) => operate::ledger::run(&args),

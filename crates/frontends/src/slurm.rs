@@ -5,15 +5,16 @@
 //! |---|---|
 //! | [`sbatch`](SbatchCall) | a call of `sbatch`, and the request that it makes |
 //! | `sbatch_options` | the options of `sbatch`, and what becomes of each |
-//! | `sbatch_job` | the job that they describe |
+//! | `sbatch_job`, `sbatch_resources`, `sbatch_files` | the job that they describe, what it needs, and its files |
 //! | `directives` | the `#SBATCH` lines of a script |
-//! | `dependency`, `numbers`, `time`, `file_names` | the values of options |
+//! | `dependency`, `mail`, `numbers`, `time`, `file_names` | the values of options |
 //! | `environment`, `prelude` | the variables of a job, known at the submission and at the start |
 //! | [`getopt`] | options as GNU getopt takes them |
 //! | [`states`](SlurmState) | the one table of states |
 //! | [`job_list`](SlurmJobName) | jobs, tasks and steps as they are named |
-//! | [`row`](SlurmRow), `field` | rows of lists, and their fields |
-//! | [`squeue_format`](SqueueFormat), [`sacct_format`](SacctFormat) | the formats of `squeue`, `sacct` and `scontrol show job` |
+//! | [`row`](SlurmRow), `step_row`, `field` | rows of lists, those of steps, and their fields |
+//! | [`squeue_format`](SqueueFormat), `squeue_fields` | the formats of `squeue`, and the fields they choose from |
+//! | [`sacct_format`](SacctFormat), [`scontrol_record`] | the formats of `sacct`, and the record of `scontrol show job` |
 //! | [`hosts`] | lists of hosts |
 //! | [`error`](SlurmError) | errors in Slurm's words |
 
@@ -31,15 +32,21 @@ pub mod fuzz;
 pub mod getopt;
 pub mod hosts;
 mod job_list;
+mod mail;
 mod numbers;
 mod prelude;
 mod row;
 pub mod sacct_format;
 mod sbatch;
+mod sbatch_files;
 mod sbatch_job;
 mod sbatch_options;
+mod sbatch_resources;
+pub mod scontrol_record;
+mod squeue_fields;
 pub mod squeue_format;
 mod states;
+mod step_row;
 pub mod time;
 
 pub use environment::DEFAULT_PARTITION;

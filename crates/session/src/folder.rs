@@ -197,7 +197,7 @@ impl SessionFolder {
         for dir in [self.data(), self.sites_dir(), self.bin()] {
             create_private(&dir)?;
         }
-        let names = FrontendTool::QUEUE.iter().map(|tool| tool.name());
+        let names = FrontendTool::all().map(FrontendTool::name);
         for name in names.chain(["tollgate"]) {
             let link = self.bin().join(name);
             // A link of an earlier session may lead to a program that has moved.
@@ -311,7 +311,7 @@ mod tests {
             folder.create(Path::new("/bin/true"), inside).unwrap();
             let has = |name: &str| folder.bin().join(name).exists();
             assert!(has("tollgate"));
-            assert_eq!(has("qsub"), !inside);
+            assert_eq!((has("qsub"), has("sbatch")), (!inside, !inside));
         }
     }
 }

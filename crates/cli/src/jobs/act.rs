@@ -1,4 +1,4 @@
-//! `tollgate cancel`, `hold`, `release` and `signal`.
+//! `tollgate cancel`, `hold`, `release`, `requeue` and `signal`.
 
 use tollgate_client::limits::MAX_BATCH;
 use tollgate_client::types::{
@@ -61,6 +61,8 @@ pub(crate) enum ActionOnJobs {
     Hold,
     /// They are released.
     Release,
+    /// They are ended and queued again.
+    Requeue,
     /// Their processes get a signal.
     Signal(WarningSignal),
 }
@@ -72,6 +74,7 @@ impl ActionOnJobs {
             Self::Cancel => "cancel",
             Self::Hold => "hold",
             Self::Release => "release",
+            Self::Requeue => "requeue",
             Self::Signal(_) => "signal",
         }
     }
@@ -82,6 +85,7 @@ impl ActionOnJobs {
             Self::Cancel => "cancelled",
             Self::Hold => "held",
             Self::Release => "released",
+            Self::Requeue => "requeued",
             Self::Signal(_) => "signalled",
         }
     }
@@ -90,7 +94,7 @@ impl ActionOnJobs {
     fn post(self, client: &mut ApiClient, id: &str) -> Result<(), ClientError> {
         let path = format!("/v1/jobs/{id}/{}", self.verb());
         match self {
-            Self::Cancel | Self::Hold | Self::Release => {
+            Self::Cancel | Self::Hold | Self::Release | Self::Requeue => {
                 client.post_with_key::<JobRef>(&path, &()).map(drop)
             }
             Self::Signal(signal) => {
@@ -114,6 +118,7 @@ impl ActionOnJobs {
             Self::Cancel => (JobAction::Cancel, None),
             Self::Hold => (JobAction::Hold, None),
             Self::Release => (JobAction::Release, None),
+            Self::Requeue => (JobAction::Requeue, None),
             Self::Signal(signal) => (JobAction::Signal, Some(signal.key().to_owned())),
         };
         let is_repeatable = signal.is_none();
@@ -136,7 +141,7 @@ pub(crate) fn signal(args: &SignalArgs) -> Result<(), CliFailure> {
     post_action(&args.jobs, ActionOnJobs::Signal(args.signal))
 }
 
-/// `tollgate cancel`, `hold`, `release`.
+/// `tollgate cancel`, `hold`, `release`, `requeue`.
 pub(crate) fn post_action(args: &JobActionArgs, order: ActionOnJobs) -> Result<(), CliFailure> {
     let verb = order.verb();
     let address = args.address.at_cluster(common_cluster(&args.ids)?)?;
@@ -147,7 +152,7 @@ pub(crate) fn post_action(args: &JobActionArgs, order: ActionOnJobs) -> Result<(
     };
     let chosen = args.chosen();
     if let [JobNumbers::One(id)] = chosen.as_slice() {
-        post(&mut client, id)?;
+        post(&mut client, id).map_err(|error| with_number(error, id))?;
         Verbosity::Notes.note(format_args!("job {id} {}", order.participle()));
         return Ok(());
     }
@@ -181,6 +186,16 @@ pub(crate) fn post_action(args: &JobActionArgs, order: ActionOnJobs) -> Result<(
         0 => Ok(()),
         _ => Err(ClientCommandError::SomeUnchanged { n_failed, n_jobs }.into()),
     }
+}
+
+/// Puts the number of a job before the error that there is no such job.
+fn with_number(mut error: ClientError, id: &str) -> ClientError {
+    if let ClientError::Refused { status, problem } = &mut error
+        && status.as_u16() == 404
+    {
+        problem.error = format!("job {id}: {}", problem.error);
+    }
+    error
 }
 
 impl JobActionArgs {

@@ -36,6 +36,12 @@ pub(crate) struct AlterArgs {
     /// Most tasks of an array that run at once, or `none`
     #[arg(long, value_name = "N", value_parser = parse_limit)]
     throttle: Option<TaskLimit>,
+    /// End the job after this time, as in 2h, or `none`
+    #[arg(long, value_name = "SPAN", value_parser = parse_time_limit)]
+    time_limit: Option<AlteredLimit>,
+    /// Remark about the job
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
     #[command(flatten)]
     address: ServiceAddressArgs,
     /// Output format
@@ -52,6 +58,17 @@ fn parse_limit(words: &str) -> Result<TaskLimit, String> {
         ("none", _) => Ok(TaskLimit(None)),
         (_, Ok(limit @ 1..)) => Ok(TaskLimit(Some(limit))),
         (_, _) => Err(String::from("expected a number from 1 on, or `none`")),
+    }
+}
+
+/// A time limit in seconds; None without one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct AlteredLimit(Option<f64>);
+
+fn parse_time_limit(words: &str) -> Result<AlteredLimit, String> {
+    match words {
+        "none" => Ok(AlteredLimit(None)),
+        words => parse::parse_span(words).map(|secs| AlteredLimit(Some(secs))),
     }
 }
 
@@ -75,6 +92,9 @@ pub(crate) fn alter(args: &AlterArgs) -> Result<(), CliFailure> {
         estimate_s: args.estimate.map(|span| span.secs),
         max_running: args.throttle.and_then(|limit| limit.0),
         no_max_running: args.throttle == Some(TaskLimit(None)),
+        time_limit_s: args.time_limit.and_then(|limit| limit.0),
+        no_time_limit: args.time_limit == Some(AlteredLimit(None)),
+        comment: args.comment.clone(),
         ..AlterRequest::default()
     };
     match args.deadline.as_deref() {

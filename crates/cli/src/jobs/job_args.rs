@@ -202,7 +202,8 @@ pub(crate) struct JobArgs {
 
     /// Start after these jobs have ended with exit code 0
     ///
-    /// any:ID waits for the end of the job, whatever its exit code. The jobs must be of the same user.
+    /// any:ID waits for the end of the job, whatever its exit code, and failed:ID for an end without success.
+    /// The jobs must be of the same user.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) after: Vec<String>,
 

@@ -2,13 +2,22 @@
 
 use super::error::SlurmError;
 
-/// Parses dependencies such as `afterok:7:8,afterany:9` or `7`, into the words of a request: `7`, `8`, `any:9`.
+/// Jobs that a job starts after.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SlurmDependencies {
+    /// Those that are named, in the words of a request: `7`, `any:8`, `failed:9`.
+    pub(crate) after: Vec<String>,
+    /// Whether it also starts after the user's jobs of the same name that are not over.
+    pub(crate) is_singleton: bool,
+}
+
+/// Parses dependencies such as `afterok:7:8,afterany:9`, `afternotok:7`, `7` or `singleton`.
 ///
 /// # Errors
 /// If a kind of dependency does not exist here, or a word is no job.
-pub(crate) fn parse(tool: &str, text: &str) -> Result<Vec<String>, SlurmError> {
+pub(crate) fn parse(tool: &str, text: &str) -> Result<SlurmDependencies, SlurmError> {
     let refused = |reason: &str| SlurmError::refused(tool, "--dependency", reason);
-    let mut after = Vec::new();
+    let mut found = SlurmDependencies::default();
     if text.contains('?') {
         let reason =
             "`?` (any of them) does not exist here; separate the jobs with commas to wait for all";
@@ -20,12 +29,17 @@ pub(crate) fn parse(tool: &str, text: &str) -> Result<Vec<String>, SlurmError> {
         let (prefix, jobs) = match kind.to_ascii_lowercase().as_str() {
             "afterok" => ("", jobs),
             "afterany" => ("any:", jobs),
-            "singleton" => {
+            "afternotok" => ("failed:", jobs),
+            "singleton" if jobs.is_empty() => {
+                found.is_singleton = true;
+                continue;
+            }
+            "aftercorr" => {
                 let reason =
-                    "singleton does not exist here; wait for the earlier job, as afterany:JOB";
+                    "aftercorr does not exist here; afterok:JOB waits for every task of the array";
                 return Err(refused(reason));
             }
-            "after" | "afternotok" | "aftercorr" | "afterburstbuffer" | "expand" => {
+            "after" | "afterburstbuffer" | "expand" => {
                 let reason = format!("{kind} does not exist here; use afterok:JOB or afterany:JOB");
                 return Err(refused(&reason));
             }
@@ -38,10 +52,10 @@ pub(crate) fn parse(tool: &str, text: &str) -> Result<Vec<String>, SlurmError> {
                 return Err(refused(reason));
             }
             let number = job.parse::<u64>().map_err(|_| problem(tool))?;
-            after.push(format!("{prefix}{number}"));
+            found.after.push(format!("{prefix}{number}"));
         }
     }
-    Ok(after)
+    Ok(found)
 }
 
 fn problem(tool: &str) -> SlurmError {
@@ -58,18 +72,25 @@ mod tests {
             ("afterok:7:8,afterany:9", "7 8 any:9"),
             ("7", "any:7"),
             ("AfterOK:7", "7"),
+            ("afternotok:7", "failed:7"),
             ("", ""),
         ] {
-            assert_eq!(parse("sbatch", text).unwrap().join(" "), expected, "{text}");
+            let found = parse("sbatch", text).unwrap();
+            assert_eq!(found.after.join(" "), expected, "{text}");
+            assert!(!found.is_singleton);
         }
+        let both = parse("sbatch", "singleton,7").unwrap();
+        assert_eq!(
+            (both.is_singleton, both.after.join(" ")),
+            (true, "any:7".to_owned())
+        );
     }
 
     #[test]
     fn missing_kinds_are_refused_with_a_way_out() {
         for text in [
-            "afternotok:7",
+            "aftercorr:7",
             "after:7+5",
-            "singleton",
             "afterok:7?afterok:8",
             "afterok:7_3",
         ] {

@@ -4,6 +4,7 @@ use tollgate_client::types::{JobDetails, JobState};
 
 use super::environment::DEFAULT_PARTITION;
 use super::file_names::NULL_FILE;
+use super::hosts::compress;
 use super::row::{SlurmClock, SlurmRow};
 use super::states::SlurmState;
 use super::time::{api_instant, cpu_span, full_span, local_instant, short_span};
@@ -169,11 +170,11 @@ impl JobField {
             Self::Reason => row.status.reason.clone().into_owned(),
             Self::ReasonOrHost => match shows_reason(row.status.state) {
                 true => format!("({})", row.status.reason),
-                false => job.host.clone().unwrap_or_default(),
+                false => compress(row.hosts()),
             },
             Self::Host => job.host.clone().unwrap_or_else(|| "n/a".to_owned()),
-            Self::Hosts => job.host.clone().unwrap_or_default(),
-            Self::NodeCount => "1".to_owned(),
+            Self::Hosts => compress(row.hosts()),
+            Self::NodeCount => n_hosts(row).to_string(),
             Self::Procs => job.procs.to_string(),
             Self::Memory => match job.memory_bytes {
                 Some(bytes) => context.units.request(bytes),
@@ -183,7 +184,7 @@ impl JobField {
                 Some(bytes) => context.units.peak(bytes),
                 None => String::new(),
             },
-            Self::Tres => tres(job),
+            Self::Tres => tres(row),
             Self::Devices => devices(job),
             Self::SubmitLine => job
                 .submit_line
@@ -310,14 +311,20 @@ fn state_of_sacct(row: &SlurmRow) -> String {
     }
 }
 
+/// Returns the number of hosts of a job; 1 of one that waits.
+fn n_hosts(row: &SlurmRow) -> usize {
+    row.hosts().len().max(1)
+}
+
 /// Returns what a job takes: `cpu=2,mem=100M,node=1,billing=2`.
-pub(crate) fn tres(job: &JobDetails) -> String {
+pub(crate) fn tres(row: &SlurmRow) -> String {
+    let job = &row.job;
     let memory = job
         .memory_bytes
         .map(|bytes| MemoryUnit::Whole.request(bytes));
     let memory = memory.map_or_else(String::new, |memory| format!(",mem={memory}"));
     let procs = job.procs;
-    format!("cpu={procs}{memory},node=1,billing={procs}")
+    format!("cpu={procs}{memory},node={},billing={procs}", n_hosts(row))
 }
 
 /// Returns the devices of a job: `gres:gpu:1`.

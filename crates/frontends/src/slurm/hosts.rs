@@ -98,6 +98,22 @@ pub fn compress<'a>(hosts: impl IntoIterator<Item = &'a str>) -> String {
     lists.collect::<Vec<_>>().join(",")
 }
 
+/// Returns numbers with equal neighbours joined, as Slurm writes the tasks of hosts: `4(x2),1`.
+pub fn repeated(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((known, count)) if *known == number => *count += 1,
+            Some(_) | None => runs.push((number, 1)),
+        }
+    }
+    let texts = runs.iter().map(|(number, count)| match count {
+        1 => number.to_string(),
+        _ => format!("{number}(x{count})"),
+    });
+    texts.collect::<Vec<_>>().join(",")
+}
+
 fn ranges(numbers: &[&str]) -> String {
     let mut ranges: Vec<(&str, &str)> = Vec::new();
     let value = |text: &str| text.parse::<u64>().unwrap_or(0);
@@ -143,6 +159,7 @@ mod tests {
         ] {
             assert_eq!(compress(hosts.split_whitespace()), list, "{hosts}");
         }
+        assert_eq!(repeated([2, 2, 1, 2]), "2(x2),1,2");
         for list in ["n[1", "n1]", "n[[1]]", "n[3-1]", "n[x]", "n[1-999999999]"] {
             assert_eq!(expand(list), None, "{list}");
         }

@@ -26,6 +26,15 @@ pub(crate) struct SlurmPrelude<'a> {
 const HOSTS: &str = "_t=$TOLLGATE_HOSTS, _n= _c= _k= _m=0; while [ -n \"$_t\" ]; do _h=${_t%%,*} _t=${_t#*,}; \
      _n=$_n${_n:+,}${_h%:*} _c=$_c${_c:+,}${_h##*:} _m=$((_m+1)); ";
 
+/// Joins equal neighbours in the lists `_c` and `_k`: `2,2,1` becomes `2(x2),1`.
+const JOINED: &str = "_j() { _o= _l= _x=0 _s=$IFS; IFS=,; for _v in $1 ''; do if [ \"$_v\" = \"$_l\" ]; then _x=$((_x+1)); else \
+     [ -z \"$_l\" ] || _o=$_o${_o:+,}$_l; [ $_x -lt 2 ] || _o=\"$_o(x$_x)\"; _l=$_v _x=1; fi; done; IFS=$_s; }; \
+     _i=${_c%%,*}; _j \"$_c\"; _c=$_o; _j \"$_k\"; _k=$_o; ";
+
+/// Lets a shell outlive signals that are meant for its steps: Slurm sends these to the steps alone. Unlike an ignored signal,
+/// one with a handler is not ignored by the programs that the shell starts.
+const TRAP: &str = "trap : USR1 USR2";
+
 impl SlurmPrelude<'_> {
     /// Returns the setup as one line of shell code.
     pub(crate) fn line(&self) -> String {
@@ -60,12 +69,12 @@ impl SlurmPrelude<'_> {
         // Open MPI reaches the other hosts by the agent that the job names, not by `srun`.
         let mpi = "export OMPI_MCA_plm=^slurm OMPI_MCA_ras=^slurm PRTE_MCA_plm=^slurm PRTE_MCA_ras=^slurm; ";
         format!(
-            "{output}{error}{HOSTS}{tasks}{on_one}\
+            "{output}{error}{HOSTS}{tasks}{on_one}{JOINED}\
              export SLURM_JOB_ID=$TOLLGATE_NUMBER SLURM_JOBID=$TOLLGATE_NUMBER{array} \
              SLURM_JOB_NODELIST=$_n SLURM_NODELIST=$_n SLURM_JOB_NUM_NODES=$_m SLURM_NNODES=$_m \
-             SLURM_JOB_CPUS_PER_NODE=$_c SLURM_CPUS_ON_NODE=${{_c%%,*}} SLURM_TASKS_PER_NODE=$_k \
+             SLURM_JOB_CPUS_PER_NODE=$_c SLURM_CPUS_ON_NODE=$_i SLURM_TASKS_PER_NODE=$_k \
              SLURMD_NODENAME=$TOLLGATE_HOST HOSTNAME=$TOLLGATE_HOST SLURM_TASK_PID=$$ \
-             SLURM_JOB_START_TIME=$(date +%s); {end}{restarts}{gpus}{mpi}unset _t _n _c _k _m _h"
+             SLURM_JOB_START_TIME=$(date +%s); {end}{restarts}{gpus}{mpi}unset _t _n _c _k _m _h _o _l _x _s _v _i; unset -f _j"
         )
     }
 
@@ -75,7 +84,7 @@ impl SlurmPrelude<'_> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let interpreter = first.strip_prefix("#!").unwrap_or("/bin/sh").trim();
         if is_posix_shell(interpreter) {
-            return format!("#!{interpreter}\n{}\n{rest}", self.line());
+            return format!("#!{interpreter}\n{}; {TRAP}\n{rest}", self.line());
         }
         let mut end = "END_OF_SCRIPT".to_owned();
         while text.lines().any(|line| line == end) {

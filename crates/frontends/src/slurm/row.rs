@@ -108,6 +108,18 @@ impl SlurmRow {
         }
     }
 
+    /// Returns the hosts of the job: of a job on several all of them, else the one it runs on, or none.
+    pub fn hosts(&self) -> Vec<&str> {
+        match &self.job.hosts {
+            Some(parts) => {
+                let parts = parts.split(',');
+                let names = parts.map(|part| part.rsplit_once(':').map_or(part, |(name, _)| name));
+                names.collect()
+            }
+            None => self.job.host.as_deref().into_iter().collect(),
+        }
+    }
+
     /// Returns the name of the job in lists: `7`, `7_3`, or `7_[2-4%1]`.
     pub fn display_id(&self) -> String {
         let id = self.job.id;

@@ -1,7 +1,5 @@
 //! `sbatch`: the words of a call and the text of its script in, a request out.
 
-use std::path::Path;
-
 use tollgate_client::limits::MAX_NAME;
 use tollgate_client::typed_instant::parse_begin;
 use tollgate_client::types::{JobRequest, JobSignal};
@@ -9,9 +7,9 @@ use tollgate_client::types::{JobRequest, JobSignal};
 use super::directives;
 use super::environment::{VariableFacts, exported, slurm_variables};
 use super::error::SlurmError;
-use super::file_names::{self, NULL_FILE};
 use super::getopt::{self, OptionValue, OptionsEnd, TypedOption};
 use super::prelude::SlurmPrelude;
+use super::sbatch_files::JobFiles;
 use super::sbatch_job::{CLUSTER_NAME, SbatchOptions};
 use super::sbatch_options;
 use crate::place::{SubmitPlace, TypedJobParts};
@@ -63,6 +61,8 @@ pub struct SbatchSubmission {
     pub notes: Vec<String>,
     /// What becomes of the request.
     pub action: SbatchAction,
+    /// Whether the job starts after the user's jobs of the same name that are not over.
+    pub is_singleton: bool,
     /// Whether only errors are printed besides the number.
     pub is_quiet: bool,
     /// The number of tasks as of Slurm, for messages.
@@ -153,6 +153,7 @@ impl SbatchCall {
                 (false, true) => SbatchAction::SubmitAndWait,
                 (false, false) => SbatchAction::Submit,
             },
+            is_singleton: options.is_singleton,
             is_quiet: options.quiet,
             partition: options
                 .partition
@@ -251,6 +252,7 @@ impl SbatchCall {
             requeue: options.requeue,
             array: options.array.as_ref().map(|array| array.tasks.clone()),
             after: options.after.clone(),
+            notify: options.notify.clone(),
             held: options.held,
             output: files.output,
             error: files.error,
@@ -277,56 +279,6 @@ impl SbatchCall {
                 let name = path.rsplit('/').find(|part| !part.is_empty());
                 name.unwrap_or(TOOL).to_owned()
             }
-        }
-    }
-}
-
-/// The files of a job.
-struct JobFiles {
-    /// The file of the output. None if it is discarded, or shared.
-    output: Option<String>,
-    /// The file of standard error. None if it is that of the output.
-    error: Option<String>,
-    /// The file of standard input.
-    input: Option<String>,
-    /// The file that all tasks of an array append their output to. None if each has its own.
-    shared: Option<String>,
-    /// The same of standard error.
-    shared_error: Option<String>,
-}
-
-impl JobFiles {
-    fn of(options: &SbatchOptions, is_array: bool, dir: &Path) -> Self {
-        let path = |name: &str| {
-            let name = file_names::for_service(name, is_array);
-            dir.join(name).display().to_string()
-        };
-        let is_shared = |path: &str| is_array && !file_names::has_a_file_per_task(path);
-        let output = options.output.as_deref();
-        let output = output.unwrap_or_else(|| file_names::default_output(is_array));
-        let (output, shared) = match output {
-            NULL_FILE => (None, None),
-            name => match path(name) {
-                path if is_shared(&path) => (None, Some(path)),
-                path => (Some(path), None),
-            },
-        };
-        let (error, shared_error) = match options.error.as_deref() {
-            None => (None, None),
-            // Without an output the service discards both.
-            Some(NULL_FILE) => (output.is_some().then(|| "none".to_owned()), None),
-            Some(name) => match path(name) {
-                path if is_shared(&path) => (None, Some(path)),
-                path => (Some(path), None),
-            },
-        };
-        let input = options.input.as_deref().filter(|name| *name != NULL_FILE);
-        Self {
-            output,
-            error,
-            input: input.map(path),
-            shared,
-            shared_error,
         }
     }
 }
@@ -404,162 +356,4 @@ impl SbatchSubmission {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fuzz::fixed_place;
-
-    fn submit(words: &str, text: &str) -> Result<SbatchSubmission, String> {
-        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let place = fixed_place();
-        let call = SbatchCall::parse(&words, &place).map_err(|error| error.text)?;
-        let text = match call.script() {
-            SbatchScript::Wrapped(text) => text.clone(),
-            SbatchScript::StandardInput | SbatchScript::File(_) => text.to_owned(),
-        };
-        call.submission(&text, &place).map_err(|error| error.text)
-    }
-
-    #[test]
-    fn script_becomes_a_request() {
-        let text = "#!/bin/bash\n#SBATCH -J sim -n 4 --mem=2G\n#SBATCH -t 60 -p long\nhostname\n";
-        let done = submit("-t 30 dir/job.sh one", text).unwrap();
-        let request = &done.request;
-        assert_eq!(request.command, ["./job.sh", "one"]);
-        assert_eq!((request.procs, request.time_limit_s), (4, Some(1800.0)));
-        assert_eq!(request.memory_bytes, Some(2 << 30));
-        assert_eq!(request.queue.as_deref(), Some("long"));
-        assert_eq!(request.dir, "/home/mia/runs");
-        let output = request.output.as_deref();
-        assert_eq!(output, Some("/home/mia/runs/slurm-%j.out"));
-        assert_eq!(request.env["SLURM_SUBMIT_DIR"], "/home/mia/runs");
-        assert_eq!(request.env["SLURM_NTASKS"], "4");
-        assert_eq!(request.env["MODEL"], "warm");
-        let script = request.script.as_deref().unwrap();
-        assert!(script.starts_with("#!/bin/bash\n_t=$TOLLGATE_HOSTS,"));
-        assert!(script.ends_with("\nhostname\n"));
-        assert_eq!(done.answer(7), "Submitted batch job 7");
-        assert_eq!(done.notes, [""; 0]);
-    }
-
-    #[test]
-    fn arrays_have_a_file_for_each_task_or_share_one() {
-        let done = submit("--parsable -a 1-3%2 --wrap=true", "").unwrap();
-        let request = &done.request;
-        assert_eq!(request.array.as_deref(), Some("1-3%2"));
-        let output = request.output.as_deref();
-        assert_eq!(output, Some("/home/mia/runs/slurm-%j_%a.out"));
-        assert_eq!(request.env["SLURM_ARRAY_TASK_MAX"], "3");
-        assert_eq!(request.name.as_deref(), Some("wrap"));
-        assert_eq!(done.answer(7), "7");
-        let shared = submit("-a 1-3 -o all.out --wrap=true", "").unwrap();
-        assert_eq!(shared.request.output, None);
-        let script = shared.request.script.unwrap();
-        assert!(
-            script.contains("exec >>'/home/mia/runs/all.out' 2>&1; "),
-            "{script}"
-        );
-    }
-
-    #[test]
-    fn errors_and_input_have_files_of_their_own() {
-        let files = |words: &str| {
-            let request = submit(words, "").unwrap().request;
-            let of = |file: Option<String>| file.unwrap_or_else(|| "-".to_owned());
-            let all = [request.output, request.error, request.input]
-                .map(of)
-                .join(" ");
-            all.replace("/home/mia/runs/", "")
-        };
-        for (words, expected) in [
-            ("--wrap=true", "slurm-%j.out - -"),
-            ("-e %x.err -i in --wrap=true", "slurm-%j.out %x.err in"),
-            ("-o /dev/null -e err --wrap=true", "- err -"),
-            ("-o /dev/null -e /dev/null --wrap=true", "- - -"),
-            ("-o out -e /dev/null -i /dev/null --wrap=true", "out none -"),
-            ("-a 1-2 -o out-%a -e err-%a --wrap=true", "out-%a err-%a -"),
-        ] {
-            assert_eq!(files(words), expected, "{words}");
-        }
-        let shared = submit("-a 1-2 -e all.err --wrap=true", "").unwrap().request;
-        assert_eq!(shared.error, None);
-        let script = shared.script.unwrap();
-        assert!(
-            script.contains("exec 2>>'/home/mia/runs/all.err'; "),
-            "{script}"
-        );
-    }
-
-    #[test]
-    fn long_labels_are_cut_with_a_note() {
-        let words = format!("--comment={} --wrap=true", "x".repeat(200));
-        let done = submit(&words, "").unwrap();
-        assert_eq!(done.request.comment.map(|comment| comment.len()), Some(128));
-        let expected = "sbatch: note: not used here: --comment (behind 128 characters)";
-        assert_eq!(done.notes, [expected]);
-    }
-
-    #[test]
-    fn script_of_another_interpreter_is_read_by_it() {
-        let text = "#!/usr/bin/env python3\nimport os\nprint(os.environ['SLURM_JOB_ID'])\n";
-        let script = submit("job.py", text).unwrap().request.script.unwrap();
-        let start = "exec '/usr/bin/env' 'python3' /dev/fd/9 \"$@\" 9<<'END_OF_SCRIPT'\n";
-        assert!(script.starts_with("#!/bin/sh\n_t="));
-        assert!(
-            script.ends_with(&format!("{start}{text}END_OF_SCRIPT\n")),
-            "{script}"
-        );
-    }
-
-    #[test]
-    fn options_without_effect_are_one_note() {
-        let done = submit("-q high --exclusive -C fast --wrap=true", "").unwrap();
-        let expected = "sbatch: note: not used here: --qos, --exclusive, --constraint";
-        assert_eq!(done.notes, [expected]);
-        assert_eq!(done.request.env["SLURM_JOB_QOS"], "high");
-    }
-
-    #[test]
-    fn wrong_scripts_are_named_as_slurm_does() {
-        for (words, text, expected) in [
-            ("x", "", "sbatch: error: Batch script is empty!"),
-            (
-                "x",
-                "echo\n",
-                "sbatch: error: This does not look like a batch script.  The first",
-            ),
-            (
-                "x",
-                "#!/bin/sh\r\necho\r\n",
-                "sbatch: error: Batch script contains DOS line breaks (\\r\\n)",
-            ),
-            (
-                "--wrap=true x",
-                "",
-                "sbatch: error: Script arguments not permitted with --wrap option",
-            ),
-            (
-                "--deadline=soon x",
-                "#!/bin/sh\n",
-                "sbatch: error: Invalid --deadline specification: soon",
-            ),
-        ] {
-            let error = submit(words, text).unwrap_err();
-            assert_eq!(error.lines().next(), Some(expected), "{words}");
-        }
-    }
-
-    #[test]
-    fn environment_stands_between_script_and_command_line() {
-        let mut place = fixed_place();
-        for (name, value) in [("SBATCH_TIMELIMIT", "20"), ("SBATCH_PARTITION", "env")] {
-            place.variables.insert(name.to_owned(), value.to_owned());
-        }
-        let words = ["-t", "10", "x"].map(str::to_owned);
-        let call = SbatchCall::parse(&words, &place).unwrap();
-        let text = "#!/bin/sh\n#SBATCH -t 30 -p script -A lab\n";
-        let request = call.submission(text, &place).unwrap().request;
-        assert_eq!(request.time_limit_s, Some(600.0));
-        assert_eq!(request.queue.as_deref(), Some("env"));
-        assert_eq!(request.account.as_deref(), Some("lab"));
-    }
-}
+mod tests;

@@ -7,6 +7,7 @@
 //! | [`srun`] | processes in a job |
 //! | [`nothing`] | commands about what does not exist here |
 //! | [`fetch`] | jobs and tasks as rows |
+//! | [`steps`] | the steps of jobs |
 //! | [`hosts`] | the hosts of the service |
 //! | [`failure`] | errors in Slurm's words |
 //! | [`promise_lines`] | the `#TOLLGATE` lines of a script |
@@ -26,6 +27,7 @@ mod seff;
 mod sinfo;
 mod squeue;
 mod srun;
+mod steps;
 
 use std::io::{self, Write};
 
@@ -56,7 +58,7 @@ pub(super) fn run(
         FrontendTool::Scontrol => scontrol::run(words, address),
         FrontendTool::Sinfo => sinfo::run(words, address),
         FrontendTool::Seff => seff::run(words, address),
-        FrontendTool::Srun => srun::run(words),
+        FrontendTool::Srun => srun::run(words, address),
         FrontendTool::Salloc => Err(srun::outside("salloc")),
         FrontendTool::Sacctmgr | FrontendTool::Sshare => nothing::run(tool, words),
         FrontendTool::Qsub | FrontendTool::Qstat | FrontendTool::Qdel => Ok(()),

@@ -29,7 +29,7 @@ const NO_CHANGE: [(&str, &str); 4] = [
 ];
 
 /// Calls of each command that has flags. No job of a submission starts, so that nothing is learned between calls.
-const CALLS: [&[&str]; 27] = [
+const CALLS: [&[&str]; 28] = [
     &["submit", "--hold", "true"],
     &["submit", "--begin", "2030-01-01", "true"],
     &["submit", "--hold", "--array", "1-3", "true"],
@@ -54,6 +54,7 @@ const CALLS: [&[&str]; 27] = [
     &["cancel", "1"],
     &["hold", "1"],
     &["release", "1"],
+    &["requeue", "1"],
     &["signal", "USR1", "1"],
     &["logs", "1"],
     &["nodes"],

@@ -26,7 +26,7 @@ fn running_job_handles_a_signal_and_others_get_none() {
     for (words, code, expected) in [
         (&["USR1", "1"][..], 1, "the job is over"),
         (&["USR1", "2"], 1, "the job does not run"),
-        (&["USR1", "99"], 1, "no such job"),
+        (&["USR1", "99"], 1, "error: job 99: no such job"),
         (&["KILL", "2"], 2, "`tollgate cancel` ends jobs"),
         (&["SIGSTOP", "2"], 2, "a stopped job would use up its time"),
         (&["USR7", "2"], 2, "expected one of HUP, INT, QUIT"),

@@ -1,5 +1,8 @@
 //! Tests of `sbatch`, `squeue` and the other tools of Slurm as scripts and workflow systems call them.
 
+mod changes;
+mod steps;
+
 use std::fs;
 
 use super::site::{ClientOutput, ClientTestSite};
@@ -349,51 +352,6 @@ fn signals_reach_running_jobs_and_others_stay_silent() {
     let expected = "scancel: Terminating job 1\nscancel: error: Kill job error on job id 1: \
                     Job/step already completing or completed\n";
     assert_eq!((late.code, late.stderr.as_str()), (Some(0), expected));
-}
-
-#[test]
-fn steps_run_side_by_side_and_fail_with_the_greatest_code() {
-    let tools = SlurmTestSite::new("");
-    tools.script(
-        "steps.sh",
-        "#!/bin/bash\n#SBATCH -n 1 -o steps.out\n\
-         srun -l -n 1 sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS in $SLURM_JOB_ID'\n\
-         srun -n 1 -o step-%t.txt echo one &\nsrun -n 1 echo two > two.txt &\nwait\n\
-         srun -n 1 sh -c 'exit 3'; echo $?\n\
-         srun -n 1 sh -c 'kill -KILL $$'; echo $?\n\
-         srun -n 1 ./none; echo $?\n\
-         srun -n 9999 true; echo $?\n\
-         scontrol show hostnames 'n[1-3]' | tr '\\n' ' '\n",
-    );
-    tools.shell("sbatch steps.sh").answer();
-    tools.until_over("1");
-    let output = tools.read("steps.out");
-    let output = output
-        .lines()
-        .map(|line| match line.split_once(": task 0: ") {
-            Some((_, words)) => words,
-            None => line,
-        });
-    let output: Vec<&str> = output
-        .filter(|line| !line.contains("temporarily disabled"))
-        .collect();
-    assert_eq!(
-        output,
-        [
-            "0: 0 of 1 in 1",
-            "Exited with exit code 3",
-            "3",
-            "Killed",
-            "137",
-            "execve(): ./none: No such file or directory",
-            "2",
-            "srun: error: Unable to create step for job 1: More processors requested than permitted",
-            "1",
-            "n1 n2 n3 ",
-        ]
-    );
-    assert_eq!(tools.read("step-0.txt"), "one\n");
-    assert_eq!(tools.read("two.txt"), "two\n");
 }
 
 #[test]

@@ -189,7 +189,7 @@ impl RowFilter {
             && of_partition
             && has(&self.names, &job.name)
             && has(&self.accounts, job.account.as_deref().unwrap_or_default())
-            && has(&self.hosts, job.host.as_deref().unwrap_or_default())
+            && (self.hosts.is_empty() || row.hosts().into_iter().any(|host| has(&self.hosts, host)))
             && self
                 .states
                 .as_ref()

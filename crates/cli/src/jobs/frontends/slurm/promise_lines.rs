@@ -79,6 +79,8 @@ pub(super) fn add(
     request.drop_late |= drop_late;
     request.partial |= partial;
     request.retries = retries.as_ref().map(ToString::to_string);
-    request.notify = notify;
+    if !notify.is_empty() {
+        request.notify = notify;
+    }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::{SignedDuration, Timestamp, Zoned};
+use tollgate_client::ApiClient;
 use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, TypedOption, rule};
 use tollgate_frontends::slurm::sacct_format::{
     BRIEF_FIELDS, DEFAULT_FIELDS, has_batch_step, help_format,
@@ -15,6 +16,7 @@ use tollgate_frontends::slurm::{
 
 use super::failure::SlurmFailure;
 use super::fetch::{self, RowFilter, RowSelection};
+use super::steps::JobSteps;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::output::format;
 use OptionValue::{Bare, Required};
@@ -201,14 +203,15 @@ impl SacctCall {
         Ok(())
     }
 
-    /// Returns the rows: each job, and behind it the step of its script.
+    /// Returns the rows: each job, behind it the step of its script, and then those of `srun`.
     fn rows(
         &self,
         address: &ServiceAddressArgs,
         now: &Zoned,
     ) -> Result<Vec<(SlurmRow, SacctRowKind)>, SlurmFailure> {
         let mut client = address.connect()?;
-        let mut rows = Vec::new();
+        // Each row with the step that is named, if only that is.
+        let mut jobs: Vec<(SlurmRow, Option<&str>)> = Vec::new();
         match self.has_jobs {
             true => {
                 for name in &self.jobs {
@@ -217,35 +220,49 @@ impl SacctCall {
                         mark_arrays(&mut found);
                     }
                     let found = found.into_iter().filter(|row| self.filter.accepts(row));
-                    for row in found {
-                        rows.extend(self.steps_of(row, name.step.as_deref()));
-                    }
+                    jobs.extend(found.map(|row| (row, name.step.as_deref())));
                 }
             }
             false => {
-                let midnight = now
-                    .start_of_day()
-                    .map_or_else(|_| now.timestamp(), |day| day.timestamp());
-                let selection = RowSelection {
-                    joins_waiting: true,
-                    over_since: Some(self.since.unwrap_or(midnight)),
-                };
-                let mut filter = self.filter.clone();
-                if filter.users.is_empty()
-                    && !self.all_users
-                    && !rustix::process::geteuid().is_root()
-                {
-                    filter.users = vec![fetch::own_user()];
-                }
-                let mut found = fetch::all(&mut client, selection, &filter)?;
-                mark_arrays(&mut found);
-                let found = found.into_iter();
-                for row in found.filter(|row| filter.accepts(row) && self.is_before_end(row)) {
-                    rows.extend(self.steps_of(row, None));
-                }
+                let found = self.of_period(&mut client, now)?;
+                jobs.extend(found.into_iter().map(|row| (row, None)));
             }
         }
-        Ok(rows)
+        let names_steps = self.jobs.iter().any(|name| name.step.is_some());
+        let steps = match self.without_steps && !names_steps {
+            true => JobSteps::default(),
+            false => {
+                let rows: Vec<SlurmRow> = jobs.iter().map(|(row, _)| row.clone()).collect();
+                JobSteps::of(&mut client, &rows)?
+            }
+        };
+        let rows = jobs.into_iter();
+        Ok(rows
+            .flat_map(|(row, step)| self.steps_of(row, step, &steps))
+            .collect())
+    }
+
+    /// Returns the rows of the jobs of the period, since midnight if none is given.
+    fn of_period(
+        &self,
+        client: &mut ApiClient,
+        now: &Zoned,
+    ) -> Result<Vec<SlurmRow>, SlurmFailure> {
+        let midnight = now
+            .start_of_day()
+            .map_or_else(|_| now.timestamp(), |day| day.timestamp());
+        let selection = RowSelection {
+            joins_waiting: true,
+            over_since: Some(self.since.unwrap_or(midnight)),
+        };
+        let mut filter = self.filter.clone();
+        if filter.users.is_empty() && !self.all_users && !rustix::process::geteuid().is_root() {
+            filter.users = vec![fetch::own_user()];
+        }
+        let mut found = fetch::all(client, selection, &filter)?;
+        mark_arrays(&mut found);
+        found.retain(|row| filter.accepts(row) && self.is_before_end(row));
+        Ok(found)
     }
 
     /// Returns whether a job was submitted before the end of the period.
@@ -257,19 +274,33 @@ impl SacctCall {
             .is_none_or(|until| submitted.is_none_or(|at| at <= until + slack))
     }
 
-    fn steps_of(&self, row: SlurmRow, step: Option<&str>) -> Vec<(SlurmRow, SacctRowKind)> {
-        let has_batch = has_batch_step(&row);
-        let batch = (row.clone(), SacctRowKind::Batch);
-        match (step, self.without_steps) {
-            (Some("batch"), _) => vec![batch].into_iter().filter(|_| has_batch).collect(),
-            // The steps of `srun` have no records.
-            (Some(_), _) => Vec::new(),
-            (None, true) => vec![(row, SacctRowKind::Job)],
-            (None, false) => {
-                let rows = [(row, SacctRowKind::Job), batch];
-                let count = 1 + usize::from(has_batch);
-                rows.into_iter().take(count).collect()
-            }
+    /// Returns the row of a job and those of its steps; of a named step only that.
+    fn steps_of(
+        &self,
+        row: SlurmRow,
+        named: Option<&str>,
+        steps: &JobSteps,
+    ) -> Vec<(SlurmRow, SacctRowKind)> {
+        if self.without_steps && named.is_none() {
+            return vec![(row, SacctRowKind::Job)];
         }
+        let mut rows = Vec::new();
+        if named.is_none() {
+            rows.push((row.clone(), SacctRowKind::Job));
+        }
+        if has_batch_step(&row) && named.is_none_or(|step| step == "batch") {
+            rows.push((row.clone(), SacctRowKind::Batch));
+        }
+        let number = named.map(|step| step.parse::<u32>().ok());
+        let chosen = steps.of_row(&row);
+        let chosen = chosen.filter(|step| number.is_none_or(|number| number == Some(step.step)));
+        for step in chosen {
+            let kind = SacctRowKind::Step {
+                step: step.step,
+                n_tasks: step.tasks,
+            };
+            rows.push((row.of_step(step), kind));
+        }
+        rows
     }
 }

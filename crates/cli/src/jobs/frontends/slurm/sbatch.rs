@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 
 use jiff::{Timestamp, Zoned};
-use tollgate_client::limits::MAX_SUBMIT_LINE;
+use tollgate_client::limits::{MAX_AFTER, MAX_SUBMIT_LINE};
 use tollgate_client::types::{
-    JobDecision, JobDetails, JobForecast, JobList, JobRequest, SubmitResponse,
+    JobDecision, JobDetails, JobForecast, JobList, JobRequest, ServiceStatus, SubmitResponse,
 };
-use tollgate_client::{ApiClient, ClientError};
+use tollgate_client::{ApiClient, ClientError, PathWithQuery};
 use tollgate_frontends::SubmitPlace;
 use tollgate_frontends::slurm::time::local_instant;
 use tollgate_frontends::slurm::{
@@ -16,7 +16,7 @@ use tollgate_frontends::slurm::{
 };
 
 use super::failure::SlurmFailure;
-use super::{hosts, promise_lines};
+use super::{fetch, hosts, promise_lines};
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::reconnect::ClientPurpose;
 use crate::jobs::answer::offer_lines;
@@ -66,6 +66,10 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
     if submission.action == SbatchAction::TestOnly {
         return test_only(&mut client, &submission, &now);
     }
+    if submission.is_singleton {
+        add_namesakes(&mut client, &mut submission.request)?;
+    }
+    drop_notices(&mut client, &mut submission)?;
     address.add_token_file(&mut submission.request)?;
     let answer = post(&mut client, JOBS, &submission.request)?;
     let id = answer
@@ -84,6 +88,44 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
         SbatchAction::SubmitAndWait => wait(&mut client, address, id),
         SbatchAction::Submit | SbatchAction::TestOnly => Ok(()),
     }
+}
+
+/// Lets a job start after the user's jobs of its name that are not over. A job that another call submits meanwhile is not
+/// among them.
+fn add_namesakes(client: &mut ApiClient, request: &mut JobRequest) -> Result<(), SlurmFailure> {
+    let path = PathWithQuery::new(format!("/v1/jobs?live=true&limit={MAX_AFTER}"))
+        .with_some("name", request.name.clone())
+        .with("user", fetch::own_user());
+    let list: JobList = client.get(&path.to_string())?;
+    if list.more {
+        let message = format!(
+            "--dependency: singleton: more than {MAX_AFTER} jobs of this name are not over"
+        );
+        return Err(SlurmError::of(TOOL, message).into());
+    }
+    let others = list.jobs.iter().map(|job| format!("any:{}", job.id));
+    request.after.extend(others);
+    Ok(())
+}
+
+/// Leaves the notices out, with a note, if the service sends none.
+fn drop_notices(
+    client: &mut ApiClient,
+    submission: &mut SbatchSubmission,
+) -> Result<(), SlurmFailure> {
+    if submission.request.notify.is_empty() {
+        return Ok(());
+    }
+    let status: ServiceStatus = client.get("/v1/status")?;
+    if !status.sends_notices {
+        submission.request.notify.clear();
+        if !submission.is_quiet {
+            print_line(&format!(
+                "{TOOL}: note: not used here: --mail-type (the service sends no notices)"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Reads a script.
@@ -269,7 +311,7 @@ fn test_only(
         print_line(&format!("{known}; when is not known"));
         return Ok(());
     };
-    let start = local_iso(&expected.expected_start_at, now);
+    let start = local_iso(named_start(expected), now);
     // The number that the next job would have, as Slurm says it.
     let latest: JobList = client.get("/v1/jobs?limit=1")?;
     let next = latest.jobs.first().map_or(1, |job| job.id + 1);
@@ -304,6 +346,16 @@ fn test_only(
         ));
     }
     Ok(())
+}
+
+/// Returns the start that is named: the expected one, but none behind the early end, which is named beside it.
+fn named_start(expected: &JobForecast) -> &str {
+    let at = |text: &str| text.parse::<Timestamp>().ok();
+    let (start, end) = (&expected.expected_start_at, &expected.earliest_finish_at);
+    match at(end) < at(start) {
+        true => end,
+        false => start,
+    }
 }
 
 /// Returns an instant of the service in local time, without its offset.

@@ -1,28 +1,28 @@
 //! `scontrol`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`show`](self::show) | what it shows |
+//! | [`change`] | what it changes |
+
+mod change;
+mod show;
 
 use std::io::{self, Write};
 
-use tollgate_client::types::{AlterRequest, AlterResponse, JobRef, ServiceStatus};
-use tollgate_client::{ApiClient, ClientError};
+use tollgate_client::ApiClient;
 use tollgate_frontends::slurm::getopt::{OptionRule, OptionValue, rule};
-use tollgate_frontends::slurm::sacct_format::scontrol_record;
-use tollgate_frontends::slurm::{
-    CLUSTER_NAME, DEFAULT_PARTITION, MemoryUnit, SlurmError, SlurmJobName, SlurmRow, hosts,
-};
+use tollgate_frontends::slurm::{SlurmError, SlurmJobName, SlurmRow};
 
+use self::change::{JobVerb, act, update};
+use self::show::{RecordLayout, show};
 use super::failure::SlurmFailure;
-use super::fetch::{self, MIN_JOB_AGE_S, RowFilter, RowSelection};
-use super::hosts::SlurmHost;
+use super::fetch;
 use crate::connection::endpoint::ServiceAddressArgs;
-use crate::output::format;
-use crate::parse;
 use OptionValue::{Bare, Required};
 
 /// The name of the command in its messages.
 const TOOL: &str = "scontrol";
-/// The greatest index of a task, and one.
-const MAX_ARRAY_SIZE: u32 = 1_000_001;
-
 const RULES: &[OptionRule] = &[
     rule("all", Some('a'), Bare),
     rule("clusters", Some('M'), Required),
@@ -69,8 +69,9 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
                 .map_or(("", &[][..]), |(word, rest)| (*word, rest));
             show(&mut out, entity, names, layout, address)
         }
-        "hold" | "uhold" => act("hold", rest, address),
-        "release" => act("release", rest, address),
+        "hold" | "uhold" => act(JobVerb::Hold, rest, address),
+        "release" => act(JobVerb::Release, rest, address),
+        "requeue" => act(JobVerb::Requeue, rest, address),
         "update" => update(rest, address),
         "ping" => {
             address.connect()?;
@@ -80,9 +81,6 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
                 .into_owned();
             Ok(writeln!(out, "Slurmctld(primary) at {host} is UP")?)
         }
-        "requeue" => Err(refused(
-            "requeue: a job runs again only if it is lost, with --requeue; use tollgate submit --failed-of JOB",
-        )),
         "suspend" | "resume" => {
             let reason = "jobs are not suspended here; hold a job before it starts, or cancel it";
             Err(refused(&format!("{verb}: {reason}")))
@@ -98,326 +96,6 @@ pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), 
 
 fn refused(message: &str) -> SlurmFailure {
     SlurmError::of(TOOL, message).into()
-}
-
-/// How records are laid out.
-#[derive(Clone, Copy)]
-struct RecordLayout {
-    one_line: bool,
-}
-
-impl RecordLayout {
-    /// Writes a record of several lines, or in one.
-    fn write(self, out: &mut impl Write, lines: &[String]) -> io::Result<()> {
-        match self.one_line {
-            true => writeln!(out, "{}", lines.join(" ")),
-            false => writeln!(out, "{}\n", lines.join("\n   ")),
-        }
-    }
-}
-
-fn show(
-    out: &mut impl Write,
-    entity: &str,
-    names: &[&str],
-    layout: RecordLayout,
-    address: &ServiceAddressArgs,
-) -> Result<(), SlurmFailure> {
-    let (entity, inline) = match entity.split_once('=') {
-        Some((entity, name)) => (entity, Some(name)),
-        None => (entity, None),
-    };
-    let lower = entity.to_ascii_lowercase();
-    let is_word = |word: &str, least: usize| word.starts_with(&lower) && lower.len() >= least;
-    if is_word("hostnames", 5) || is_word("hostname", 5) {
-        let of_job = std::env::var("SLURM_JOB_NODELIST").ok();
-        let list = names.first().map(|list| (*list).to_owned()).or(of_job);
-        let list = list.ok_or_else(|| refused("show hostnames: expected a list of hosts"))?;
-        let expanded = hosts::expand(&list);
-        let wrong = || SlurmError::of(TOOL, format!("Invalid hostlist: {list}"));
-        for host in expanded.ok_or_else(wrong)? {
-            writeln!(out, "{host}")?;
-        }
-        return Ok(());
-    }
-    if is_word("hostlist", 5) || is_word("hostlistsorted", 5) {
-        let mut all: Vec<&str> = names.iter().flat_map(|list| list.split(',')).collect();
-        if lower.ends_with("sorted") {
-            all.sort_unstable();
-        }
-        return Ok(writeln!(out, "{}", hosts::compress(all))?);
-    }
-    let mut client = address.connect()?;
-    if is_word("config", 3) {
-        return config(out, &mut client);
-    }
-    if is_word("jobs", 1) || lower == "jobid" {
-        return jobs(out, &mut client, inline.or(names.first().copied()), layout);
-    }
-    if is_word("partitions", 2) || lower == "partitionname" {
-        return partitions(out, &mut client, inline.or(names.first().copied()), layout);
-    }
-    if is_word("nodes", 1) || lower == "nodename" {
-        return nodes(out, &mut client, inline.or(names.first().copied()), layout);
-    }
-    if is_word("steps", 2) || is_word("reservations", 1) || is_word("licenses", 2) {
-        return Ok(writeln!(out, "No {lower}s in the system")?);
-    }
-    Err(SlurmError::new(format!("invalid entity:{entity} for keyword:show "), 1).into())
-}
-
-fn config(out: &mut impl Write, client: &mut ApiClient) -> Result<(), SlurmFailure> {
-    let status: ServiceStatus = client.get("/v1/status")?;
-    let now = format::now();
-    let now = now.strftime("%Y-%m-%dT%H:%M:%S");
-    writeln!(out, "Configuration data as of {now}")?;
-    let host = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    for (key, value) in [
-        (
-            "AccountingStorageType",
-            "accounting_storage/slurmdbd".to_owned(),
-        ),
-        ("ClusterName", CLUSTER_NAME.to_owned()),
-        ("JobAcctGatherType", "jobacct_gather/cgroup".to_owned()),
-        ("JobRequeue", "0".to_owned()),
-        ("MaxArraySize", MAX_ARRAY_SIZE.to_string()),
-        ("MaxJobCount", "100000".to_owned()),
-        ("MinJobAge", format!("{MIN_JOB_AGE_S} sec")),
-        ("SchedulerType", format!("tollgate/{}", status.policy)),
-        ("SelectType", "select/cons_tres".to_owned()),
-        ("SelectTypeParameters", "CR_CPU_MEMORY".to_owned()),
-        ("SLURM_CONF", "(null)".to_owned()),
-        ("SLURM_VERSION", super::SLURM_VERSION.to_owned()),
-        ("SlurmctldHost[0]", host),
-    ] {
-        writeln!(out, "{key:<23} = {value}")?;
-    }
-    Ok(writeln!(out)?)
-}
-
-fn jobs(
-    out: &mut impl Write,
-    client: &mut ApiClient,
-    name: Option<&str>,
-    layout: RecordLayout,
-) -> Result<(), SlurmFailure> {
-    let context = super::context(MemoryUnit::default());
-    let mut rows = match name {
-        None => {
-            let oldest = jiff::SignedDuration::from_secs(MIN_JOB_AGE_S);
-            let selection = RowSelection {
-                joins_waiting: true,
-                over_since: Some(context.clock.now - oldest),
-            };
-            let rows = fetch::all(client, selection, &RowFilter::default())?;
-            if rows.is_empty() {
-                return Ok(writeln!(out, "No jobs in the system")?);
-            }
-            rows
-        }
-        Some(list) => {
-            let list = list.strip_prefix("jobid=").unwrap_or(list);
-            let names = SlurmJobName::parse_list(list).map_err(|_| {
-                SlurmError::new("scontrol_print_job error: Invalid job id specified", 1)
-            })?;
-            let mut rows = Vec::new();
-            for name in &names {
-                let found = fetch::named(client, name, true)?;
-                rows.extend(found.ok_or_else(SlurmError::unknown_job)?);
-            }
-            fetch::add_forecasts(client, &mut rows)?;
-            rows
-        }
-    };
-    rows.sort_by_key(|row| (row.job.id, row.job.task));
-    for row in &rows {
-        layout.write(out, &scontrol_record(row, &context))?;
-    }
-    Ok(())
-}
-
-fn partitions(
-    out: &mut impl Write,
-    client: &mut ApiClient,
-    name: Option<&str>,
-    layout: RecordLayout,
-) -> Result<(), SlurmFailure> {
-    let hosts = super::hosts::all(client)?;
-    let list = hosts::compress(hosts.iter().map(|host| host.name.as_str()));
-    let cores: u32 = hosts.iter().map(|host| host.cores).sum();
-    let memory: u64 = hosts.iter().map(|host| host.memory_mib).sum();
-    // Any label is a partition with every host.
-    let name = name.unwrap_or(DEFAULT_PARTITION);
-    let default = if name == DEFAULT_PARTITION {
-        "YES"
-    } else {
-        "NO"
-    };
-    let count = hosts.len();
-    let lines = [
-        format!("PartitionName={name}"),
-        "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL".to_owned(),
-        format!("AllocNodes=ALL Default={default} QoS=N/A"),
-        "DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO".to_owned(),
-        "MaxNodes=UNLIMITED MaxTime=UNLIMITED MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED"
-            .to_owned(),
-        format!("Nodes={list}"),
-        "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO".to_owned(),
-        "OverTimeLimit=NONE PreemptMode=OFF".to_owned(),
-        format!("State=UP TotalCPUs={cores} TotalNodes={count} SelectTypeParameters=NONE"),
-        "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED".to_owned(),
-        format!("TRES=cpu={cores},mem={memory}M,node={count},billing={cores}"),
-    ];
-    Ok(layout.write(out, &lines)?)
-}
-
-fn nodes(
-    out: &mut impl Write,
-    client: &mut ApiClient,
-    name: Option<&str>,
-    layout: RecordLayout,
-) -> Result<(), SlurmFailure> {
-    let all = super::hosts::all(client)?;
-    let requested = name.map(|name| hosts::expand(name).unwrap_or_default());
-    let shown: Vec<&SlurmHost> = all
-        .iter()
-        .filter(|host| {
-            requested
-                .as_ref()
-                .is_none_or(|requested| requested.contains(&host.name))
-        })
-        .collect();
-    if let (true, Some(name)) = (shown.is_empty(), name) {
-        return Err(SlurmError::new(format!("Node {name} not found"), 1).into());
-    }
-    for host in shown {
-        let (cores, memory, busy) = (host.cores, host.memory_mib, host.busy);
-        let state = host.state().0.to_ascii_uppercase();
-        let lines = [
-            format!(
-                "NodeName={} Arch={} CoresPerSocket=1",
-                host.name,
-                std::env::consts::ARCH
-            ),
-            format!("CPUAlloc={busy} CPUEfctv={cores} CPUTot={cores} CPULoad=N/A"),
-            "AvailableFeatures=(null) ActiveFeatures=(null)".to_owned(),
-            format!("Gres={}", host.gres()),
-            format!(
-                "NodeAddr={0} NodeHostName={0} Version={1}",
-                host.name,
-                super::SLURM_VERSION
-            ),
-            format!("RealMemory={memory} AllocMem=0 FreeMem=N/A Sockets={cores} Boards=1"),
-            format!("State={state} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A"),
-            format!("Partitions={DEFAULT_PARTITION}"),
-            format!("CfgTRES=cpu={cores},mem={memory}M,billing={cores}"),
-        ];
-        layout.write(out, &lines)?;
-    }
-    Ok(())
-}
-
-/// Holds or releases jobs.
-fn act(verb: &str, words: &[&str], address: &ServiceAddressArgs) -> Result<(), SlurmFailure> {
-    if words.is_empty() {
-        return Err(SlurmError::new(format!("too few arguments for keyword:{verb}"), 1).into());
-    }
-    let mut client = address.connect()?;
-    let mut failed = None;
-    for word in words {
-        let word = word.strip_prefix("jobid=").unwrap_or(word);
-        let names = SlurmJobName::parse_list(word).map_err(|word| {
-            SlurmError::new(format!("Invalid job id specified for job {word}"), 1)
-        })?;
-        for name in names {
-            let path = format!("/v1/jobs/{}/{verb}", name.selector());
-            let problem = match client.post_with_key::<JobRef>(&path, &()) {
-                Ok(_) => continue,
-                Err(ClientError::Refused { status, .. }) if status.as_u16() == 404 => {
-                    "Invalid job id specified"
-                }
-                Err(ClientError::Refused {
-                    status,
-                    ref problem,
-                }) if status.as_u16() == 409 => {
-                    match problem.error.contains("over") {
-                        true => "Job has already finished",
-                        // To hold what is held, or to release what is not, changes nothing.
-                        false => continue,
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            };
-            let line = format!("{problem} for job {}", name.number);
-            failed = Some(match failed {
-                None => line,
-                Some(before) => format!("{before}\n{line}"),
-            });
-        }
-    }
-    match failed {
-        None => Ok(()),
-        Some(text) => Err(SlurmError::new(text, 1).into()),
-    }
-}
-
-/// Changes a job that waits: `JobId=7 Deadline=.. Name=.. ArrayTaskThrottle=..`.
-fn update(words: &[&str], address: &ServiceAddressArgs) -> Result<(), SlurmFailure> {
-    let mut request = AlterRequest::default();
-    let mut job = None;
-    for word in words {
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
-        match key.to_ascii_lowercase().as_str() {
-            "jobid" | "job" => {
-                let name = SlurmJobName::parse(value);
-                job = Some(name.ok_or_else(|| SlurmError::new("Invalid job id specified", 1))?);
-            }
-            "name" | "jobname" => request.name = Some(value.to_owned()),
-            "deadline" => {
-                let read = parse::parse_deadline(value, &format::now());
-                let read = read.map_err(|error| refused(&error.to_string()))?;
-                (request.deadline_s, request.deadline_at) = read;
-            }
-            "arraytaskthrottle" => match value.parse::<u32>() {
-                Ok(0) => request.no_max_running = true,
-                Ok(most) => request.max_running = Some(most),
-                Err(_) => return Err(refused("ArrayTaskThrottle: expected a number of tasks")),
-            },
-            _ => {
-                let way = "only Name, Deadline and ArrayTaskThrottle of a job that waits can change; cancel it and submit it anew";
-                return Err(refused(&format!("{key}: {way}")));
-            }
-        }
-    }
-    let job = job.ok_or_else(|| refused("update: expected JobId=.."))?;
-    let mut client = address.connect()?;
-    let path = format!("/v1/jobs/{}/alter", job.number);
-    match client.post_with_key::<AlterResponse>(&path, &request) {
-        Ok(answer) if answer.altered => Ok(()),
-        Ok(answer) => {
-            let reasons = answer
-                .answer
-                .reasons
-                .iter()
-                .map(|reason| reason.text.as_str());
-            let reasons = reasons.collect::<Vec<_>>().join("; ");
-            let text = format!(
-                "slurm_update error: Requested time limit is invalid\nunchanged: {reasons}"
-            );
-            Err(SlurmError::new(text, 1).into())
-        }
-        Err(ClientError::Refused { status, .. }) if status.as_u16() == 404 => {
-            Err(SlurmError::new("slurm_update error: Invalid job id specified", 1).into())
-        }
-        Err(ClientError::Refused { problem, .. }) => {
-            let text = format!("slurm_update error: {}", problem.error);
-            Err(SlurmError::new(text, 1).into())
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Returns the rows of one job, for commands that need all of it.

@@ -6,12 +6,16 @@
 //! | [`placement`] | how many tasks run on which host |
 //! | [`slots`] | processors that steps of a job on one host take turns on |
 //! | [`environment`] | the variables of tasks |
+//! | [`input`] | standard input of tasks |
+//! | [`record`] | the record of a step |
 //! | [`signals`] | the signals that are passed on |
 //! | [`step`] | the processes of a step, from start to end |
 
 mod environment;
+mod input;
 mod options;
 mod placement;
+mod record;
 mod signals;
 mod slots;
 mod step;
@@ -21,14 +25,14 @@ use std::io::{self, Write};
 use tollgate_frontends::slurm::SlurmError;
 use tollgate_spread::hosts::JobHosts;
 
-use self::options::SrunCall;
+use self::options::{SrunCall, TOOL};
+use self::record::StepRecord;
+use self::step::StepOutcome;
 use super::failure::SlurmFailure;
-
-/// The name of the command in its messages.
-const TOOL: &str = "srun";
+use crate::connection::endpoint::ServiceAddressArgs;
 
 /// Runs a command as the tasks of a step, and fails with the greatest of their exit codes.
-pub(super) fn run(words: &[String]) -> Result<(), SlurmFailure> {
+pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), SlurmFailure> {
     let call = SrunCall::parse(words)?;
     if call.version {
         return super::print_version();
@@ -61,9 +65,19 @@ pub(super) fn run(words: &[String]) -> Result<(), SlurmFailure> {
         true => slots::HeldSlots::default(),
         false => slots::take(&hosts, needed),
     };
-    let code = step::run(&call, &hosts, &tasks)?;
+    let record = StepRecord::begin(address, &call, &hosts, &tasks);
+    let number = record.as_ref().map(|record| record.number);
+    let ended = step::run(&call, &hosts, &tasks, number);
     drop(held);
-    match code {
+    if let Some(record) = record {
+        // A step whose program cannot be started has this exit code.
+        let failed = StepOutcome {
+            code: 2,
+            signal: None,
+        };
+        record.end(*ended.as_ref().unwrap_or(&failed));
+    }
+    match ended?.code {
         0 => Ok(()),
         code => Err(SlurmFailure::Code(code)),
     }

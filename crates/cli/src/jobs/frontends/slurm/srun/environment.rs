@@ -3,18 +3,21 @@
 use std::env;
 use std::process::Command;
 
-use tollgate_frontends::slurm::hosts::compress;
+use tollgate_frontends::slurm::hosts::{self, compress};
 use tollgate_spread::hosts::JobHosts;
 
 use super::options::SrunCall;
 use super::placement::HostTasks;
+
+/// No step that the service knows has a number of this size.
+const MAX_RECORDED: u32 = 1_000_000;
 
 /// What all tasks of a step have in common.
 #[derive(Clone, Debug)]
 pub(super) struct StepFacts {
     /// The number of tasks.
     pub(super) n_tasks: u32,
-    /// The number of the step: unique among the steps of a job on one host.
+    /// The number of the step.
     step: u32,
     n_nodes: usize,
     nodes: String,
@@ -22,18 +25,19 @@ pub(super) struct StepFacts {
 }
 
 impl StepFacts {
-    /// Describes the step of this process.
-    pub(super) fn new(hosts: &JobHosts, parts: &[HostTasks]) -> Self {
-        let counts: Vec<String> = parts.iter().map(|part| part.count.to_string()).collect();
+    /// Describes the step of this process. A step that the service does not know has no number: another one is made that
+    /// no other step of the job on this host has.
+    pub(super) fn new(of_job: &JobHosts, parts: &[HostTasks], number: Option<u32>) -> Self {
         let script = env::var("SLURM_TASK_PID")
             .ok()
             .and_then(|id| id.parse::<u32>().ok());
         // Processes of a job are numbered behind its script, unless the numbers begin anew.
         let own = std::process::id();
-        let step = own.checked_sub(script.unwrap_or(0)).unwrap_or(own);
+        let behind = own.checked_sub(script.unwrap_or(0)).unwrap_or(own);
+        let step = number.unwrap_or_else(|| MAX_RECORDED.saturating_add(behind));
         let names = parts.iter().map(|part| part.host.as_str());
         let nodes = match parts.is_empty() {
-            true => hosts.here.clone(),
+            true => of_job.here.clone(),
             false => compress(names),
         };
         Self {
@@ -41,7 +45,7 @@ impl StepFacts {
             step,
             n_nodes: parts.len().max(1),
             nodes,
-            tasks_per_node: counts.join(","),
+            tasks_per_node: hosts::repeated(parts.iter().map(|part| part.count)),
         }
     }
 

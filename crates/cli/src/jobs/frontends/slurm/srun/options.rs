@@ -7,8 +7,10 @@ use tollgate_frontends::slurm::getopt::{
     self, OptionRule, OptionValue, OptionsEnd, TypedOption, rule,
 };
 
-use super::TOOL;
 use OptionValue::{Bare, Optional, Required};
+
+/// The name of the command in its messages.
+pub(super) const TOOL: &str = "srun";
 
 /// A call of `srun`.
 #[derive(Clone, Debug, Default)]

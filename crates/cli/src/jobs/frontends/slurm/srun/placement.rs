@@ -3,8 +3,7 @@
 use tollgate_frontends::slurm::SlurmError;
 use tollgate_spread::hosts::JobHosts;
 
-use super::TOOL;
-use super::options::SrunCall;
+use super::options::{SrunCall, TOOL};
 
 /// The tasks of a step on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tollgate_spread::hosts::JobHosts;
 
-use super::TOOL;
+use super::options::TOOL;
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(100);

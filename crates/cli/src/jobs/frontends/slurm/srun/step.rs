@@ -12,9 +12,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tollgate_frontends::slurm::{SlurmError, signal_words};
 use tollgate_spread::hosts::JobHosts;
 
-use super::options::SrunCall;
+use super::input::StepInput;
+use super::options::{SrunCall, TOOL};
 use super::placement::HostTasks;
-use super::{TOOL, environment, signals};
+use super::{environment, signals};
 use crate::jobs::frontends::slurm::failure::SlurmFailure;
 use crate::operate::serve::current_program;
 
@@ -34,27 +35,38 @@ struct StepProcess {
 }
 
 /// The end of a process of the step.
-struct StepEnd {
+struct StepProcessEnd {
     host: String,
     task: u32,
     is_here: bool,
     status: io::Result<ExitStatus>,
 }
 
-/// Runs the tasks, and returns the greatest of their exit codes.
+/// How a step ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct StepOutcome {
+    /// The greatest exit code of its tasks; 128 + n after signal n.
+    pub(super) code: u8,
+    /// The signal that ended the task with that code, if one did.
+    pub(super) signal: Option<u8>,
+}
+
+/// Runs the tasks of a step with a number.
 pub(super) fn run(
     call: &SrunCall,
     hosts: &JobHosts,
     parts: &[HostTasks],
-) -> Result<u8, SlurmFailure> {
+    number: Option<u32>,
+) -> Result<StepOutcome, SlurmFailure> {
     let live = LiveGroups::default();
     let of_signals = Arc::clone(&live);
     let watched = signals::watch(move |signal| send(&of_signals, signal));
     watched.map_err(|error| SlurmError::of(TOOL, error.to_string()))?;
     let mut starts = StepStarts {
         call,
-        facts: environment::StepFacts::new(hosts, parts),
+        facts: environment::StepFacts::new(hosts, parts, number),
         files: BTreeMap::new(),
+        input: StepInput::new(parts.iter().map(|part| part.count).sum()),
     };
     let (ended, ends) = mpsc::channel();
     let mut readers = Vec::new();
@@ -66,6 +78,7 @@ pub(super) fn run(
                 false => starts.elsewhere(part, local),
             };
             let mut process = started.inspect_err(|_| send(&live, Signal::KILL))?;
+            starts.input.add(&mut process.child);
             if call.label {
                 readers.extend(label(&mut process, starts.facts.n_tasks));
             }
@@ -74,11 +87,14 @@ pub(super) fn run(
         }
     }
     drop(ended);
-    let mut worst = 0;
+    starts.input.pass_on();
+    let mut worst = StepOutcome::default();
     for end in ends.into_iter().take(n_processes) {
-        let code = report(&end);
-        worst = worst.max(code);
-        if code != 0 && call.kills_on_failure {
+        let outcome = report(&end);
+        if outcome.code > worst.code {
+            worst = outcome;
+        }
+        if outcome.code != 0 && call.kills_on_failure {
             send(&live, Signal::TERM);
         }
     }
@@ -99,7 +115,7 @@ fn send(live: &LiveGroups, signal: Signal) {
 }
 
 /// Waits for the end of a process in a thread of its own.
-fn watch_end(process: StepProcess, live: LiveGroups, ended: mpsc::Sender<StepEnd>) {
+fn watch_end(process: StepProcess, live: LiveGroups, ended: mpsc::Sender<StepProcessEnd>) {
     let StepProcess {
         mut child,
         host,
@@ -116,7 +132,7 @@ fn watch_end(process: StepProcess, live: LiveGroups, ended: mpsc::Sender<StepEnd
         groups.retain(|known| Some(*known) != group);
         drop(groups);
         // The step may have been given up.
-        let _ = ended.send(StepEnd {
+        let _ = ended.send(StepProcessEnd {
             host,
             task,
             is_here,
@@ -126,7 +142,7 @@ fn watch_end(process: StepProcess, live: LiveGroups, ended: mpsc::Sender<StepEnd
 }
 
 /// Prints how a task failed, as Slurm does, and returns its exit code as in a shell.
-fn report(end: &StepEnd) -> u8 {
+fn report(end: &StepProcessEnd) -> StepOutcome {
     let code = match &end.status {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => u8::try_from(code).unwrap_or(1),
@@ -155,7 +171,10 @@ fn report(end: &StepEnd) -> u8 {
             end.task
         );
     }
-    code
+    StepOutcome {
+        code,
+        signal: is_signal.then(|| code.saturating_sub(128)),
+    }
 }
 
 /// Starts the processes of a step.
@@ -164,6 +183,7 @@ struct StepStarts<'a> {
     facts: environment::StepFacts,
     /// The files that are open, by their names: tasks with the same name share one.
     files: BTreeMap<String, File>,
+    input: StepInput,
 }
 
 impl StepStarts<'_> {
@@ -225,13 +245,16 @@ impl StepStarts<'_> {
             name(&self.call.output),
             name(&self.call.error),
         );
-        let shares_input = self.facts.n_tasks == 1 && is_here;
         command.stdin(match input.as_deref() {
             Some("none") => Stdio::null(),
-            Some("all") | None if shares_input => Stdio::inherit(),
-            // One of several tasks would take what the others expect.
+            Some("all") | None if is_here => self.input.next()?,
+            // Nothing is passed on to other hosts.
             Some("all") | None => Stdio::null(),
-            Some(file) => File::open(file)?.into(),
+            Some(file) => match file.parse::<u32>() {
+                Ok(only) if only == task && is_here => Stdio::inherit(),
+                Ok(_) => Stdio::null(),
+                Err(_) => File::open(file)?.into(),
+            },
         });
         let piped = || {
             if self.call.label {
