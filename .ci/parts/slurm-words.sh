@@ -32,8 +32,9 @@ trap 'kill "$service"; wait "$service" || true' EXIT
 until tollgate status >/dev/null 2>&1; do sleep 0.1; done
 
 slurm_snake() {
-  # In the background the number of the process is that of Snakemake itself.
-  ${replace:+exec} snakemake --snakefile "$here/Snakefile" --directory "$1" --executor slurm --jobs 4 --quiet --latency-wait 3 \
+  # In the background the number of the process is that of Snakemake itself, which does not ignore SIGINT even if this script
+  # does, as in the background of a shell without job control.
+  ${replace:+exec env --default-signal=INT} snakemake --snakefile "$here/Snakefile" --directory "$1" --executor slurm --jobs 4 --quiet --latency-wait 3 \
     --slurm-init-seconds-before-status-checks 3 --default-resources slurm_account=lab slurm_partition=main "${@:2}"
 }
 
@@ -54,11 +55,8 @@ fi
 
 echo "== Snakemake, interrupted: no job is left"
 mkdir interrupted
-# With job control a command in the background does not ignore SIGINT.
-set -m
 replace=yes slurm_snake interrupted --config sleep=300 >interrupted.log 2>&1 &
 snake=$!
-set +m
 until [ -n "$(squeue -h)" ]; do sleep 0.5; done
 kill -INT "$snake"
 wait "$snake" || true
