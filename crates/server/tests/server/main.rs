@@ -36,6 +36,7 @@ mod launch_failures;
 mod learning;
 mod limits;
 mod live_and_simulated;
+mod lost_files;
 mod maintenance;
 mod network;
 mod objectives;
