@@ -51,7 +51,7 @@ const CALLS: [CommandCall; 19] = [
             "libra-dollar",
         ],
     ),
-    call("replay", &["jobs.swf", "--clusters", "a.toml,b.toml"]),
+    call("replay", &["few.swf", "--clusters", "a.toml,b.toml"]),
     call("replay", &["--policy", "easy", "--last", "1000"]),
     call(
         "campus",
@@ -163,7 +163,7 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
         (_, "--clusters") => "a.toml,b.toml",
         (_, "--prefer") => "cheapest",
         (_, "--start") => "2026-01-05T08:40:00",
-        (_, "--end") => "5000",
+        (_, "--end") => "1000",
         (_, "--queue" | "--user") => "1",
         (_, "--never-ran") => "one",
         (_, "--arrival-factor") => "0.5",
@@ -236,6 +236,8 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn write_inputs(folder: &Path) {
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
     write("jobs.swf", &swf(120, 1_767_600_000));
+    // For the call that replays them once for each cluster and choice.
+    write("few.swf", &swf(30, 1_767_600_000));
     write("earlier.swf", &swf(60, 1_760_000_000));
     write("a.toml", "name = \"a\"\nnodes = 8\npolicy = \"plan\"\n");
     write(

@@ -185,7 +185,7 @@ fn forecasts_are_studied_with_and_without_a_trace() {
         "--seeds",
         "1",
         "--scale",
-        "0.05",
+        "0.02",
         "--quiet",
     ];
     for (out, workload) in [("study-grid", None), ("study-grid-trace", Some(trace))] {

@@ -19,7 +19,7 @@ use crate::common::{rules, submission};
 use crate::simulation::random::SplitMix;
 
 /// Number of random histories of each policy.
-const SEEDS: u64 = 12;
+const SEEDS: u64 = 6;
 const N_JOBS: u64 = 120;
 /// Number of programs of a user.
 const N_PROGRAMS: u64 = 2;

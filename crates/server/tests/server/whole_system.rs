@@ -12,9 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::simulation::ServiceSimulation;
 
 /// Number of seeds of a normal test run.
-const SEEDS: u64 = 24;
-/// The same where time passes in waits for an engine.
-const LATE_SEEDS: u64 = 12;
+const SEEDS: u64 = 16;
+/// The same where a seed takes longer: tasks follow each other, or wait for an engine.
+const LONG_SEEDS: u64 = 10;
 
 #[test]
 fn acknowledged_requests_are_never_lost_or_executed_twice() {
@@ -29,7 +29,7 @@ fn acknowledged_requests_are_never_lost_or_executed_twice() {
 #[test]
 fn short_tasks_that_follow_each_other_are_never_lost_or_executed_twice() {
     run_seeds(
-        SEEDS,
+        LONG_SEEDS,
         "short_tasks",
         |seed| ServiceSimulation::of_short_tasks(seed).run_followed(),
         |followed| assert!(followed > 0, "no task followed another one"),
@@ -39,7 +39,7 @@ fn short_tasks_that_follow_each_other_are_never_lost_or_executed_twice() {
 #[test]
 fn programs_that_start_late_are_never_lost_or_executed_twice() {
     run_seeds(
-        LATE_SEEDS,
+        LONG_SEEDS,
         "programs_that_start_late",
         |seed| ServiceSimulation::behind_a_queue(seed).run_late(),
         |late| assert!(late > 0, "no program started late"),

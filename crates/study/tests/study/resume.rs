@@ -23,7 +23,7 @@ fn journal_truncated_anywhere_gives_the_same_results() {
     let config = Config {
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
-        ..Config::with_cases(5)
+        ..Config::with_cases(3)
     };
     TestRunner::new(config)
         .run(&(0..=journal.len()), |cut| {
