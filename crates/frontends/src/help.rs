@@ -73,7 +73,8 @@ Options of Slurm:
   --gres LIST, -G, --gpus N      Devices, as in gpu:1; also --gpus-per-node, --gpus-per-task
   -L, --licenses LIST            Licences
   -a, --array TASKS              Array of tasks, as in 1-10, 1-10:2 or 1-10%2
-  -d, --dependency LIST          Start after other jobs: afterok:ID, afterany:ID
+  -d, --dependency LIST          Start after other jobs: afterok:ID, afterany:ID, afternotok:ID, singleton
+  --mail-type LIST               Notices, if the service sends any: END, FAIL, REQUEUE, ALL
   -b, --begin TIME               Start not before
   -H, --hold                     Hold the job
   -o, --output FILE              File for output and errors
@@ -135,7 +136,7 @@ Options of Slurm:
 /// The options of `sacct`.
 const SACCT: &str = "\
 Options of Slurm:
-  -j, --jobs LIST          Only these jobs: 7, 7_3, 7.batch
+  -j, --jobs LIST          Only these jobs: 7, 7_3, 7.batch, 7.0
   -S, --starttime TIME     Since this time [default: midnight]
   -E, --endtime TIME       Until this time
   -u, --user LIST          Only jobs of these users
@@ -158,7 +159,8 @@ Commands of Slurm:
   show config              Show settings
   show hostnames [LIST]    Expand a list of hosts
   hold ID.., release ID..  Hold or release jobs
-  update JobId=ID ..       Change Name, Deadline or ArrayTaskThrottle of a job that waits
+  requeue ID..             End running jobs, and queue them again
+  update JobId=ID ..       Change Name, Comment, TimeLimit, Deadline or ArrayTaskThrottle of a job that waits
   ping                     Check that the service answers
 
 Options:
