@@ -10,7 +10,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
         "Jobs",
         &[
             "submit", "quote", "jobs", "explain", "wait", "logs", "alter", "cancel", "hold",
-            "release", "signal", "spread",
+            "release", "requeue", "signal", "spread",
         ],
     ),
     (

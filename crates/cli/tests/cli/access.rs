@@ -77,9 +77,14 @@ fn jobs_of_other_users_look_like_missing_jobs() {
     ];
     site.run_ok(ONE, &submit);
     for verb in ["explain", "wait", "logs", "cancel", "hold", "release"] {
-        let theirs = site.run_err(OTHER, &[verb, "1"]);
+        // The message names the job as it was typed.
+        let (code, theirs) = site.run_err(OTHER, &[verb, "1"]);
         let missing = site.run_err(OTHER, &[verb, "999"]);
-        assert_eq!(theirs, missing, "{verb}");
+        assert_eq!(
+            (code, theirs.replace("job 1:", "job 999:")),
+            missing,
+            "{verb}"
+        );
     }
     let listed = site.run_ok(OTHER, &["jobs", "--all", "--format", "json"]);
     assert!(!listed.contains("sleep"), "{listed}");

@@ -33,6 +33,14 @@ fn state(site: &AccessTestSite, user: u32, job: u64) -> String {
     job["state"].as_str().unwrap_or("none").to_owned()
 }
 
+/// Asserts that a command says the same of job 1, of another user, as of job 999, which nobody has. The message names the
+/// job as it was typed.
+fn assert_looks_missing(verb: &str, run: impl Fn(&str) -> (Option<i32>, String)) {
+    let (code, theirs) = run("1");
+    let theirs = theirs.replace("job 1:", "job 999:");
+    assert_eq!((code, theirs), run("999"), "{verb}");
+}
+
 #[test]
 fn running_job_of_another_user_is_hidden_and_cannot_be_cancelled() {
     if !tollgate_needs::root() {
@@ -40,13 +48,15 @@ fn running_job_of_another_user_is_hidden_and_cannot_be_cancelled() {
     }
     let (site, _) = running();
     for verb in ["explain", "wait", "logs", "cancel", "hold", "release"] {
-        let theirs = site.run_err(OTHER, &[verb, "1"]);
-        assert_eq!(theirs, site.run_err(OTHER, &[verb, "999"]), "{verb}");
+        assert_looks_missing(verb, |job| site.run_err(OTHER, &[verb, job]));
     }
-    let alter = |job| site.run_err(OTHER, &["alter", job, "--name", "x"]);
-    assert_eq!(alter("1"), alter("999"));
-    let signal = |job| site.run_err(OTHER, &["signal", "TERM", job]);
-    assert_eq!(signal("1"), signal("999"));
+    assert_looks_missing("alter", |job| {
+        site.run_err(OTHER, &["alter", job, "--name", "x"])
+    });
+    assert_looks_missing("signal", |job| {
+        site.run_err(OTHER, &["signal", "TERM", job])
+    });
+    assert_looks_missing("requeue", |job| site.run_err(OTHER, &["requeue", job]));
     site.run_ok(OTHER, &["cancel", "--all"]);
     site.run_ok(OTHER, &["cancel", "1-9"]);
     assert_eq!(state(&site, ONE, 1), "running");
