@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Kinship, RuntimeBelief, Span, UserId};
 
 pub use basis::{BeliefBasis, BeliefSource, GroupPart, SiblingPart};
-pub use model::{BeliefModel, TaskStage};
+pub use model::{BeliefModel, JobKin, TaskStage};
 use statement::StatementTime;
 
 use crate::record::{ClassId, ForecastJob, ln_secs};

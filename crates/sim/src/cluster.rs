@@ -8,7 +8,7 @@ mod result;
 
 use std::collections::BTreeMap;
 
-use tollgate_forecast::LearnedHistory;
+use tollgate_forecast::{JobKin, LearnedHistory};
 use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, InvariantViolation, JobEnding, Notice, OnEviction,
     PassTrigger, Simulation, WorkerId,
@@ -70,6 +70,7 @@ pub fn replay_with(
         outcomes,
         placements: world.placements,
         promises: world.promises,
+        kin: world.kin.unwrap_or_default(),
     };
     if settings.record_level == RecordLevel::Checked {
         verify::schedule(&replay, settings)?;
@@ -123,6 +124,8 @@ pub(crate) struct ClusterSim<'a> {
     outcomes: OutcomeWindow,
     placements: Option<JobPlacements>,
     promises: Vec<PromiseStatement>,
+    /// By place in the order of arrival, of jobs that ran; None if it is not requested.
+    kin: Option<BTreeMap<usize, JobKin>>,
     overrun: OverrunRule,
     states_promises: bool,
     checking: bool,
@@ -157,6 +160,7 @@ impl<'a> ClusterSim<'a> {
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
             promises: Vec::new(),
+            kin: (settings.record_level != RecordLevel::Outcomes).then(BTreeMap::new),
             overrun: settings.overrun,
             states_promises: settings.states_promises,
             checking: settings.record_level == RecordLevel::Checked,
@@ -445,6 +449,10 @@ impl<'a> ClusterSim<'a> {
         match decision {
             Decision::Accepted | Decision::Unpromised => {
                 let (estimates, submit) = (&mut self.estimates, job.spec.submit);
+                if let Some(kin) = &mut self.kin {
+                    let known = estimates.kin(truth.index);
+                    kin.extend(known.map(|known| (truth.index, known)));
+                }
                 if truth.killed {
                     estimates.observe_limit(truth.index, submit, truth.recorded, now);
                 } else {

@@ -7,7 +7,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use tollgate_forecast::{
-    BeliefJob, ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes, LearnedHistory,
+    BeliefJob, ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes, JobKin, LearnedHistory,
 };
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{
@@ -290,6 +290,12 @@ impl<'a> EstimateProvider<'a> {
         self.origin
             .uses_forecast()
             .then(|| self.history.forecaster.forecast(job))
+    }
+
+    /// Returns the jobs with which the `index`-th job counts, which has not ended; None if beliefs do not know it.
+    pub(crate) fn kin(&mut self, index: usize) -> Option<JobKin> {
+        self.follow_jobs();
+        self.history.beliefs.kin(task(index))
     }
 
     /// Learns that the `index`-th job, submitted at `submit`, has run for `runtime` and ended.

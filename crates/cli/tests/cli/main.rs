@@ -51,6 +51,7 @@ mod published;
 mod records;
 mod replay;
 mod replay_clusters;
+mod replay_rows;
 mod same_bytes;
 mod sessions;
 mod sites;

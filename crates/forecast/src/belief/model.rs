@@ -80,6 +80,15 @@ pub enum TaskStage {
     Running,
 }
 
+/// The jobs with which a job counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobKin {
+    /// The number of its batch: of jobs that count as one witness.
+    pub batch: u64,
+    /// The number of its class: of jobs of one user that ask for the same and run one program, if it is known.
+    pub class: u64,
+}
+
 /// A job that has not ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct LiveTask {
@@ -168,6 +177,15 @@ impl BeliefModel {
     pub fn stage(&self, id: TaskId) -> Option<TaskStage> {
         let started = self.tasks.get(&id)?.started;
         Some(started.map_or(TaskStage::Waiting, |_| TaskStage::Running))
+    }
+
+    /// Returns the jobs with which a job counts that has not ended; None if the model does not know it.
+    pub fn kin(&self, id: TaskId) -> Option<JobKin> {
+        let task = self.tasks.get(&id)?;
+        Some(JobKin {
+            batch: task.batch.0,
+            class: GroupKey::smallest(&task.job).number(),
+        })
     }
 
     /// Adds a job that is submitted now. A job that the model knows stays as it is.

@@ -85,7 +85,7 @@ impl OverrunRule {
 pub enum RecordLevel {
     /// Outcomes only.
     Outcomes,
-    /// Outcomes and the placement of each job.
+    /// Outcomes, and the placement, class and batch of each job.
     Placements,
     /// Outcomes and placements, with the schedule verified after every event and at the end.
     Checked,

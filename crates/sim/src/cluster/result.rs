@@ -1,5 +1,8 @@
 //! The result of a replay, or the reason why there is none.
 
+use std::collections::BTreeMap;
+
+use tollgate_forecast::JobKin;
 use tollgate_gate::InvariantViolation;
 use tollgate_model::{Instant, NodeRange, Outcome, Probability};
 use tollgate_policy::{JobSlot, PolicyFailure};
@@ -13,6 +16,9 @@ pub struct ReplayResult {
     pub placements: Option<JobPlacements>,
     /// The statements on promised deadlines, in the order of the promises. Empty if not requested.
     pub promises: Vec<PromiseStatement>,
+    /// The jobs with which each job that ran counted in beliefs, by place in the order of arrival. Empty if
+    /// placements are not recorded, or the policy has no beliefs.
+    pub kin: BTreeMap<usize, JobKin>,
 }
 
 /// The probability with which a deadline was promised.

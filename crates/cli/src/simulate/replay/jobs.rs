@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-use tollgate_model::{Decision, Market, NodeRange, Outcome, Span};
+use tollgate_model::{Decision, Market, NodeRange, Outcome, Probability, Span};
 use tollgate_sim::ReplayResult;
 use tollgate_workload::Workload;
 
@@ -13,7 +13,7 @@ use super::input::ReplayInput;
 use crate::exit::CliFailure;
 use crate::output::atomic::AtomicOutput;
 
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 28] = [
     "policy",
     "job_id",
     "decision",
@@ -38,6 +38,10 @@ const COLUMNS: [&str; 24] = [
     "queue",
     "task",
     "killed",
+    "probability",
+    "planned_run_s",
+    "class",
+    "batch",
 ];
 
 /// The file, open for writing.
@@ -108,6 +112,7 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
     }
 
     fn write(&mut self, policy: &str, replay: &ReplayResult) -> io::Result<()> {
+        let mut stated = StatedColumns::of(replay);
         for (job, outcome) in replay.outcomes.iter().enumerate() {
             self.put(policy)?;
             self.put(self.workload.number(job))?;
@@ -122,6 +127,7 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
             let slowdown = outcome.slowdown();
             self.put_or_empty(slowdown.filter(|_| outcome.runtime > Span::TICK))?;
             self.submission(job, outcome)?;
+            self.stated(&mut stated, job, outcome)?;
             self.extra(job)?;
             end_row(&mut self.csv)?;
         }
@@ -198,6 +204,21 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         self.put_or_empty(outcome.ran.map(|_| outcome.killed))
     }
 
+    /// Writes what was promised, and with which jobs the job counted. The planned run time of a job without a promise is no more than its estimate, and stays empty.
+    fn stated(
+        &mut self,
+        stated: &mut StatedColumns<'_>,
+        job: usize,
+        outcome: &Outcome,
+    ) -> io::Result<()> {
+        let planned = outcome.decision == Decision::Accepted;
+        self.put_or_empty(stated.probabilities.get(&job).map(|p| p.as_f64()))?;
+        self.put_or_empty(planned.then_some(outcome.planned_run))?;
+        let kin = stated.replay.kin.get(&job);
+        self.put_or_empty(kin.map(|kin| place(&mut stated.classes, kin.class)))?;
+        self.put_or_empty(kin.map(|kin| place(&mut stated.batches, kin.batch)))
+    }
+
     fn extra(&mut self, job: usize) -> io::Result<()> {
         let row = self.workload.row(job);
         let extra = self.workload.trace().extra.iter();
@@ -219,6 +240,34 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         write!(self.field, "{value}")?;
         Ok(self.csv.write_field(&self.field)?)
     }
+}
+
+/// What a policy stated about jobs.
+struct StatedColumns<'a> {
+    replay: &'a ReplayResult,
+    /// The probabilities of promises, by job.
+    probabilities: BTreeMap<usize, Probability>,
+    /// The places of classes and batches in the order in which the file names them.
+    classes: BTreeMap<u64, usize>,
+    batches: BTreeMap<u64, usize>,
+}
+
+impl<'a> StatedColumns<'a> {
+    fn of(replay: &'a ReplayResult) -> Self {
+        let promises = replay.promises.iter();
+        Self {
+            replay,
+            probabilities: promises.map(|p| (p.job, p.probability)).collect(),
+            classes: BTreeMap::new(),
+            batches: BTreeMap::new(),
+        }
+    }
+}
+
+/// Returns the place, from 1, of a number in the order in which numbers come.
+fn place(places: &mut BTreeMap<u64, usize>, number: u64) -> usize {
+    let next = places.len() + 1;
+    *places.entry(number).or_insert(next)
 }
 
 /// Returns, by row, the places of jobs that share a number, from 1.
