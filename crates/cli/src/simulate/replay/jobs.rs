@@ -204,7 +204,8 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         self.put_or_empty(outcome.ran.map(|_| outcome.killed))
     }
 
-    /// Writes what was promised, and with which jobs the job counted. The planned run time of a job without a promise is no more than its estimate, and stays empty.
+    /// Writes what was promised, and with which jobs the job counted. The planned run time of a job without a
+    /// promise is no more than its estimate, and stays empty.
     fn stated(
         &mut self,
         stated: &mut StatedColumns<'_>,
