@@ -1,6 +1,7 @@
 # After the block of docs/sites/sessions.md: jobs run on the pilots of the session, and nothing is left.
 # shellcheck shell=bash
-# The session puts a qstat of its own first on the path.
+# The session puts commands of these names first on the path, which ask the session.
+squeue_of_engine=$(command -v squeue || true)
 qstat_of_engine=$(command -v qstat || true)
 . ~/.local/state/tollgate-sessions/default/env
 until tollgate nodes | grep -Eq 'west\.1 .*connected'; do sleep 0.2; done
@@ -10,9 +11,10 @@ tollgate explain "$job" | grep 'promise kept'
 tollgate session agents
 tollgate session exit --force
 if [ -n "${SLURM_CONF:-}" ]; then
-  test -z "$(squeue --noheader --me --states=PENDING,RUNNING)"
+  left=$("$squeue_of_engine" --noheader --me --states=PENDING,RUNNING)
 elif [ -n "$qstat_of_engine" ]; then
-  test -z "$("$qstat_of_engine")"
+  left=$("$qstat_of_engine")
 else
-  test -z "$(condor_q -autoformat ClusterId)"
+  left=$(condor_q -autoformat ClusterId)
 fi
+test -z "$left"
