@@ -129,6 +129,10 @@ impl LocalEngineConfig {
     }
 }
 
+/// The pauses between runners that end before their hello: each is twice the last one, about a second in all.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LAST_PAUSE: Duration = Duration::from_millis(512);
+
 /// An engine that runs tasks as processes of this machine. A runner starts and watches them: a
 /// separate process, which is started on demand, found again after a restart of the caller, and
 /// replaced when it has ended.
@@ -206,19 +210,22 @@ impl LocalEngine {
         // The next runner repeats the reports of the last one that were not polled yet.
         self.mailbox.lock().clear();
         let deadline = Instant::now() + self.settings.call_timeout;
+        let mut pause = FIRST_PAUSE;
         let connection = loop {
             if let Some(connection) =
                 RunnerConnection::handshake(self.open_stream(deadline)?, &self.mailbox)?
             {
                 break connection;
             }
-            // The runner ended before its hello.
-            if Instant::now() >= deadline {
+            // The runner ended before its hello: it was idle for long, or ends each time. The caller waits
+            // meanwhile, and so may its users.
+            if pause > LAST_PAUSE || Instant::now() >= deadline {
                 let folder = self.settings.state_dir.display();
                 let reason = format!("no runner answers in {folder}");
                 return Err(EngineError::Unreachable { reason });
             }
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(pause);
+            pause *= 2;
         };
         self.connection = Some(connection);
         if let RunnerResponse::Capacity(capacity) = self.call_once(RunnerRequestKind::Capacity)? {

@@ -23,6 +23,9 @@ pub(crate) struct RunnerProcess {
     started: Option<Child>,
 }
 
+/// How many runners in a row may be killed before one of them accepts a connection.
+const MOST_KILLED: u32 = 5;
+
 impl RunnerProcess {
     pub(crate) const fn new(folder: PathBuf, words: Vec<OsString>) -> Self {
         Self {
@@ -43,8 +46,12 @@ impl RunnerProcess {
             return Ok(stream);
         }
         self.reap();
+        let mut killed = 0;
         loop {
-            self.start(settings)?;
+            killed += u32::from(self.start(settings)?);
+            if killed > MOST_KILLED {
+                return Err(self.exit_error("was killed"));
+            }
             if let Some(stream) = connect_socket(&self.state_dir) {
                 return Ok(stream);
             }
@@ -64,21 +71,23 @@ impl RunnerProcess {
         }
     }
 
-    /// Starts a runner unless the last one that was started here is still running.
+    /// Starts a runner unless the last one that was started here is still running. Returns whether a signal has
+    /// ended that one.
     ///
     /// # Errors
     /// If the runner cannot be started, or ended at once because it cannot work here. A runner that
     /// ended because another runner holds the directory is not an error: the other runner answers
     /// soon, or ends.
-    fn start(&mut self, settings: &RunnerConfig) -> Result<(), EngineError> {
-        match self.started.as_mut().map(Child::try_wait) {
-            Some(Ok(None)) => return Ok(()),
+    fn start(&mut self, settings: &RunnerConfig) -> Result<bool, EngineError> {
+        let was_killed = match self.started.as_mut().map(Child::try_wait) {
+            Some(Ok(None)) => return Ok(false),
             Some(Ok(Some(status))) if status.code().is_some_and(|code| code != 0) => {
                 self.started = None;
-                return Err(self.exit_error());
+                return Err(self.exit_error("exited"));
             }
-            Some(Ok(Some(_)) | Err(_)) | None => {}
-        }
+            Some(Ok(Some(status))) => status.code().is_none(),
+            Some(Err(_)) | None => false,
+        };
         settings.write(&self.state_dir)?;
         let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
         let log_path = self.state_dir.join("log");
@@ -103,18 +112,18 @@ impl RunnerProcess {
         // The runner outlives the caller, whose working directory may be removed.
         let child = command.current_dir("/").spawn();
         self.started = Some(child.map_err(failed(program.into(), "starting it as the runner"))?);
-        Ok(())
+        Ok(was_killed)
     }
 
-    /// Returns the error of a runner that has ended: the last line of its log.
-    fn exit_error(&self) -> EngineError {
+    /// Returns the error of a runner that has ended in this way: the last line of its log.
+    fn exit_error(&self, end: &str) -> EngineError {
         let path = self.state_dir.join("log");
         let log = std::fs::read(&path).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let last_line = log.lines().next_back().unwrap_or("it says nothing");
         EngineError::Unreachable {
             reason: format!(
-                "the runner exited at once: {last_line} ({})",
+                "the runner {end} at once: {last_line} ({})",
                 path.display()
             ),
         }

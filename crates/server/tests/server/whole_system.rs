@@ -12,9 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::simulation::ServiceSimulation;
 
 /// Number of seeds of a normal test run.
-const SEEDS: u64 = 16;
+const SEEDS: u64 = 8;
 /// The same where a seed takes longer: tasks follow each other, or wait for an engine.
-const LONG_SEEDS: u64 = 10;
+const LONG_SEEDS: u64 = 5;
 
 #[test]
 fn acknowledged_requests_are_never_lost_or_executed_twice() {
