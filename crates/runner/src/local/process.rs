@@ -122,10 +122,7 @@ impl RunnerProcess {
         let log = String::from_utf8_lossy(&log);
         let last_line = log.lines().next_back().unwrap_or("it says nothing");
         EngineError::Unreachable {
-            reason: format!(
-                "the runner {end} at once: {last_line} ({})",
-                path.display()
-            ),
+            reason: format!("the runner {end} at once: {last_line} ({})", path.display()),
         }
     }
 }
