@@ -94,7 +94,16 @@ fn records_benches(c: &mut Criterion, records: &[CompletedJob]) {
         min_jobs: 160,
     };
     group.bench_function("evaluate", |b| {
-        b.iter(|| evaluate(Forecaster::default(), records, config, |_| 0, &mut ()));
+        b.iter(|| {
+            evaluate(
+                Forecaster::default(),
+                BeliefModel::default(),
+                records,
+                config,
+                |_| 0,
+                &mut (),
+            )
+        });
     });
     group.finish();
 }

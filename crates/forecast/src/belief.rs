@@ -17,6 +17,7 @@
 //! | `weights` | the weights of the components of a level |
 //! | `shipped` | the start values |
 //! | `recalibration` | the slow correction of statements by how often they held |
+//! | `request_rate` | the probability that a job stays within its request |
 //! | `statement` | a statement that waits for the end of its task |
 //! | `alike` | how alike the tasks of a batch are |
 //! | `basis` | what a belief rests on |
@@ -32,6 +33,7 @@ mod mass;
 mod mixture;
 mod model;
 mod recalibration;
+mod request_rate;
 mod shipped;
 mod siblings;
 mod site;
@@ -39,7 +41,7 @@ mod statement;
 mod weights;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Distribution, Kinship, RuntimeBelief, Span, UserId};
+use tollgate_model::{Distribution, Kinship, Probability, RuntimeBelief, Span, UserId};
 
 pub use basis::{BeliefBasis, BeliefSource, GroupPart, SiblingPart};
 pub use model::{BeliefModel, JobKin, TaskStage};
@@ -64,6 +66,10 @@ pub struct BeliefJob {
     pub procs: u32,
     /// The requested run time, if any; a value that is not positive counts as None.
     pub request: Option<Span>,
+    /// The number of the queue, if it is known.
+    pub queue: Option<u32>,
+    /// The number of the account that is charged, if it is known.
+    pub account: Option<u32>,
     /// The number of the array, if the job is a task of one: the tasks of an array are a batch.
     pub array: Option<u64>,
     /// Number of tasks that are submitted together; 1 for a single job.
@@ -87,6 +93,8 @@ impl BeliefJob {
             program: job.context.executable.map(Program::Executable),
             procs: job.procs,
             request: job.request,
+            queue: job.context.queue,
+            account: job.context.account,
             array: None,
             n_tasks: 1,
         }
@@ -102,6 +110,8 @@ impl BeliefJob {
 pub struct Belief {
     /// The distribution of the run time.
     pub distribution: Distribution,
+    /// The probability that the job stays within its request; None without a request.
+    pub within_request: Option<Probability>,
     /// The evidence on which it rests.
     pub basis: BeliefBasis,
     /// The jobs with which the job is long or short together.

@@ -42,7 +42,7 @@ pub enum KnownBatches {
 }
 
 impl KnownBatches {
-    const fn of(n_batches: u32) -> Self {
+    pub(crate) const fn of(n_batches: u32) -> Self {
         match n_batches {
             0 => Self::None,
             1 => Self::One,

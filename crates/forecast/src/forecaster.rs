@@ -16,10 +16,6 @@ use crate::site_prior::SitePrior;
 use crate::stage::ClassStage;
 use crate::summary::ClassSummary;
 
-/// Minimum number of known classes for a forecast of an unknown class from all of them. A few other
-/// classes say nothing about it.
-const MIN_SITE_CLASSES: usize = 10;
-
 /// A forecaster for the jobs of a site. Memory is constant per class.
 ///
 /// Call [`Self::forecast`] at submission, and [`Self::learn`] with that forecast once the job has
@@ -68,11 +64,6 @@ impl Forecast {
     /// quantile lies between a second and a hundred years.
     pub fn distribution(&self) -> Distribution {
         Distribution::new(self.details.bounds.map(span_of))
-    }
-
-    /// Returns whether the distribution is a single run time, without any margin.
-    pub fn is_point(&self) -> bool {
-        self.details.bounds.first() == self.details.bounds.last()
     }
 
     /// Returns the job's value of the aspect by which its class is split, if the job belongs to a
@@ -137,9 +128,6 @@ pub enum LearnError {
     NeverRan(Span),
 }
 
-/// The index of the level that a censored run time must exceed: 0.9, at which estimates are made.
-const CENSORED_LEVEL: usize = 9;
-
 impl Forecaster {
     /// Creates a forecaster without history that raises alarms by `triggers`.
     pub fn new(triggers: AlarmTriggers) -> Self {
@@ -193,17 +181,6 @@ impl Forecaster {
             record.runtime,
         );
         Ok(event)
-    }
-
-    /// Returns whether a forecast follows from jobs that tell something about its job: from jobs of its
-    /// class, or else from enough other classes.
-    pub fn has_experience(&self, forecast: &Forecast) -> bool {
-        match forecast.stage() {
-            ClassStage::Unseen => !forecast.is_point() && self.classes.len() >= MIN_SITE_CLASSES,
-            ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled => {
-                true
-            }
-        }
     }
 
     /// Learns the run time of a job without judging its promises: for callers that judge each
@@ -260,39 +237,6 @@ impl Forecaster {
         self.learn(record, &forecast)
     }
 
-    /// Learns that a job needs more than the run time of `record`, after which it was ended: the run time
-    /// is right-censored. Returns whether that taught anything.
-    ///
-    /// A time beyond the present forecast's quantile at `CENSORED_LEVEL` is learned as if it were the run
-    /// time, and the bounds of `forecast` below the time are judged as missed. A shorter time teaches
-    /// nothing: learned as a run time it would shorten the forecasts, although the job took longer. So
-    /// forecasts are never shortened by jobs that were ended, but lengthened by less than these jobs needed.
-    /// An estimator for censored data (Kaplan & Meier 1958) would need the censored jobs in every window of
-    /// the class.
-    ///
-    /// # Errors
-    /// As [`Self::learn`].
-    pub fn learn_lower_bound(
-        &mut self,
-        record: &CompletedJob,
-        forecast: &Forecast,
-    ) -> Result<bool, LearnError> {
-        if record.runtime <= Span::ZERO {
-            return Err(LearnError::NeverRan(record.runtime));
-        }
-        let present = self.forecast(&record.job).distribution();
-        if record.runtime <= present.quantiles()[CENSORED_LEVEL] {
-            return Ok(false);
-        }
-        self.learn_run(record, forecast)?;
-        let distribution = forecast.distribution();
-        let bounds = distribution.quantiles();
-        let n_missed = bounds.partition_point(|bound| *bound < record.runtime);
-        let promise = forecast.promise(record.job.class, 0);
-        self.judge(&promise, &bounds[..n_missed], record.runtime);
-        Ok(true)
-    }
-
     /// Returns the same forecaster, but one that never splits a class.
     #[must_use]
     pub fn without_splitting(mut self) -> Self {
@@ -316,7 +260,8 @@ impl Forecaster {
                 mode: model.mode(),
                 leader: Some(model.leader()),
             };
-            Some((ClassSummary::of(model, family.split(), part), forecast))
+            let summary = ClassSummary::of(model, (family.split(), part), features.job(class));
+            Some((summary, forecast))
         });
         known.collect()
     }

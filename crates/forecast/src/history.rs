@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{ForecastJob, JobAttributes, ln_secs};
+use crate::record::{ClassId, ForecastJob, JobAttributes, ln_secs, span_of};
 use crate::window::RollingWindow;
 
 /// Number of remembered jobs.
@@ -22,6 +22,16 @@ pub(crate) struct JobFeatures {
 impl JobFeatures {
     pub(crate) const fn context(&self) -> &JobAttributes {
         &self.context
+    }
+
+    /// Returns the job of a class with these features.
+    pub(crate) fn job(&self, class: ClassId) -> ForecastJob {
+        ForecastJob {
+            class,
+            procs: self.procs,
+            request: self.ln_request.map(span_of),
+            context: self.context,
+        }
     }
 
     pub(crate) fn of(job: &ForecastJob) -> Self {

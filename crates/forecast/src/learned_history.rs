@@ -1,19 +1,15 @@
-//! The knowledge about run times: the forecaster of classes, and the beliefs by batches.
+//! The knowledge about run times from earlier jobs.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::UserId;
 
 use crate::belief::{BeliefJob, BeliefModel};
-use crate::forecaster::Forecaster;
-use crate::online::{FeedbackTiming, OnlineForecaster};
 use crate::record::CompletedJob;
 use crate::recorded_beliefs::learn_beliefs;
 
 /// The experience with earlier jobs, from which estimates and beliefs are made. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LearnedHistory {
-    /// The forecaster of classes.
-    pub forecaster: Forecaster,
     /// The beliefs by batches.
     pub beliefs: BeliefModel,
 }
@@ -24,20 +20,12 @@ impl LearnedHistory {
     pub fn of(mut jobs: Vec<(UserId, CompletedJob)>) -> Self {
         // A stable sort: jobs submitted together are learned in the order of the record.
         jobs.sort_by_key(|(_, job)| job.submit);
-        let mut online = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
-        for (_, job) in &jobs {
-            // A job that never ran is neither forecast nor learned.
-            let _ = online.submit(job, |_| ());
-        }
         let mut beliefs = BeliefModel::default();
         let jobs: Vec<(BeliefJob, CompletedJob)> = jobs
             .iter()
             .map(|(user, job)| (BeliefJob::new(*user, &job.job), *job))
             .collect();
         learn_beliefs(&mut beliefs, &jobs);
-        Self {
-            forecaster: online.finish(|_| ()),
-            beliefs,
-        }
+        Self { beliefs }
     }
 }

@@ -52,7 +52,9 @@
 //! | [`method`] | all compared methods: experts and baselines |
 //! | [`lowess`](mod@lowess) | robust local regression, which detects odd run times |
 //! | [`side_by_side`] | numbers that are computed side by side |
+//! | [`look_alikes`] | the look-alikes of a job that have not ended |
 //! | `memo` | values that follow from others |
+//! | `map_entries` | maps stored as sequences |
 //! | `linear` | small least squares problems |
 //! | [`change_point`] | detection of odd run times and of mode changes |
 //! | [`stage`] | the amount of history of a class |
@@ -80,7 +82,9 @@ pub mod forecaster;
 mod history;
 pub mod learned_history;
 mod linear;
+pub mod look_alikes;
 pub mod lowess;
+mod map_entries;
 mod memo;
 pub mod method;
 mod model;
@@ -105,17 +109,19 @@ pub use belief_evaluation::{BeliefEvaluation, BeliefScore, evaluate_beliefs};
 pub use change_point::{AlarmThreshold, AlarmTriggers};
 pub use class::ClassEvent;
 pub use evaluate::{
-    EvaluationConfig, EvaluationObserver, ForecastEvaluation, ForecastMetrics, evaluate,
+    EvaluationConfig, EvaluationObserver, ForecastEvaluation, ForecastMetrics, ScoreIntervals,
+    ScoredForecast, evaluate,
 };
 pub use expert::Expert;
 pub use forecaster::{BoundPromise, Forecast, Forecaster, LearnError};
 pub use learned_history::LearnedHistory;
+pub use look_alikes::OpenLookAlikes;
 pub use lowess::lowess;
 pub use method::ForecastMethod;
 pub use online::{FeedbackTiming, JobFeedback, OnlineForecaster};
 pub use record::{ClassId, CompletedJob, ForecastJob, JobAttributes};
-pub use recorded_beliefs::learn_beliefs;
-pub use score::{LevelCoverage, MethodScore, PointScore};
+pub use recorded_beliefs::{learn_beliefs, observe_beliefs};
+pub use score::{BrierScore, LevelCoverage, MethodScore, PointScore, ScoreInterval};
 pub use snapshot::{ForecasterSnapshot, SnapshotVersionError, VERSION};
 pub use split::SplitAspect;
 pub use stage::ClassStage;

@@ -1,8 +1,9 @@
 //! Beliefs over a record: its jobs are submitted, start and end as they did.
 
-use tollgate_model::{Instant, Span, TaskId};
+use tollgate_model::{Instant, Span, TaskId, UserId};
 
 use crate::belief::{Belief, BeliefJob, BeliefModel};
+use crate::online::FeedbackTiming;
 use crate::record::CompletedJob;
 
 /// The events of a job of a record, in the order in which equal instants are processed.
@@ -25,6 +26,21 @@ pub(crate) enum ObservedAt {
 /// Teaches beliefs the jobs of a record. Jobs that never ran teach nothing.
 pub fn learn_beliefs(beliefs: &mut BeliefModel, jobs: &[(BeliefJob, CompletedJob)]) {
     play_record(beliefs, jobs, None);
+}
+
+/// Teaches beliefs the jobs of a record as [`learn_beliefs`] does, and passes what was believed of each at its
+/// submission to `observe`, with the index of the job.
+pub fn observe_beliefs(
+    beliefs: &mut BeliefModel,
+    jobs: &[(BeliefJob, CompletedJob)],
+    mut observe: impl FnMut(usize, &Belief),
+) {
+    let mut at_submission = |at: usize, observed_at: ObservedAt, belief: &Belief| {
+        if observed_at == ObservedAt::Submission {
+            observe(at, belief);
+        }
+    };
+    play_record(beliefs, jobs, Some(&mut at_submission));
 }
 
 /// The receiver of each belief about the job with an index in the record, before the job ends.
@@ -71,4 +87,36 @@ pub(crate) fn play_record(
             RecordedEvent::End => beliefs.end(id, ended.runtime, now),
         }
     }
+}
+
+/// Returns the belief about each job at its submission, in the order of `records`; the jobs of a class count as those of
+/// one user. None for a job that never ran.
+pub(crate) fn beliefs_at_submission(
+    mut beliefs: BeliefModel,
+    records: &[CompletedJob],
+    timing: FeedbackTiming,
+) -> Vec<Option<Belief>> {
+    let jobs = records.iter().map(|record| {
+        let user = UserId(record.job.class.0);
+        (BeliefJob::new(user, &record.job), *record)
+    });
+    let jobs: Vec<(BeliefJob, CompletedJob)> = jobs.collect();
+    let mut stated = vec![None; jobs.len()];
+    match timing {
+        FeedbackTiming::Causal => {
+            observe_beliefs(&mut beliefs, &jobs, |at, belief| stated[at] = Some(*belief));
+        }
+        FeedbackTiming::OneStep => {
+            for (stated, (job, ended)) in stated.iter_mut().zip(jobs) {
+                if ended.runtime > Span::ZERO {
+                    let (id, now) = (beliefs.record_id(), ended.submit);
+                    beliefs.submit(id, job, now);
+                    *stated = beliefs.belief_about(id, now);
+                    beliefs.start(id, now);
+                    beliefs.end(id, ended.runtime, now);
+                }
+            }
+        }
+    }
+    stated
 }

@@ -5,7 +5,7 @@ use tollgate_model::{Instant, Span};
 
 use crate::class::ClassState;
 use crate::expert::Expert;
-use crate::record::span_of;
+use crate::record::{ForecastJob, span_of};
 use crate::split::SplitAspect;
 use crate::stage::ClassStage;
 
@@ -18,6 +18,8 @@ pub struct ClassSummary {
     pub part: Option<u32>,
     /// Number of learned jobs.
     pub jobs: u64,
+    /// The facts about the last learned job.
+    pub last_job: ForecastJob,
     /// The stage of the class.
     pub stage: ClassStage,
     /// Number of modes before the present one.
@@ -61,7 +63,8 @@ pub enum ClassBehaviour {
 const MIN_JOBS: usize = 10;
 
 impl ClassBehaviour {
-    fn of(n_known: usize, factor: f64) -> Self {
+    /// Returns the predictability of jobs, `n_known` of which were forecast, half of them off by at least this factor.
+    pub fn of(n_known: usize, factor: f64) -> Self {
         match factor {
             _ if n_known < MIN_JOBS => Self::Unknown,
             ..1.01 => Self::Constant,
@@ -86,7 +89,11 @@ impl ClassBehaviour {
 }
 
 impl ClassSummary {
-    pub(crate) fn of(class: &ClassState, split: Option<SplitAspect>, part: Option<u32>) -> Self {
+    pub(crate) fn of(
+        class: &ClassState,
+        (split, part): (Option<SplitAspect>, Option<u32>),
+        last_job: ForecastJob,
+    ) -> Self {
         let model = class.model();
         let runs = model.history().runs();
         let usual_factor = model.typical_error().exp();
@@ -94,6 +101,7 @@ impl ClassSummary {
             split,
             part,
             jobs: class.n_learned(),
+            last_job,
             stage: class.stage(),
             mode: class.mode(),
             since: class.since(),

@@ -1,7 +1,7 @@
 //! The report on the quality of forecasts.
 
 use tollgate_forecast::evaluate::methods_to_read;
-use tollgate_forecast::{ForecastEvaluation, MethodScore};
+use tollgate_forecast::{ForecastEvaluation, MethodScore, ScoredForecast};
 use tollgate_model::distribution::LEVELS;
 use tollgate_study::chart::AxisSpacing;
 
@@ -54,15 +54,19 @@ pub fn page(forecasts: &ForecastReport<'_>) -> ReportPage {
 fn methods(forecasts: &ForecastReport<'_>) -> PageSection {
     let mut blocks = vec![PageBlock::Text {
         text: "Errors are counted over the jobs of series, bounds over all jobs. `Beaten in` is \
-               the part of the series in which all methods together have a smaller mean error. The bounds \
+               the part of the series in which what is stated has a smaller mean error. The class forecast is \
+               all methods of the class together. The bounds \
                of a single method are its forecast with a normal error as large as its errors were; the \
                user's estimate is its own bound."
             .to_owned(),
     }];
     for (name, evaluation) in settings(forecasts) {
-        let mut rows = vec![row("all together", &evaluation.aggregate, None)];
+        let mut rows = vec![
+            row("stated", &evaluation.aggregate, None),
+            row("class forecast", &evaluation.class_forecast, None),
+        ];
         rows.extend(methods_to_read().map(|method| {
-            let better = evaluation.classes_better_than(method);
+            let better = evaluation.classes_better_than(ScoredForecast::Beliefs, method);
             row(method.key(), evaluation.method(method), better)
         }));
         let head = [

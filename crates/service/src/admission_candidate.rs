@@ -1,10 +1,11 @@
 //! A job as an admission test tries it.
 
+use tollgate_forecast::BeliefBasis;
 use tollgate_gate::quotable;
 use tollgate_model::{Distribution, JobSpec, Kinship, Reason, Sla, Span};
 
 use crate::command::Submission;
-use crate::runtime_forecast::{ForecastBasis, RuntimeForecast};
+use crate::runtime_forecast::RuntimeForecast;
 
 /// A job before its decision, with its forecast.
 #[derive(Clone, Copy)]
@@ -13,7 +14,7 @@ pub(crate) struct AdmissionCandidate<'a> {
     pub(crate) spec: JobSpec,
     pub(crate) distribution: Distribution,
     pub(crate) kinship: Kinship,
-    pub(crate) basis: ForecastBasis,
+    pub(crate) basis: BeliefBasis,
 }
 
 impl<'a> AdmissionCandidate<'a> {

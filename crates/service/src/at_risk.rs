@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use tollgate_forecast::BeliefBasis;
 use tollgate_model::{Instant, Probability, Span, TaskId};
 
 use crate::active_task::ActiveTask;
 use crate::core::Core;
 use crate::output::{PromiseAtRisk, PromiseRisk, RowChange, StepOutput};
-use crate::runtime_forecast::ForecastBasis;
 
 /// The probability below which a promise is at risk.
 pub(crate) const RISK_LEVEL: Probability = match Probability::new(0.8) {
@@ -178,7 +178,7 @@ impl Core {
         // The tasks are of one batch, which has one belief.
         let &(task, live) = running.peek()?;
         let belief = self.history.beliefs.belief_about(task, self.now)?;
-        let (work, basis) = self.expected(&belief, None, live.time_limit);
+        let (work, basis) = self.expected(&belief, live.time_limit);
         let chances = running.filter_map(|(_, live)| {
             let left = live.spec.due()?.since(self.now);
             let done = self.work_so_far(live, self.now);
@@ -218,15 +218,10 @@ impl Core {
 }
 
 /// Returns whether an earlier belief rests on few batches, and a later one on more than that one.
-fn is_outdated(earlier: ForecastBasis, later: ForecastBasis) -> bool {
-    match (earlier, later) {
-        (ForecastBasis::Batches(earlier), ForecastBasis::Batches(later)) => {
-            let has_more = later.n_batches > earlier.n_batches
-                || later.siblings.n_ended > earlier.siblings.n_ended;
-            earlier.n_batches < PROVEN_BATCHES && has_more
-        }
-        (_, ForecastBasis::Jobs(_)) | (ForecastBasis::Jobs(_), _) => false,
-    }
+fn is_outdated(earlier: BeliefBasis, later: BeliefBasis) -> bool {
+    let has_more =
+        later.n_batches > earlier.n_batches || later.siblings.n_ended > earlier.siblings.n_ended;
+    earlier.n_batches < PROVEN_BATCHES && has_more
 }
 
 fn lower(one: Probability, other: Probability) -> Probability {

@@ -26,30 +26,19 @@ impl Core {
         let Some(live) = self.jobs.get(task) else {
             return;
         };
-        let job = live.forecast_features();
-        let record = CompletedJob {
-            job,
-            submit: live.spec.submit,
-            finish: self.now,
-            runtime: work,
-        };
-        let forecast = live.forecast.forecast();
-        // An attempt that never ran teaches nothing, which is no error here.
+        let class = live.class;
+        let beliefs = &mut self.history.beliefs;
         match ending {
-            AttemptEnding::Succeeded => {
-                let _ = self.history.forecaster.learn(&record, forecast);
-                self.history.beliefs.end(task, work, self.now);
-            }
+            AttemptEnding::Succeeded => beliefs.end(task, work, self.now),
             AttemptEnding::Exceeded(ExceededLimit::Time, _)
             | AttemptEnding::Cancelled
             | AttemptEnding::EndedBySite => {
-                let _ = self.history.forecaster.learn_lower_bound(&record, forecast);
-                self.history.beliefs.remove(task);
+                beliefs.end_at_least(task, work, self.now);
             }
             AttemptEnding::Exceeded(ExceededLimit::Memory | ExceededLimit::Output, _)
             | AttemptEnding::Failed => {
-                self.classes.count_failure(job.class);
-                self.history.beliefs.remove(task);
+                beliefs.remove(task);
+                self.classes.count_failure(class);
             }
         }
     }
@@ -85,9 +74,6 @@ impl Core {
                 finish: record.finish,
                 runtime: record.runtime,
             };
-            let forecast = self.history.forecaster.forecast(&ended.job);
-            // A job that never ran is no error here.
-            let _ = self.history.forecaster.learn(&ended, &forecast);
             let job = belief_job(UserId(record.user), &ended.job);
             jobs.push((BeliefJob { array, ..job }, ended));
         }
@@ -130,7 +116,7 @@ impl Core {
             let Some(live) = self.jobs.get(task).filter(|live| !live.is_held_in_gate()) else {
                 continue;
             };
-            let later = self.expected(&belief, None, live.time_limit);
+            let later = self.expected(&belief, live.time_limit);
             if (later.0, belief.kinship) != (*live.forecast.distribution(), live.forecast.kinship())
             {
                 revised.push((task, live.slot, later, belief.kinship));

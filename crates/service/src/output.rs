@@ -5,11 +5,11 @@ mod change;
 mod rejection;
 
 use serde::{Deserialize, Serialize};
+use tollgate_forecast::BeliefBasis;
 use tollgate_gate::JobPrediction;
 use tollgate_model::{Credits, Instant, JobSpec, Probability, Span};
 
 use crate::command::Submission;
-use crate::runtime_forecast::ForecastBasis;
 use crate::task_ranges::TaskRanges;
 pub use action::EngineAction;
 pub use change::{PromiseAtRisk, PromiseRisk, RowChange, TaskDropCause};
@@ -108,7 +108,7 @@ pub struct SubmitOutcome {
     /// The source of its estimate.
     pub source: EstimateSource,
     /// The basis of the run-time expectation.
-    pub basis: ForecastBasis,
+    pub basis: BeliefBasis,
     /// The prediction, if the policy would admit the job and the look-ahead did not give up.
     pub prediction: Option<JobPrediction>,
     /// Counter-offers to a rejected job, at most one for each axis; of a quote that asks for them, surer

@@ -204,7 +204,7 @@ impl Core {
             probability = array.late_promises.add(probability);
         }
         let n_batches = self.jobs.get(task);
-        let n_batches = n_batches.and_then(|live| live.forecast.basis().n_batches());
+        let n_batches = n_batches.map(|live| live.forecast.basis().n_batches);
         step.changes.push(RowChange::Promised {
             job,
             probability,

@@ -1,73 +1,22 @@
 //! The expected run time of a job, and its basis.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{
-    BeliefBasis, BeliefJob, BeliefSource, ClassStage, Forecast, ForecastJob, Program,
-};
+use tollgate_forecast::{BeliefBasis, BeliefJob, ForecastJob, Program};
 use tollgate_model::{Distribution, Instant, JobId, Kinship, RuntimeBelief, Span, UserId};
 
 use crate::output::EstimateSource;
 
-/// The basis of a run-time expectation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum ForecastBasis {
-    /// Batches of jobs that ended and run.
-    Batches(BeliefBasis),
-    /// Similar jobs that have ended here.
-    Jobs(ClassStage),
-}
-
-impl ForecastBasis {
-    /// Returns the number of batches with ended tasks in the nearest group of jobs, if batches are the basis.
-    pub const fn n_batches(&self) -> Option<u32> {
-        match self {
-            Self::Batches(basis) => Some(basis.n_batches),
-            Self::Jobs(_) => None,
-        }
-    }
-
-    /// Returns the sources of the expectation with their parts, whose sum is 1, from the largest to the smallest.
-    pub fn sources(&self) -> Vec<BeliefSource> {
-        match self {
-            Self::Batches(basis) => basis.sources(),
-            Self::Jobs(stage) => vec![BeliefSource {
-                part: 1.0,
-                words: stage.to_string(),
-            }],
-        }
-    }
-}
-
-/// Formats the basis to follow the words "forecast from".
-impl fmt::Display for ForecastBasis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Batches(basis) => basis.fmt(f),
-            Self::Jobs(stage) => stage.fmt(f),
-        }
-    }
-}
-
 /// A run-time forecast for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeForecast {
-    /// The forecast of the job's class at its submission, by which the forecaster is judged.
-    pub(crate) class: Forecast,
     pub(crate) distribution: Distribution,
     pub(crate) kinship: Kinship,
-    pub(crate) basis: ForecastBasis,
+    pub(crate) basis: BeliefBasis,
     pub(crate) estimate: Span,
     pub(crate) source: EstimateSource,
 }
 
 impl RuntimeForecast {
-    /// Returns the forecaster's original forecast.
-    pub fn forecast(&self) -> &Forecast {
-        &self.class
-    }
-
     /// Returns the distribution that decisions use.
     pub fn distribution(&self) -> &Distribution {
         &self.distribution
@@ -88,7 +37,7 @@ impl RuntimeForecast {
     }
 
     /// Returns the basis of the distribution.
-    pub fn basis(&self) -> ForecastBasis {
+    pub fn basis(&self) -> BeliefBasis {
         self.basis
     }
 
@@ -101,7 +50,7 @@ impl RuntimeForecast {
     /// Replaces the distribution, its basis and the kinship by later ones.
     pub(crate) fn revise(
         &mut self,
-        (distribution, basis): (Distribution, ForecastBasis),
+        (distribution, basis): (Distribution, BeliefBasis),
         kinship: Kinship,
     ) {
         self.distribution = distribution;

@@ -448,15 +448,15 @@ impl<'a> ClusterSim<'a> {
         let accepted = job.accepted;
         match decision {
             Decision::Accepted | Decision::Unpromised => {
-                let (estimates, submit) = (&mut self.estimates, job.spec.submit);
+                let estimates = &mut self.estimates;
                 if let Some(kin) = &mut self.kin {
                     let known = estimates.kin(truth.index);
                     kin.extend(known.map(|known| (truth.index, known)));
                 }
                 if truth.killed {
-                    estimates.observe_limit(truth.index, submit, truth.recorded, now);
+                    estimates.observe_limit(truth.index, truth.recorded, now);
                 } else {
-                    estimates.observe_completion(truth.index, submit, truth.recorded, now);
+                    estimates.observe_completion(truth.index, truth.recorded, now);
                 }
             }
             Decision::Rejected(_) => self.estimates.discard(truth.index),

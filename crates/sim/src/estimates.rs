@@ -7,7 +7,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use tollgate_forecast::{
-    BeliefJob, ClassId, CompletedJob, Forecast, ForecastJob, JobAttributes, JobKin, LearnedHistory,
+    BeliefJob, ClassId, ForecastJob, JobAttributes, JobKin, LearnedHistory,
 };
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{
@@ -107,18 +107,6 @@ enum JobChange {
 struct IssuedEstimate {
     user: UserId,
     job: ForecastJob,
-    forecast: Option<Forecast>,
-}
-
-impl IssuedEstimate {
-    fn record(&self, submit: Instant, runtime: Span, finish: Instant) -> CompletedJob {
-        CompletedJob {
-            job: self.job,
-            submit,
-            finish,
-            runtime,
-        }
-    }
 }
 
 impl<'a> EstimateProvider<'a> {
@@ -157,7 +145,7 @@ impl<'a> EstimateProvider<'a> {
 
     /// Records that the `index`-th job was not rejected at its submission, which is now.
     pub fn admit(&mut self, index: usize, now: Instant) {
-        if self.revises_beliefs() && self.issued.contains_key(&index) {
+        if self.issued.contains_key(&index) {
             self.changes.insert(index, JobChange::Admitted(now));
         }
     }
@@ -193,9 +181,11 @@ impl<'a> EstimateProvider<'a> {
     ) -> (JobEstimate, Option<IssuedEstimate>) {
         let user = arrival.spec.estimate;
         let issued = self.learns().then(|| self.issue(index, &arrival.spec));
-        let class_forecast = issued.as_ref().and_then(|issued| issued.forecast.as_ref());
-        let class_forecast = class_forecast.map(Forecast::distribution);
-        let quantile = |level| class_forecast.map_or(user, |forecast| forecast.quantile(level));
+        let belief = issued.as_ref().map(|issued| {
+            let job = BeliefJob::new(issued.user, &issued.job);
+            self.history.beliefs.belief(&job, arrival.spec.submit)
+        });
+        let quantile = |level| belief.map_or(user, |belief| belief.distribution.quantile(level));
         let estimate = match self.origin {
             EstimateOrigin::User => user,
             EstimateOrigin::True => arrival.runtime,
@@ -206,17 +196,15 @@ impl<'a> EstimateProvider<'a> {
                 stated.map_or(bound, |stated| stated.max(bound))
             }
         };
-        let (forecast, kinship, is_known) = match (self.uses_beliefs, &issued) {
+        let (forecast, kinship, is_known) = match (self.uses_beliefs, &belief) {
             // The estimate is the run time.
             (true, None) => (Some(Distribution::new([estimate; N_LEVELS])), None, true),
-            (true, Some(issued)) => {
-                let job = BeliefJob::new(issued.user, &issued.job);
-                let belief = self.history.beliefs.belief(&job, arrival.spec.submit);
+            (true, Some(belief)) => {
                 let [user, ..] = belief.basis.groups;
                 let is_known = user.n_batches > 0;
                 (Some(belief.distribution), Some(belief.kinship), is_known)
             }
-            (false, _) => (class_forecast, None, true),
+            (false, _) => (belief.map(|belief| belief.distribution), None, true),
         };
         let estimate = JobEstimate {
             spec: JobSpec {
@@ -230,14 +218,14 @@ impl<'a> EstimateProvider<'a> {
         (estimate, issued)
     }
 
-    /// Returns whether beliefs change as jobs end.
+    /// Returns whether the policy is told of beliefs that change as jobs end.
     pub(crate) const fn revises_beliefs(&self) -> bool {
         self.uses_beliefs && !matches!(self.origin, EstimateOrigin::True)
     }
 
     /// Records that the `index`-th job starts, perhaps at its submission.
     pub fn observe_start(&mut self, index: usize, now: Instant) {
-        if self.revises_beliefs() {
+        if self.learns() {
             self.changes.insert(index, JobChange::Started(now));
         }
     }
@@ -281,15 +269,7 @@ impl<'a> EstimateProvider<'a> {
         IssuedEstimate {
             user: spec.user,
             job,
-            forecast: self.forecast(&job),
         }
-    }
-
-    /// Returns the forecast of the job's class, if estimates depend on it.
-    fn forecast(&self, job: &ForecastJob) -> Option<Forecast> {
-        self.origin
-            .uses_forecast()
-            .then(|| self.history.forecaster.forecast(job))
     }
 
     /// Returns the jobs with which the `index`-th job counts, which has not ended; None if beliefs do not know it.
@@ -298,50 +278,30 @@ impl<'a> EstimateProvider<'a> {
         self.history.beliefs.kin(task(index))
     }
 
-    /// Learns that the `index`-th job, submitted at `submit`, has run for `runtime` and ended.
-    pub fn observe_completion(
-        &mut self,
-        index: usize,
-        submit: Instant,
-        runtime: Span,
-        finish: Instant,
-    ) {
+    /// Learns that the `index`-th job has run for `runtime` and ended.
+    pub fn observe_completion(&mut self, index: usize, runtime: Span, finish: Instant) {
         self.follow_jobs();
-        if let Some(issued) = self.issued.remove(&index) {
-            let record = issued.record(submit, runtime, finish);
-            if let Some(forecast) = &issued.forecast {
-                // A job that never ran is no error here.
-                let _ = self.history.forecaster.learn(&record, forecast);
-            }
+        if self.issued.remove(&index).is_some() {
             self.history.beliefs.end(task(index), runtime, finish);
         }
     }
 
-    /// Learns that the `index`-th job, submitted at `submit`, needs more than `runtime`, after which it
-    /// was killed.
-    pub(crate) fn observe_limit(
-        &mut self,
-        index: usize,
-        submit: Instant,
-        runtime: Span,
-        finish: Instant,
-    ) {
+    /// Learns that the `index`-th job needs more than `runtime`, after which it was killed.
+    pub(crate) fn observe_limit(&mut self, index: usize, runtime: Span, finish: Instant) {
         self.follow_jobs();
-        self.history.beliefs.remove(task(index));
-        if let Some(issued) = self.issued.remove(&index)
-            && let Some(forecast) = &issued.forecast
-        {
-            let record = issued.record(submit, runtime, finish);
-            // A job that never ran is no error here.
-            let _ = self.history.forecaster.learn_lower_bound(&record, forecast);
+        if self.issued.remove(&index).is_some() {
+            self.history
+                .beliefs
+                .end_at_least(task(index), runtime, finish);
         }
     }
 
     /// Forgets the `index`-th job after its rejection: it never runs, and nothing is learned from
     /// it.
     pub(crate) fn discard(&mut self, index: usize) {
-        self.issued.remove(&index);
-        self.changes.insert(index, JobChange::Discarded);
+        if self.issued.remove(&index).is_some() {
+            self.changes.insert(index, JobChange::Discarded);
+        }
     }
 }
 

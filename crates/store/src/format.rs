@@ -8,4 +8,4 @@ pub const VERSION: u32 = 18;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 29;
+pub const FORMAT: u32 = 30;

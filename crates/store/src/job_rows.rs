@@ -70,7 +70,7 @@ pub(crate) fn insert_job(
             texts.script.as_ref().filter(|_| !is_rejected),
             texts.environment().filter(|_| !is_rejected),
             texts.command(),
-            answer.basis.n_batches(),
+            Some(answer.basis.n_batches),
         ],
     )?;
     // The texts of a job that will never run are not needed.
@@ -136,7 +136,7 @@ pub(crate) fn decide(
             answer.source.key(),
             verdict.decided.filter(|_| verdict.state == "rejected"),
             verdict.forecast,
-            answer.basis.n_batches(),
+            Some(answer.basis.n_batches),
         ],
     )?;
     match verdict.state {

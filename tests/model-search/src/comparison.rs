@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tollgate_forecast::{
-    ClassId, CompletedJob, EvaluationConfig, EvaluationObserver, FeedbackTiming, Forecast,
-    Forecaster, JobFeedback, evaluate,
+    Belief, BeliefModel, ClassId, CompletedJob, EvaluationConfig, EvaluationObserver,
+    FeedbackTiming, Forecast, Forecaster, JobFeedback, evaluate,
 };
 use tollgate_model::Span;
 
@@ -17,7 +17,7 @@ pub struct SearchComparison {
     pub series: usize,
     /// Number of their jobs.
     pub jobs: usize,
-    /// The forecasts of tollgate.
+    /// The forecasts of classes.
     pub together: SearchedMethod,
     /// AutoETS and AutoARIMA.
     pub searched: [SearchedMethod; 2],
@@ -40,7 +40,8 @@ impl SearchComparison {
     pub fn over(records: &[CompletedJob], timing: FeedbackTiming, min_jobs: usize) -> Option<Self> {
         let config = EvaluationConfig { timing, min_jobs };
         let mut errors = MethodErrors::default();
-        evaluate(Forecaster::default(), records, config, |_| 0, &mut errors);
+        let (forecaster, beliefs) = (Forecaster::default(), BeliefModel::default());
+        evaluate(forecaster, beliefs, records, config, |_| 0, &mut errors);
         let series = errors.classes.into_values();
         let series: Vec<Vec<[f64; 3]>> = series.filter(|jobs| jobs.len() >= min_jobs).collect();
         if series.is_empty() {
@@ -82,7 +83,13 @@ struct MethodErrors {
 }
 
 impl EvaluationObserver for MethodErrors {
-    fn forecast(&mut self, _nth: u64, record: &CompletedJob, forecast: &Forecast) {
+    fn forecast(
+        &mut self,
+        _nth: u64,
+        record: &CompletedJob,
+        _belief: &Belief,
+        forecast: &Forecast,
+    ) {
         let class = record.job.class;
         let ln_run = ln_secs(record.runtime);
         let together = ln_secs(forecast.point());

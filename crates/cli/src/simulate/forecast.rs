@@ -8,6 +8,7 @@
 //! | [`records`] | traces, converted to records of jobs for a forecaster |
 //! | [`name_ids`] | the numbers of users, executables, .. |
 //! | [`state`] | the learned state, and its file |
+//! | [`statements`] | how well the stated forecasts held, by class |
 //! | [`learn`] | learning of a state from records |
 //! | [`classes`] | the answer about every class |
 //! | [`explain`] | the answer about one job |
@@ -24,6 +25,7 @@ mod name_ids;
 mod parse;
 mod records;
 mod state;
+mod statements;
 mod waits;
 
 pub(crate) use self::args::ForecastArgs;

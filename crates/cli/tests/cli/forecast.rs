@@ -74,6 +74,44 @@ fn one_job_is_explained() {
 }
 
 #[test]
+fn answers_never_contradict_themselves() {
+    let name = jobs("consistent.csv");
+    let json = |words: &[&str]| -> serde_json::Value {
+        let words = [&["forecast", name, "-q", "--format", "json"][..], words].concat();
+        serde_json::from_str(&tollgate(&words).answer()).unwrap()
+    };
+    let secs = |value: &serde_json::Value| value.as_f64().unwrap();
+    for class in json(&["--level", "0.5,0.9,0.95"])["classes"]
+        .as_array()
+        .unwrap()
+    {
+        let bounds = &class["quantiles_s"];
+        assert_eq!(class["point_s"], bounds["0.5"], "{class}");
+        assert!(secs(&bounds["0.5"]) < secs(&bounds["0.9"]), "{class}");
+        assert!(secs(&bounds["0.9"]) < secs(&bounds["0.95"]), "{class}");
+        let known_from = class["known_from"].as_str().unwrap();
+        assert!(!known_from.contains("changing"), "{class}");
+    }
+    for (user, estimate) in [("ann", "2h"), ("bob", "1h"), ("eve", "30s"), ("zoe", "2h")] {
+        let job = [
+            "--explain",
+            "--user",
+            user,
+            "--procs",
+            "2",
+            "--estimate",
+            estimate,
+        ];
+        let answer = json(&job);
+        let bounds = answer["quantiles_s"].as_object().unwrap();
+        assert_eq!(answer["point_s"], bounds["0.5"], "{answer}");
+        let ascending: Vec<f64> = bounds.values().map(secs).collect();
+        assert_eq!(ascending.len(), 12);
+        assert!(ascending.is_sorted_by(|low, high| low < high), "{answer}");
+    }
+}
+
+#[test]
 fn saved_state_is_continued() {
     let name = jobs("learned.csv");
     let state = folder().join("learned.json");
@@ -179,7 +217,7 @@ fn an_evaluation_leaves_tables_a_report_and_pictures() {
         methods.starts_with("method,setting,jobs,mdape_pct,"),
         "{methods}"
     );
-    assert_eq!(methods.lines().count(), 1 + 2 * 23);
+    assert_eq!(methods.lines().count(), 1 + 2 * 24);
     let classes = fs::read_to_string(out.join("classes.csv")).unwrap();
     assert_eq!(classes.lines().count(), 1 + 2 * 3, "{classes}");
     let periods = fs::read_to_string(out.join("periods.csv")).unwrap();

@@ -157,6 +157,7 @@ impl LiveBatch {
 pub(crate) struct LiveBatches {
     next: BatchId,
     batches: BTreeMap<BatchId, LiveBatch>,
+    #[serde(with = "crate::map_entries")]
     latest: BTreeMap<BatchKey, BatchId>,
     /// The batches without open tasks, by the instant after which no job joins.
     idle: BTreeSet<(Instant, BatchId)>,
@@ -247,6 +248,8 @@ mod tests {
             program: Some(Program::Executable(1)),
             procs,
             request: None,
+            queue: None,
+            account: None,
             array,
             n_tasks: 1,
         }

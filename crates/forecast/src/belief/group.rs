@@ -26,11 +26,20 @@ pub(crate) enum GroupKey {
     /// The jobs of a user.
     User(UserId),
     /// The jobs of a user that ask for the same.
-    Ask(UserId, u32, Option<Span>),
+    Ask(UserId, AskedFor),
     /// The jobs of a user that run one program.
     Program(UserId, Program),
     /// The jobs of a user that run one program and ask for the same.
-    Kin(UserId, Program, u32, Option<Span>),
+    Kin(UserId, Program, AskedFor),
+}
+
+/// What a job asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct AskedFor {
+    procs: u32,
+    request: Option<Span>,
+    queue: Option<u32>,
+    account: Option<u32>,
 }
 
 impl GroupKey {
@@ -41,14 +50,22 @@ impl GroupKey {
             procs,
             request,
             program,
+            queue,
+            account,
             array: _,
             n_tasks: _,
         } = *job;
+        let asked = AskedFor {
+            procs,
+            request,
+            queue,
+            account,
+        };
         [
             Some(Self::User(user)),
-            Some(Self::Ask(user, procs, request)),
+            Some(Self::Ask(user, asked)),
             program.map(|program| Self::Program(user, program)),
-            program.map(|program| Self::Kin(user, program, procs, request)),
+            program.map(|program| Self::Kin(user, program, asked)),
         ]
     }
 
@@ -60,20 +77,28 @@ impl GroupKey {
 
     /// Returns a number that other groups hardly have (FNV-1a).
     pub(crate) fn number(self) -> u64 {
-        let (user, program, procs, request) = match self {
-            Self::User(user) => (user, None, None, None),
-            Self::Ask(user, procs, request) => (user, None, Some(procs), request),
-            Self::Program(user, program) => (user, Some(program), None, None),
-            Self::Kin(user, program, procs, request) => (user, Some(program), Some(procs), request),
+        let (user, program, asked) = match self {
+            Self::User(user) => (user, None, None),
+            Self::Ask(user, asked) => (user, None, Some(asked)),
+            Self::Program(user, program) => (user, Some(program), None),
+            Self::Kin(user, program, asked) => (user, Some(program), Some(asked)),
         };
         let program = match program {
             None => u64::MAX,
             Some(Program::Executable(number)) => u64::from(number),
             Some(Program::Named(class)) => (1 << 32) | u64::from(class.0),
         };
-        let procs = procs.map_or(u64::MAX, u64::from);
+        let number = |label: Option<u32>| label.map_or(u64::MAX, u64::from);
+        let request = asked.and_then(|asked| asked.request);
         let request = request.map_or(u64::MAX, |request| request.as_micros() as u64);
-        let parts = [u64::from(user.0), program, procs, request];
+        let parts = [
+            u64::from(user.0),
+            program,
+            number(asked.map(|asked| asked.procs)),
+            request,
+            number(asked.and_then(|asked| asked.queue)),
+            number(asked.and_then(|asked| asked.account)),
+        ];
         let bytes = parts.into_iter().flat_map(u64::to_le_bytes);
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)

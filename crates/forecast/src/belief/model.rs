@@ -11,7 +11,7 @@ mod revision;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Distribution, Instant, Kinship, Span, TaskId, UserId};
+use tollgate_model::{Distribution, Instant, Kinship, Probability, Span, TaskId, UserId};
 
 use super::alike::SiteCorrelations;
 use super::batch::{BatchId, LiveBatches};
@@ -19,6 +19,7 @@ use super::chain::{Query, UpdatedLevels};
 use super::group::{Group, GroupKey};
 use super::mixture::Lesson;
 use super::recalibration::Recalibration;
+use super::request_rate::{RequestRates, WithinRequest};
 use super::site::SiteHistory;
 use super::statement::{BeliefTimer, BeliefTimerAt, Statement, StatementTime};
 use super::weights::{LearnedWeights, N_COUNTS};
@@ -34,14 +35,18 @@ const DEFAULT_RUNTIME: Span = Span::from_secs(3600);
 pub struct BeliefModel {
     pub(crate) weights: LearnedWeights,
     pub(crate) site: SiteHistory,
+    #[serde(with = "crate::map_entries")]
     pub(crate) groups: BTreeMap<GroupKey, Group>,
     pub(crate) batches: LiveBatches,
     recalibration: Recalibration,
+    request_rates: RequestRates,
     alike: SiteCorrelations,
+    #[serde(with = "crate::map_entries")]
     tasks: BTreeMap<TaskId, LiveTask>,
     waiting: BTreeSet<(UserId, BatchId, TaskId)>,
     due: BTreeSet<BeliefTimerAt>,
     /// The statements of ended tasks that teach later.
+    #[serde(with = "crate::map_entries")]
     late: BTreeMap<(TaskId, StatementTime), EndedTaskLessons>,
     /// Number of jobs of records that were ever learned.
     n_records: u64,
@@ -58,6 +63,7 @@ impl Default for BeliefModel {
             groups: BTreeMap::new(),
             batches: LiveBatches::default(),
             recalibration: Recalibration::default(),
+            request_rates: RequestRates::default(),
             alike: SiteCorrelations::default(),
             tasks: BTreeMap::new(),
             waiting: BTreeSet::new(),
@@ -98,8 +104,12 @@ struct LiveTask {
     started: Option<Instant>,
     /// Whether its statement teaches the levels of groups.
     leads: bool,
-    /// The belief at its submission, if no sibling had ended.
-    first: Option<Distribution>,
+    /// The belief at its submission.
+    stated: Option<Distribution>,
+    /// Whether no sibling had ended then.
+    is_first: bool,
+    /// What was stated at its submission of its request.
+    within_request: Option<WithinRequest>,
     statements: BTreeMap<StatementTime, Statement>,
 }
 
@@ -155,8 +165,11 @@ impl BeliefModel {
             .n_tasks
             .max(batch.map_or(1, |id| self.batches.n_tasks(id)));
         let alike = self.groups.get(&class).map(|group| &group.alike);
+        let distribution = self.recalibration.correct(&stated.raw, stated.bucket);
+        let within_request = self.within_request(job, &distribution);
         Belief {
-            distribution: self.recalibration.correct(&stated.raw, stated.bucket),
+            distribution,
+            within_request: within_request.map(WithinRequest::probability),
             basis: stated.basis,
             kinship: Kinship {
                 // A job that would open a batch is alone in it.
@@ -165,6 +178,12 @@ impl BeliefModel {
                 correlations: self.alike.weights(size, alike).map(|weight| weight as f32),
             },
         }
+    }
+
+    fn within_request(&self, job: &BeliefJob, run: &Distribution) -> Option<WithinRequest> {
+        let request = job.request.filter(|request| *request > Span::ZERO)?;
+        let by_distribution = run.probability_within(request);
+        Some(self.request_rates.state(job.user, by_distribution))
     }
 
     /// Returns an id for a job of a record: no job of a service has one so high.
@@ -204,11 +223,12 @@ impl BeliefModel {
             submitted: now,
             started: None,
             leads,
-            first: None,
+            stated: None,
+            is_first,
+            within_request: None,
             statements: BTreeMap::new(),
         };
-        let first = self.keep_statement(&mut task, StatementTime::Submission, now);
-        task.first = first.filter(|_| is_first);
+        task.stated = self.keep_statement(&mut task, StatementTime::Submission, now);
         self.waiting.insert((job.user, batch, id));
         self.tasks.insert(id, task);
         if alike::changes_at(self.batches.n_tasks(batch)) {
@@ -235,6 +255,9 @@ impl BeliefModel {
             (teaches, self.default_runtime),
         );
         let corrected = self.recalibration.correct(&stated.raw, stated.bucket);
+        if observed_at == StatementTime::Submission {
+            task.within_request = self.within_request(&task.job, &corrected);
+        }
         if task.leads || stated.bucket >= N_COUNTS {
             let batch = self.batches.get_mut(task.batch)?;
             let statement = Statement {
@@ -298,7 +321,7 @@ impl BeliefModel {
             return;
         };
         let rank = batch.end(ln_run);
-        if let Some(first) = &task.first {
+        if let Some(first) = task.stated.filter(|_| task.is_first) {
             batch.misses.add(first.probability_within(runtime).as_f64());
         }
         for key in GroupKey::of(&job).into_iter().flatten() {
@@ -308,6 +331,10 @@ impl BeliefModel {
         }
         self.site.learn(job.user, rank, job.ln_request(), ln_run);
         self.outdated_users.insert(job.user);
+        if let Some((stated, request)) = task.within_request.zip(job.request) {
+            self.request_rates
+                .learn(job.user, &stated, runtime <= request);
+        }
         let started = task.started.unwrap_or(now);
         for (observed_at, statement) in task.statements {
             self.judge_end(&statement, ln_run);
@@ -328,6 +355,18 @@ impl BeliefModel {
             }
         }
         self.batches.release(task.batch);
+    }
+
+    /// Learns that a job was ended now after running for `runtime`, and needs more. A time beyond the quantile .9 of the
+    /// belief at its submission is learned as if it were the run time. A shorter time teaches nothing: as a run time it would
+    /// shorten beliefs, although the job takes longer.
+    pub fn end_at_least(&mut self, id: TaskId, runtime: Span, now: Instant) {
+        let level = Probability::new(0.9).expect("a probability");
+        let stated = self.tasks.get(&id).and_then(|task| task.stated);
+        match stated.is_some_and(|stated| runtime > stated.quantile(level)) {
+            true => self.end(id, runtime, now),
+            false => self.remove(id),
+        }
     }
 
     /// Removes a job that did not end by itself: it was cancelled, rejected, killed or lost. It leaves no

@@ -60,7 +60,9 @@ impl Cell {
 
 /// The weights that a site has learned, by cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LearnedWeights(BTreeMap<Cell, ComponentWeights>);
+pub(crate) struct LearnedWeights(
+    #[serde(with = "crate::map_entries")] BTreeMap<Cell, ComponentWeights>,
+);
 
 impl LearnedWeights {
     /// Returns the weights of a cell.

@@ -15,6 +15,8 @@ fn job(program: u32, request_s: i64) -> BeliefJob {
         program: Some(Program::Executable(program)),
         procs: 1,
         request: Some(Span::from_secs(request_s)),
+        queue: None,
+        account: None,
         array: None,
         n_tasks: 1,
     }

@@ -9,6 +9,7 @@
 //! | [`real_beliefs`] | beliefs over archived traces |
 //! | [`real_traces`] | promises over archived traces |
 //! | [`safety`] | any input |
+//! | [`stated`] | statements that never contradict themselves |
 //! | [`statsmodels`] | models and smoothers, compared with statsmodels |
 //! | [`waits`] | statements about waits |
 
@@ -20,5 +21,6 @@ mod mode_changes;
 mod real_beliefs;
 mod real_traces;
 mod safety;
+mod stated;
 mod statsmodels;
 mod waits;

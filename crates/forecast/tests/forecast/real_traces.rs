@@ -3,8 +3,8 @@
 
 use tollgate_forecast::baseline::BaselineMethod;
 use tollgate_forecast::{
-    EvaluationConfig, Expert, FeedbackTiming, ForecastEvaluation, ForecastMethod, Forecaster,
-    evaluate,
+    BeliefModel, EvaluationConfig, Expert, FeedbackTiming, ForecastEvaluation, ForecastMethod,
+    Forecaster, ScoredForecast, evaluate,
 };
 use tollgate_model::distribution::LEVELS;
 
@@ -22,8 +22,14 @@ fn evaluation(setting: FeedbackTiming) -> Option<ForecastEvaluation> {
         min_jobs: MIN_JOBS,
     };
     let records = archive::records(TRACE)?;
-    let forecaster = Forecaster::default();
-    Some(evaluate(forecaster, &records, trial, |_| 0, &mut ()))
+    Some(evaluate(
+        Forecaster::default(),
+        BeliefModel::default(),
+        &records,
+        trial,
+        |_| 0,
+        &mut (),
+    ))
 }
 
 #[test]
@@ -31,10 +37,23 @@ fn promises_over_sdsc_sp2_are_kept() {
     let Some(evaluation) = evaluation(FeedbackTiming::Causal) else {
         return;
     };
-    let held = evaluation.aggregate.levels;
+    for stated in evaluation.aggregate.levels.iter().zip(LEVELS) {
+        let (coverage, nominal) = (stated.0.coverage().unwrap(), stated.1.as_f64());
+        assert!((coverage - nominal).abs() <= 0.02, "{nominal}: {coverage}");
+    }
+    let held = evaluation.class_forecast.levels;
+    // What is stated is better than the forecast of the class.
+    for level in PROMISED {
+        let [stated, class] = [evaluation.aggregate.levels, held].map(|of| of[level].pinball());
+        let ratio = stated.unwrap() / class.unwrap();
+        println!("pinball: {ratio:.3} of that of the class");
+        assert!(ratio < 0.92, "{ratio}");
+    }
     for level in PROMISED {
         let (nominal, coverage) = (LEVELS[level].as_f64(), held[level].coverage().unwrap());
-        let within = evaluation.classes_within(level, 0.04).unwrap();
+        let within = evaluation
+            .classes_within(ScoredForecast::Classes, level, 0.04)
+            .unwrap();
         println!(
             "{nominal}: kept {coverage:.4}, ratio {:.2}, {within:.2} of the classes",
             held[level].bound_ratio().unwrap()
@@ -55,14 +74,16 @@ fn forecasts_over_sdsc_sp2_beat_the_baselines() {
         let Some(evaluation) = evaluation(setting) else {
             return;
         };
-        let together = evaluation.aggregate.score;
+        let together = evaluation.class_forecast.score;
         println!("{setting:?}: {together:?}");
         assert!(together.mdape_pct.unwrap() <= most_mdape);
         for method in [
             ForecastMethod::Expert(Expert::Last),
             ForecastMethod::Baseline(BaselineMethod::Tsafrir),
         ] {
-            let better = evaluation.classes_better_than(method).unwrap();
+            let better = evaluation
+                .classes_better_than(ScoredForecast::Classes, method)
+                .unwrap();
             println!("better than {} in {better:.2} of the classes", method.key());
             assert!(better >= 0.85, "{}: {better}", method.key());
             let alone = evaluation.method(method).score;

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use tollgate_forecast::{
-    ClassId, ClassStage, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastJob, Forecaster,
-    ForecasterSnapshot, JobAttributes, LearnError, SnapshotVersionError, evaluate,
+    BeliefModel, ClassId, ClassStage, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastJob,
+    Forecaster, ForecasterSnapshot, JobAttributes, LearnError, SnapshotVersionError, evaluate,
 };
 use tollgate_model::{Instant, Probability, Span};
 
@@ -87,8 +87,8 @@ proptest! {
         for timing in [FeedbackTiming::OneStep, FeedbackTiming::Causal] {
             let ran = records.iter().filter(|r| r.runtime > Span::ZERO).count();
             let trial = EvaluationConfig { timing, min_jobs: 1 };
-            let forecaster = Forecaster::default();
-            let evaluation = evaluate(forecaster, &records, trial, |_| 0, &mut ());
+            let (forecaster, beliefs) = (Forecaster::default(), BeliefModel::default());
+            let evaluation = evaluate(forecaster, beliefs, &records, trial, |_| 0, &mut ());
             prop_assert_eq!(evaluation.aggregate.score.jobs, ran);
         }
     }
@@ -168,12 +168,12 @@ fn memory_per_class_is_constant() {
 fn state_of_another_version_or_truncated_is_an_error() {
     let text = serde_json::to_string(&ForecasterSnapshot::from(Forecaster::default())).unwrap();
     assert!(serde_json::from_str::<ForecasterSnapshot>(&text[..text.len() / 2]).is_err());
-    let other = text.replacen("\"version\":2", "\"version\":7", 1);
+    let other = text.replacen("\"version\":3", "\"version\":7", 1);
     let saved: ForecasterSnapshot = serde_json::from_str(&other).unwrap();
     let refused = Forecaster::try_from(saved).unwrap_err();
     assert_eq!(refused, SnapshotVersionError { found: 7 });
     assert_eq!(
         refused.to_string(),
-        "the forecasts were stored in format 7, and this program reads format 2"
+        "the forecasts were stored in format 7, and this program reads format 3"
     );
 }

@@ -1,22 +1,15 @@
 //! No quoted probability is 0 or 1, and a job about which nothing is known is not quoted as if its
 //! estimate were true.
 
-use tollgate_forecast::{BeliefBasis, BeliefJob, BeliefModel};
+use tollgate_forecast::{BeliefJob, BeliefModel};
 use tollgate_model::{Instant, Probability, Span, UserId};
-use tollgate_service::{AdmissionState, ForecastBasis, RejectReason, Submission, SubmitOutcome};
+use tollgate_service::{AdmissionState, RejectReason, Submission, SubmitOutcome};
 
 use crate::common::{TestCluster, submission};
 
 fn probability(outcome: &SubmitOutcome) -> f64 {
     let predicted = outcome.prediction.expect("it is admitted");
     predicted.probability.expect("a deadline").as_f64()
-}
-
-fn basis(outcome: &SubmitOutcome) -> BeliefBasis {
-    match outcome.basis {
-        ForecastBasis::Batches(basis) => basis,
-        ForecastBasis::Jobs(stage) => panic!("the forecast of a class: {stage}"),
-    }
 }
 
 #[test]
@@ -28,7 +21,7 @@ fn first_quote_is_never_certain() {
             ..submission("new", 10)
         };
         let outcome = site.quote(loose.clone());
-        assert_eq!(basis(&outcome).table, 1.0, "{policy}");
+        assert_eq!(outcome.basis.table, 1.0, "{policy}");
         let found = probability(&outcome);
         assert!(found < 1.0, "{policy}: {found}");
         let text = outcome.prediction.unwrap().probability.unwrap().to_string();
@@ -96,6 +89,8 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         program: None,
         procs: 1,
         request: Some(Span::from_secs(100)),
+        queue: None,
+        account: None,
         array: None,
         n_tasks: 1,
     };
@@ -175,12 +170,12 @@ fn unknown_job_is_quoted_by_the_estimates_of_the_site_once_they_are_known() {
         ..submission("new", 1_000)
     };
     let outcome = site.quote(template.clone());
-    let [user, ..] = basis(&outcome).groups;
+    let [user, ..] = outcome.basis.groups;
     assert!(user.part > 0.5 && user.n_batches > 3, "{user:?}");
     let other = Submission {
         user: template.user + 1,
         ..template
     };
     let outcome = site.quote(other);
-    assert!(basis(&outcome).site > 0.2, "{outcome:?}");
+    assert!(outcome.basis.site > 0.2, "{outcome:?}");
 }

@@ -1,5 +1,6 @@
 //! The outlook of an array that runs: the ages of its tasks, and the end of the last one.
 
+use tollgate_forecast::BeliefBasis;
 use tollgate_gate::JobPrediction;
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{ArraySubject, OutlookSubject};
@@ -7,7 +8,6 @@ use tollgate_policy::{ArraySubject, OutlookSubject};
 use super::ActiveArray;
 use crate::admission_candidate::AdmissionCandidate;
 use crate::core::Core;
-use crate::runtime_forecast::ForecastBasis;
 
 /// A running task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct ArrayOutlook {
     /// held, the last may never end, or the policy plays no futures.
     pub prediction: Option<JobPrediction>,
     /// The basis of the forecasts of its waiting tasks.
-    pub basis: ForecastBasis,
+    pub basis: BeliefBasis,
 }
 
 impl ActiveArray {

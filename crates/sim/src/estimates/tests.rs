@@ -33,7 +33,7 @@ fn arrival(estimate: i64, runtime: i64) -> JobArrival {
 }
 
 #[test]
-fn forecaster_learns_only_from_finished_jobs() {
+fn forecasts_follow_only_finished_jobs() {
     let level = Probability::new(0.9).unwrap();
     let mut learning = provider(EstimateOrigin::Forecast(level), false, &[]);
     let before = learning.estimate(0, &arrival(10_000, 50)).spec.estimate;
@@ -45,12 +45,8 @@ fn forecaster_learns_only_from_finished_jobs() {
         before
     );
     for job in 0..50 {
-        learning.observe_completion(
-            job,
-            Instant::ZERO,
-            Span::from_secs(50),
-            Instant::from_secs(50),
-        );
+        learning.observe_start(job, Instant::ZERO);
+        learning.observe_completion(job, Span::from_secs(50), Instant::from_secs(50));
     }
     let after = learning.estimate(51, &arrival(10_000, 50));
     assert!(
@@ -62,7 +58,7 @@ fn forecaster_learns_only_from_finished_jobs() {
 }
 
 #[test]
-fn estimate_not_given_by_the_user_is_hidden_from_the_forecaster() {
+fn estimate_not_given_by_the_user_is_hidden_from_forecasts() {
     let level = Probability::new(0.9).unwrap();
     let known = [JobContext {
         has_user_estimate: false,
@@ -90,12 +86,8 @@ fn larger_estimate_is_never_below_the_user_estimate() {
     let mut estimates = provider(EstimateOrigin::Larger(level), false, &[]);
     for job in 0..50 {
         estimates.estimate(job, &arrival(10_000, 50));
-        estimates.observe_completion(
-            job,
-            Instant::ZERO,
-            Span::from_secs(50),
-            Instant::from_secs(50),
-        );
+        estimates.observe_start(job, Instant::ZERO);
+        estimates.observe_completion(job, Span::from_secs(50), Instant::from_secs(50));
     }
     let estimate = estimates.estimate(50, &arrival(10_000, 50));
     assert_eq!(estimate.spec.estimate, Span::from_secs(10_000));
@@ -119,7 +111,7 @@ fn belief_moves_from_the_users_estimate_to_observed_run_times() {
         provider.estimate(job, &arrival(10_000, 50));
         provider.observe_start(job, Instant::ZERO);
         let runtime = Span::from_secs(50);
-        provider.observe_completion(job, Instant::ZERO, runtime, Instant::from_secs(50));
+        provider.observe_completion(job, runtime, Instant::from_secs(50));
     }
     let revised = provider.take_revised(Instant::from_secs(50));
     let [(0, _), (1, revised)] = revised[..] else {

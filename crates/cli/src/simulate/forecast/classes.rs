@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
-use tollgate_forecast::{ClassBehaviour, ClassId, ClassSummary, Forecast, Forecaster};
-use tollgate_model::Instant;
-use tollgate_model::distribution::LEVELS;
+use tollgate_forecast::{Belief, ClassBehaviour, ClassId, ClassSummary, Forecast, Forecaster};
+use tollgate_model::{Distribution, Instant};
 
 use super::args::ForecastArgs;
 use super::parse::{ConfidenceLevel, format_bytes, format_percent, format_span};
 use super::state::ForecastState;
+use super::statements::StatedClass;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::calendar::format_iso;
@@ -33,13 +33,13 @@ pub(super) struct ClassRow {
     mode_since: Option<String>,
     mode_since_s: f64,
     median_s: f64,
-    /// The factor by which half of the recent forecasts missed.
+    /// The factor by which half of the recent medians missed.
     usual_factor: f64,
     point_s: f64,
     quantiles_s: BTreeMap<String, f64>,
     leader: &'static str,
     leader_votes: f64,
-    /// The number of due promises at each level. `kept` is the fraction of them that was kept.
+    /// The number of statements at each level. `kept` is the fraction of them that held.
     promises: BTreeMap<String, u64>,
     kept: BTreeMap<String, f64>,
     cpu_point_s: Option<f64>,
@@ -103,8 +103,13 @@ fn rows(state: &ForecastState, levels: &[ConfidenceLevel]) -> Vec<ClassRow> {
         .classes()
         .flat_map(|class| {
             let parts = state.runtime.summaries(class);
+            let values: Vec<Option<u32>> = parts.iter().map(|(summary, _)| summary.part).collect();
             let parts = parts.into_iter().filter(|(summary, _)| summary.jobs > 0);
-            parts.map(move |(summary, forecast)| row(state, class, &summary, &forecast, levels))
+            parts.map(move |(summary, _)| {
+                let stated = state.statements.of(&summary, &values);
+                let belief = state.belief(&summary.last_job);
+                row(state, &summary, (&belief, &stated), levels)
+            })
         })
         .collect();
     rows.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.class.cmp(&b.class)));
@@ -113,35 +118,35 @@ fn rows(state: &ForecastState, levels: &[ConfidenceLevel]) -> Vec<ClassRow> {
 
 fn row(
     state: &ForecastState,
-    class: ClassId,
     summary: &ClassSummary,
-    forecast: &Forecast,
+    (belief, stated): (&Belief, &StatedClass),
     levels: &[ConfidenceLevel],
 ) -> ClassRow {
+    let class = summary.last_job.class;
     let resource = |forecaster: &Forecaster, unit: f64| {
         let forecast = part_forecast(forecaster, class, summary)?;
         let point = forecast.point_beside_distribution().as_secs_f64() * unit;
-        Some((point, quantiles(&forecast, levels, unit)))
+        Some((point, quantiles(&forecast.distribution(), levels, unit)))
     };
     let (cpu_point_s, cpu_quantiles_s) = resource(&state.cpu_time, 1.0).unzip();
     let (memory_point_bytes, memory_quantiles_bytes) = resource(&state.memory, MEBI).unzip();
     let judged = levels
         .iter()
-        .filter_map(|level| Some((level, due_and_kept(summary, *level)?)));
+        .filter_map(|level| Some((level, stated.due_and_kept(*level)?)));
     let judged: Vec<(&ConfidenceLevel, (u64, u64))> = judged.collect();
     ClassRow {
         class: state.names.rule(class, summary.split, summary.part),
         jobs: summary.jobs,
-        behaviour: summary.behaviour.key(),
-        predictable: summary.behaviour != ClassBehaviour::Unpredictable,
-        known_from: summary.stage.to_string(),
+        behaviour: stated.behaviour.key(),
+        predictable: stated.behaviour != ClassBehaviour::Unpredictable,
+        known_from: belief.basis.to_string(),
         mode: summary.mode,
         mode_since: state.has_calendar.then(|| format_iso(summary.since)),
         mode_since_s: summary.since.as_secs_f64(),
         median_s: summary.median.as_secs_f64(),
-        usual_factor: summary.usual_factor,
-        point_s: forecast.point_beside_distribution().as_secs_f64(),
-        quantiles_s: quantiles(forecast, levels, 1.0),
+        usual_factor: stated.usual_factor,
+        point_s: belief.distribution.median().as_secs_f64(),
+        quantiles_s: quantiles(&belief.distribution, levels, 1.0),
         leader: summary.leader.key(),
         leader_votes: summary.votes,
         promises: judged
@@ -171,22 +176,17 @@ fn part_forecast(forecaster: &Forecaster, class: ClassId, like: &ClassSummary) -
     found.map(|(_, forecast)| forecast.clone())
 }
 
-fn quantiles(forecast: &Forecast, levels: &[ConfidenceLevel], unit: f64) -> BTreeMap<String, f64> {
-    let distribution = forecast.distribution();
+fn quantiles(
+    distribution: &Distribution,
+    levels: &[ConfidenceLevel],
+    unit: f64,
+) -> BTreeMap<String, f64> {
     let quantile =
         |level: &ConfidenceLevel| distribution.quantile(level.probability()).as_secs_f64();
     let each = levels
         .iter()
         .map(|level| (level.to_string(), quantile(level) * unit));
     each.collect()
-}
-
-/// Returns the numbers of due and of kept promises at a level. None if the level is not counted.
-pub(super) fn due_and_kept(summary: &ClassSummary, level: ConfidenceLevel) -> Option<(u64, u64)> {
-    let place = LEVELS
-        .iter()
-        .position(|known| *known == level.probability())?;
-    Some(summary.judged[place])
 }
 
 fn render_table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {

@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use tollgate_forecast::{
-    ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastEvaluation, Forecaster,
-    evaluate,
+    BeliefModel, ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastEvaluation,
+    Forecaster, evaluate,
 };
 use tollgate_model::Instant;
 
@@ -115,6 +115,7 @@ fn evaluate_both(
         let one_step = scope.spawn(|| {
             evaluate(
                 forecaster(),
+                BeliefModel::default(),
                 records,
                 trial(FeedbackTiming::OneStep),
                 period,
@@ -123,6 +124,7 @@ fn evaluate_both(
         });
         let causal = evaluate(
             forecaster(),
+            BeliefModel::default(),
             records,
             trial(FeedbackTiming::Causal),
             period,

@@ -5,14 +5,16 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use tollgate_forecast::{
-    ClassBehaviour, ClassId, ClassSummary, Expert, Forecast, ForecastJob, JobAttributes,
+    Belief, ClassBehaviour, ClassId, ClassSummary, Expert, Forecast, ForecastJob, JobAttributes,
 };
+use tollgate_model::Probability;
 use tollgate_model::distribution::LEVELS;
 
 use super::args::ExplainedJobArgs;
-use super::classes::{due_and_kept, render_instant};
+use super::classes::render_instant;
 use super::parse::{ClassKey, ConfidenceLevel, format_percent, format_span};
 use super::state::ForecastState;
+use super::statements::StatedClass;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::messages::pluralise;
@@ -74,20 +76,29 @@ pub(super) fn run(
     };
     let forecast = state.runtime.forecast(&job);
     let summaries = state.runtime.summaries(class);
+    let parts: Vec<Option<u32>> = summaries.iter().map(|(summary, _)| summary.part).collect();
     let summary = summaries
         .iter()
         .map(|(summary, _)| summary)
         .find(|summary| summary.part == forecast.part());
-    let explained = explained(state, class, &job, &forecast, summary, levels);
+    let explained = ExplainedJob {
+        state,
+        job,
+        belief: state.belief(&job),
+        forecast,
+        class: summary.map(|summary| (*summary, state.statements.of(summary, &parts))),
+    };
+    let answer = explained.answer(levels);
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        OutputFormat::Table => out
-            .write_all(render_text(state, args, &explained, summary, levels, &values).as_bytes())?,
+        OutputFormat::Table => {
+            out.write_all(explained.render(&answer, args, levels, &values).as_bytes())?
+        }
         OutputFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &explained).map_err(io::Error::from)?;
+            serde_json::to_writer_pretty(&mut out, &answer).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        OutputFormat::Csv => crate::output::csv_rows::write(&mut out, &[explained])?,
+        OutputFormat::Csv => crate::output::csv_rows::write(&mut out, &[answer])?,
     }
     Ok(out.flush()?)
 }
@@ -105,134 +116,183 @@ fn value(key: ClassKey, args: &ExplainedJobArgs) -> Option<String> {
     }
 }
 
-fn explained(
-    state: &ForecastState,
-    class: ClassId,
-    job: &ForecastJob,
-    forecast: &Forecast,
-    summary: Option<&ClassSummary>,
-    levels: &[ConfidenceLevel],
-) -> JobForecastAnswer {
-    let distribution = forecast.distribution();
-    let opinions = Expert::ALL.into_iter();
-    let opinions = opinions.filter_map(|expert| {
-        Some((
-            expert.key(),
-            forecast.expert_forecast(expert)?.as_secs_f64(),
-        ))
-    });
-    let all = levels
-        .iter()
-        .map(|level| (level.to_string(), level.probability()));
-    let usual = LEVELS
-        .iter()
-        .map(|level| (level.as_f64().to_string(), *level));
-    let promised =
-        |level: &ConfidenceLevel| Some((level.to_string(), due_and_kept(summary?, *level)?));
-    let judged: Vec<(String, (u64, u64))> = levels.iter().filter_map(promised).collect();
-    JobForecastAnswer {
-        class: summary.map(|summary| state.names.rule(class, summary.split, summary.part)),
-        jobs_of_class: summary.map_or(0, |summary| summary.jobs),
-        jobs_of_site: state.jobs,
-        known_from: forecast.stage().to_string(),
-        behaviour: summary
-            .map_or(ClassBehaviour::Unknown, |summary| summary.behaviour)
-            .key(),
-        mode: summary.map_or(0, |summary| summary.mode),
-        mode_since: summary.map(|summary| render_instant(state, summary.since)),
-        point_s: forecast.point_beside_distribution().as_secs_f64(),
-        quantiles_s: usual
-            .chain(all)
-            .map(|(name, level)| (name, distribution.quantile(level).as_secs_f64()))
-            .collect(),
-        estimate_s: job.request.map(|estimate| estimate.as_secs_f64()),
-        within_estimate: job
-            .request
-            .map(|estimate| distribution.probability_within(estimate).as_f64()),
-        leader: forecast.leader().map(Expert::key),
-        leader_votes: summary.map(|summary| summary.votes),
-        opinions_s: opinions.collect(),
-        usual_factor: summary.map(|summary| summary.usual_factor),
-        promises: judged
+/// A job with all that is said about it.
+struct ExplainedJob<'a> {
+    state: &'a ForecastState,
+    job: ForecastJob,
+    /// What is stated.
+    belief: Belief,
+    /// The forecast of the job's class, which explains.
+    forecast: Forecast,
+    /// The class of the job, or its part, and how well statements about its jobs held. None if none has ended.
+    class: Option<(ClassSummary, StatedClass)>,
+}
+
+impl ExplainedJob<'_> {
+    fn answer(&self, levels: &[ConfidenceLevel]) -> JobForecastAnswer {
+        let Self {
+            state,
+            job,
+            belief,
+            forecast,
+            class,
+        } = self;
+        let summary = class.as_ref().map(|(summary, _)| summary);
+        let stated = class.as_ref().map(|(_, stated)| stated);
+        let distribution = &belief.distribution;
+        let opinions = Expert::ALL.into_iter();
+        let opinions = opinions.filter_map(|expert| {
+            Some((
+                expert.key(),
+                forecast.expert_forecast(expert)?.as_secs_f64(),
+            ))
+        });
+        let all = levels
             .iter()
-            .map(|(level, (due, _))| (level.clone(), *due))
-            .collect(),
-        kept: judged
+            .map(|level| (level.to_string(), level.probability()));
+        let usual = LEVELS
             .iter()
-            .filter(|(_, (due, _))| *due > 0)
-            .map(|(level, (due, kept))| (level.clone(), *kept as f64 / *due as f64))
-            .collect(),
+            .map(|level| (level.as_f64().to_string(), *level));
+        let judged = levels
+            .iter()
+            .filter_map(|level| Some((level.to_string(), stated?.due_and_kept(*level)?)));
+        let judged: Vec<(String, (u64, u64))> = judged.collect();
+        JobForecastAnswer {
+            class: summary.map(|summary| state.names.rule(job.class, summary.split, summary.part)),
+            jobs_of_class: summary.map_or(0, |summary| summary.jobs),
+            jobs_of_site: state.jobs,
+            known_from: belief.basis.to_string(),
+            behaviour: stated
+                .map_or(ClassBehaviour::Unknown, |stated| stated.behaviour)
+                .key(),
+            mode: summary.map_or(0, |summary| summary.mode),
+            mode_since: summary.map(|summary| render_instant(state, summary.since)),
+            point_s: distribution.median().as_secs_f64(),
+            quantiles_s: usual
+                .chain(all)
+                .map(|(name, level)| (name, distribution.quantile(level).as_secs_f64()))
+                .collect(),
+            estimate_s: job.request.map(|estimate| estimate.as_secs_f64()),
+            within_estimate: belief.within_request.map(Probability::as_f64),
+            leader: forecast.leader().map(Expert::key),
+            leader_votes: summary.map(|summary| summary.votes),
+            opinions_s: opinions.collect(),
+            usual_factor: stated.map(|stated| stated.usual_factor),
+            promises: judged
+                .iter()
+                .map(|(level, (due, _))| (level.clone(), *due))
+                .collect(),
+            kept: judged
+                .iter()
+                .filter(|(_, (due, _))| *due > 0)
+                .map(|(level, (due, kept))| (level.clone(), *kept as f64 / *due as f64))
+                .collect(),
+        }
+    }
+
+    fn render(
+        &self,
+        answer: &JobForecastAnswer,
+        args: &ExplainedJobArgs,
+        levels: &[ConfidenceLevel],
+        values: &[Option<String>],
+    ) -> String {
+        let mut lines = self.render_class(answer, args, values);
+        lines.push(String::new());
+        lines.extend(render_forecast(answer, levels));
+        lines.push(String::new());
+        lines.extend(render_methods(answer));
+        if let Some((_, stated)) = &self.class {
+            lines.push(render_reliability(stated));
+            for (level, kept) in &answer.kept {
+                lines.push(format!(
+                    "Of {} at {level} in this class, {} held.",
+                    pluralise(answer.promises[level] as usize, "forecast"),
+                    format_percent(*kept)
+                ));
+            }
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// Describes the job and its class.
+    fn render_class(
+        &self,
+        answer: &JobForecastAnswer,
+        args: &ExplainedJobArgs,
+        values: &[Option<String>],
+    ) -> Vec<String> {
+        let state = self.state;
+        let procs = pluralise(args.procs.get() as usize, "processor");
+        let estimate = args.estimate.map_or_else(
+            || "no estimate".to_owned(),
+            |estimate| format!("an estimate of {}", format_span(estimate)),
+        );
+        let request_line = format!("The job asks for {procs}, with {estimate}.");
+        let class = match (&answer.class, &self.class) {
+            (Some(class), Some((summary, _))) => format!(
+                "It belongs to the class `{class}` of {}, in its mode since {} ({}).",
+                pluralise(summary.jobs as usize, "job"),
+                render_instant(state, summary.since),
+                match summary.mode {
+                    0 => "the first".to_owned(),
+                    earlier => format!("after {}", pluralise(earlier as usize, "other")),
+                }
+            ),
+            _ => format!(
+                "No job with {} has ended yet: the answer comes from the whole site, {}.",
+                render_unknown_values(state, values),
+                pluralise(state.jobs as usize, "job")
+            ),
+        };
+        vec![request_line, class]
     }
 }
 
-fn render_text(
-    state: &ForecastState,
-    args: &ExplainedJobArgs,
-    explained: &JobForecastAnswer,
-    summary: Option<&ClassSummary>,
-    levels: &[ConfidenceLevel],
-    values: &[Option<String>],
-) -> String {
-    let secs = |secs: f64| format_span(tollgate_model::Span::from_secs_f64(secs));
-    let procs = pluralise(args.procs.get() as usize, "processor");
-    let estimate = args.estimate.map_or_else(
-        || "no estimate".to_owned(),
-        |estimate| format!("an estimate of {}", format_span(estimate)),
-    );
-    let mut lines = vec![format!("The job asks for {procs}, with {estimate}.")];
-    match (&explained.class, summary) {
-        (Some(class), Some(summary)) => lines.push(format!(
-            "It belongs to the class `{class}` of {}, in its mode since {} ({}).",
-            pluralise(summary.jobs as usize, "job"),
-            render_instant(state, summary.since),
-            match summary.mode {
-                0 => "the first".to_owned(),
-                earlier => format!("after {}", pluralise(earlier as usize, "other")),
-            }
-        )),
-        _ => lines.push(format!(
-            "No job with {} has ended yet: the answer comes from the whole site, {}.",
-            render_unknown_values(state, values),
-            pluralise(state.jobs as usize, "job")
-        )),
-    }
-    lines.push(String::new());
-    lines.push(format!(
-        "It will take {}, by the median of all methods' votes within what is likely.",
-        secs(explained.point_s)
-    ));
+fn secs(secs: f64) -> String {
+    format_span(tollgate_model::Span::from_secs_f64(secs))
+}
+
+/// Describes what is stated, and what it rests on.
+fn render_forecast(answer: &JobForecastAnswer, levels: &[ConfidenceLevel]) -> Vec<String> {
+    let mut lines = vec![format!(
+        "It takes about {}: as likely more as less.",
+        secs(answer.point_s)
+    )];
     for level in levels {
-        let bound = explained.quantiles_s[&level.to_string()];
+        let bound = answer.quantiles_s[&level.to_string()];
         lines.push(format!(
             "With probability {level} it takes at most {}.",
             secs(bound)
         ));
     }
-    let between = [0.05, 0.95].map(|level: f64| explained.quantiles_s[&level.to_string()]);
+    let between = [0.05, 0.95].map(|level: f64| answer.quantiles_s[&level.to_string()]);
     lines.push(format!(
         "In 9 of 10 cases it takes between {} and {}.",
         secs(between[0]),
         secs(between[1])
     ));
-    if let Some(within) = explained.within_estimate {
+    if let Some(within) = answer.within_estimate {
         lines.push(format!(
             "It keeps within its estimate with probability {within:.2}."
         ));
     }
-    lines.push(String::new());
-    lines.push(format!("Forecast from {}.", explained.known_from));
-    if let (Some(leader), Some(votes)) = (explained.leader, explained.leader_votes) {
+    lines.push(format!("Forecast from {}.", answer.known_from));
+    lines
+}
+
+/// Describes what single methods say.
+fn render_methods(answer: &JobForecastAnswer) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let (Some(leader), Some(votes)) = (answer.leader, answer.leader_votes) {
+        let opinion = answer.opinions_s.get(leader);
         lines.push(format!(
-            "The method `{leader}` leads with {} of the votes and says {}.",
+            "Among simple methods for the class, `{leader}` leads with {} of the votes and says {}.",
             format_percent(votes),
-            explained
-                .opinions_s
-                .get(leader)
-                .map_or_else(|| "nothing of this job".to_owned(), |s| secs(*s))
+            opinion.map_or_else(|| "nothing of this job".to_owned(), |s| secs(*s))
         ));
     }
-    let mut opinions: Vec<(&str, f64)> =
-        explained.opinions_s.iter().map(|(k, s)| (*k, *s)).collect();
+    let mut opinions: Vec<(&str, f64)> = answer.opinions_s.iter().map(|(k, s)| (*k, *s)).collect();
     opinions.sort_by(|a, b| a.1.total_cmp(&b.1));
     if let (Some(least), Some(most)) = (opinions.first(), opinions.last()) {
         lines.push(format!(
@@ -244,21 +304,11 @@ fn render_text(
             most.0
         ));
     }
-    if let Some(summary) = summary {
-        lines.push(render_reliability(summary));
-        for (level, kept) in &explained.kept {
-            lines.push(format!(
-                "Of {} that were quoted at {level} in this class, {} were kept.",
-                pluralise(explained.promises[level] as usize, "promise"),
-                format_percent(*kept)
-            ));
-        }
-    }
-    lines.join("\n") + "\n"
+    lines
 }
 
-fn render_reliability(summary: &ClassSummary) -> String {
-    let off = match summary.behaviour {
+fn render_reliability(stated: &StatedClass) -> String {
+    let off = match stated.behaviour {
         ClassBehaviour::Unknown => {
             return "The class is too young to say how sure that is.".to_owned();
         }
@@ -267,11 +317,11 @@ fn render_reliability(summary: &ClassSummary) -> String {
         | ClassBehaviour::Varied
         | ClassBehaviour::Erratic
         | ClassBehaviour::Unpredictable => {
-            format!("by more than a factor of {:.2}", summary.usual_factor)
+            format!("by more than a factor of {:.2}", stated.usual_factor)
         }
     };
-    let word = summary.behaviour.key();
-    match summary.behaviour {
+    let word = stated.behaviour.key();
+    match stated.behaviour {
         ClassBehaviour::Unpredictable => format!(
             "The class is {word}: half of its recent forecasts were off {off}. Trust the bounds, not the middle."
         ),

@@ -1,13 +1,15 @@
 //! Learns a forecast state from records.
 
-use tollgate_forecast::{CompletedJob, FeedbackTiming, Forecaster, OnlineForecaster};
+use tollgate_forecast::{
+    BeliefJob, CompletedJob, FeedbackTiming, Forecaster, OnlineForecaster, observe_beliefs,
+};
 use tollgate_model::Span;
 
 use super::args::ForecastArgs;
 use super::error::ForecastError;
 use super::parse::ClassKey;
 use super::records::{self, ForecastJobs, JobUsageRecord};
-use super::state::{ForecastState, ForecastStateError, cpu_job, memory_job};
+use super::state::{ForecastState, ForecastStateError, belief_job, cpu_job, memory_job};
 use crate::exit::CliFailure;
 use crate::output::messages::{Verbosity, pluralise};
 use crate::output::progress::{CountProgress, ProgressIterator};
@@ -81,6 +83,7 @@ fn learn(state: &mut ForecastState, jobs: &ForecastJobs) {
         }
     }
     drop(progress);
+    learn_beliefs(state, jobs);
     state.jobs += jobs.entries.len() as u64;
     if !jobs.entries.is_empty() {
         state.has_calendar = jobs.has_calendar;
@@ -88,6 +91,17 @@ fn learn(state: &mut ForecastState, jobs: &ForecastJobs) {
     state.runtime = runtime.finish(|_| ());
     state.cpu_time = cpu_time.finish(|_| ());
     state.memory = memory.finish(|_| ());
+}
+
+/// Teaches the beliefs the jobs in the order of their events, and counts how well they held.
+fn learn_beliefs(state: &mut ForecastState, jobs: &ForecastJobs) {
+    let records = jobs.entries.iter().map(|entry| entry.record);
+    let believed = records.map(|record| (belief_job(&record.job), record));
+    let believed: Vec<(BeliefJob, CompletedJob)> = believed.collect();
+    let statements = &mut state.statements;
+    observe_beliefs(&mut state.beliefs, &believed, |at, belief| {
+        statements.count(&believed[at].1, belief);
+    });
 }
 
 fn online_evaluation(forecaster: &mut Forecaster) -> OnlineForecaster {

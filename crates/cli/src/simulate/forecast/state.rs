@@ -7,14 +7,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{
-    ForecastJob, Forecaster, ForecasterSnapshot, SnapshotVersionError, snapshot,
+    Belief, BeliefJob, BeliefModel, ForecastJob, Forecaster, ForecasterSnapshot,
+    SnapshotVersionError, snapshot,
 };
 use tollgate_host::replace_public;
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Instant, Span, UserId};
 
 use super::name_ids::ForecastNames;
 use super::parse::ClassKey;
 use super::records::JobUsageRecord;
+use super::statements::StatementTallies;
 use crate::exit::{CliError, ExitKind};
 
 /// The forecast state of a site.
@@ -26,6 +28,10 @@ pub(super) struct ForecastState {
     /// Whether the instants are calendar dates.
     pub(super) has_calendar: bool,
     pub(super) jobs: u64,
+    /// What is stated of run times.
+    pub(super) beliefs: BeliefModel,
+    pub(super) statements: StatementTallies,
+    /// The classes, and the forecasts by which they are explained.
     pub(super) runtime: Forecaster,
     pub(super) cpu_time: Forecaster,
     /// The forecaster of memory, in which mebibytes take the place of seconds.
@@ -95,7 +101,10 @@ struct StoredForecastState {
     until_us: Option<i64>,
     dated: bool,
     jobs: u64,
+    // The version of the format is in here, and is looked for before the rest is read.
     runtime: ForecasterSnapshot,
+    beliefs: BeliefModel,
+    statements: StatementTallies,
     cpu_time: ForecasterSnapshot,
     memory: ForecasterSnapshot,
 }
@@ -167,6 +176,8 @@ impl ForecastState {
             until: stored.until_us.map(Instant::from_micros),
             has_calendar: stored.dated,
             jobs: stored.jobs,
+            beliefs: stored.beliefs,
+            statements: stored.statements,
             runtime: forecaster(stored.runtime)?,
             cpu_time: forecaster(stored.cpu_time)?,
             memory: forecaster(stored.memory)?,
@@ -186,6 +197,8 @@ impl ForecastState {
             dated: self.has_calendar,
             jobs: self.jobs,
             runtime: self.runtime.clone().into(),
+            beliefs: self.beliefs.clone(),
+            statements: self.statements.clone(),
             cpu_time: self.cpu_time.clone().into(),
             memory: self.memory.clone().into(),
         };
@@ -196,6 +209,19 @@ impl ForecastState {
             error,
         })
     }
+}
+
+impl ForecastState {
+    /// Returns what is believed of a job that is submitted once all learned jobs have ended.
+    pub(super) fn belief(&self, job: &ForecastJob) -> Belief {
+        let now = self.until.unwrap_or(Instant::ZERO);
+        self.beliefs.belief(&belief_job(job), now)
+    }
+}
+
+/// Returns a job in the terms of beliefs: the jobs of a class count as those of one user.
+pub(super) fn belief_job(job: &ForecastJob) -> BeliefJob {
+    BeliefJob::new(UserId(job.class.0), job)
 }
 
 /// Returns the version of a stored state. None if the version cannot be found.

@@ -11,7 +11,7 @@ use tollgate_client::types::{
 };
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
 use tollgate_service::{
-    AdmissionState, EstimateSource, ForecastBasis, JobPrediction, OfferAxis, WaitCause,
+    AdmissionState, BeliefBasis, EstimateSource, JobPrediction, OfferAxis, WaitCause,
 };
 use tollgate_store::{JobProgram, JobRow};
 
@@ -134,7 +134,7 @@ const fn offer_change(axis: OfferAxis) -> OfferChange {
 }
 
 /// Returns the sources of a forecast.
-pub(in crate::api) fn forecast_parts(basis: &ForecastBasis) -> Vec<ForecastPart> {
+pub(in crate::api) fn forecast_parts(basis: &BeliefBasis) -> Vec<ForecastPart> {
     let sources = basis.sources().into_iter();
     let parts = sources.map(|source| ForecastPart {
         from: source.words,

@@ -4,7 +4,9 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::{Map, Value, json};
 use tollgate_forecast::evaluate::methods_to_read;
-use tollgate_forecast::{ForecastEvaluation, ForecastMethod, ForecastMetrics, MethodScore};
+use tollgate_forecast::{
+    ForecastEvaluation, ForecastMethod, ForecastMetrics, MethodScore, ScoreInterval, ScoredForecast,
+};
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
 use super::{EvaluationPair, PERIOD_DAYS};
@@ -34,13 +36,17 @@ pub(super) fn write_answer(
     Ok(out.flush()?)
 }
 
-/// Returns `aggregate`, one object per method, and `beliefs`.
+/// Returns `aggregate`, which is what is stated, its rival, one object per method, and `beliefs`.
 fn object(evaluated: &EvaluationPair) -> Value {
     let mut all = Map::new();
     let settings = |of: &dyn Fn(&ForecastEvaluation) -> Value| json!({ "one_step": of(&evaluated.one_step), "causal": of(&evaluated.causal) });
     all.insert(
         "aggregate".to_owned(),
         settings(&|evaluation| aggregate(evaluation, evaluated)),
+    );
+    all.insert(
+        "class_forecast".to_owned(),
+        settings(&|evaluation| class_forecast(evaluation)),
     );
     for method in ForecastMethod::all() {
         all.insert(
@@ -52,7 +58,18 @@ fn object(evaluated: &EvaluationPair) -> Value {
     Value::Object(all)
 }
 
-/// Returns the results of the aggregate of all experts, with the keys that only the aggregate has.
+/// Returns the results of the forecaster of classes, in which all experts forecast together.
+fn class_forecast(evaluation: &ForecastEvaluation) -> Value {
+    let mut keys = outcome(&evaluation.class_forecast);
+    let within = (0..N_LEVELS)
+        .map(|level| evaluation.classes_within(ScoredForecast::Classes, level, TOLERANCE));
+    keys.insert("series_within_4_points".to_owned(), by_level(within));
+    let [_, brier] = &evaluation.within_request;
+    keys.insert("within_request_brier".to_owned(), json!(brier.mean()));
+    Value::Object(keys)
+}
+
+/// Returns the results of what is stated, with the keys that only it has.
 fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Value {
     let mut keys = outcome(&evaluation.aggregate);
     keys.insert("series".to_owned(), json!(evaluation.classes.len()));
@@ -60,10 +77,27 @@ fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Val
         "fewest_jobs_of_series".to_owned(),
         json!(evaluated.min_jobs),
     );
-    let within = (0..N_LEVELS).map(|level| evaluation.classes_within(level, TOLERANCE));
+    let [brier, _] = &evaluation.within_request;
+    keys.insert("requests".to_owned(), json!(brier.jobs()));
+    keys.insert("within_request_brier".to_owned(), json!(brier.mean()));
+    let intervals = evaluation.intervals.as_ref();
+    for (key, intervals) in [
+        ("pinball_interval", intervals.map(|both| &both.pinball)),
+        ("coverage_interval", intervals.map(|both| &both.coverage)),
+    ] {
+        keys.insert(key.to_owned(), json!(intervals.map(by_level_interval)));
+    }
+    let parts = evaluation.look_alikes.iter();
+    let parts = parts.map(|(range, score)| (range.key(), score));
+    keys.insert("by_look_alikes".to_owned(), by_part(parts));
+    let parts = evaluation.batches.iter();
+    let parts = parts.map(|(known, score)| (known.key(), score));
+    keys.insert("by_batches_known".to_owned(), by_part(parts));
+    let within = (0..N_LEVELS)
+        .map(|level| evaluation.classes_within(ScoredForecast::Beliefs, level, TOLERANCE));
     keys.insert("series_within_4_points".to_owned(), by_level(within));
     let better = ForecastMethod::all().map(|method| {
-        let part = evaluation.classes_better_than(method);
+        let part = evaluation.classes_better_than(ScoredForecast::Beliefs, method);
         (method.key().to_owned(), json!(part))
     });
     keys.insert(
@@ -98,6 +132,8 @@ fn outcome(outcome: &MethodScore) -> Map<String, Value> {
         "promises": levels[0].jobs(),
         "coverage": by_level(levels.iter().map(|held| held.coverage())),
         "bound_ratio": by_level(levels.iter().map(|held| held.bound_ratio())),
+        "pinball": by_level(levels.iter().map(|held| held.pinball())),
+        "crps": outcome.crps(),
     });
     match keys {
         Value::Object(keys) => keys,
@@ -105,6 +141,19 @@ fn outcome(outcome: &MethodScore) -> Map<String, Value> {
             Map::new()
         }
     }
+}
+
+/// Returns the results of some parts of the jobs.
+fn by_part<'a>(parts: impl Iterator<Item = (&'static str, &'a MethodScore)>) -> Value {
+    let parts = parts.map(|(key, score)| (key.to_owned(), Value::Object(outcome(score))));
+    Value::Object(parts.collect())
+}
+
+/// Returns the ends of an interval at each level.
+fn by_level_interval(intervals: &[ScoreInterval; N_LEVELS]) -> Value {
+    let levels = LEVELS.iter().map(|level| level.as_f64().to_string());
+    let ends = intervals.iter().map(|ends| json!([ends.low, ends.high]));
+    Value::Object(levels.zip(ends).collect())
 }
 
 fn by_level(values: impl Iterator<Item = Option<f64>>) -> Value {
@@ -121,11 +170,13 @@ pub(super) fn methods(evaluated: &EvaluationPair) -> Vec<Value> {
             keys.insert("method".to_owned(), json!(key));
             keys.insert("setting".to_owned(), json!(setting));
             keys.extend(flatten_outcome(of));
-            let better = method.and_then(|method| evaluation.classes_better_than(method));
+            let better = method
+                .and_then(|method| evaluation.classes_better_than(ScoredForecast::Beliefs, method));
             keys.insert("aggregate_better_in".to_owned(), json!(better));
             rows.push(Value::Object(keys));
         };
         row("aggregate", &evaluation.aggregate, None);
+        row("class_forecast", &evaluation.class_forecast, None);
         for method in ForecastMethod::all() {
             row(method.key(), evaluation.method(method), Some(method));
         }
@@ -183,6 +234,7 @@ fn flatten_outcome(outcome: &MethodScore) -> Map<String, Value> {
         let level = level.as_f64();
         keys.insert(format!("coverage_{level}"), json!(held.coverage()));
         keys.insert(format!("bound_ratio_{level}"), json!(held.bound_ratio()));
+        keys.insert(format!("pinball_{level}"), json!(held.pinball()));
     }
     keys
 }
@@ -220,7 +272,9 @@ fn render_text(evaluated: &EvaluationPair) -> String {
         );
         text += &render_table(evaluation);
         for level in SHOWN_LEVELS {
-            if let Some(within) = evaluation.classes_within(level, TOLERANCE) {
+            if let Some(within) =
+                evaluation.classes_within(ScoredForecast::Beliefs, level, TOLERANCE)
+            {
                 text += &format!(
                     "{} is kept within 4 points in {:.0} % of the series\n",
                     LEVELS[level].as_f64(),
@@ -234,7 +288,7 @@ fn render_text(evaluated: &EvaluationPair) -> String {
     text + "\n"
 }
 
-/// A method with its score in all series. None instead of the method is all methods together.
+/// A method with its score in all series. None instead of the method is what is stated, or the class forecast.
 struct MethodRow<'a> {
     name: &'static str,
     outcome: &'a MethodScore,
@@ -242,11 +296,15 @@ struct MethodRow<'a> {
 }
 
 fn render_table(evaluation: &ForecastEvaluation) -> String {
-    let mut rows = vec![MethodRow {
-        name: "all together",
-        outcome: &evaluation.aggregate,
+    let row = |name, outcome| MethodRow {
+        name,
+        outcome,
         method: None,
-    }];
+    };
+    let mut rows = vec![
+        row("stated", &evaluation.aggregate),
+        row("class forecast", &evaluation.class_forecast),
+    ];
     rows.extend(methods_to_read().map(|method| MethodRow {
         name: method.key(),
         outcome: evaluation.method(method),
@@ -263,8 +321,8 @@ fn render_table(evaluation: &ForecastEvaluation) -> String {
             let error = row.outcome.score.mean_abs_ln;
             error.map(|error| format!("{error:.3}"))
         }),
-        Column::optional_figure("all beat it in", |row: &MethodRow<'_>| {
-            let better = evaluation.classes_better_than(row.method?);
+        Column::optional_figure("stated beats it in", |row: &MethodRow<'_>| {
+            let better = evaluation.classes_better_than(ScoredForecast::Beliefs, row.method?);
             better.map(|part| pct(part, 0))
         }),
     ];
@@ -282,6 +340,13 @@ fn render_table(evaluation: &ForecastEvaluation) -> String {
             move |row: &MethodRow<'_>| {
                 let ratio = row.outcome.levels[level].bound_ratio();
                 ratio.map(|ratio| format!("{ratio:.2}"))
+            },
+        ));
+        columns.push(Column::optional_figure(
+            format!("pinball ({shown})"),
+            move |row: &MethodRow<'_>| {
+                let pinball = row.outcome.levels[level].pinball();
+                pinball.map(|pinball| format!("{pinball:.3}"))
             },
         ));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_forecast::{
-    ClassEvent, ClassId, CompletedJob, EvaluationObserver, Forecast, JobFeedback,
+    Belief, ClassEvent, ClassId, CompletedJob, EvaluationObserver, Forecast, JobFeedback,
 };
 use tollgate_model::Span;
 
@@ -42,7 +42,7 @@ impl SeriesRecorder {
 }
 
 impl EvaluationObserver for SeriesRecorder {
-    fn forecast(&mut self, nth: u64, record: &CompletedJob, stated: &Forecast) {
+    fn forecast(&mut self, nth: u64, record: &CompletedJob, belief: &Belief, _forecast: &Forecast) {
         let Some(steps) = self.0.get_mut(&record.job.class) else {
             return;
         };
@@ -54,8 +54,8 @@ impl EvaluationObserver for SeriesRecorder {
         steps.push(SeriesPoint {
             nth,
             runtime: record.runtime,
-            point: stated.point(),
-            bound: stated.distribution().quantiles()[9],
+            point: belief.distribution.median(),
+            bound: belief.distribution.quantiles()[9],
             event: ClassEvent::Usual,
         });
     }
