@@ -75,7 +75,8 @@ impl Core {
             return (request, EstimateSource::User);
         }
         let [user, ..] = belief.basis.groups;
-        let source = if belief.basis.n_batches > 0 {
+        let of_class = belief.basis.n_batches > 0 || belief.basis.siblings.n_ended > 0;
+        let source = if of_class {
             EstimateSource::Class
         } else if user.n_batches > 0 {
             EstimateSource::UserJobs

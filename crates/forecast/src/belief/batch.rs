@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Instant, Span, TaskId};
+use tollgate_model::{Instant, Span, TaskId, UserId};
 
-use super::BeliefJob;
 use super::alike::NormalSums;
 use super::group::GroupKey;
 use super::recalibration::N_BUCKETS;
 use super::siblings::N_SIBLING_BUCKETS;
 use super::weights::Multipliers;
+use super::{BeliefJob, Program};
 
 /// The longest time between two submissions of a batch. Beliefs on archived traces are insensitive to it
 /// from two minutes to an hour.
@@ -33,12 +33,18 @@ enum BatchKey {
     Array(u64),
     /// The smallest group, for jobs submitted one after another.
     Class(GroupKey),
+    /// The user and the program, for a job without a request.
+    Program(UserId, Program),
 }
 
 impl BatchKey {
     fn of(job: &BeliefJob) -> Self {
         let class = || Self::Class(GroupKey::smallest(job));
         job.array.map_or_else(class, Self::Array)
+    }
+
+    fn of_program(job: &BeliefJob) -> Option<Self> {
+        job.program.map(|program| Self::Program(job.user, program))
     }
 }
 
@@ -91,7 +97,7 @@ impl LiveBatch {
         let gap = self.last_submit + MAX_GAP;
         match self.key {
             BatchKey::Array(_) => gap,
-            BatchKey::Class(_) => gap.min(self.first_submit + MAX_LENGTH),
+            BatchKey::Class(_) | BatchKey::Program(..) => gap.min(self.first_submit + MAX_LENGTH),
         }
     }
 
@@ -172,12 +178,18 @@ impl LiveBatches {
         self.batches.get_mut(&id)
     }
 
-    /// Returns the batch that a job submitted now would join, if any.
+    /// Returns the batch that a job submitted now would join, if any. One without a request joins the last batch of its
+    /// program, since it says nothing that would set it apart.
     pub(crate) fn find(&self, job: &BeliefJob, now: Instant) -> Option<BatchId> {
-        let id = self.latest.get(&BatchKey::of(job))?;
-        let batch = &self.batches[id];
-        let is_array = job.array.is_some() && batch.n_open > 0;
-        (is_array || now <= batch.closes()).then_some(*id)
+        let says_nothing = job.array.is_none() && job.request.is_none();
+        let of_program = BatchKey::of_program(job).filter(|_| says_nothing);
+        let keys = std::iter::once(BatchKey::of(job)).chain(of_program);
+        let mut ids = keys.filter_map(|key| self.latest.get(&key).copied());
+        ids.find(|id| {
+            let batch = &self.batches[id];
+            let is_array = job.array.is_some() && batch.n_open > 0;
+            is_array || now <= batch.closes()
+        })
     }
 
     /// Adds a job submitted now, and returns its batch.
@@ -191,6 +203,9 @@ impl LiveBatches {
                 .insert(id, LiveBatch::new(key, GroupKey::smallest(job), now));
             id
         });
+        if let Some(key) = BatchKey::of_program(job).filter(|_| job.array.is_none()) {
+            self.latest.insert(key, id);
+        }
         let batch = self.batches.get_mut(&id).expect("just found or added");
         if batch.n_open == 0 {
             self.idle.remove(&(batch.closes(), id));
@@ -229,8 +244,14 @@ impl LiveBatches {
         }
         self.idle.pop_first();
         let batch = self.batches.remove(&id).expect("an idle batch is live");
-        if self.latest.get(&batch.key) == Some(&id) {
-            self.latest.remove(&batch.key);
+        let of_program = batch
+            .class
+            .program()
+            .map(|(user, program)| BatchKey::Program(user, program));
+        for key in std::iter::once(batch.key).chain(of_program) {
+            if self.latest.get(&key) == Some(&id) {
+                self.latest.remove(&key);
+            }
         }
         Some((batch.class, batch.misses))
     }
@@ -284,6 +305,24 @@ mod tests {
             first,
             "too long after the first"
         );
+    }
+
+    #[test]
+    fn job_without_a_request_joins_the_last_batch_of_its_program() {
+        let mut live = LiveBatches::default();
+        let asking = |secs| BeliefJob {
+            request: Some(Span::from_secs(secs)),
+            ..job(1, None)
+        };
+        live.join(&asking(60), secs(0));
+        let last = live.join(&asking(90), secs(1));
+        assert_eq!(live.join(&job(1, None), secs(2)), last);
+        assert_ne!(live.find(&asking(60), secs(2)), Some(last));
+        let other = BeliefJob {
+            program: Some(Program::Executable(2)),
+            ..job(1, None)
+        };
+        assert_eq!(live.find(&other, secs(2)), None);
     }
 
     #[test]

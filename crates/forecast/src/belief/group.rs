@@ -75,6 +75,14 @@ impl GroupKey {
         kin.or(same_request).expect("every job asks for something")
     }
 
+    /// Returns the user and the program, if all jobs of the group run one.
+    pub(crate) const fn program(self) -> Option<(UserId, Program)> {
+        match self {
+            Self::Program(user, program) | Self::Kin(user, program, _) => Some((user, program)),
+            Self::User(_) | Self::Ask(..) => None,
+        }
+    }
+
     /// Returns a number that other groups hardly have (FNV-1a).
     pub(crate) fn number(self) -> u64 {
         let (user, program, asked) = match self {

@@ -140,11 +140,14 @@ fn promise_among_many_is_at_risk_at_the_next_look() {
         driver.wait(30);
         driver.step(&[ServiceCommand::Tick]);
         for number in 1..=N_JOBS {
-            if driver.core.risk_below(number, level).is_some() {
-                low.entry(number).or_insert(driver.now);
-            }
             if driver.core.promise_at_risk(number).is_some() {
                 reported.entry(number).or_insert(driver.now);
+            }
+            if driver.core.risk_below(number, level).is_some() {
+                low.entry(number).or_insert(driver.now);
+            } else if !reported.contains_key(&number) {
+                // Its chance has risen again before the next look.
+                low.remove(&number);
             }
         }
     }

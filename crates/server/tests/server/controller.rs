@@ -102,7 +102,8 @@ fn finished_jobs_improve_the_estimate_of_similar_jobs() {
     });
     assert_eq!(answer.source, tollgate_service::EstimateSource::Class);
     let estimate = answer.spec.estimate.as_secs_f64();
-    assert!((5.0..12.0).contains(&estimate), "{estimate} s");
+    // They are one batch, and so one witness.
+    assert!((5.0..20.0).contains(&estimate), "{estimate} s");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, RequestedTimes,
 };
 use tollgate_server::failpoint::ServiceFailpoint;
-use tollgate_service::{AdmissionState, Core, ServiceCommand};
+use tollgate_service::{AdmissionState, Core, ServiceCommand, Submission};
 use tollgate_store::{DataDir, DataDirError};
 use tollgate_store::{JobFilter, Store, StoreError, integrity};
 
@@ -245,7 +245,16 @@ fn unfinished_batches_of_another_version_are_not_replayed() {
 
 #[test]
 fn state_of_another_format_begins_anew_once_all_jobs_are_over() {
-    let mut site = with_jobs("libra");
+    let mut site = TestCluster::new("libra");
+    // With the program, as the API has it.
+    let sleep = |estimate_s| Submission {
+        executable: Some("sleep".to_owned()),
+        ..submission("sleep", estimate_s)
+    };
+    for n in 0..20 {
+        site.submit_job(sleep(5 + n), &["sleep", "30"]).unwrap();
+        site.wait_until(n);
+    }
     let as_by_another_version = |site: &mut TestCluster| {
         site.controller().write_snapshot();
         site.controller = None;
@@ -277,14 +286,19 @@ fn state_of_another_format_begins_anew_once_all_jobs_are_over() {
         let reader = Store::open(&site.store()).unwrap().reader().unwrap();
         reader.jobs(&all).unwrap()
     };
-    let basis = |site: &mut TestCluster| site.quote(submission("sleep", 10)).basis;
-    let known = basis(&mut site);
+    // What was stated of each job at its submission is lost, and so are the lessons of it.
+    let evidence = |site: &mut TestCluster| {
+        let groups = site.quote(sleep(10)).basis.groups;
+        groups.map(|group| (group.n_batches, group.n_runs))
+    };
+    let known = evidence(&mut site);
+    assert!(known[0].1 > 10, "{known:?}");
     as_by_another_version(&mut site);
     let before = rows(&site);
     assert!(Store::open(&site.store()).unwrap().begins_anew().unwrap());
     site.restart();
     assert_eq!(rows(&site), before);
-    assert_eq!(basis(&mut site), known, "run times are learned anew");
+    assert_eq!(evidence(&mut site), known, "run times are learned anew");
     assert!(!Store::open(&site.store()).unwrap().begins_anew().unwrap());
     let next = site.submit(&["sleep", "5"], 10).unwrap();
     let last = before.iter().map(|job| job.id).max();

@@ -390,8 +390,9 @@ fn tasks_of_an_array_that_wait_have_the_mean_probability_of_their_promises() {
     let probability = site.row(1).probability.unwrap();
     site.advance(27);
     let promised = site.row(1).probability.unwrap();
+    // Theirs are not that of the whole array at its submission.
     assert!(
-        promised > 0.8 && promised < probability,
+        promised > 0.8 && promised < 1.0 && (promised - probability).abs() > 1e-3,
         "{probability} {promised}"
     );
 }
