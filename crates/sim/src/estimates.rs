@@ -6,9 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use tollgate_forecast::{
-    BeliefJob, ClassId, ForecastJob, JobAttributes, JobKin, LearnedHistory,
-};
+use tollgate_forecast::{BeliefJob, ClassId, ForecastJob, JobAttributes, JobKin, LearnedHistory};
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{
     Distribution, Instant, JobSpec, Kinship, RuntimeBelief, Span, TaskId, UserId,

@@ -178,11 +178,11 @@ impl LiveBatches {
         self.batches.get_mut(&id)
     }
 
-    /// Returns the batch that a job submitted now would join, if any. One without a request joins the last batch of its
-    /// program, since it says nothing that would set it apart.
+    /// Returns the batch that a job submitted now would join, if any. A job without a request joins the last batch of its
+    /// program: nothing sets it apart.
     pub(crate) fn find(&self, job: &BeliefJob, now: Instant) -> Option<BatchId> {
-        let says_nothing = job.array.is_none() && job.request.is_none();
-        let of_program = BatchKey::of_program(job).filter(|_| says_nothing);
+        let has_no_request = job.array.is_none() && job.request.is_none();
+        let of_program = BatchKey::of_program(job).filter(|_| has_no_request);
         let keys = std::iter::once(BatchKey::of(job)).chain(of_program);
         let mut ids = keys.filter_map(|key| self.latest.get(&key).copied());
         ids.find(|id| {
@@ -310,14 +310,14 @@ mod tests {
     #[test]
     fn job_without_a_request_joins_the_last_batch_of_its_program() {
         let mut live = LiveBatches::default();
-        let asking = |secs| BeliefJob {
+        let requesting = |secs| BeliefJob {
             request: Some(Span::from_secs(secs)),
             ..job(1, None)
         };
-        live.join(&asking(60), secs(0));
-        let last = live.join(&asking(90), secs(1));
+        live.join(&requesting(60), secs(0));
+        let last = live.join(&requesting(90), secs(1));
         assert_eq!(live.join(&job(1, None), secs(2)), last);
-        assert_ne!(live.find(&asking(60), secs(2)), Some(last));
+        assert_ne!(live.find(&requesting(60), secs(2)), Some(last));
         let other = BeliefJob {
             program: Some(Program::Executable(2)),
             ..job(1, None)

@@ -26,16 +26,16 @@ pub(crate) enum GroupKey {
     /// The jobs of a user.
     User(UserId),
     /// The jobs of a user that ask for the same.
-    Ask(UserId, AskedFor),
+    Ask(UserId, JobRequirements),
     /// The jobs of a user that run one program.
     Program(UserId, Program),
     /// The jobs of a user that run one program and ask for the same.
-    Kin(UserId, Program, AskedFor),
+    Kin(UserId, Program, JobRequirements),
 }
 
-/// What a job asks for.
+/// The requirements of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct AskedFor {
+pub(crate) struct JobRequirements {
     procs: u32,
     request: Option<Span>,
     queue: Option<u32>,
@@ -55,7 +55,7 @@ impl GroupKey {
             array: _,
             n_tasks: _,
         } = *job;
-        let asked = AskedFor {
+        let requirements = JobRequirements {
             procs,
             request,
             queue,
@@ -63,9 +63,9 @@ impl GroupKey {
         };
         [
             Some(Self::User(user)),
-            Some(Self::Ask(user, asked)),
+            Some(Self::Ask(user, requirements)),
             program.map(|program| Self::Program(user, program)),
-            program.map(|program| Self::Kin(user, program, asked)),
+            program.map(|program| Self::Kin(user, program, requirements)),
         ]
     }
 
@@ -85,11 +85,11 @@ impl GroupKey {
 
     /// Returns a number that other groups hardly have (FNV-1a).
     pub(crate) fn number(self) -> u64 {
-        let (user, program, asked) = match self {
+        let (user, program, requirements) = match self {
             Self::User(user) => (user, None, None),
-            Self::Ask(user, asked) => (user, None, Some(asked)),
+            Self::Ask(user, requirements) => (user, None, Some(requirements)),
             Self::Program(user, program) => (user, Some(program), None),
-            Self::Kin(user, program, asked) => (user, Some(program), Some(asked)),
+            Self::Kin(user, program, requirements) => (user, Some(program), Some(requirements)),
         };
         let program = match program {
             None => u64::MAX,
@@ -97,15 +97,15 @@ impl GroupKey {
             Some(Program::Named(class)) => (1 << 32) | u64::from(class.0),
         };
         let number = |label: Option<u32>| label.map_or(u64::MAX, u64::from);
-        let request = asked.and_then(|asked| asked.request);
+        let request = requirements.and_then(|requirements| requirements.request);
         let request = request.map_or(u64::MAX, |request| request.as_micros() as u64);
         let parts = [
             u64::from(user.0),
             program,
-            number(asked.map(|asked| asked.procs)),
+            number(requirements.map(|requirements| requirements.procs)),
             request,
-            number(asked.and_then(|asked| asked.queue)),
-            number(asked.and_then(|asked| asked.account)),
+            number(requirements.and_then(|requirements| requirements.queue)),
+            number(requirements.and_then(|requirements| requirements.account)),
         ];
         let bytes = parts.into_iter().flat_map(u64::to_le_bytes);
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -108,7 +108,7 @@ struct LiveTask {
     stated: Option<Distribution>,
     /// Whether no sibling had ended then.
     is_first: bool,
-    /// What was stated at its submission of its request.
+    /// The stated probability to stay within its request, at the submission.
     within_request: Option<WithinRequest>,
     statements: BTreeMap<StatementTime, Statement>,
 }

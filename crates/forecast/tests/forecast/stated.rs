@@ -1,4 +1,4 @@
-//! What is stated of a job never contradicts itself, whatever has been learned; and a stored model states the same.
+//! Statements about a job never contradict each other, whatever has been learned, and a stored model makes the same ones.
 
 use proptest::prelude::*;
 use tollgate_forecast::{

@@ -286,7 +286,7 @@ fn state_of_another_format_begins_anew_once_all_jobs_are_over() {
         let reader = Store::open(&site.store()).unwrap().reader().unwrap();
         reader.jobs(&all).unwrap()
     };
-    // What was stated of each job at its submission is lost, and so are the lessons of it.
+    // The statements at the submissions are lost, and so are their lessons.
     let evidence = |site: &mut TestCluster| {
         let groups = site.quote(sleep(10)).basis.groups;
         groups.map(|group| (group.n_batches, group.n_runs))

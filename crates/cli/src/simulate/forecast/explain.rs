@@ -116,11 +116,11 @@ fn value(key: ClassKey, args: &ExplainedJobArgs) -> Option<String> {
     }
 }
 
-/// A job with all that is said about it.
+/// A job with its forecasts.
 struct ExplainedJob<'a> {
     state: &'a ForecastState,
     job: ForecastJob,
-    /// What is stated.
+    /// The stated belief.
     belief: Belief,
     /// The forecast of the job's class, which explains.
     forecast: Forecast,

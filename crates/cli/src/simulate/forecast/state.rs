@@ -28,7 +28,7 @@ pub(super) struct ForecastState {
     /// Whether the instants are calendar dates.
     pub(super) has_calendar: bool,
     pub(super) jobs: u64,
-    /// What is stated of run times.
+    /// The stated beliefs about run times.
     pub(super) beliefs: BeliefModel,
     pub(super) statements: StatementTallies,
     /// The classes, and the forecasts by which they are explained.
