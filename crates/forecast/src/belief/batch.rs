@@ -268,7 +268,7 @@ mod tests {
             user: UserId(1),
             program: Some(Program::Executable(1)),
             procs,
-            request: None,
+            request: Some(Span::from_secs(60)),
             queue: None,
             account: None,
             array,
@@ -310,19 +310,16 @@ mod tests {
     #[test]
     fn job_without_a_request_joins_the_last_batch_of_its_program() {
         let mut live = LiveBatches::default();
-        let requesting = |secs| BeliefJob {
-            request: Some(Span::from_secs(secs)),
+        let without = |program| BeliefJob {
+            request: None,
+            program: Some(Program::Executable(program)),
             ..job(1, None)
         };
-        live.join(&requesting(60), secs(0));
-        let last = live.join(&requesting(90), secs(1));
-        assert_eq!(live.join(&job(1, None), secs(2)), last);
-        assert_ne!(live.find(&requesting(60), secs(2)), Some(last));
-        let other = BeliefJob {
-            program: Some(Program::Executable(2)),
-            ..job(1, None)
-        };
-        assert_eq!(live.find(&other, secs(2)), None);
+        let first = live.join(&job(1, None), secs(0));
+        let last = live.join(&job(2, None), secs(1));
+        assert_eq!(live.join(&without(1), secs(2)), last);
+        assert_eq!(live.find(&job(1, None), secs(2)), Some(first));
+        assert_eq!(live.find(&without(2), secs(2)), None);
     }
 
     #[test]
