@@ -107,7 +107,18 @@ fn answers_never_contradict_themselves() {
         assert_eq!(answer["point_s"], bounds["0.5"], "{answer}");
         let ascending: Vec<f64> = bounds.values().map(secs).collect();
         assert_eq!(ascending.len(), 12);
-        assert!(ascending.is_sorted_by(|low, high| low < high), "{answer}");
+        let estimate = secs(&answer["estimate_s"]);
+        let is_capped = |low: &f64, high: &f64| low == high && *low == estimate;
+        let ascends = ascending.is_sorted_by(|low, high| low < high || is_capped(low, high));
+        assert!(ascends, "{answer}");
+        let within = secs(&answer["within_estimate"]);
+        for (level, bound) in bounds {
+            let is_stated_longer = secs(bound) > estimate;
+            assert!(
+                !is_stated_longer || level.parse::<f64>().unwrap() > within,
+                "{answer}"
+            );
+        }
     }
 }
 

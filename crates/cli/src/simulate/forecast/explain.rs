@@ -139,7 +139,14 @@ impl ExplainedJob<'_> {
         } = self;
         let summary = class.as_ref().map(|(summary, _)| summary);
         let stated = class.as_ref().map(|(_, stated)| stated);
-        let distribution = &belief.distribution;
+        // Where the job stays within its request as often as the level says, so does its bound.
+        let bound = |level: Probability| {
+            let bound = belief.distribution.quantile(level);
+            let within = belief.within_request.map_or(0.0, Probability::as_f64);
+            let cap = job.request.filter(|_| level.as_f64() <= within);
+            cap.map_or(bound, |request| bound.min(request))
+                .as_secs_f64()
+        };
         let opinions = Expert::ALL.into_iter();
         let opinions = opinions.filter_map(|expert| {
             Some((
@@ -167,10 +174,10 @@ impl ExplainedJob<'_> {
                 .key(),
             mode: summary.map_or(0, |summary| summary.mode),
             mode_since: summary.map(|summary| render_instant(state, summary.since)),
-            point_s: distribution.median().as_secs_f64(),
+            point_s: bound(Probability::new(0.5).expect("a probability")),
             quantiles_s: usual
                 .chain(all)
-                .map(|(name, level)| (name, distribution.quantile(level).as_secs_f64()))
+                .map(|(name, level)| (name, bound(level)))
                 .collect(),
             estimate_s: job.request.map(|estimate| estimate.as_secs_f64()),
             within_estimate: belief.within_request.map(Probability::as_f64),
@@ -261,8 +268,14 @@ fn render_forecast(answer: &JobForecastAnswer, levels: &[ConfidenceLevel]) -> Ve
     )];
     for level in levels {
         let bound = answer.quantiles_s[&level.to_string()];
+        let is_capped = answer.estimate_s == Some(bound);
+        let capped = if is_capped {
+            ", capped by its estimate"
+        } else {
+            ""
+        };
         lines.push(format!(
-            "With probability {level} it takes at most {}.",
+            "With probability {level} it takes at most {}{capped}.",
             secs(bound)
         ));
     }
