@@ -66,5 +66,5 @@ pub use service::{
 pub use signal::{SignalRequest, SignalResult};
 pub use state::JobState;
 pub use step::{StepDetails, StepEnd, StepList, StepRef, StepStart};
-pub use wait_reason::WaitReason;
+pub use wait_reason::{WaitMessage, WaitReason};
 pub use word::{WireVocabulary, WireWord};

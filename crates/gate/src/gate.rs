@@ -10,6 +10,8 @@ mod jobs;
 mod nodes;
 mod submission;
 
+use std::collections::BTreeMap;
+
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Distribution, Instant, JobId, JobSpec, MachineSpeeds, Market, NodeId, PenaltyLimit,
@@ -202,6 +204,11 @@ impl Gate {
     ) -> Option<Vec<RunInterval>> {
         self.policy
             .possible_runs(self.view(now), subject, least_probability)
+    }
+
+    /// Returns the same of every running and waiting job; see [`Policy::possible_runs_of_all`].
+    pub fn possible_runs_of_all(&self, now: Instant) -> Option<BTreeMap<JobId, Vec<RunInterval>>> {
+        self.policy.possible_runs_of_all(self.view(now))
     }
 
     /// Returns what stands before a waiting job, if the policy tells.

@@ -10,11 +10,15 @@
 //! |---|---|
 //! | `trajectory` | the start of a job and the progress of its work |
 //! | `per_node` | the future of a job's nodes, where nothing else affects the job |
-//! | `full_simulation` | the future of all jobs, on a copy of the gate |
+//! | `full_simulation` | the future of all jobs, on a copy of the gate, for one that never ends |
+//! | `all_jobs` | the same for each of them |
 
+mod all_jobs;
 mod full_simulation;
 mod per_node;
 mod trajectory;
+
+use std::collections::BTreeMap;
 
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, NodeId, Span};
 use tollgate_policy::{AdmissionDecision, JobPhase, Node, ProbeScratch};
@@ -89,6 +93,13 @@ impl<'a> LookAhead<'a> {
                 self.trajectory_of_new(spec, forecast, horizon)
             }
         }
+    }
+
+    /// Returns the start and progress of every job that runs or waits, from one future in which each takes its expected
+    /// run time. A job that shares nodes goes on at its last pace once it has taken as long. A job that does not start
+    /// within the remaining looks has none.
+    pub fn trajectories(&mut self) -> BTreeMap<JobId, JobTrajectory> {
+        all_jobs::trajectories(self.gate, self.now, self.expected, &mut self.steps_left)
     }
 
     fn trajectory_of_existing(

@@ -25,12 +25,14 @@
 //! | `machine` | the choice between the two |
 //! | `promise_test` | the test of a job against the plan |
 //! | `scenarios` | possible ends of a job |
+//! | `all_runs` | those of all jobs at once |
 //! | `scenario_jobs` | the jobs that run in them |
 //! | `draws` | how long the jobs of each scenario run: those of a batch are long together |
 //! | `settings` | parameters |
 //! | `user_share` | how much of the machine the promises to one user may take |
 
 mod admission;
+mod all_runs;
 mod deadline_dispatch;
 mod draws;
 mod fair_order;
@@ -51,7 +53,7 @@ mod timetable;
 mod user_share;
 mod waiting_jobs;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
@@ -270,5 +272,9 @@ impl Policy for PlanPolicy {
         least_probability: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
         Some(self.play_scenarios(view, subject, least_probability))
+    }
+
+    fn possible_runs_of_all(&self, view: View<'_>) -> Option<BTreeMap<JobId, Vec<RunInterval>>> {
+        Some(self.play_all(view))
     }
 }

@@ -1,5 +1,6 @@
 //! The interface of a policy.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use tollgate_model::outcome::RunInterval;
@@ -252,6 +253,12 @@ pub trait Policy: ClonePolicy + Debug + Send {
         _: OutlookSubject<'_>,
         _least_probability: Option<Probability>,
     ) -> Option<Vec<RunInterval>> {
+        None
+    }
+
+    /// Returns the same of every running and waiting job, each by itself and all in the same futures. The jobs of a slot
+    /// have their first start and their last end. None by default, as above.
+    fn possible_runs_of_all(&self, _: View<'_>) -> Option<BTreeMap<JobId, Vec<RunInterval>>> {
         None
     }
 

@@ -42,7 +42,7 @@ use queue::RequestQueue;
 pub use request::{ControllerRequest, NewJob, Responder, SubmittedJob};
 pub use request_error::RequestError;
 pub use requested_times::{RequestedBegin, RequestedTimes};
-pub use snapshots::{ClusterInfo, NamedHost, ResourceUse, StatusSnapshot, TaskOutlook};
+pub use snapshots::{ClusterInfo, NamedHost, ResourceUse, StatusSnapshot, TaskOutlook, WaitFacts};
 pub use startup::StartError;
 pub use state::Controller;
 use tollgate_engine::Engine;

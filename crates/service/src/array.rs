@@ -50,7 +50,7 @@ pub struct ActiveArray {
     pub(crate) pending: TaskRanges,
     /// Tasks that are not materialised and held by their user.
     pub(crate) held_pending: TaskRanges,
-    max_at_once: Option<u32>,
+    pub(crate) max_at_once: Option<u32>,
     /// Tasks that wait in one slot of the gate.
     pub(crate) groups: Vec<TaskGroup>,
     /// The number of tasks in the gate.

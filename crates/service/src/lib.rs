@@ -17,6 +17,7 @@
 //! | `grant` | exceptions from the shares of users |
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast`, `runtime_estimate` | the expected starts and ends of jobs, and the forecasts behind them |
+//! | `expected_runs` | the same of all jobs at once |
 //! | `work` | the work of attempts |
 //! | `at_risk` | promises whose chance to be kept is low |
 //! | `late_start` | attempts whose program the engine has not started yet |
@@ -51,6 +52,7 @@ mod cut_short;
 mod dependency;
 mod early_tasks;
 mod effects;
+mod expected_runs;
 mod follower_ends;
 mod followers;
 mod grant;
@@ -98,6 +100,7 @@ pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
     EstimateSource, HostMismatch, OfferAxis, PromiseAtRisk, PromiseRisk, RejectReason,
     ResourceShortage, RowChange, StepOutput, SubmitOutcome, TaskDropCause, TaskGroupOutcome,
+    text_of_reason,
 };
 pub use resources::{HostNames, HostOffer, NamedResources, ResourceNames};
 pub use retry_rule::{BadRetryRule, MAX_RETRIES, RetryRule};

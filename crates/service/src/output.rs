@@ -13,7 +13,9 @@ use crate::command::Submission;
 use crate::task_ranges::TaskRanges;
 pub use action::EngineAction;
 pub use change::{PromiseAtRisk, PromiseRisk, RowChange, TaskDropCause};
-pub use rejection::{ConfidenceThreshold, HostMismatch, RejectReason, ResourceShortage};
+pub use rejection::{
+    ConfidenceThreshold, HostMismatch, RejectReason, ResourceShortage, text_of_reason,
+};
 
 /// The output of one step. It is stored in one transaction before it has any outside effect.
 #[derive(Clone, Debug, Default)]

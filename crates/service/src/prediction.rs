@@ -1,6 +1,7 @@
 //! Predictions for queued, running and new jobs.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use tollgate_gate::{JobPrediction, JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
 use tollgate_model::{Distribution, Instant, JobId, Probability, Span, TaskId};
@@ -9,6 +10,7 @@ use tollgate_policy::OutlookSubject;
 
 use crate::admission_candidate::AdmissionCandidate;
 use crate::core::Core;
+use crate::expected_runs::AllRuns;
 use crate::runtime_forecast::MedianCache;
 
 /// Maximum number of look-ahead steps (visits of a job or a node) for one answer: some tens of
@@ -19,6 +21,8 @@ const MAX_STEPS: u64 = 4_000_000;
 pub(crate) struct LookAheadCache {
     steps_left: Cell<u64>,
     medians: RefCell<MedianCache>,
+    /// The latest look at all jobs, with its instant. Dropped by the next step.
+    all_runs: RefCell<Option<(Instant, Arc<AllRuns>)>>,
 }
 
 impl Default for LookAheadCache {
@@ -26,6 +30,7 @@ impl Default for LookAheadCache {
         Self {
             steps_left: Cell::new(MAX_STEPS),
             medians: RefCell::default(),
+            all_runs: RefCell::default(),
         }
     }
 }
@@ -39,6 +44,16 @@ impl LookAheadCache {
     /// Drops all cached values.
     pub(crate) fn clear(&mut self) {
         *self.medians.get_mut() = MedianCache::default();
+        *self.all_runs.get_mut() = None;
+    }
+
+    /// Returns the latest look at all jobs, if it is no older than a second. Otherwise `look` looks anew.
+    pub(crate) fn all_runs(&self, now: Instant, look: impl FnOnce() -> AllRuns) -> Arc<AllRuns> {
+        let known = self.all_runs.borrow().clone();
+        let recent = known.filter(|(at, _)| now.since(*at) < Span::from_secs(1));
+        let (at, runs) = recent.unwrap_or_else(|| (now, Arc::new(look())));
+        *self.all_runs.borrow_mut() = Some((at, Arc::clone(&runs)));
+        runs
     }
 
     /// Drops the cached value of a slot whose job has changed.
@@ -154,9 +169,19 @@ impl Core {
         subject: LookAheadSubject<'_>,
         horizon: &LookAheadHorizon,
     ) -> Result<Option<JobTrajectory>, BudgetExhausted> {
+        let course = self.look(now, |ahead| ahead.trajectory(subject, horizon));
+        match self.look_ahead.steps_left.get() {
+            0 => Err(BudgetExhausted),
+            _ => Ok(course),
+        }
+    }
+
+    /// Looks ahead with the expected run times of all jobs, within what is left of the budget.
+    pub(crate) fn look<T>(&self, now: Instant, look: impl FnOnce(&mut LookAhead<'_>) -> T) -> T {
         let LookAheadCache {
-            steps_left: looks_left,
+            steps_left,
             medians,
+            all_runs: _,
         } = &self.look_ahead;
         let expected = |slot| {
             medians.borrow_mut().get_or_insert(slot, now, |as_of| {
@@ -166,13 +191,10 @@ impl Core {
                 })
             })
         };
-        let mut ahead = LookAhead::new(&self.gate, now, &expected, looks_left.get());
-        let course = ahead.trajectory(subject, horizon);
-        looks_left.set(ahead.steps_left());
-        match looks_left.get() {
-            0 => Err(BudgetExhausted),
-            _ => Ok(course),
-        }
+        let mut ahead = LookAhead::new(&self.gate, now, &expected, steps_left.get());
+        let found = look(&mut ahead);
+        steps_left.set(ahead.steps_left());
+        found
     }
 }
 

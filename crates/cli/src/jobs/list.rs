@@ -71,6 +71,9 @@ pub(crate) struct JobsArgs {
     /// List only jobs that were submitted before this time
     #[arg(long, value_name = "TIME", value_parser = parse_past)]
     until: Option<Timestamp>,
+    /// Show when each is expected to start and end, and why it waits
+    #[arg(long)]
+    expect: bool,
     /// Show at most N jobs
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_JOBS)))]
@@ -169,10 +172,17 @@ fn request(args: &JobsArgs) -> Result<JobList, CliFailure> {
             (path, args.address.clone())
         }
     };
+    let mut shown = args
+        .columns
+        .iter()
+        .copied()
+        .chain(args.sort.map(SortOrder::column));
+    let expects = args.expect || shown.any(JobColumn::is_expecting);
     let path = path
         .with("limit", args.limit)
         .with_some("state", args.state.map(WireVocabulary::key))
-        .with_some("failed", args.failed.then_some(true));
+        .with_some("failed", args.failed.then_some(true))
+        .with_some("expect", expects.then_some(true));
     Ok(address.connect()?.get(&path.to_string())?)
 }
 

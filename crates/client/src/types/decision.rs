@@ -78,10 +78,11 @@ pub enum JobEstimateSource {
     Default,
 }
 
-/// A reason why a job is rejected.
+/// A reason why a job is rejected, or runs without a promise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasonMessage {
-    /// Stable key. Policies have reasons of their own, so that the keys are no fixed list.
+    /// Stable key. Policies have reasons of their own, so that the keys are no fixed list. `after:7` names job 7, with which
+    /// the job was cancelled.
     pub key: String,
     /// Text to stand after "rejected:".
     pub text: String,

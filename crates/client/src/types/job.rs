@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::ExceededLimit;
 
 use super::array::{TaskFailures, TasksOutlook};
-use super::decision::{JobEstimateSource, JobForecast, SubmitResponse};
+use super::decision::{JobEstimateSource, JobForecast, ReasonMessage, SubmitResponse};
 use super::promise::{BrokenPromiseCause, PromiseOutcome};
 use super::request::JobSignal;
 use super::state::JobState;
-use super::wait_reason::WaitReason;
+use super::wait_reason::WaitMessage;
 use super::word::WireWord;
 
 /// The state of a job.
@@ -53,10 +53,14 @@ pub struct JobDetails {
     pub comment: Option<String>,
     /// State.
     pub state: WireWord<JobState>,
-    /// What a job that waits waits for first; of an array its first task that waits. None for a job that runs
+    /// The first cause for which a job waits; of an array that of its first task that waits. None for a job that runs
     /// or is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits_for: Option<WireWord<WaitReason>>,
+    pub waits_for: Option<WaitMessage>,
+    /// Expected start and end with their interval, and the probability of meeting the deadline, by what is known now. Only
+    /// in a list with `expect`, of a job that is not over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<JobForecast>,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Working directory.
@@ -121,9 +125,9 @@ pub struct JobDetails {
     /// Maximum cost, in credits, of an admitted job; of an array the sum over its tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// Keys of the reasons of a rejection.
+    /// Why the job was rejected, was cancelled with a job that it depends on, or runs without a promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<String>,
+    pub reasons: Vec<ReasonMessage>,
     /// Probability of meeting the deadline, as of the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,

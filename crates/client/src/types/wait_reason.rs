@@ -1,9 +1,21 @@
 //! The reason for which a job waits, on the wire.
 
 use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// What a job waits for first.
+use super::word::WireWord;
+
+/// The first cause for which a job waits, with a sentence about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitMessage {
+    /// Stable key.
+    pub key: WireWord<WaitReason>,
+    /// Sentence without a full stop: `it needs 4 nodes at once, and 2 are idle`. It never names jobs of others.
+    pub text: String,
+}
+
+/// The first cause for which a job waits.
 #[derive(
     Clone,
     Copy,

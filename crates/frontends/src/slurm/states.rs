@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_client::types::{JobDetails, JobState, WaitReason, WireWord};
+use tollgate_client::types::{JobDetails, JobState, WaitReason};
 
 /// A state of Slurm that a job can have here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,7 +174,7 @@ impl SlurmStatus {
 
 /// Returns why a job waits. An earlier service says it by the state alone.
 fn wait_words(job: &JobDetails) -> &'static str {
-    let reason = job.waits_for.as_ref().and_then(WireWord::known);
+    let reason = job.waits_for.as_ref().and_then(|wait| wait.key.known());
     match (reason, job.state.known()) {
         (Some(WaitReason::Held), _) | (None, Some(JobState::Held)) => "JobHeldUser",
         (Some(WaitReason::Dependency), _) | (None, Some(JobState::Dependent)) => "Dependency",
@@ -212,7 +212,8 @@ fn ended_with(job: &JobDetails) -> (u8, u8) {
 
 /// Returns whether a job was cancelled because a job that it depends on failed.
 fn is_dependency_failed(job: &JobDetails) -> bool {
-    job.reasons.iter().any(|key| key.starts_with("after:"))
+    let mut reasons = job.reasons.iter();
+    reasons.any(|reason| reason.key.starts_with("after:"))
 }
 
 /// Returns whether a rejected job had a number before: its decision came after its submission.
@@ -274,7 +275,7 @@ mod tests {
                 "PENDING PD Dependency 0:0",
             ),
             (
-                serde_json::json!({"state": "dependent", "waits_for": "begin"}),
+                serde_json::json!({"state": "dependent", "waits_for": {"key": "begin", "text": ""}}),
                 "PENDING PD BeginTime 0:0",
             ),
             (

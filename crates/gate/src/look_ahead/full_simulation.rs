@@ -23,9 +23,10 @@ pub(super) struct FullSimulation<'a> {
 }
 
 /// The expected run times of all jobs but one, which never ends.
-struct ExpectedRunTimes<'a> {
-    me: JobId,
-    expected: &'a dyn Fn(JobId) -> Span,
+pub(super) struct ExpectedRunTimes<'a> {
+    /// The one that never ends.
+    pub(super) me: JobId,
+    pub(super) expected: &'a dyn Fn(JobId) -> Span,
 }
 
 impl RunTimes for ExpectedRunTimes<'_> {

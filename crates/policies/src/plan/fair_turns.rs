@@ -85,7 +85,7 @@ pub(super) struct FairTurns {
     turns: Vec<FairTurn>,
     by_host: bool,
     /// The first deadline of the promised jobs that are asked about; None without any.
-    promised_end: Option<Instant>,
+    pub(super) promised_end: Option<Instant>,
 }
 
 impl FairTurns {
@@ -126,9 +126,14 @@ impl FairTurns {
     /// every promise is kept all the same. That others run longer than at guard is seen there alone. When a
     /// promised job runs is seen in its turn, as long as both agree about that. Without a promise the job
     /// starts as soon as either lets it: out of turn, too, where processors are idle.
-    pub(super) fn combine(&self, by_deadline: RunInterval, in_turns: RunInterval) -> RunInterval {
+    /// `promised_end` is the first deadline of the promised ones of these jobs; None without any.
+    pub(super) fn combine(
+        promised_end: Option<Instant>,
+        by_deadline: RunInterval,
+        in_turns: RunInterval,
+    ) -> RunInterval {
         let agree = |due: Instant| (in_turns.finish <= due) == (by_deadline.finish <= due);
-        match self.promised_end {
+        match promised_end {
             Some(due) if agree(due) => in_turns,
             Some(_) => by_deadline,
             None => RunInterval {
@@ -138,14 +143,28 @@ impl FairTurns {
         }
     }
 
-    /// Returns the first start and the last end of the jobs that are asked about; None if one never fits. `running` has
-    /// the ends of running jobs, `runs` the run times of the promised jobs, of the hopeless ones and then of the others, in order.
+    /// Returns the turns that can be foreseen: the first ones, without those behind too many jobs.
+    pub(super) fn foreseen(mut turns: Vec<FairTurn>) -> Vec<FairTurn> {
+        let mut n_jobs = 0;
+        let is_late = |turn: &FairTurn| {
+            n_jobs += turn.n_unplanned();
+            n_jobs > MAX_JOBS
+        };
+        let first_late = turns.iter().position(is_late);
+        turns.truncate(first_late.unwrap_or(turns.len()));
+        turns
+    }
+
+    /// Reports when each of the jobs that are asked about starts, by the place of its turn, and how long it runs; no start
+    /// if it never fits. `running` has the ends of running jobs, `runs` the run times of the promised jobs, of the hopeless
+    /// ones and then of the others, in order. Goes on as long as `report` returns true.
     pub(super) fn play(
         &self,
         view: View<'_>,
         running: &[RunningUntil],
         runs: &[Span],
-    ) -> Option<RunInterval> {
+        mut report: impl FnMut(usize, Option<Instant>, Span) -> bool,
+    ) {
         let free = FreeProfile::new(view, self.by_host, running);
         let mut plan = LatestStarts::new(&free, &self.planned);
         let mut runs = runs;
@@ -157,21 +176,15 @@ impl FairTurns {
         let planned_runs: Vec<&[Span]> =
             self.planned.iter().map(|job| take(job.n_jobs())).collect();
         take(self.n_hopeless);
-        let mut all = RunInterval {
-            start: Instant::MAX,
-            finish: view.now,
-        };
-        let mut include = |start: Instant, run: Span| {
-            all.start = all.start.min(start);
-            all.finish = all.finish.max(start + run);
-        };
-        for turn in &self.turns {
+        for (at, turn) in self.turns.iter().enumerate() {
             match turn {
                 FairTurn::Planned(PlannedTurn { index, subjects }) => {
                     let runs = planned_runs[*index];
                     let starts = plan.bring_forward(*index, &self.planned[*index], runs);
                     for subject in subjects.clone().map(|nth| nth as usize) {
-                        include(*starts.get(subject)?, runs[subject]);
+                        if !report(at, starts.get(subject).copied(), runs[subject]) {
+                            return;
+                        }
                     }
                 }
                 FairTurn::Unplanned(UnplannedTurn {
@@ -182,14 +195,13 @@ impl FairTurns {
                         if let Some(place) = &place {
                             plan.profile.book(&job.group, &shortened(place, run));
                         }
-                        if *is_subject {
-                            include(place?.at, run);
+                        if *is_subject && !report(at, place.map(|place| place.at), run) {
+                            return;
                         }
                     }
                 }
             }
         }
-        Some(all)
     }
 }
 

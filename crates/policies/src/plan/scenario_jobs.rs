@@ -55,19 +55,7 @@ impl PlanPolicy {
             OutlookSubject::Array(array) => array.tasks,
         };
         let requested: BTreeSet<JobId> = requested.iter().copied().collect();
-        let existing = |id: JobId| {
-            let job = view.job(id);
-            ScenarioJob {
-                spec: job.spec,
-                count: job.count,
-                belief: belief_of(&job.spec, view.forecast(id)),
-                kinship: view.kinship(id),
-                sequence: job.sequence,
-                start: self.running.contains(&id).then_some(job.start).flatten(),
-                running: self.running.contains(&id).then_some(id),
-                is_subject: requested.contains(&id),
-            }
-        };
+        let existing = |id: JobId| self.existing_job(view, id, requested.contains(&id));
         let mut jobs: Vec<ScenarioJob> = self.running.iter().map(|&id| existing(id)).collect();
         let (mut planned, hopeless) = self.waiting.by_deadline(view.now);
         if let Some(promised) = candidate.filter(|new| new.waiting_class.is_planned()) {
@@ -133,6 +121,21 @@ impl PlanPolicy {
             jobs,
             n_by_deadline,
             turns,
+        }
+    }
+
+    /// Returns a running or waiting job, or the jobs of a slot.
+    pub(super) fn existing_job(&self, view: View<'_>, id: JobId, is_subject: bool) -> ScenarioJob {
+        let job = view.job(id);
+        ScenarioJob {
+            spec: job.spec,
+            count: job.count,
+            belief: belief_of(&job.spec, view.forecast(id)),
+            kinship: view.kinship(id),
+            sequence: job.sequence,
+            start: self.running.contains(&id).then_some(job.start).flatten(),
+            running: self.running.contains(&id).then_some(id),
+            is_subject,
         }
     }
 

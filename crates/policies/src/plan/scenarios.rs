@@ -2,12 +2,13 @@
 //! each job.
 
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Instant, Probability};
+use tollgate_model::{Instant, Probability, Span};
 use tollgate_policy::{OutlookSubject, View};
 
 use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
 use super::fair_turns::FairTurns;
+use super::free_profile::RunningUntil;
 use super::machine::PlanMachine;
 use super::proc_pool::RunningGroup;
 use super::scenario_jobs::{ScenarioJob, ScenarioJobs};
@@ -44,7 +45,9 @@ impl PlanPolicy {
             let mut run = run_of_subjects(view, &jobs[..n_by_deadline], drawn);
             if let Some(turns) = &turns {
                 let in_turns = run_in_turns(view, turns, &jobs, drawn);
-                run = in_turns.map_or(run, |in_turns| turns.combine(run, in_turns));
+                run = in_turns.map_or(run, |in_turns| {
+                    FairTurns::combine(turns.promised_end, run, in_turns)
+                });
             }
             if let Some(max_at_once) = max_at_once {
                 run.finish = run
@@ -125,15 +128,45 @@ fn run_in_turns<'a>(
     view: View<'_>,
     turns: &FairTurns,
     jobs: &[ScenarioJob],
-    drawn: impl Fn(usize) -> &'a [DrawnJobs],
+    drawn: impl Fn(usize) -> &'a [DrawnJobs] + Copy,
 ) -> Option<RunInterval> {
+    let mut all = RunInterval {
+        start: Instant::MAX,
+        finish: view.now,
+    };
+    let mut include = |start: Instant, end: Instant| {
+        all.start = all.start.min(start);
+        all.finish = all.finish.max(end);
+    };
+    for (at, job) in jobs.iter().enumerate().filter(|(_, job)| job.is_subject) {
+        if let (Some(_), Some(start)) = (job.running, job.start) {
+            let [end, _] = job.ends(view.now, start, drawn(at));
+            include(start, end);
+        }
+    }
+    let (running, runs) = run_times(view, jobs, drawn);
+    let mut fit = true;
+    turns.play(view, &running, &runs, |_, start, run| {
+        match start {
+            Some(start) => include(start, start + run),
+            None => fit = false,
+        }
+        fit
+    });
+    fit.then_some(all)
+}
+
+/// Returns the ends of the running jobs, and the run times of the waiting ones in their order.
+pub(super) fn run_times<'a>(
+    view: View<'_>,
+    jobs: &[ScenarioJob],
+    drawn: impl Fn(usize) -> &'a [DrawnJobs],
+) -> (Vec<RunningUntil>, Vec<Span>) {
     let (mut running, mut runs) = (Vec::new(), Vec::new());
-    let mut begun: Vec<RunInterval> = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         if let (Some(id), Some(start)) = (job.running, job.start) {
-            let [finish, _] = job.ends(view.now, start, drawn(at));
-            running.push((id, finish));
-            begun.extend(job.is_subject.then_some(RunInterval { start, finish }));
+            let [end, _] = job.ends(view.now, start, drawn(at));
+            running.push((id, end));
             continue;
         }
         for &(count, level) in drawn(at) {
@@ -141,11 +174,7 @@ fn run_in_turns<'a>(
             runs.extend(std::iter::repeat_n(run, count as usize));
         }
     }
-    let waiting = turns.play(view, &running, &runs)?;
-    Some(begun.iter().fold(waiting, |all, run| RunInterval {
-        start: all.start.min(run.start),
-        finish: all.finish.max(run.finish),
-    }))
+    (running, runs)
 }
 
 /// Returns the last end of the subjects if at most `max_at_once` of them run at a time and nothing else

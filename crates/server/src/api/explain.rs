@@ -7,10 +7,11 @@ use tollgate_client::timestamp::{format_iso, parse_iso};
 use tollgate_client::types::{
     ArrayStatus, BrokenPromiseCause, JobDetails, JobState, PromiseOutcome, WireWord,
 };
-use tollgate_model::{Bytes, ExceededLimit, Instant, Reason};
+use tollgate_model::{Bytes, ExceededLimit, Instant};
 use tollgate_service::PromiseAtRisk;
 use tollgate_store::AttemptRow;
 
+pub(super) use self::waiting::cause_sentence;
 use self::waiting::{
     dependency_sentence, hold_sentence, later_task_sentence, order_sentence, user_hold_sentence,
     wait_sentence,
@@ -187,11 +188,8 @@ fn rejection_sentence(job: &JobDetails) -> String {
 
 /// Returns the reasons of the decision about a job in words.
 fn reason_words(job: &JobDetails) -> String {
-    let reason = |key: &String| {
-        let known = Reason::ALL.into_iter().find(|reason| reason.key() == key);
-        known.map_or_else(|| key.clone(), |reason| reason.to_string())
-    };
-    let reasons: Vec<String> = job.reasons.iter().map(reason).collect();
+    let reasons = job.reasons.iter().map(|reason| reason.text.as_str());
+    let reasons: Vec<&str> = reasons.collect();
     reasons.join("; ")
 }
 
@@ -306,7 +304,7 @@ fn limit_name(limit: ExceededLimit) -> &'static str {
 /// Returns the job whose end cancelled a job that depends on it.
 pub(super) fn failed_predecessor(job: &JobDetails) -> Option<u64> {
     let mut reasons = job.reasons.iter();
-    reasons.find_map(|key| key.strip_prefix("after:")?.parse().ok())
+    reasons.find_map(|reason| reason.key.strip_prefix("after:")?.parse().ok())
 }
 
 /// Returns the explanation if the job was cancelled because a job that it depends on failed.

@@ -1,8 +1,8 @@
 //! The list of jobs, by what their users know of them.
 
-use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
+use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tollgate_client::limits::{MAX_JOBS, MAX_LISTED_IDS};
@@ -13,7 +13,7 @@ use tollgate_store::{JobFilter, JobRow};
 
 use super::error::ApiError;
 use super::job_selector::{JobSelector, MAX_ID};
-use super::jobs::list;
+use super::jobs::{add_expectations, list};
 use super::state::{ApiState, JsonResult, query_store, visible_user};
 use crate::access::Peer;
 
@@ -39,6 +39,9 @@ pub(super) struct JobsQuery {
     /// Only those that are not over.
     #[serde(default)]
     live: bool,
+    /// With the expected start and end of each that is not over, all from one look ahead: as `explain` gives them for one.
+    #[serde(default)]
+    expect: bool,
     /// Only those that failed: another exit code than 0, ended by a limit, or lost; arrays with such tasks.
     #[serde(default)]
     failed: bool,
@@ -109,7 +112,11 @@ pub(super) async fn jobs(
         }
         Ok(rows)
     });
-    list(&service, rows.await?, limit).await
+    let Json(mut list) = list(&service, rows.await?, limit).await?;
+    if query.expect {
+        add_expectations(&service, &mut list.jobs).await?;
+    }
+    Ok(Json(list))
 }
 
 /// Returns the jobs and the tasks that a list names, each once. Numbers that no task has are left out.

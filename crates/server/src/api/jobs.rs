@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::{
-    JobDetails, JobExplanation, JobList, JobRef, JobState, WireVocabulary,
+    JobDetails, JobExplanation, JobList, JobRef, JobState, WaitMessage, WireVocabulary,
 };
 use tollgate_model::TaskId;
 use tollgate_service::{ServiceCommand, TaskRanges};
@@ -19,8 +19,8 @@ use super::array_tasks::with_outlook;
 use super::convert;
 use super::error::ApiError;
 use super::explain::{
-    PredecessorEnd, QueueingEngine, attempt_sentences, dropped_sentence, explanation_sentences,
-    failed_predecessor, grant_sentence,
+    PredecessorEnd, QueueingEngine, attempt_sentences, cause_sentence, dropped_sentence,
+    explanation_sentences, failed_predecessor, grant_sentence,
 };
 use super::job_selector::JobSelector;
 use super::repeat::{KeyedPeer, receive};
@@ -63,6 +63,9 @@ pub(super) struct TasksQuery {
     /// Only those that failed: another exit code than 0, ended by a limit, or lost.
     #[serde(default)]
     failed: bool,
+    /// With the expected start and end of each that is not over.
+    #[serde(default)]
+    expect: bool,
     /// The maximum number of entries: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
@@ -88,7 +91,11 @@ pub(super) async fn tasks(
         };
         let mut rows = query_store(&service, move |reader| reader.jobs(&only)).await?;
         rows.retain(|row| row.id == job);
-        return list(&service, rows, limit).await;
+        let Json(mut list) = list(&service, rows, limit).await?;
+        if few.expect {
+            add_expectations(&service, &mut list.jobs).await?;
+        }
+        return Ok(Json(list));
     }
     let rows = query_store(&service, move |reader| {
         if !few.failed {
@@ -102,7 +109,10 @@ pub(super) async fn tasks(
         let error = "this job is not an array: it has no tasks";
         ApiError::new(StatusCode::NOT_FOUND, error)
     })?;
-    let Json(list) = list(&service, rows, limit).await?;
+    let Json(mut list) = list(&service, rows, limit).await?;
+    if few.expect {
+        add_expectations(&service, &mut list.jobs).await?;
+    }
     let array = with_outlook(&service, row).await?;
     Ok(Json(JobList {
         array: Some(Box::new(array)),
@@ -342,8 +352,34 @@ async fn add_wait_reasons(service: &ApiState, jobs: &mut [JobDetails]) -> Result
         jobs: named,
         reply,
     });
-    for (job, cause) in waiting.iter_mut().zip(causes.await?) {
-        job.waits_for = cause.map(|cause| convert::wait_reason(cause).into());
+    for (job, facts) in waiting.iter_mut().zip(causes.await?) {
+        job.waits_for = facts.map(|facts| WaitMessage {
+            key: convert::wait_reason(facts.cause).into(),
+            text: cause_sentence(job.procs, &facts),
+        });
+    }
+    Ok(())
+}
+
+/// Adds to jobs that are not over what is expected of each, from one look ahead.
+pub(super) async fn add_expectations(
+    service: &ApiState,
+    jobs: &mut [JobDetails],
+) -> Result<(), ApiError> {
+    let mut live: Vec<&mut JobDetails> = jobs
+        .iter_mut()
+        .filter(|job| job.finished_at.is_none())
+        .collect();
+    if live.is_empty() {
+        return Ok(());
+    }
+    let named = live.iter().map(|job| (job.id, job.task)).collect();
+    let predictions = query_controller(service, |reply| ControllerRequest::Predict {
+        jobs: named,
+        reply,
+    });
+    for (job, prediction) in live.iter_mut().zip(predictions.await?) {
+        job.expected = prediction.as_ref().map(convert::job_forecast);
     }
     Ok(())
 }

@@ -3,12 +3,12 @@
 use tollgate_engine::Engine;
 use tollgate_model::{HostNameIndex, NodeId, NodeRange, TaskId};
 use tollgate_policy::{JobPhase, WaitOrder};
-use tollgate_service::ActiveArray;
+use tollgate_service::{ActiveArray, ActiveTask};
 use tollgate_workers::WorkerState;
 
 use super::request::ControllerRequest;
 use super::request_error::RequestError;
-use super::snapshots::{ClusterInfo, NamedHost, StatusSnapshot, TaskOutlook};
+use super::snapshots::{ClusterInfo, NamedHost, StatusSnapshot, TaskOutlook, WaitFacts};
 use super::state::Controller;
 
 impl<E: Engine> Controller<E> {
@@ -42,9 +42,13 @@ impl<E: Engine> Controller<E> {
                 let _ = reply.send(Ok(task_outlook));
             }
             ControllerRequest::WaitCauses { jobs, reply } => {
-                let causes = jobs.iter();
-                let causes = causes.map(|&(job, task)| self.core.wait_cause(job, task));
-                let _ = reply.send(Ok(causes.collect()));
+                let facts = jobs.iter();
+                let facts = facts.map(|&(job, task)| self.wait_facts(job, task));
+                let _ = reply.send(Ok(facts.collect()));
+            }
+            ControllerRequest::Predict { jobs, reply } => {
+                let now = self.now();
+                let _ = reply.send(Ok(self.core.predict_all(now, &jobs)));
             }
             ControllerRequest::ExplainArray { job, reply } => {
                 let now = self.now();
@@ -205,6 +209,36 @@ impl<E: Engine> Controller<E> {
             name: name.unwrap_or_default().to_owned(),
             idle: up.map(|host| view.n_idle_in(host.nodes)).max(),
         }
+    }
+
+    /// Returns why a job or task waits; None if it does not, or is not known. It takes no look ahead.
+    fn wait_facts(&self, job: u64, task: Option<u32>) -> Option<WaitFacts> {
+        let cause = self.core.wait_cause(job, task)?;
+        let view = self.core.gate().view(self.core.now());
+        let array = self.core.array(job);
+        let deferred = self.core.deferred_job(job).map(|waiting| &waiting.options);
+        let task = task.or_else(|| array?.groups().first()?.tasks.first());
+        let task = TaskId {
+            job,
+            task: task.unwrap_or(0),
+        };
+        let live = self.core.job(task);
+        let first = || Some(self.core.tasks_of(job).next()?.1);
+        let needs = live.or_else(first).map(|live| live.spec.needs);
+        let named = needs.and_then(|needs| needs.host);
+        let earlier = deferred
+            .into_iter()
+            .flat_map(|options| &options.dependencies);
+        Some(WaitFacts {
+            cause,
+            idle: view.n_idle(),
+            has_nodes: (0..view.n_nodes()).any(|node| view.is_up(NodeId(node))),
+            reached_limit: array.and_then(ActiveArray::reached_limit),
+            host: named.map(|host| self.named_host(host)),
+            dependencies: earlier.map(|earlier| earlier.job).collect(),
+            begin: deferred.and_then(|options| options.begin),
+            failed_launches: live.and_then(ActiveTask::failed_launches),
+        })
     }
 
     fn outlook(&mut self, task: TaskId) -> Option<TaskOutlook> {

@@ -126,6 +126,7 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Explain { .. }
         | ControllerRequest::ExplainArray { .. }
         | ControllerRequest::WaitCauses { .. }
+        | ControllerRequest::Predict { .. }
         | ControllerRequest::PromiseRisk { .. }
         | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Wait { .. }
@@ -151,6 +152,7 @@ fn is_query(request: &ControllerRequest) -> bool {
             | ControllerRequest::Explain { .. }
             | ControllerRequest::ExplainArray { .. }
             | ControllerRequest::WaitCauses { .. }
+            | ControllerRequest::Predict { .. }
             | ControllerRequest::PromiseRisk { .. }
             | ControllerRequest::ReadOutput { .. }
     )
@@ -190,6 +192,7 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Wait { .. }
         | ControllerRequest::WaitCauses { .. }
+        | ControllerRequest::Predict { .. }
         | ControllerRequest::Prune { .. }
         | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Worker { .. }

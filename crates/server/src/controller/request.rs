@@ -4,8 +4,8 @@ use tokio::sync::oneshot;
 use tollgate_engine::output::{AttemptOutput, OutputPosition};
 use tollgate_model::{AttemptId, Instant, MaintenanceCalendar, Probability, TaskId, WarningSignal};
 use tollgate_service::{
-    ArrayOutlook, JobChange, NamedResources, PromiseAtRisk, RunRecord, ServiceCommand, Submission,
-    SubmitOutcome, TaskRanges, UnfinishedCounts, WaitCause,
+    ArrayOutlook, JobChange, JobPrediction, NamedResources, PromiseAtRisk, RunRecord,
+    ServiceCommand, Submission, SubmitOutcome, TaskRanges, UnfinishedCounts,
 };
 use tollgate_store::{JobProgram, NewStep, RemovalProgress, StepEnding};
 use tollgate_workers::{ConnectionEvent, PartCall, SignalReach};
@@ -14,7 +14,7 @@ use super::keys::KeyedRequest;
 use super::outputs::OutputLookup;
 use super::request_error::RequestError;
 use super::requested_times::RequestedTimes;
-use super::snapshots::{ClusterInfo, StatusSnapshot, TaskOutlook};
+use super::snapshots::{ClusterInfo, StatusSnapshot, TaskOutlook, WaitFacts};
 
 /// The channel for a response. The receiver may be gone already.
 pub type Responder<T> = oneshot::Sender<Result<T, RequestError>>;
@@ -184,7 +184,14 @@ pub enum ControllerRequest {
         /// The jobs, each with the task if it is one of an array.
         jobs: Vec<(u64, Option<u32>)>,
         /// Receives the cause of each, in this order; None for one that does not wait.
-        reply: Responder<Vec<Option<WaitCause>>>,
+        reply: Responder<Vec<Option<WaitFacts>>>,
+    },
+    /// Asks for the predictions for jobs and tasks, all from one look ahead.
+    Predict {
+        /// The jobs, each with the task if it is one of an array.
+        jobs: Vec<(u64, Option<u32>)>,
+        /// Receives the prediction for each, in this order; None for one that has none.
+        reply: Responder<Vec<Option<JobPrediction>>>,
     },
     /// Asks for the outlook of an unfinished array.
     ExplainArray {
@@ -277,6 +284,7 @@ impl ControllerRequest {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::WaitCauses { .. }
+            | Self::Predict { .. }
             | Self::ExplainArray { .. }
             | Self::PromiseRisk { .. }
             | Self::Wait { .. }
@@ -318,6 +326,7 @@ impl ControllerRequest {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::WaitCauses { .. }
+            | Self::Predict { .. }
             | Self::ExplainArray { .. }
             | Self::PromiseRisk { .. }
             | Self::Wait { .. }

@@ -6,6 +6,7 @@ use tollgate_engine::EngineCapacity;
 use tollgate_model::{Instant, MaintenanceWindow, NodeRange, Span};
 use tollgate_service::{
     EngineWait, FailedLaunches, JobPrediction, PolicyComparison, PromiseAtRisk, PromiseRisk,
+    WaitCause,
 };
 
 /// The state of the service.
@@ -83,6 +84,27 @@ pub struct NamedHost {
     /// The number of idle processors there, the most of several hosts of this name; None if none of them
     /// takes jobs now.
     pub idle: Option<u32>,
+}
+
+/// The first cause for which a job or task waits, with the facts behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitFacts {
+    /// The cause.
+    pub cause: WaitCause,
+    /// Idle processors.
+    pub idle: u32,
+    /// Whether the service has nodes, idle or not.
+    pub has_nodes: bool,
+    /// The number of tasks of its array that may run at once, if as many run.
+    pub reached_limit: Option<u32>,
+    /// The host that the job asks for by name, if it does.
+    pub host: Option<NamedHost>,
+    /// Jobs that the job depends on.
+    pub dependencies: Vec<u64>,
+    /// The instant for which the job waits before its decision.
+    pub begin: Option<Instant>,
+    /// The launches since its last start that the site could not carry out.
+    pub failed_launches: Option<FailedLaunches>,
 }
 
 /// The state of an unfinished task, with its prediction.

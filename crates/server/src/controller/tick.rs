@@ -243,6 +243,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
             | ControllerRequest::WaitCauses { .. }
+            | ControllerRequest::Predict { .. }
             | ControllerRequest::ExplainArray { .. }
             | ControllerRequest::PromiseRisk { .. }
             | ControllerRequest::Wait { .. }

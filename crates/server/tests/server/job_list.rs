@@ -126,7 +126,8 @@ fn facts_of_a_submission_are_shown_with_the_job() {
     assert_eq!(job.error, text("/sleep.err"));
     assert_eq!(job.input, Some(format!("/in/{}", job.user)));
     assert!(job.requeue && job.group_id.is_some());
-    assert_eq!(job.waits_for.unwrap().key(), "held");
+    let wait = job.waits_for.unwrap();
+    assert_eq!((wait.key.key(), &*wait.text), ("held", "held by its user"));
     let same = submit(&mut client, |job| {
         job.output = Some("out".to_owned());
         job.error = Some("out".to_owned());

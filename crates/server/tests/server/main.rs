@@ -23,6 +23,7 @@ mod dependencies;
 mod drain;
 mod ends;
 mod events;
+mod expectations;
 mod fair_shares;
 mod faults;
 mod followers;

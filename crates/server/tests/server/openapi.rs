@@ -94,6 +94,13 @@ fn every_response_matches_its_schema() {
             404,
         ),
         ("get", "/v1/jobs", "/v1/jobs?live=true&limit=5", &no, 200),
+        (
+            "get",
+            "/v1/jobs",
+            "/v1/jobs?live=true&expect=true",
+            &no,
+            200,
+        ),
         ("get", "/v1/jobs/{id}", "/v1/jobs/1", &no, 200),
         ("get", "/v1/jobs/{id}", "/v1/jobs/2", &no, 200),
         ("get", "/v1/jobs/{id}", "/v1/jobs/99", &no, 404),

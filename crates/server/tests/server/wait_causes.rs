@@ -1,4 +1,4 @@
-//! What jobs wait for, as lists show it.
+//! The causes for which jobs wait, in lists.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,8 @@ fn add_at(site: &mut TestCluster, submission: Submission, begin_s: Option<i64>) 
 fn cause(site: &mut TestCluster, job: u64, task: Option<u32>) -> Option<WaitCause> {
     let jobs = vec![(job, task)];
     let causes = site.request(|reply| ControllerRequest::WaitCauses { jobs, reply });
-    causes.expect("answered")[0]
+    let facts = causes.expect("answered").remove(0);
+    facts.map(|facts| facts.cause)
 }
 
 #[test]

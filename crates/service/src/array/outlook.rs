@@ -40,6 +40,15 @@ impl ActiveArray {
         self.withdrawn_due
             .or(own.map(|(submitted, deadline)| submitted + deadline))
     }
+
+    /// Returns the deadline of the tasks, by their array's number.
+    pub(crate) fn due_of(&self, core: &Core, job: u64) -> Option<Instant> {
+        let of_tasks = core.tasks_of(job).find_map(|(_, live)| live.due());
+        let mut groups = self.groups().iter();
+        self.due()
+            .or(of_tasks)
+            .or_else(|| groups.find_map(|group| group.common.due()))
+    }
 }
 
 impl Core {

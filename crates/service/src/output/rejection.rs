@@ -96,6 +96,28 @@ impl RejectReason {
     }
 }
 
+/// Returns the text of a stored key of a reason, without the figures that only the decision knew. A key that is unknown is
+/// its own text: policies may have reasons of their own.
+pub fn text_of_reason(key: &str) -> String {
+    if let Some(job) = key.strip_prefix("after:") {
+        return format!("job {job}, which it depends on, did not end as required");
+    }
+    let of_policy = Reason::ALL.into_iter().find(|reason| reason.key() == key);
+    if let Some(reason) = of_policy {
+        return reason.to_string();
+    }
+    let text = match key {
+        "confidence" => "it would meet its deadline with a probability below the minimum",
+        "no_resource" => "it needs more of a device or licence than there is",
+        "unknown_host" => "no host has the name that it asks for",
+        "holds" => return RejectReason::ReservationLimit.to_string(),
+        "malformed" => return RejectReason::Malformed.to_string(),
+        "hosts_unplanned" => return RejectReason::HostsUnplanned.to_string(),
+        unknown => unknown,
+    };
+    text.to_owned()
+}
+
 /// Formats the reason to follow the word "rejected:".
 impl fmt::Display for RejectReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 use console::Style;
 use jiff::Zoned;
 use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::{JobDetails, JobState, PromiseOutcome, WireVocabulary, WireWord};
+use tollgate_client::types::{
+    JobDetails, JobForecast, JobState, PromiseOutcome, WireVocabulary, WireWord,
+};
 
 use crate::output::format;
 use ColumnValue::{Number, Text};
@@ -83,6 +85,18 @@ pub(super) fn span(secs: Option<f64>) -> ColumnValue {
 pub(super) fn instant(at: &Option<String>) -> ColumnValue {
     at.clone()
         .map_or(ColumnValue::Missing, ColumnValue::Instant)
+}
+
+/// Returns an instant that is expected of a job.
+pub(super) fn expected(job: &JobDetails, at: fn(&JobForecast) -> String) -> ColumnValue {
+    instant(&job.expected.as_ref().map(at))
+}
+
+/// Formats the probability to end by the deadline, by what is known now.
+pub(super) fn chance_cell(job: &JobDetails) -> String {
+    let expected = job.expected.as_ref();
+    let probability = expected.and_then(|expected| expected.probability);
+    probability.map_or_else(String::new, format::format_probability)
 }
 
 /// Green for what runs, red for what failed, yellow for what waits for a person.

@@ -9,7 +9,8 @@ use jiff::Zoned;
 use tollgate_client::types::JobDetails;
 
 use super::cells::{
-    ColumnValue, instant, number, promise_cell, span, state_cell, state_style, text, word,
+    ColumnValue, chance_cell, expected, instant, number, promise_cell, span, state_cell,
+    state_style, text, word,
 };
 use crate::exit::CliFailure;
 use crate::output::format;
@@ -33,6 +34,8 @@ pub(super) struct JobColumn {
     has_zone: bool,
     /// Whether texts may be cut where the terminal is narrow.
     is_flexible: bool,
+    /// Whether the service has to look ahead for its values.
+    is_expecting: bool,
 }
 
 /// Whether a table has a column when none is named.
@@ -63,9 +66,16 @@ static COLUMNS: &[JobColumn] = &[
         .shown_as(state_cell)
         .flexible()
         .coloured(state_style),
-    JobColumn::new("waits_for", |job: &JobDetails| word(&job.waits_for))
-        .heading("waits for")
-        .flexible(),
+    JobColumn::new("waits_for", |job: &JobDetails| {
+        word(&job.waits_for.as_ref().map(|wait| wait.key.clone()))
+    })
+    .heading("waits for")
+    .flexible(),
+    JobColumn::new("why", |job: &JobDetails| {
+        text(&job.waits_for.as_ref().map(|wait| wait.text.clone()))
+    })
+    .usual_if(have_expectations)
+    .flexible(),
     JobColumn::new("procs", |job: &JobDetails| Number(job.procs.into())).usual(),
     JobColumn::new("submitted_at", |job: &JobDetails| {
         ColumnValue::Instant(job.submitted_at.clone())
@@ -78,6 +88,36 @@ static COLUMNS: &[JobColumn] = &[
     JobColumn::new("begin_at", |job: &JobDetails| instant(&job.begin_at))
         .heading("begin")
         .usual_if(have_begins_ahead),
+    JobColumn::new("expected_start_at", |job: &JobDetails| {
+        expected(job, |expected| expected.expected_start_at.clone())
+    })
+    .heading("start expected")
+    .usual_if(have_expectations)
+    .expecting(),
+    JobColumn::new("expected_finish_at", |job: &JobDetails| {
+        expected(job, |expected| expected.expected_finish_at.clone())
+    })
+    .heading("end expected")
+    .usual_if(have_expectations)
+    .expecting(),
+    JobColumn::new("earliest_finish_at", |job: &JobDetails| {
+        expected(job, |expected| expected.earliest_finish_at.clone())
+    })
+    .heading("earliest end")
+    .expecting(),
+    JobColumn::new("latest_finish_at", |job: &JobDetails| {
+        expected(job, |expected| expected.latest_finish_at.clone())
+    })
+    .heading("latest end")
+    .expecting(),
+    JobColumn::new("expected_probability", |job: &JobDetails| {
+        let expected = job.expected.as_ref();
+        number(expected.and_then(|expected| expected.probability))
+    })
+    .heading("in time")
+    .shown_as(chance_cell)
+    .usual_if(have_expectations)
+    .expecting(),
     JobColumn::new("started_at", |job: &JobDetails| instant(&job.started_at))
         .heading("started")
         .usual(),
@@ -123,6 +163,7 @@ impl JobColumn {
             usual: Never,
             has_zone: false,
             is_flexible: false,
+            is_expecting: false,
         }
     }
 
@@ -171,6 +212,13 @@ impl JobColumn {
             ..self
         }
     }
+
+    const fn expecting(self) -> Self {
+        Self {
+            is_expecting: true,
+            ..self
+        }
+    }
 }
 
 impl JobColumn {
@@ -191,6 +239,11 @@ impl JobColumn {
         COLUMNS
             .iter()
             .find(|column| column.key == name || column.heading == name)
+    }
+
+    /// Returns whether the service has to look ahead for the values of the column.
+    pub(super) const fn is_expecting(&self) -> bool {
+        self.is_expecting
     }
 
     /// Returns the columns of a table of these jobs.
@@ -246,6 +299,11 @@ impl SortOrder {
         Ok(Self { column, descending })
     }
 
+    /// Returns the column by which jobs are sorted.
+    pub(super) const fn column(self) -> &'static JobColumn {
+        self.column
+    }
+
     /// Sorts the jobs. Those without a value come last; equal ones stay in their order.
     pub(super) fn sort(self, jobs: &mut [JobDetails]) {
         let value = self.column.value;
@@ -290,6 +348,10 @@ pub(super) fn write_csv(
         Ok(rows.flush()?)
     };
     write().map_err(|error| io::Error::from(error).into())
+}
+
+fn have_expectations(jobs: &[JobDetails]) -> bool {
+    jobs.iter().any(|job| job.expected.is_some())
 }
 
 fn has_jobs_of_others(jobs: &[JobDetails]) -> bool {

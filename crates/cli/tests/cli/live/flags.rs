@@ -75,7 +75,7 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
         (
             _,
             "--hold" | "--one-host" | "--partial" | "--append" | "--requeue" | "--quiet" | "--all"
-            | "--failed" | "--decision" | "--follow" | "--dry-run" | "--no-deadline"
+            | "--failed" | "--expect" | "--decision" | "--follow" | "--dry-run" | "--no-deadline"
             | "--drop-late",
         ) => return None,
         ("jobs", "--format") => "csv",

@@ -101,6 +101,14 @@ fn reason_messages(reasons: &[tollgate_service::RejectReason]) -> Vec<ReasonMess
     reasons.iter().map(message).collect()
 }
 
+/// Returns a stored reason.
+fn reason_message(key: &str) -> ReasonMessage {
+    ReasonMessage {
+        key: key.to_owned(),
+        text: tollgate_service::text_of_reason(key),
+    }
+}
+
 fn job_offer(now: Instant, offer: &tollgate_service::CounterOffer) -> JobOffer {
     JobOffer {
         change: offer_change(offer.axis).into(),
@@ -156,7 +164,7 @@ pub(in crate::api) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     }
 }
 
-/// Converts a stored job of `user`. What it waits for is not known here.
+/// Converts a stored job of `user`. The cause for which it waits is not known here.
 pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
     let id = row.id;
     let program = row.program;
@@ -209,6 +217,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         queue: row.queue,
         comment,
         waits_for: None,
+        expected: None,
         exit_code: row.status.as_deref().and_then(exit_code),
         exit_signal: row.status.as_deref().and_then(exit_signal),
         state: WireWord::from_key(&row.state),
@@ -235,7 +244,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         budget: row.budget.map(Credits::as_f64),
         decided_at: row.decided.map(format_iso),
         price: row.price.map(Credits::as_f64),
-        reasons: row.reasons,
+        reasons: row.reasons.iter().map(|key| reason_message(key)).collect(),
         probability: row.probability,
         forecast_finish_at: row.forecast.map(format_iso),
         promise: row.entry.and_then(promise_outcome).map(WireWord::from),

@@ -2,38 +2,81 @@
 
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::JobDetails;
-use tollgate_service::MAX_FAILED_LAUNCHES;
+use tollgate_model::Instant;
+use tollgate_service::{MAX_FAILED_LAUNCHES, WaitCause};
 
-use crate::controller::{NamedHost, TaskOutlook};
+use crate::controller::{NamedHost, TaskOutlook, WaitFacts};
 
 /// Returns what a queued task waits for.
 pub(super) fn wait_sentence(procs: u32, outlook: &TaskOutlook) -> String {
     match (outlook.reached_limit, &outlook.host) {
         (Some(limit), _) => format!("queued: at most {limit} of its array's tasks run at once"),
-        (None, Some(host)) => host_sentence(procs, host),
-        (None, None) if outlook.has_nodes => nodes_sentence(procs, outlook.idle, ""),
-        (None, None) => "queued: waits for a node: none takes jobs now".to_owned(),
+        (None, Some(host)) => format!("queued: {}", host_words(procs, host)),
+        (None, None) => {
+            let words = nodes_words(procs, outlook.idle, outlook.has_nodes);
+            format!("queued: {words}")
+        }
     }
 }
 
-pub(super) fn host_sentence(procs: u32, host: &NamedHost) -> String {
+/// Returns what a job waits for first, as a sentence.
+pub(in crate::api) fn cause_sentence(procs: u32, facts: &WaitFacts) -> String {
+    match facts.cause {
+        WaitCause::Held => match facts.failed_launches.map(|failed| failed.retry_at) {
+            Some(Some(at)) => format!(
+                "the site could not start it, and tries again at {}",
+                format_iso(at)
+            ),
+            Some(None) => {
+                "the site could not start it, and tries again once it is released".to_owned()
+            }
+            None => "held by its user".to_owned(),
+        },
+        WaitCause::Dependency | WaitCause::Begin => {
+            match awaited_words(&facts.dependencies, facts.begin) {
+                Some(awaited) => format!("waits {awaited}"),
+                None => "the policy decides now".to_owned(),
+            }
+        }
+        WaitCause::ArrayLimit => match facts.reached_limit {
+            Some(limit) => format!("at most {limit} of its array's tasks run at once"),
+            None => "its array has as many tasks running as may run at once".to_owned(),
+        },
+        WaitCause::Licences => "too few licences that it needs are free".to_owned(),
+        WaitCause::Devices => "no host has enough free devices that it needs".to_owned(),
+        WaitCause::Promise => "its deadline cannot be promised yet".to_owned(),
+        WaitCause::Host | WaitCause::Resources | WaitCause::Priority => match &facts.host {
+            Some(host) => host_words(procs, host),
+            None => nodes_words(procs, facts.idle, facts.has_nodes),
+        },
+    }
+}
+
+fn nodes_words(procs: u32, idle: u32, has_nodes: bool) -> String {
+    match has_nodes {
+        true => idle_words(procs, idle, ""),
+        false => "waits for a node: none takes jobs now".to_owned(),
+    }
+}
+
+fn host_words(procs: u32, host: &NamedHost) -> String {
     let name = &host.name;
     match host.idle {
-        Some(idle) => nodes_sentence(procs, idle, &format!(" of host {name}")),
-        None => format!("queued: waits for host {name}, which takes no jobs now"),
+        Some(idle) => idle_words(procs, idle, &format!(" of host {name}")),
+        None => format!("waits for host {name}, which takes no jobs now"),
     }
 }
 
 /// Returns why a task does not run on nodes of which this many are idle. `of_host` follows the word nodes.
-pub(super) fn nodes_sentence(procs: u32, idle: u32, of_host: &str) -> String {
+fn idle_words(procs: u32, idle: u32, of_host: &str) -> String {
     let are = if idle == 1 { "is" } else { "are" };
     match idle {
-        0 => format!("queued: all nodes{of_host} are busy"),
+        0 => format!("all nodes{of_host} are busy"),
         idle if idle < procs => {
-            format!("queued: it needs {procs} nodes{of_host} at once, and {idle} {are} idle")
+            format!("it needs {procs} nodes{of_host} at once, and {idle} {are} idle")
         }
         idle => {
-            format!("queued: {idle} of the nodes{of_host} {are} idle, and kept for jobs before it")
+            format!("{idle} of the nodes{of_host} {are} idle, and kept for jobs before it")
         }
     }
 }
@@ -130,15 +173,17 @@ pub(super) fn user_hold_sentence(outlook: Option<&TaskOutlook>) -> String {
 /// Returns the jobs and the instant for which the decision about a job waits, after the word "waits".
 pub(super) fn awaited(outlook: Option<&TaskOutlook>) -> Option<String> {
     let outlook = outlook?;
-    let jobs: Vec<String> = outlook.dependencies.iter().map(u64::to_string).collect();
+    awaited_words(&outlook.dependencies, outlook.begin)
+}
+
+fn awaited_words(dependencies: &[u64], begin: Option<Instant>) -> Option<String> {
+    let jobs: Vec<String> = dependencies.iter().map(u64::to_string).collect();
     let ends = match jobs.as_slice() {
         [] => None,
         [job] => Some(format!("for the end of job {job}")),
         jobs => Some(format!("for the end of jobs {}", jobs.join(", "))),
     };
-    let begin = outlook
-        .begin
-        .map(|begin| format!("until {}", format_iso(begin)));
+    let begin = begin.map(|begin| format!("until {}", format_iso(begin)));
     let waits: Vec<String> = ends.into_iter().chain(begin).collect();
     (!waits.is_empty()).then(|| waits.join(" and "))
 }

@@ -1,0 +1,232 @@
+//! Possible runs of all jobs at once, from the futures that otherwise answer a question about a few of them.
+//!
+//! Each future is dispatched by deadline twice, with and without the jobs that have no promise, because these change
+//! nothing that a question about a promised job asks. Jobs of one batch are drawn one by one here, and together where
+//! they are no subject of a question. So batches may differ a little from an answer about one of their jobs, and nothing
+//! else of a promised or running job does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_model::outcome::RunInterval;
+use tollgate_model::{Instant, JobId};
+use tollgate_policy::View;
+
+use super::PlanPolicy;
+use super::draws::{DrawnJobs, FutureDraws};
+use super::fair_turns::{FairTurn, FairTurns};
+use super::machine::PlanMachine;
+use super::planned_job::PlannedJob;
+use super::scenario_jobs::ScenarioJob;
+use super::timetable::JobGroup;
+
+/// The running and the waiting jobs.
+struct AllJobs {
+    jobs: Vec<ScenarioJob>,
+    /// The slot of each.
+    ids: Vec<JobId>,
+    /// Number of the first of them that run or are dispatched by deadline.
+    n_promised: usize,
+    /// The last of them, which wait until they can be promised.
+    n_waitlisted: usize,
+    turns: Option<AllTurns>,
+}
+
+/// The turns of the waiting jobs.
+struct AllTurns {
+    turns: FairTurns,
+    /// By turn: the place of its job among all jobs.
+    jobs: Vec<usize>,
+    /// By job: its deadline, if it is promised one, and [`Instant::MAX`] otherwise; None of a job without a turn.
+    due: Vec<Option<Instant>>,
+}
+
+impl PlanPolicy {
+    /// Returns from when until when each running or waiting job runs in each scenario; [`Instant::MAX`] stands for never.
+    pub(super) fn play_all(&self, view: View<'_>) -> BTreeMap<JobId, Vec<RunInterval>> {
+        let all = self.all_jobs(view);
+        let n_scenarios = self.settings.scenarios as usize;
+        let mut draws = FutureDraws::new(n_scenarios);
+        let drawn: Vec<Vec<Vec<DrawnJobs>>> =
+            all.jobs.iter().map(|job| draws.of(&job.block())).collect();
+        let mut runs: Vec<Vec<RunInterval>> = vec![Vec::with_capacity(n_scenarios); all.ids.len()];
+        let futures = (0..n_scenarios)
+            .map(|scenario| all.play(view, |job: usize| drawn[job][scenario].as_slice()));
+        for of_all in futures {
+            for (runs, run) in runs.iter_mut().zip(of_all) {
+                runs.push(run);
+            }
+        }
+        all.ids.into_iter().zip(runs).collect()
+    }
+
+    fn all_jobs(&self, view: View<'_>) -> AllJobs {
+        let (planned, hopeless) = self.waiting.by_deadline(view.now);
+        let of_fair: BTreeSet<JobId> = self.waiting.fair.in_order(view).map(|job| job.id).collect();
+        let turns = self.fair_turns(view, &planned, &of_fair, None, None);
+        let in_turn = turns.iter().filter_map(|turn| match turn {
+            FairTurn::Planned(_) => None,
+            FairTurn::Unplanned(turn) => Some(turn.job.id),
+        });
+        let by_deadline = planned.iter().chain(&hopeless).map(|job| job.id);
+        let running = self.running.iter().copied();
+        let mut ids: Vec<JobId> = running.chain(by_deadline).collect();
+        let n_promised = ids.len();
+        ids.extend(in_turn);
+        let known: BTreeSet<JobId> = ids.iter().copied().collect();
+        let n_before = ids.len();
+        let unpromised = self.waiting.unpromised.values().map(|job| job.id);
+        ids.extend(unpromised.filter(|id| !known.contains(id)));
+        let n_waitlisted = ids.len() - n_before;
+        let jobs = ids.iter().map(|&id| self.existing_job(view, id, true));
+        AllJobs {
+            jobs: jobs.collect(),
+            n_promised,
+            n_waitlisted,
+            turns: self.all_turns(view, (&planned, &hopeless), &ids, turns),
+            ids,
+        }
+    }
+
+    fn all_turns(
+        &self,
+        view: View<'_>,
+        (planned, hopeless): (&[PlannedJob], &[PlannedJob]),
+        ids: &[JobId],
+        turns: Vec<FairTurn>,
+    ) -> Option<AllTurns> {
+        let places: BTreeMap<JobId, usize> =
+            ids.iter().enumerate().map(|(at, &id)| (id, at)).collect();
+        let mut due = vec![None; ids.len()];
+        let mut jobs = Vec::with_capacity(turns.len());
+        let turns = FairTurns::foreseen(turns);
+        for turn in &turns {
+            let (id, until) = match turn {
+                FairTurn::Planned(turn) => (planned[turn.index].id, planned[turn.index].due),
+                FairTurn::Unplanned(turn) => (turn.job.id, Instant::MAX),
+            };
+            let &at = places.get(&id)?;
+            due[at] = Some(until);
+            jobs.push(at);
+        }
+        let turns = (!turns.is_empty())
+            .then(|| FairTurns::new(view, planned, hopeless, turns))
+            .flatten()?;
+        Some(AllTurns { turns, jobs, due })
+    }
+}
+
+impl AllJobs {
+    /// Returns from when until when each job runs if it runs for the quantiles of the levels that `drawn` gives.
+    fn play<'a>(
+        &self,
+        view: View<'_>,
+        drawn: impl Fn(usize) -> &'a [DrawnJobs] + Copy,
+    ) -> Vec<RunInterval> {
+        let n_jobs = self.jobs.len();
+        let n_free = n_jobs - self.n_waitlisted;
+        let promised: Vec<usize> = (0..self.n_promised).collect();
+        let mut runs = self.by_deadline(view, &promised, drawn);
+        let behind = [self.n_promised..n_free, n_free..n_jobs];
+        for behind in behind.into_iter().filter(|behind| !behind.is_empty()) {
+            let with_promised: Vec<usize> = promised.iter().copied().chain(behind).collect();
+            let all = self.by_deadline(view, &with_promised, drawn);
+            runs.extend_from_slice(&all[self.n_promised..]);
+        }
+        if let Some(turns) = &self.turns {
+            let in_turns = turns.play(view, &self.jobs, drawn);
+            for ((run, in_turn), due) in runs.iter_mut().zip(in_turns).zip(&turns.due) {
+                if let (Some(in_turn), Some(due)) = (in_turn, due) {
+                    let promised = Some(*due).filter(|due| *due < Instant::MAX);
+                    *run = FairTurns::combine(promised, *run, in_turn);
+                }
+            }
+        }
+        runs
+    }
+
+    /// Returns the runs of some of the jobs, in their order, if these are dispatched by deadline.
+    fn by_deadline<'a>(
+        &self,
+        view: View<'_>,
+        some: &[usize],
+        drawn: impl Fn(usize) -> &'a [DrawnJobs],
+    ) -> Vec<RunInterval> {
+        let mut runs = vec![no_run(view.now); some.len()];
+        let mut running = Vec::new();
+        let mut groups: Vec<JobGroup> = Vec::new();
+        // By group: the place of its job, and the number of its jobs that have not started.
+        let mut waiting: Vec<(usize, u32)> = Vec::new();
+        for (at, &index) in some.iter().enumerate() {
+            let job = &self.jobs[index];
+            if let (Some(id), Some(start)) = (job.running, job.start) {
+                let [assumed, reserved] = job.ends(view.now, start, drawn(index));
+                include(&mut runs[at], start, assumed);
+                running.push((id, assumed, reserved));
+                continue;
+            }
+            for group in job.groups(view, drawn(index)) {
+                waiting.push((at, group.count));
+                groups.push(group);
+            }
+        }
+        if waiting.is_empty() {
+            return runs;
+        }
+        let by_host = view.has_closing_hosts() || groups.iter().any(JobGroup::needs_hosts);
+        let machine = PlanMachine::new(view, by_host, running.into_iter());
+        machine.play(&groups, |start| {
+            let (at, left) = &mut waiting[start.group];
+            *left = left.saturating_sub(start.n_jobs());
+            include(&mut runs[*at], start.start(), start.last_end());
+            true
+        });
+        for (at, _) in waiting.into_iter().filter(|(_, left)| *left > 0) {
+            include(&mut runs[at], Instant::MAX, Instant::MAX);
+        }
+        runs
+    }
+}
+
+impl AllTurns {
+    /// Returns the runs of the jobs if the start rule places them in their turns; None of a job that has no turn, or
+    /// never fits.
+    fn play<'a>(
+        &self,
+        view: View<'_>,
+        jobs: &[ScenarioJob],
+        drawn: impl Fn(usize) -> &'a [DrawnJobs],
+    ) -> Vec<Option<RunInterval>> {
+        let (running, run_times) = super::scenarios::run_times(view, jobs, drawn);
+        let mut runs = vec![None; jobs.len()];
+        let mut misfits = BTreeSet::new();
+        self.turns
+            .play(view, &running, &run_times, |turn, start, run| {
+                let at = self.jobs[turn];
+                match start {
+                    Some(start) => {
+                        let own = runs[at].get_or_insert(no_run(view.now));
+                        include(own, start, start + run);
+                    }
+                    None => drop(misfits.insert(at)),
+                }
+                true
+            });
+        for at in misfits {
+            runs[at] = None;
+        }
+        runs
+    }
+}
+
+/// Returns the interval of no run, which each run widens.
+fn no_run(now: Instant) -> RunInterval {
+    RunInterval {
+        start: Instant::MAX,
+        finish: now,
+    }
+}
+
+fn include(all: &mut RunInterval, start: Instant, end: Instant) {
+    all.start = all.start.min(start);
+    all.finish = all.finish.max(end);
+}
