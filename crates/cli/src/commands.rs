@@ -107,7 +107,7 @@ enum CliCommand {
     /// Print the output of a job.
     Logs(Deferred<jobs::logs::LogsArgs>),
     /// List the nodes, what is enforced there, and what can escape.
-    Nodes(Deferred<operate::figures::ServiceQueryArgs>),
+    Nodes(Deferred<operate::figures::NodesArgs>),
     /// Start no other job on the nodes of a host.
     Drain(Deferred<operate::drain::DrainArgs>),
     /// Let jobs start again on nodes that were drained.

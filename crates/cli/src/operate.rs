@@ -9,6 +9,7 @@
 //! | [`worker`] | `tollgate worker` |
 //! | [`status`] | `tollgate status` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
+//! | [`placements`] | `tollgate nodes --jobs` |
 //! | [`drain`] | `tollgate drain`, `resume` |
 //! | [`grant`] | `tollgate grant` |
 //! | [`ledger`] | `tollgate ledger` |
@@ -35,6 +36,7 @@ pub(crate) mod grant;
 pub(crate) mod learn;
 pub(crate) mod ledger;
 pub(crate) mod log;
+pub(crate) mod placements;
 pub(crate) mod prune;
 pub(crate) mod reference;
 pub(crate) mod schemas;

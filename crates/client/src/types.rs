@@ -11,6 +11,7 @@
 //! | `learning` | records of jobs to learn from |
 //! | `nodes` | workers, their nodes and what these offer |
 //! | `output` | the output of jobs |
+//! | `placement` | the nodes that jobs take over time |
 //! | `promise` | the end of a promise |
 //! | `request` | jobs to submit, to quote or to change |
 //! | `service` | the state of the service, what it promised and kept, and what users spent |
@@ -28,6 +29,7 @@ mod job;
 mod learning;
 mod nodes;
 mod output;
+mod placement;
 mod promise;
 mod request;
 mod service;
@@ -53,6 +55,7 @@ pub use nodes::{
     WorkerEnds, WorkerLinkState, WorkerStatus,
 };
 pub use output::{JobOutput, OutputSource};
+pub use placement::{NodeSpan, Placement, PlacementList};
 pub use promise::{BrokenPromiseCause, PromiseOutcome};
 pub use request::{
     AlterRequest, JobAction, JobBatch, JobOtherwise, JobRequest, JobSignal, JobsActionRequest,

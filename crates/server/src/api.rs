@@ -34,6 +34,7 @@ pub mod metrics;
 mod objectives;
 pub mod openapi;
 mod outputs;
+mod placements;
 pub mod promise_terms;
 pub(crate) mod prune;
 mod repeat;

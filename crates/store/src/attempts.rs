@@ -10,6 +10,8 @@ use tollgate_model::{
 };
 use tollgate_service::LOCAL_WORKER;
 
+use crate::places;
+
 /// The updates of all attempts in one step.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptUpdates(BTreeMap<AttemptId, AttemptUpdate>);
@@ -121,6 +123,9 @@ impl AttemptUpdates {
                 update.work,
                 update.host,
             ])?;
+            if let Some(finish) = update.finish {
+                places::end(to, key, finish)?;
+            }
         }
         Ok(())
     }

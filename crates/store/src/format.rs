@@ -4,7 +4,7 @@
 pub const FIRST: u32 = 17;
 
 /// The version of the tables.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.

@@ -15,7 +15,7 @@ use crate::format::VERSION;
 use crate::{schema, sums};
 
 /// The tables with a checksum, and their columns.
-const SUMMED_TABLES: [(&str, &str); 22] = [
+const SUMMED_TABLES: [(&str, &str); 26] = [
     ("account", "user, day, charges, penalties"),
     ("answered", "user, key, at, request, status, body"),
     (
@@ -37,7 +37,9 @@ const SUMMED_TABLES: [(&str, &str); 22] = [
     ),
     ("kept", "user, sha256, bytes, last"),
     ("kept_by_user", "user, bytes"),
+    ("late_promise", "job, at, quoted"),
     ("ledger", "job, task, attempt, kind, at, user, amount"),
+    ("place", "job, task, attempt, nodes, start, finish"),
     ("placement", "job, task, attempt, hosts"),
     (
         "promise",
@@ -45,6 +47,10 @@ const SUMMED_TABLES: [(&str, &str); 22] = [
     ),
     ("removed", "id, jobs, forecasts, covered"),
     ("rules", "id, program, body"),
+    (
+        "sample",
+        "job, at, start, finish, earliest, latest, probability",
+    ),
     ("snapshot", "id, seq, format, checksum"),
     (
         "step",
@@ -53,6 +59,7 @@ const SUMMED_TABLES: [(&str, &str); 22] = [
     ("task_numbers", "first, job, n_tasks"),
     ("task_range", "job, first, last, state, at, reasons"),
     ("total", "user, wait, budgets, utility"),
+    ("turn", "job, at, kind, tasks, note"),
     (
         "usage",
         "user, account, day, jobs, wait, wall, core_ms, cpu, charges, penalties",

@@ -11,6 +11,8 @@
 //! | `content` | texts of jobs, stored once each, and the limit on those of jobs that are over |
 //! | `read`, `job_filter`, `row_values`, `tasks` | [`StoreReader`]: queries beside a running service, and those for tasks of arrays |
 //! | `steps` | [`StepRow`]: steps of attempts |
+//! | `places` | [`PlaceRow`]: the nodes of attempts over time |
+//! | `history` | [`TurnRow`], [`SampleRow`]: turns in the lives of jobs, late promises, and samples of forecasts |
 //! | `task_numbers` | [`TaskNumbers`]: whole numbers of the tasks of arrays |
 //! | `books` | [`PromiseSums`]: the books, and calibration |
 //! | `objectives` | sums over finished jobs, and coverage of estimates |
@@ -34,6 +36,8 @@
 //! | `snapshot` | the state after some batch |
 //! | `job`, `attempt` | the history of each job, for queries |
 //! | `placement`, `step` | the hosts of attempts on several, and the steps of attempts |
+//! | `place` | the nodes of attempts, from when until when |
+//! | `late_promise`, `turn`, `sample` | promises made after the submission, holds and the like, and forecasts as time went by |
 //! | `array`, `task_range` | task counts of an array by state, and the tasks that never ran |
 //! | `task_numbers` | the first of the numbers of each array's tasks, and how many they are; also of removed arrays |
 //! | `content` | scripts, environments and long commands of jobs, each once |
@@ -63,12 +67,14 @@ mod disk_reserve;
 mod earlier_runs;
 mod error;
 mod format;
+mod history;
 mod impossible;
 pub mod integrity;
 mod job_filter;
 mod job_program;
 mod job_rows;
 mod objectives;
+mod places;
 mod prune;
 mod read;
 mod recover;
@@ -94,11 +100,13 @@ pub use copy::check;
 pub use data_dir::{DataDir, DataDirError};
 pub use error::StoreError;
 pub use format::{FIRST, FORMAT, VERSION};
+pub use history::{LatePromise, MAX_SAMPLES, SampleRow, TurnRow};
 pub use impossible::ImpossibleValue;
 pub use integrity::CheckedRows;
 pub use job_filter::JobFilter;
 pub use job_program::{JobProgram, RepeatOptions};
 pub use objectives::EstimateCoverage;
+pub use places::{PlaceFilter, PlaceRow};
 pub use prune::RemovalProgress;
 pub use read::{AccountRow, AttemptRow, JobRow, StoreReader};
 pub use replay::RestoreProgress;

@@ -104,6 +104,8 @@ fn remove_job(from: &Connection, job: u64, rows_left: &mut u64) -> rusqlite::Res
                  (SELECT task, attempt FROM attempt WHERE job = ?1 LIMIT ?2)",
             "DELETE FROM placement WHERE job = ?1 AND (task, attempt) IN
                  (SELECT task, attempt FROM placement WHERE job = ?1 LIMIT ?2)",
+            "DELETE FROM place WHERE job = ?1 AND (task, attempt) IN
+                 (SELECT task, attempt FROM place WHERE job = ?1 LIMIT ?2)",
             "DELETE FROM step WHERE job = ?1 AND (task, attempt, step) IN
                  (SELECT task, attempt, step FROM step WHERE job = ?1 LIMIT ?2)",
             "DELETE FROM task_range WHERE job = ?1 AND (first, state) IN
@@ -134,6 +136,10 @@ fn remove_job(from: &Connection, job: u64, rows_left: &mut u64) -> rusqlite::Res
         "DELETE FROM attempt WHERE job = ?1",
         "DELETE FROM array WHERE job = ?1",
         "DELETE FROM granted WHERE job = ?1",
+        "DELETE FROM place WHERE job = ?1",
+        "DELETE FROM late_promise WHERE job = ?1",
+        "DELETE FROM turn WHERE job = ?1",
+        "DELETE FROM sample WHERE job = ?1",
         "DELETE FROM job WHERE id = ?1",
     ] {
         let rows = from.prepare_cached(sql)?.execute([job])?;

@@ -6,6 +6,7 @@ use rusqlite::{Connection, Row, params};
 use tollgate_model::{AttemptId, BookEntry, Credits, Instant, JobEndState, Span, TaskId};
 
 use crate::error::{StoreError, sqlite};
+use crate::history::LatePromise;
 use crate::job_filter::JobFilter;
 use crate::job_program::JobProgram;
 use crate::row_values::{bytes, instant, job_row, span};
@@ -63,8 +64,10 @@ pub struct JobRow {
     pub price: Option<Credits>,
     /// Keys of the reasons of a rejection.
     pub reasons: Vec<String>,
-    /// Probability of meeting the deadline, as of the submission.
+    /// Probability of meeting the deadline: that of the promise, or of the submission if there is none.
     pub probability: Option<f64>,
+    /// The promise that was made after the submission, if one was.
+    pub late_promise: Option<LatePromise>,
     /// Instant of the order to start the first attempt.
     pub start: Option<Instant>,
     /// Whether the job has nodes, and the engine has not started the program of its last attempt; false for an array.
@@ -164,7 +167,9 @@ pub(crate) const COLUMNS: &str =
     (SELECT first FROM task_numbers WHERE task_numbers.job = id),
     CASE WHEN array.job IS NULL
         THEN (SELECT hosts FROM placement
-            WHERE placement.job = id AND placement.attempt = job.attempts) END";
+            WHERE placement.job = id AND placement.attempt = job.attempts) END,
+    (SELECT at FROM late_promise WHERE late_promise.job = id),
+    (SELECT quoted FROM late_promise WHERE late_promise.job = id)";
 /// Selects the jobs that are not over.
 pub(crate) const IS_UNFINISHED: &str =
     "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";

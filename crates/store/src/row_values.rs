@@ -4,6 +4,7 @@ use rusqlite::Row;
 use tollgate_model::{BookEntry, Credits, Instant, Span};
 use tollgate_service::{TaskCounts, TaskRanges};
 
+use crate::history::LatePromise;
 use crate::job_program::JobProgram;
 use crate::read::JobRow;
 use crate::task_numbers::TaskNumbers;
@@ -86,6 +87,7 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
             keys.split(',').map(str::to_owned).collect()
         }),
         probability: row.get(14)?,
+        late_promise: late_promise(row)?,
         start: instant(row, 15)?,
         awaits_engine: row.get(50)?,
         finish: instant(row, 16)?,
@@ -101,6 +103,11 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         account: row.get(33)?,
         queue: row.get(34)?,
     })
+}
+
+fn late_promise(row: &Row<'_>) -> rusqlite::Result<Option<LatePromise>> {
+    let quoted = row.get(54)?;
+    Ok(instant(row, 53)?.map(|at| LatePromise { at, quoted }))
 }
 
 /// Reads the entry of a job in the books.

@@ -15,20 +15,32 @@ use crate::format::{FIRST, VERSION};
 use crate::integrity;
 
 /// The definitions, without the checksums of the rows.
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 5] = [
     include_str!("schema/jobs.sql"),
     include_str!("schema/texts.sql"),
     include_str!("schema/sums.sql"),
-    RUNS,
+    LATER_TABLES[0].1,
+    LATER_TABLES[1].1,
 ];
 
-/// The definitions of the tables that version 18 added.
-const RUNS: &str = include_str!("schema/runs.sql");
+/// The definitions of the tables that later versions than [`FIRST`] added.
+const LATER_TABLES: [(u32, &str); 2] = [
+    (18, include_str!("schema/runs.sql")),
+    (19, include_str!("schema/history.sql")),
+];
 
-/// The tables that later versions than [`FIRST`] added, with the version of each.
-const ADDED: [(&str, u32); 2] = [("placement", 18), ("step", 18)];
+/// These tables and their indices, with the version of each.
+const ADDED: [(&str, u32); 7] = [
+    ("placement", 18),
+    ("step", 18),
+    ("place", 19),
+    ("place_ended", 19),
+    ("late_promise", 19),
+    ("turn", 19),
+    ("sample", 19),
+];
 
-/// Returns whether tables of a version have one of a name.
+/// Returns whether tables of a version have one, or an index, of a name.
 pub(crate) fn has_table(version: u32, name: &str) -> bool {
     let added = ADDED.iter().find(|(table, _)| *table == name);
     added.is_none_or(|(_, since)| *since <= version)
@@ -67,7 +79,9 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
             // A damaged store stays as it is.
             compare(connection, path)?;
             let is_new = |name: &str| !has_table(older, name);
-            Some(RUNS.to_owned() + &integrity::sums_of(is_new))
+            let later = LATER_TABLES.iter().filter(|(since, _)| *since > older);
+            let later: String = later.map(|(_, tables)| *tables).collect();
+            Some(later + &integrity::sums_of(is_new))
         }
     };
     if let Some(missing) = missing {

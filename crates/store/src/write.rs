@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 use tollgate_gate::BookingKind;
-use tollgate_model::{AttemptId, Instant, Reason};
-use tollgate_service::{Core, RowChange, ServiceCommand};
+use tollgate_model::{AttemptId, BookEntry, Instant, Reason};
+use tollgate_service::{Core, RowChange, ServiceCommand, TaskRanges};
 
 use crate::answers::{self, KeyedAnswer};
 use crate::attempts::AttemptUpdates;
@@ -16,7 +16,7 @@ use crate::job_program::JobProgram;
 use crate::job_rows::{alter_program, claim, decide, deferred_state, insert_job, set_state};
 use crate::statement::run;
 use crate::store::Store;
-use crate::{arrays, books};
+use crate::{arrays, books, history, places};
 
 /// The hosts of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct AttemptHosts {
     pub main: String,
     /// All of them with the number of its processors on each, as in `n1:4,n2:2`; None if there is one.
     pub all: Option<String>,
+    /// The numbers of its nodes, as in `0-3,8`.
+    pub nodes: String,
 }
 
 /// A step of the core with the data that the core does not know.
@@ -158,6 +160,7 @@ fn write(
             time_limit,
             comment,
         } => {
+            history::turn(to, *job, at, "altered", None, None)?;
             if time_limit.is_some() || comment.is_some() {
                 alter_program(to, *job, *time_limit, comment.as_ref())?;
             }
@@ -172,7 +175,12 @@ fn write(
                 params![job, max_at_once],
             )
         }
-        RowChange::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
+        RowChange::Deferred { job, held } => {
+            let state = deferred_state(*held);
+            let kind = if *held { "held" } else { "deferred" };
+            history::turn(to, *job, at, kind, None, None)?;
+            set_state(to, *job, state)
+        }
         RowChange::DependencyFailed { job, by } => run(
             to,
             "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
@@ -181,13 +189,19 @@ fn write(
         RowChange::TasksDropped { job, tasks, cause } => {
             arrays::dropped(to, *job, at, tasks, cause)
         }
-        RowChange::HeldTasks { job, tasks } => arrays::held(to, *job, at, tasks),
+        RowChange::HeldTasks { job, tasks } => {
+            history::turn(to, *job, at, "held", Some(tasks), None)?;
+            arrays::held(to, *job, at, tasks)
+        }
         RowChange::ArrayCounts { job, counts: tally } => arrays::tally(to, *job, at, tally),
         RowChange::TaskEnded { attempt, ending } => {
             attempts.set_ended(*attempt, *ending);
             Ok(())
         }
-        RowChange::Claimed { job } => claim(to, *job, batch.programs.get(job).copied()),
+        RowChange::Claimed { job } => {
+            history::turn(to, *job, at, "claimed", None, None)?;
+            claim(to, *job, batch.programs.get(job).copied())
+        }
         RowChange::Expired { job } => run(
             to,
             "UPDATE job SET state = 'expired', finish = ?2 WHERE id = ?1",
@@ -207,11 +221,14 @@ fn write(
             job,
             probability,
             n_batches,
-        } => run(
-            to,
-            "UPDATE job SET probability = ?2, batches = ?3, reasons = NULL WHERE id = ?1",
-            params![job, probability.as_f64(), n_batches],
-        ),
+        } => {
+            history::promise_late(to, *job, at)?;
+            run(
+                to,
+                "UPDATE job SET probability = ?2, batches = ?3, reasons = NULL WHERE id = ?1",
+                params![job, probability.as_f64(), n_batches],
+            )
+        }
         RowChange::Rejected { job, reason } => {
             run(
                 to,
@@ -225,11 +242,20 @@ fn write(
             "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
             params![job, at, Reason::LATE.key()],
         ),
-        RowChange::Queued { job } => set_state(to, *job, "queued"),
-        RowChange::Held { job } => set_state(to, *job, "held"),
+        RowChange::Queued { job } => {
+            history::turn(to, *job, at, "queued", None, None)?;
+            set_state(to, *job, "queued")
+        }
+        RowChange::Held { job } => {
+            history::turn(to, *job, at, "held", None, None)?;
+            set_state(to, *job, "held")
+        }
         RowChange::Started { attempt, of_array } => {
             let hosts = batch.hosts.get(attempt);
             attempts.set_ordered(*attempt, at, hosts.map(|hosts| &hosts.main));
+            if let Some(hosts) = hosts {
+                places::begin(to, *attempt, at, &hosts.nodes)?;
+            }
             if let Some(all) = hosts.and_then(|hosts| hosts.all.as_ref()) {
                 run(
                     to,
@@ -251,15 +277,17 @@ fn write(
             attempts.set_reported(report);
             Ok(())
         }
-        // Nothing of it outlasts the attempt.
-        RowChange::AtRisk { .. } => Ok(()),
+        RowChange::AtRisk { job, risk } => {
+            let note = format!("{}: {}", risk.probability, risk.cause);
+            history::turn(to, *job, at, "at_risk", None, Some(&note))
+        }
         RowChange::WorkMeasured { attempt, work } => {
             attempts.set_work(*attempt, *work);
             Ok(())
         }
         RowChange::WorkerLost { attempt, worker } => {
             attempts.set_worker_lost(*attempt, *worker);
-            Ok(())
+            places::end(to, *attempt, at)
         }
         RowChange::Booked {
             attempt,
@@ -286,6 +314,10 @@ fn write(
             wait,
             of_array,
         } => {
+            if let BookEntry::Broken(_) = entry {
+                let task = of_array.then(|| TaskRanges::new(attempt.task, attempt.task));
+                history::turn(to, attempt.job, at, "broken", task.as_ref(), None)?;
+            }
             match of_array {
                 true if attempt.attempt > 0 => attempts.set_entry(*attempt, *entry),
                 true => {}

@@ -48,7 +48,10 @@ fn deadline(job: &JobDetails, ended: Instant, now: &Zoned) -> Option<String> {
         let probability = format::format_probability(probability);
         match is_unpromised(job) {
             true => format!(", not promised, its chance was {probability}"),
-            false => format!(", promised with probability {probability}"),
+            false => format!(
+                ", promised with probability {probability}{}",
+                earlier_quote(job)
+            ),
         }
     });
     Some(format!(
@@ -57,6 +60,16 @@ fn deadline(job: &JobDetails, ended: Instant, now: &Zoned) -> Option<String> {
         promised.unwrap_or_default(),
         compare(ended, due)
     ))
+}
+
+/// Returns the probability in the answer to the submission, if the job was promised later with another one.
+fn earlier_quote(job: &JobDetails) -> String {
+    let quoted = job.quoted_probability.map(format::format_probability);
+    let promised = job.promised_probability.map(format::format_probability);
+    match (quoted, promised) {
+        (Some(quoted), Some(promised)) if quoted != promised => format!(" (quoted {quoted})"),
+        (_, _) => String::new(),
+    }
 }
 
 /// Returns whether a job ended without a promise.

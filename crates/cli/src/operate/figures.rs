@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use jiff::Zoned;
+use jiff::{Timestamp, Zoned};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::types::{
@@ -11,11 +11,13 @@ use tollgate_client::types::{
     ServiceStatus, ShadowStatus, WorkerStatus,
 };
 
+use super::placements;
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
 use crate::output::table::{Column, write_list};
+use crate::parse::past_instant::parse_past;
 
 /// The service to ask, and the format of its answer.
 #[derive(Debug, clap::Args)]
@@ -27,6 +29,23 @@ pub(crate) struct ServiceQueryArgs {
     format: OutputFormat,
 }
 
+/// The options of `tollgate nodes`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NodesArgs {
+    #[command(flatten)]
+    query: ServiceQueryArgs,
+    /// List the jobs that take nodes, with the nodes of each
+    ///
+    /// Jobs of others are anonymous, unless you may see all jobs.
+    #[arg(long)]
+    jobs: bool,
+    /// With --jobs: also jobs that left their nodes since this time
+    ///
+    /// As in 2026-12-01, `2026-12-01 09:00`, 09:00, or 2h for two hours ago.
+    #[arg(long, value_name = "TIME", value_parser = parse_past, requires = "jobs")]
+    since: Option<Timestamp>,
+}
+
 /// How the service stands, with how well it has done so far.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StatusView {
@@ -36,7 +55,11 @@ pub(crate) struct StatusView {
 }
 
 /// `tollgate nodes`.
-pub(crate) fn nodes(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
+pub(crate) fn nodes(args: &NodesArgs) -> Result<(), CliFailure> {
+    let args = match args.jobs {
+        true => return placements::print(&args.query.address, args.since, args.query.format),
+        false => &args.query,
+    };
     let nodes: NodeList = args.address.connect()?.get("/v1/nodes")?;
     let mut out = io::stdout().lock();
     match args.format {

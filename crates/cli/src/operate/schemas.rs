@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema};
 use tollgate_client::records::{PruneResult, UsageReport};
 use tollgate_client::types::{
     AlterResponse, CalibrationReport, JobDetails, JobExplanation, JobList, LedgerReport, NewToken,
-    NodeList, SubmitResponse, TokenList,
+    NodeList, PlacementList, SubmitResponse, TokenList,
 };
 use tollgate_exec_policy::protocol::{PassAnswer, PolicyEvent};
 use tollgate_server::api::openapi;
@@ -36,6 +36,7 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("usage", describe::<UsageReport>),
     ("prune", describe::<PruneResult>),
     ("nodes", describe::<NodeList>),
+    ("nodes --jobs", describe::<PlacementList>),
     ("calibration", describe::<CalibrationReport>),
     ("learn", describe::<LearnSummary>),
     ("token new", describe::<NewToken>),

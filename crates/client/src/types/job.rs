@@ -128,9 +128,19 @@ pub struct JobDetails {
     /// Why the job was rejected, was cancelled with a job that it depends on, or runs without a promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonMessage>,
-    /// Probability of meeting the deadline, as of the submission.
+    /// Probability of meeting the deadline as promised, or as quoted if nothing is promised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
+    /// Probability of meeting the deadline in the answer to the submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quoted_probability: Option<f64>,
+    /// Probability of meeting the deadline at which it was promised, which counts for calibration; of an array the mean of
+    /// its tasks. A policy that admits jobs only when they start promises then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promised_probability: Option<f64>,
+    /// Instant of the promise; of an array that of the last task that was promised after the submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promised_at: Option<String>,
     /// End that was forecast when the job was decided about; none for an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_finish_at: Option<String>,

@@ -299,7 +299,7 @@ mod tests {
                 "CANCELLED CA None 0:15",
             ),
             (
-                serde_json::json!({"state": "cancelled", "reasons": ["after:7"]}),
+                serde_json::json!({"state": "cancelled", "reasons": [{"key": "after:7", "text": ""}]}),
                 "CANCELLED CA DependencyNeverSatisfied 0:0",
             ),
             (

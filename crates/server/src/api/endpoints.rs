@@ -7,21 +7,22 @@ use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
     JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobsActionRequest,
     JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds, NewToken, NodeList,
-    ResubmitRequest, ServiceObjectives, ServiceStatus, SignalRequest, SignalResult, StepEnd,
-    StepList, StepRef, StepStart, SubmitResponse, TokenList, TokenRequest, WorkerEnds,
+    PlacementList, ResubmitRequest, ServiceObjectives, ServiceStatus, SignalRequest, SignalResult,
+    StepEnd, StepList, StepRef, StepStart, SubmitResponse, TokenList, TokenRequest, WorkerEnds,
 };
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
 use super::export::{self, PageQuery};
 use super::job_list::{self, JobsQuery};
 use super::jobs::{self, TasksQuery, WaitQuery};
+use super::placements::PlacementsQuery;
 use super::request_schemas::{quote_request, runnable, submission as submission_request};
 use super::steps::StepsQuery;
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
-    actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, prune, resubmit, signal,
-    sse, status, steps, terminal_upgrade, tokens, worker_ends, worker_upgrade,
+    actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, placements, prune,
+    resubmit, signal, sse, status, steps, terminal_upgrade, tokens, worker_ends, worker_upgrade,
 };
 use crate::workers;
 
@@ -68,6 +69,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                     .gives::<SubmitResponse>(200)
                     .problems(&[403, 429, 507]),
             ),
+        at("/v1/placements").get(
+            placements::placements,
+            operation("List the nodes that jobs take, and took: anonymous for jobs of others")
+                .query::<PlacementsQuery>()
+                .gives::<PlacementList>(200)
+                .problems(&[404, 422]),
+        ),
         at("/v1/batches").post(
             batch::submit_batch,
             operation("Submit jobs together, all or none of them")

@@ -156,7 +156,7 @@ async fn user(service: &ApiState, word: String) -> Result<u32, ApiError> {
     found.ok_or_else(|| ApiError::field("user", "the name or number of a user of this system"))
 }
 
-fn instant(field: &str, text: Option<&str>) -> Result<Option<Instant>, ApiError> {
+pub(super) fn instant(field: &str, text: Option<&str>) -> Result<Option<Instant>, ApiError> {
     let expected = "an instant as in 2026-12-01T09:00:00Z";
     let at = text.map(|text| parse_iso(text).map_err(|_| ApiError::field(field, expected)));
     at.transpose()

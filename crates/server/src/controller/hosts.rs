@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_engine::Engine;
 use tollgate_gate::WorkerId;
 use tollgate_model::{AttemptId, NodeId, NodeRange};
-use tollgate_service::EngineAction;
+use tollgate_service::{EngineAction, TaskRanges};
 use tollgate_store::AttemptHosts;
 
 use super::state::Controller;
@@ -31,7 +31,9 @@ impl<E: Engine> Controller<E> {
         let all = parts.iter().map(|(host, count)| format!("{host}:{count}"));
         let all = (parts.len() > 1).then(|| all.collect::<Vec<_>>().join(","));
         let first = parts.into_iter().map(|(host, _)| host).next();
+        let numbers: TaskRanges = nodes.iter().map(|node| (node.0, node.0)).collect();
         AttemptHosts {
+            nodes: numbers.to_string(),
             main: first.unwrap_or_else(|| self.host.clone()),
             all,
         }

@@ -29,6 +29,10 @@ impl<E: Engine> Controller<E> {
                 let _ = reply.send(settled.map(quote));
             }
             ControllerRequest::Ping { reply } => drop(reply.send(Ok(()))),
+            ControllerRequest::Now { reply } => {
+                let now = self.now();
+                let _ = reply.send(Ok(now));
+            }
             ControllerRequest::Status { user, reply } => {
                 let census = self.status(user);
                 let _ = reply.send(Ok(census));

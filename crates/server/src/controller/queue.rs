@@ -127,6 +127,7 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::ExplainArray { .. }
         | ControllerRequest::WaitCauses { .. }
         | ControllerRequest::Predict { .. }
+        | ControllerRequest::Now { .. }
         | ControllerRequest::PromiseRisk { .. }
         | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Wait { .. }
@@ -153,6 +154,7 @@ fn is_query(request: &ControllerRequest) -> bool {
             | ControllerRequest::ExplainArray { .. }
             | ControllerRequest::WaitCauses { .. }
             | ControllerRequest::Predict { .. }
+            | ControllerRequest::Now { .. }
             | ControllerRequest::PromiseRisk { .. }
             | ControllerRequest::ReadOutput { .. }
     )
@@ -193,6 +195,7 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         | ControllerRequest::Wait { .. }
         | ControllerRequest::WaitCauses { .. }
         | ControllerRequest::Predict { .. }
+        | ControllerRequest::Now { .. }
         | ControllerRequest::Prune { .. }
         | ControllerRequest::ReadOutput { .. }
         | ControllerRequest::Worker { .. }

@@ -160,6 +160,11 @@ pub enum ControllerRequest {
         /// Receives a confirmation.
         reply: Responder<()>,
     },
+    /// Asks for the current instant by the service's clock.
+    Now {
+        /// Receives the instant.
+        reply: Responder<Instant>,
+    },
     /// Asks for the state of the service.
     Status {
         /// The user whose open promises are counted; None for those of all users.
@@ -280,6 +285,7 @@ impl ControllerRequest {
             | Self::SetLicences { .. }
             | Self::Learn { .. }
             | Self::Ping { .. }
+            | Self::Now { .. }
             | Self::Status { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
@@ -322,6 +328,7 @@ impl ControllerRequest {
             | Self::WeighUsers { .. }
             | Self::SetLicences { .. }
             | Self::Ping { .. }
+            | Self::Now { .. }
             | Self::Status { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }

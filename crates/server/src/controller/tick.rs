@@ -244,6 +244,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Explain { .. }
             | ControllerRequest::WaitCauses { .. }
             | ControllerRequest::Predict { .. }
+            | ControllerRequest::Now { .. }
             | ControllerRequest::ExplainArray { .. }
             | ControllerRequest::PromiseRisk { .. }
             | ControllerRequest::Wait { .. }

@@ -55,11 +55,13 @@ impl TestService {
     }
 
     pub(crate) fn make(&self, role: AccessRole, expires: Option<Instant>) -> String {
-        let made = self
-            .keyring
-            .create_token(me(), role, (expires, None), NOW)
-            .unwrap();
-        made.0.reveal().to_owned()
+        self.make_for(me(), role, expires)
+    }
+
+    /// Creates a token of a user.
+    pub(crate) fn make_for(&self, user: u32, role: AccessRole, expires: Option<Instant>) -> String {
+        let made = self.keyring.create_token(user, role, (expires, None), NOW);
+        made.unwrap().0.reveal().to_owned()
     }
 
     /// Opens a TCP connection from another address of this host, without a TLS handshake.

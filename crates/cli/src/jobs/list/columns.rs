@@ -134,6 +134,16 @@ static COLUMNS: &[JobColumn] = &[
         .shown_as(promise_cell)
         .flexible(),
     JobColumn::new("probability", |job: &JobDetails| number(job.probability)),
+    JobColumn::new("quoted_probability", |job: &JobDetails| {
+        number(job.quoted_probability)
+    })
+    .heading("quoted"),
+    JobColumn::new("promised_probability", |job: &JobDetails| {
+        number(job.promised_probability)
+    })
+    .heading("promised"),
+    JobColumn::new("promised_at", |job: &JobDetails| instant(&job.promised_at))
+        .heading("promised at"),
     JobColumn::new("price", |job: &JobDetails| number(job.price)),
     JobColumn::new("status", |job: &JobDetails| text(&job.status)).flexible(),
     JobColumn::new("comment", |job: &JobDetails| text(&job.comment))

@@ -167,6 +167,7 @@ pub(in crate::api) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
 /// Converts a stored job of `user`. The cause for which it waits is not known here.
 pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
     let id = row.id;
+    let promised_at = promised_at(&row);
     let program = row.program;
     let facts = AttemptFacts {
         job: id,
@@ -246,6 +247,12 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         price: row.price.map(Credits::as_f64),
         reasons: row.reasons.iter().map(|key| reason_message(key)).collect(),
         probability: row.probability,
+        quoted_probability: match row.late_promise {
+            Some(late) => late.quoted,
+            None => row.probability,
+        },
+        promised_probability: promised_at.and(row.probability),
+        promised_at: promised_at.map(format_iso),
         forecast_finish_at: row.forecast.map(format_iso),
         promise: row.entry.and_then(promise_outcome).map(WireWord::from),
         broken_by: row
@@ -264,6 +271,13 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         peak_memory_bytes: row.peak_memory,
         dropped: row.dropped.into_iter().map(WireWord::from_key).collect(),
     }
+}
+
+/// Returns the instant at which the deadline of a job was promised; None if it was not.
+fn promised_at(row: &JobRow) -> Option<Instant> {
+    let is_promised = row.due.is_some() && row.reasons.is_empty() && row.price.is_some();
+    let late = row.late_promise.map(|late| late.at);
+    late.or(row.decided.filter(|_| is_promised))
 }
 
 /// Returns the outcome of a promise; None of a job without a deadline or without an admission.

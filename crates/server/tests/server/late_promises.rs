@@ -1,0 +1,109 @@
+//! Promises that a policy makes only when it starts a job: recorded with their own probability, beside the quoted one.
+
+use tollgate_client::ApiClient;
+use tollgate_client::types::{JobDetails, JobRequest, SubmitResponse};
+use tollgate_model::{Instant, Market, Span};
+use tollgate_server::controller::ControllerRequest;
+use tollgate_service::{AdmissionState, Submission};
+
+use crate::common::test_service::TestService;
+use crate::common::{TestCluster, submission};
+
+/// Policies that admit a job with a deadline when it starts.
+const AT_START: [&str; 4] = ["edf", "fcfs-bf", "edf-bf", "tail-risk-bf"];
+
+fn job(name: &str, procs: u32, estimate_s: i64, deadline_s: i64) -> Submission {
+    Submission {
+        procs,
+        deadline: Some(Span::from_secs(deadline_s)),
+        ..submission(name, estimate_s)
+    }
+}
+
+/// Returns a service under a policy, in a market that the policy knows.
+fn site(policy: &str) -> TestCluster {
+    let market = match policy {
+        "edf" => Market::None,
+        "tail-risk-bf" => Market::Commodity,
+        _ => Market::Bid,
+    };
+    TestCluster::in_market(policy, market)
+}
+
+#[test]
+fn promise_at_the_start_is_recorded_with_its_own_probability() {
+    for policy in AT_START {
+        let mut site = site(policy);
+        site.submit_job(job("first", 2, 60, 1_000), &["work", "50"])
+            .unwrap();
+        let second = site.submit_job(job("second", 2, 30, 100), &["work", "20"]);
+        let second = second.unwrap();
+        assert_eq!(second.answer.admission, AdmissionState::Queued, "{policy}");
+        let row = site.row(second.job);
+        let quoted = row.probability.expect("a quote");
+        assert_eq!((row.late_promise, row.decided), (None, None), "{policy}");
+        site.advance(50);
+        let row = site.row(second.job);
+        let late = row.late_promise.expect("a promise");
+        assert_eq!(row.state, "running", "{policy}");
+        assert_eq!(late.at, Instant::from_secs(50), "{policy}");
+        assert_eq!(late.quoted, Some(quoted), "{policy}");
+        let jobs = vec![(second.job, None)];
+        let now = site.request(|reply| ControllerRequest::Predict { jobs, reply });
+        let now = now.unwrap()[0].expect("it runs").probability.unwrap();
+        let promised = row.probability.unwrap();
+        assert!(
+            (promised - now.as_f64()).abs() < 1e-9,
+            "{policy}: {promised} {now}"
+        );
+        assert!(
+            (promised - quoted).abs() > 1e-3,
+            "{policy}: {promised} {quoted}"
+        );
+        // Calibration counts the promise, not the quote.
+        site.advance(30);
+        assert_eq!(site.entry(second.job), Some("kept"), "{policy}");
+        let tenths = site.reader().calibration(None).unwrap();
+        let expected: f64 = tenths.iter().map(|(_, sums)| sums.expected).sum();
+        let first = site.row(1).probability.unwrap();
+        assert!(
+            (expected - first - promised).abs() < 1e-9,
+            "{policy}: {tenths:?}"
+        );
+    }
+}
+
+#[test]
+fn quoted_and_promised_probability_are_shown_apart() {
+    for (policy, is_promised) in [("fcfs", false), ("plan", true)] {
+        let service = TestService::with_policy(policy);
+        let mut client = ApiClient::connect(&service.socket()).unwrap();
+        let mut submit = |procs, deadline_s| {
+            let request = JobRequest {
+                command: vec!["sleep".to_owned(), "60".to_owned()],
+                dir: "/".to_owned(),
+                procs,
+                deadline_s,
+                estimate_s: Some(60.0),
+                ..JobRequest::default()
+            };
+            let answer: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
+            let path = format!("/v1/jobs/{}", answer.id.unwrap());
+            client.get::<JobDetails>(&path).unwrap()
+        };
+        let free = submit(2, None);
+        assert_eq!((free.quoted_probability, free.promised_at), (None, None));
+        let waiting = submit(1, Some(1_000.0));
+        assert!(
+            waiting.quoted_probability.is_some(),
+            "{policy}: {waiting:?}"
+        );
+        assert_eq!(waiting.probability, waiting.quoted_probability);
+        assert_eq!(
+            waiting.promised_probability.is_some(),
+            is_promised,
+            "{policy}"
+        );
+        assert_eq!(waiting.promised_at, waiting.decided_at, "{policy}");
+    }
+}
