@@ -17,6 +17,7 @@
 //! | [`cluster_job`] | jobs with the cluster that has them |
 //! | [`list`] | `tollgate jobs` |
 //! | [`explain`] | `tollgate explain` |
+//! | [`history`] | `tollgate explain --history` |
 //! | [`outcome`] | what was promised for a job, against what happened |
 //! | [`array_outlook`] | when the last task of an array ends |
 //! | [`alter`] | `tollgate alter` |
@@ -33,6 +34,7 @@ pub(crate) mod clock;
 pub(crate) mod cluster_job;
 pub(crate) mod explain;
 pub(crate) mod frontends;
+mod history;
 pub(crate) mod job_args;
 pub(crate) mod job_notes;
 pub(crate) mod job_numbers;

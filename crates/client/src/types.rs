@@ -7,6 +7,7 @@
 //! | `array` | the tasks of an array together |
 //! | `decision` | decisions about jobs |
 //! | `event` | events of jobs |
+//! | `history` | what happened to a job, and what was expected of it |
 //! | `job` | jobs as their users see them |
 //! | `learning` | records of jobs to learn from |
 //! | `nodes` | workers, their nodes and what these offer |
@@ -25,6 +26,7 @@ mod access;
 mod array;
 mod decision;
 mod event;
+mod history;
 mod job;
 mod learning;
 mod nodes;
@@ -48,6 +50,7 @@ pub use decision::{
     JobOffer, OfferChange, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
 pub use event::{JobEvent, JobEventKind};
+pub use history::{ForecastSample, JobHistory, JobTurn};
 pub use job::{ArrayStatus, DroppedText, JobDetails, JobExplanation, JobList, JobRef};
 pub use learning::{LearnRequest, LearnResult, LearnedJob};
 pub use nodes::{

@@ -26,6 +26,7 @@ mod export;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod grant;
+mod history;
 mod job_list;
 mod job_selector;
 mod jobs;

@@ -22,6 +22,7 @@ mod request_error;
 mod requested_times;
 mod resources;
 mod response;
+mod samples;
 mod signals;
 mod snapshots;
 mod startup;

@@ -225,6 +225,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         RowChange::Rejected { job, .. } => whole(JobEventKind::Rejected, *job),
         RowChange::DroppedLate { job } => whole(JobEventKind::Cancelled, *job),
         RowChange::Queued { job } => whole(JobEventKind::Queued, *job),
+        RowChange::NotPromised { job, .. } => whole(JobEventKind::Unpromised, *job),
         RowChange::Held { job } => whole(JobEventKind::Held, *job),
         RowChange::Started { attempt, of_array } => {
             let task = of_array.then_some(EventTasks::One(attempt.task));

@@ -1,11 +1,11 @@
 //! The state of the service: what a step changes, and what is stored of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{Effect, Gate, GateSnapshot, ProbeScratch, WorkerId};
-use tollgate_model::Instant;
+use tollgate_model::{Instant, JobId};
 
 use crate::command::Submission;
 use crate::job_classes::JobClasses;
@@ -15,6 +15,7 @@ use crate::prediction::LookAheadCache;
 use crate::resources::{HostNames, ResourceNames};
 use crate::rules::AdmissionRules;
 use crate::shadow::{PolicyComparison, ShadowPolicy, ShadowSnapshot};
+use crate::start_floor::RefusedStart;
 
 /// The worker that is the service's own host.
 pub const LOCAL_WORKER: WorkerId = WorkerId(0);
@@ -38,6 +39,8 @@ pub struct Core {
     pub(crate) released: Vec<u64>,
     /// Within a step: finished jobs that ended with success, as dependent jobs may require.
     pub(crate) succeeded: BTreeSet<u64>,
+    /// Within a step: jobs that the policy admits and the service does not, by slot.
+    pub(crate) refused: BTreeMap<JobId, RefusedStart>,
     pub(crate) look_ahead: LookAheadCache,
     /// The shadow policy. It follows each step, and no decision reads it.
     pub(crate) shadow: Option<Box<ShadowPolicy>>,
@@ -77,6 +80,7 @@ impl Core {
             scratch: ProbeScratch::default(),
             released: Vec::new(),
             succeeded: BTreeSet::new(),
+            refused: BTreeMap::new(),
             look_ahead: LookAheadCache::default(),
             shadow: None,
         };

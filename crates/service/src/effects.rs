@@ -1,10 +1,12 @@
 //! The gate's effects, turned into changes for the store and actions for the engine.
 
-use tollgate_gate::{Effect, JobEnding, Notice};
+use tollgate_gate::{BookingKind, Effect, JobEnding, Notice};
 use tollgate_model::{AttemptId, JobId, NodeId, Reason};
 
+use crate::active_task::ActiveTask;
 use crate::core::Core;
 use crate::output::{EngineAction, RowChange, StepOutput};
+use crate::start_floor::{RefusedStart, StartTest, UNSURE};
 
 impl Core {
     pub(crate) fn apply_effects(&mut self, step: &mut StepOutput) {
@@ -18,6 +20,10 @@ impl Core {
     fn apply_effect(&mut self, effect: Effect, step: &mut StepOutput) {
         match effect {
             Effect::Notify { job: slot, notice } => self.on_notice(slot, notice, step),
+            Effect::Start { job: slot, attempt } if self.refused.contains_key(&slot) => {
+                let gate_attempt = Some(attempt);
+                self.refused.insert(slot, RefusedStart { gate_attempt });
+            }
             Effect::Start { job: slot, attempt } => {
                 let Some((task, live)) = self.jobs.by_slot_mut(slot) else {
                     return;
@@ -57,11 +63,12 @@ impl Core {
                 kind: entry,
                 amount,
             } => {
-                // An unclaimed quote costs its user nothing.
-                let booked = self
-                    .jobs
-                    .by_slot(slot)
-                    .filter(|(_, live)| live.reserved_until.is_none());
+                // An unclaimed quote costs its user nothing, and without a promise there is no penalty.
+                let is_due = |live: &ActiveTask| {
+                    let is_penalty = entry == BookingKind::Penalty;
+                    live.reserved_until.is_none() && !(is_penalty && live.unpromised)
+                };
+                let booked = self.jobs.by_slot(slot).filter(|(_, live)| is_due(live));
                 if let Some((task, live)) = booked {
                     step.changes.push(RowChange::Booked {
                         attempt: live.attempt_key(task),
@@ -80,10 +87,17 @@ impl Core {
         if self.jobs.group(slot).is_some() {
             return self.on_group_notice(slot, notice, step);
         }
+        let test = self.test_start(slot, notice);
+        if test == StartTest::Rejected {
+            let gate_attempt = None;
+            self.refused.insert(slot, RefusedStart { gate_attempt });
+            return;
+        }
         let Some((task, live, array)) = self.jobs.with_array(slot) else {
             return;
         };
         let job = task.job;
+        let is_sure = test == StartTest::Promised;
         match notice {
             Notice::Accepted { price } | Notice::Promised { price } => {
                 let is_first = matches!(notice, Notice::Accepted { .. });
@@ -92,6 +106,7 @@ impl Core {
                 let promised = live.reserved_until.is_none();
                 let is_late = std::mem::take(&mut live.undecided);
                 live.unpromised &= live.spec.sla.deadline.is_none();
+                live.unpromised |= !is_sure;
                 live.planned_run = self.gate.planned_run(self.now, slot);
                 match array {
                     // A task that is promised later was counted with its price before.
@@ -99,11 +114,16 @@ impl Core {
                     Some(_) => {}
                     None => step.changes.push(RowChange::Accepted { job, price }),
                 }
-                if promised {
+                if promised && is_sure {
                     self.jobs.watch_deadline(task);
                 }
-                if is_late {
-                    self.record_probability(task, step);
+                match (is_late, is_sure) {
+                    (true, true) => self.record_probability(task, step),
+                    (true, false) if !self.jobs.arrays.contains_key(&job) => {
+                        let reason = UNSURE;
+                        step.changes.push(RowChange::NotPromised { job, reason });
+                    }
+                    (_, _) => {}
                 }
             }
             Notice::Unpromised { price } => {
@@ -145,6 +165,9 @@ impl Core {
     }
 
     pub(crate) fn finish(&mut self, slot: JobId, ending: JobEnding, step: &mut StepOutput) {
+        if self.refused.contains_key(&slot) {
+            return self.finish_refused(slot, step);
+        }
         let Some((task, live)) = self.jobs.remove(slot) else {
             return self.finish_group(slot, ending, step);
         };

@@ -19,6 +19,7 @@
 //! | `prediction`, `runtime_forecast`, `runtime_estimate` | the expected starts and ends of jobs, and the forecasts behind them |
 //! | `expected_runs` | the same of all jobs at once |
 //! | `work` | the work of attempts |
+//! | `start_floor` | the minimum probability of promises that are made when jobs start |
 //! | `at_risk` | promises whose chance to be kept is low |
 //! | `late_start` | attempts whose program the engine has not started yet |
 //! | `cut_short` | runs that the end of their host cuts short |
@@ -76,6 +77,7 @@ mod run_record;
 mod runtime_estimate;
 mod runtime_forecast;
 mod shadow;
+mod start_floor;
 mod step;
 mod submit;
 mod takeover;

@@ -227,7 +227,8 @@ impl Core {
             self.gate.run_pass(self.now, &mut self.effects);
             self.apply_effects(step);
             let decided = self.decide_released(step);
-            if !self.materialise_tasks(step) && !decided {
+            let refused = self.reject_refused(step);
+            if !self.materialise_tasks(step) && !decided && !refused {
                 return;
             }
         }

@@ -96,8 +96,8 @@ pub(crate) fn promise_late(to: &Transaction<'_>, job: u64, at: i64) -> rusqlite:
 }
 
 impl Store {
-    /// Records what is expected of jobs now. A job with more than [`MAX_SAMPLES`] loses every second one, but for the first
-    /// and the last.
+    /// Records what is expected of jobs now. A job with more than [`MAX_SAMPLES`] loses the one whose neighbours are nearest to
+    /// each other, never the first or the last. So the samples are spread evenly over its life.
     ///
     /// # Errors
     /// If the write failed; nothing is recorded then.
@@ -117,7 +117,8 @@ impl Store {
 fn add_sample(to: &Transaction<'_>, job: u64, sample: &SampleRow) -> rusqlite::Result<()> {
     run(
         to,
-        "INSERT OR REPLACE INTO sample SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM job WHERE id = ?1",
+        "INSERT INTO sample SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM job WHERE id = ?1
+         ON CONFLICT DO NOTHING",
         params![
             job,
             sample.at.as_micros(),
@@ -135,10 +136,10 @@ fn add_sample(to: &Transaction<'_>, job: u64, sample: &SampleRow) -> rusqlite::R
     }
     run(
         to,
-        "DELETE FROM sample WHERE job = ?1 AND at IN
-             (SELECT at FROM (SELECT at, row_number() OVER (ORDER BY at) AS nth
-                 FROM sample WHERE job = ?1) WHERE nth % 2 = 0 AND nth < ?2)",
-        params![job, count],
+        "DELETE FROM sample WHERE job = ?1 AND at =
+             (SELECT at FROM (SELECT at, lead(at) OVER (ORDER BY at) - lag(at) OVER (ORDER BY at) AS gap
+                 FROM sample WHERE job = ?1) WHERE gap IS NOT NULL ORDER BY gap, at LIMIT 1)",
+        params![job],
     )
 }
 

@@ -59,7 +59,8 @@ pub(crate) fn begin(
 ) -> rusqlite::Result<()> {
     run(
         to,
-        "INSERT OR REPLACE INTO place VALUES (?1, ?2, ?3, ?4, ?5, NULL)",
+        "INSERT INTO place VALUES (?1, ?2, ?3, ?4, ?5, NULL)
+         ON CONFLICT DO UPDATE SET nodes = excluded.nodes, start = excluded.start, finish = NULL",
         params![attempt.job, attempt.task, attempt.attempt, nodes, at],
     )
 }

@@ -229,6 +229,14 @@ fn write(
                 params![job, probability.as_f64(), n_batches],
             )
         }
+        RowChange::NotPromised { job, reason } => {
+            history::turn(to, *job, at, "unpromised", None, None)?;
+            run(
+                to,
+                "UPDATE job SET reasons = ?2 WHERE id = ?1",
+                params![job, reason.key()],
+            )
+        }
         RowChange::Rejected { job, reason } => {
             run(
                 to,

@@ -6,7 +6,7 @@ use tollgate_client::types::JobExplanation;
 
 use super::cluster_job::{ClusterJob, parse_cluster_job};
 use super::job_numbers::parse_job_id;
-use super::{answer, array_outlook, outcome};
+use super::{answer, array_outlook, history, outcome};
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::connection::error::ClientCommandError;
@@ -28,6 +28,9 @@ pub(crate) struct ExplainArgs {
     /// With `site`: the name of the site
     #[arg(required_if_eq("id", SITE_WORD))]
     name: Option<String>,
+    /// Show what happened, and what was expected as time went by
+    #[arg(long)]
+    history: bool,
     #[command(flatten)]
     address: ServiceAddressArgs,
     /// Output format
@@ -52,6 +55,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), CliFailure> {
         }
         Some(word) => return Err(ClientCommandError::Superfluous { word: word.clone() }.into()),
         None => {}
+    }
+    if args.history {
+        return history::print(&args.id, &args.address, args.format);
     }
     let path = format!("/v1/jobs/{}/explain", args.id.job);
     let address = args.id.address(&args.address)?;

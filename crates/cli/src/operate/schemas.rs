@@ -8,8 +8,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use tollgate_client::records::{PruneResult, UsageReport};
 use tollgate_client::types::{
-    AlterResponse, CalibrationReport, JobDetails, JobExplanation, JobList, LedgerReport, NewToken,
-    NodeList, PlacementList, SubmitResponse, TokenList,
+    AlterResponse, CalibrationReport, JobDetails, JobExplanation, JobHistory, JobList,
+    LedgerReport, NewToken, NodeList, PlacementList, SubmitResponse, TokenList,
 };
 use tollgate_exec_policy::protocol::{PassAnswer, PolicyEvent};
 use tollgate_server::api::openapi;
@@ -30,6 +30,7 @@ const COMMANDS: &[(&str, SchemaFn)] = &[
     ("status", describe::<StatusView>),
     ("jobs", describe::<JobList>),
     ("explain", describe::<JobExplanation>),
+    ("explain --history", describe::<JobHistory>),
     ("alter", describe::<AlterResponse>),
     ("wait", describe::<JobDetails>),
     ("ledger", describe::<LedgerReport>),

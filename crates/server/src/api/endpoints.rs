@@ -5,10 +5,11 @@ use tollgate_client::TERMINAL_PATH;
 use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, UsageReport};
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
-    JobBatch, JobDetails, JobExplanation, JobList, JobOutput, JobRef, JobsActionRequest,
-    JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds, NewToken, NodeList,
-    PlacementList, ResubmitRequest, ServiceObjectives, ServiceStatus, SignalRequest, SignalResult,
-    StepEnd, StepList, StepRef, StepStart, SubmitResponse, TokenList, TokenRequest, WorkerEnds,
+    JobBatch, JobDetails, JobExplanation, JobHistory, JobList, JobOutput, JobRef,
+    JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds,
+    NewToken, NodeList, PlacementList, ResubmitRequest, ServiceObjectives, ServiceStatus,
+    SignalRequest, SignalResult, StepEnd, StepList, StepRef, StepStart, SubmitResponse, TokenList,
+    TokenRequest, WorkerEnds,
 };
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
@@ -21,8 +22,9 @@ use super::steps::StepsQuery;
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
-    actions, alter, batch, drain, grant, learn, metrics, openapi, outputs, placements, prune,
-    resubmit, signal, sse, status, steps, terminal_upgrade, tokens, worker_ends, worker_upgrade,
+    actions, alter, batch, drain, grant, history, learn, metrics, openapi, outputs, placements,
+    prune, resubmit, signal, sse, status, steps, terminal_upgrade, tokens, worker_ends,
+    worker_upgrade,
 };
 use crate::workers;
 
@@ -135,6 +137,12 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
             jobs::explain,
             operation("Explain the state of a job")
                 .gives::<JobExplanation>(200)
+                .problems(&[404]),
+        ),
+        at("/v1/jobs/{id}/history").get(
+            history::history,
+            operation("Show what happened to a job, and what was expected as time went by")
+                .gives::<JobHistory>(200)
                 .problems(&[404]),
         ),
         at("/v1/jobs/{id}/wait").get(

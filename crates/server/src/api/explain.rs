@@ -187,14 +187,14 @@ fn rejection_sentence(job: &JobDetails) -> String {
 }
 
 /// Returns the reasons of the decision about a job in words.
-fn reason_words(job: &JobDetails) -> String {
+pub(super) fn reason_words(job: &JobDetails) -> String {
     let reasons = job.reasons.iter().map(|reason| reason.text.as_str());
     let reasons: Vec<&str> = reasons.collect();
     reasons.join("; ")
 }
 
 /// Returns how a job ended.
-fn end_sentence(job: &JobDetails) -> String {
+pub(super) fn end_sentence(job: &JobDetails) -> String {
     let state = &job.state;
     // A status such as `lost (worker disconnected)` already contains the state, and what never ran is not
     // called finished.
@@ -240,7 +240,7 @@ fn unpromised_sentence(job: &JobDetails) -> Option<String> {
 }
 
 /// Returns what became of a deadline, if that is known.
-fn promise_sentence(job: &JobDetails) -> Option<String> {
+pub(super) fn promise_sentence(job: &JobDetails) -> Option<String> {
     let deadline = parse_iso(job.deadline_at.as_ref()?).ok()?;
     let finish = job.finished_at.as_ref().map(|at| parse_iso(at));
     let late_s = match finish {

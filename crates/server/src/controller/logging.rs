@@ -54,6 +54,7 @@ impl<E: Engine> Controller<E> {
                 | RowChange::Accepted { .. }
                 | RowChange::Priced { .. }
                 | RowChange::Promised { .. }
+                | RowChange::NotPromised { .. }
                 | RowChange::Deferred { .. }
                 | RowChange::Altered { .. }
                 | RowChange::Granted { .. }

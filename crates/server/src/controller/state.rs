@@ -13,6 +13,7 @@ use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnaps
 
 use super::clock::{ControllerClock, HostClock};
 use super::response::JobWaiter;
+use super::samples::SampleSchedule;
 use super::storage_quota::StorageQuota;
 use crate::events::EventLog;
 use crate::failpoint::{self, FaultInjector, ServiceFailpoint};
@@ -61,6 +62,7 @@ pub struct Controller<E> {
     pub(super) task_limits: LaunchLimits,
     /// Actions that the engine has not yet carried out.
     pub(super) pending_actions: Vec<EngineAction>,
+    pub(super) samples: SampleSchedule,
     /// When to retry a failed action.
     pub(super) retry_at: Option<Instant>,
     /// Until when an unreachable engine is left alone.
@@ -132,6 +134,7 @@ impl<E: Engine> Controller<E> {
             stored: StorageQuota::new(stored),
             task_limits: LaunchLimits::default(),
             pending_actions: Vec::new(),
+            samples: SampleSchedule::default(),
             retry_at: None,
             engine_backoff_until: None,
             disk_full: false,
@@ -226,6 +229,7 @@ impl<E: Engine> Controller<E> {
     /// Returns the latest time of the next turn if no request comes.
     pub fn next_wake(&self) -> Option<Instant> {
         let own = self.retry_at.into_iter().chain(self.ack_deadline);
+        let own = own.chain(self.samples.next());
         let own = own.chain(self.report_deadline);
         self.core.next_wake().into_iter().chain(own).min()
     }

@@ -103,6 +103,7 @@ impl<E: Engine> Controller<E> {
         for request in intake.queries {
             self.query(request);
         }
+        self.take_samples(at);
         if self.store.since_snapshot() >= MAX_BATCHES_PER_SNAPSHOT {
             self.write_snapshot();
         }

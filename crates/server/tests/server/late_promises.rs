@@ -2,9 +2,9 @@
 
 use tollgate_client::ApiClient;
 use tollgate_client::types::{JobDetails, JobRequest, SubmitResponse};
-use tollgate_model::{Instant, Market, Span};
+use tollgate_model::{BookEntry, Instant, Market, Otherwise, Span};
 use tollgate_server::controller::ControllerRequest;
-use tollgate_service::{AdmissionState, Submission};
+use tollgate_service::{AdmissionState, ArraySpec, Submission, SubmissionOptions};
 
 use crate::common::test_service::TestService;
 use crate::common::{TestCluster, submission};
@@ -106,4 +106,118 @@ fn quoted_and_promised_probability_are_shown_apart() {
         );
         assert_eq!(waiting.promised_at, waiting.decided_at, "{policy}");
     }
+}
+
+/// Returns a service with a minimum for a promise, in millionths.
+fn careful_site(policy: &str, least: u32) -> TestCluster {
+    let mut site = site(policy);
+    site.rules.confidence = least;
+    site.restart();
+    site
+}
+
+/// Returns a job that could start shortly before its deadline: by its estimate in time, by the runs of such jobs not.
+fn hopeful(site: &mut TestCluster, otherwise: Otherwise) -> u64 {
+    for _ in 0..12 {
+        let known = Submission {
+            deadline: None,
+            budget: None,
+            ..job("slow", 2, 8, 0)
+        };
+        site.submit_job(known, &["work", "40"]).unwrap();
+        site.advance(42);
+    }
+    site.submit_job(job("first", 2, 60, 1_000), &["work", "50"])
+        .unwrap();
+    let second = Submission {
+        options: SubmissionOptions {
+            otherwise,
+            ..SubmissionOptions::default()
+        },
+        ..job("slow", 2, 8, 60)
+    };
+    let second = site.submit_job(second, &["work", "40"]).unwrap();
+    assert_eq!(second.answer.admission, AdmissionState::Queued);
+    second.job
+}
+
+#[test]
+fn job_below_the_minimum_at_its_start_is_rejected_and_its_nodes_go_to_the_next() {
+    for policy in AT_START {
+        let mut site = careful_site(policy, 600_000);
+        let second = hopeful(&mut site, Otherwise::Reject);
+        let next = Submission {
+            deadline: None,
+            budget: None,
+            ..job("next", 2, 10, 0)
+        };
+        let next = site.submit_job(next, &["work", "5"]).unwrap().job;
+        site.advance(51);
+        let row = site.row(second);
+        assert_eq!(row.state, "rejected", "{policy} {row:?}");
+        assert_eq!(row.reasons, ["confidence"], "{policy}");
+        assert_eq!(
+            (row.price, row.start, row.attempts),
+            (None, None, 0),
+            "{policy}"
+        );
+        assert_eq!(site.entry(second), None, "{policy}");
+        assert_eq!(site.row(next).state, "running", "{policy}");
+        site.controller().core().check_invariants().unwrap();
+        site.restart();
+        site.advance(10);
+        assert_eq!(site.row(next).state, "finished", "{policy}");
+        let rejected = site.reader().objective_sums(None).unwrap().books;
+        assert_eq!(rejected.count(BookEntry::Rejected), 1, "{policy}");
+        // Without a minimum the policy's own test decides.
+        let mut site = self::site(policy);
+        let second = hopeful(&mut site, Otherwise::Reject);
+        site.advance(51);
+        assert_eq!(site.row(second).state, "running", "{policy}");
+        assert!(site.row(second).probability.unwrap() < 0.6, "{policy}");
+    }
+}
+
+#[test]
+fn job_below_the_minimum_at_its_start_runs_without_a_promise_if_its_user_wants_that() {
+    for policy in AT_START {
+        let mut site = careful_site(policy, 600_000);
+        let second = hopeful(&mut site, Otherwise::Run);
+        site.advance(51);
+        let row = site.row(second);
+        assert_eq!(row.state, "running", "{policy}");
+        assert_eq!(
+            (&*row.reasons, row.late_promise),
+            (&["confidence".to_owned()][..], None)
+        );
+        site.advance(60);
+        assert_eq!(site.entry(second), Some("unpromised_late"), "{policy}");
+        let calibrated = site.reader().calibration(None).unwrap();
+        let promises: u64 = calibrated.iter().map(|(_, sums)| sums.promises).sum();
+        assert_eq!(promises, 1, "{policy}: only the first job was promised");
+    }
+}
+
+#[test]
+fn task_below_the_minimum_at_its_start_is_rejected() {
+    let mut site = careful_site("edf-bf", 850_000);
+    hopeful(&mut site, Otherwise::Reject);
+    let array = Submission {
+        options: SubmissionOptions {
+            otherwise: Otherwise::Reject,
+            array: Some(ArraySpec {
+                tasks: "1-2".parse().unwrap(),
+                max_at_once: None,
+            }),
+            ..SubmissionOptions::default()
+        },
+        ..job("slow", 2, 8, 60)
+    };
+    let array = site.submit_job(array, &["work", "40"]).unwrap().job;
+    site.advance(51);
+    let tasks = site.reader().tasks(array, None, 10).unwrap().unwrap();
+    let states: Vec<&str> = tasks.iter().map(|task| task.state.as_str()).collect();
+    assert_eq!(states, ["rejected", "rejected"]);
+    assert_eq!(tasks[0].reasons, ["confidence"]);
+    site.controller().core().check_invariants().unwrap();
 }

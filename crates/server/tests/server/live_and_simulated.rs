@@ -71,7 +71,7 @@ fn random_jobs(seed: u64) -> Vec<KnownJob> {
 
 /// The fates of the jobs.
 #[derive(Debug, Default)]
-struct JobHistory {
+struct SimulatedTimes {
     /// When each ran; None if it never did.
     runs: Vec<Option<RunInterval>>,
     /// The jobs whose deadlines were promised at their submission.
@@ -79,9 +79,9 @@ struct JobHistory {
 }
 
 /// Returns what becomes of the jobs in a service that learned nothing before.
-fn run_live(policy: &str, jobs: &[KnownJob]) -> JobHistory {
+fn run_live(policy: &str, jobs: &[KnownJob]) -> SimulatedTimes {
     let mut driver = CoreDriver::new(&rules(policy, Market::None));
-    let mut history = JobHistory::default();
+    let mut history = SimulatedTimes::default();
     for (place, job) in jobs.iter().enumerate() {
         driver.wait_for(job.gap);
         driver.runtimes.insert(place as u64 + 1, job.runtime);
@@ -122,7 +122,7 @@ fn is_accepted(step: &StepOutput) -> bool {
 }
 
 /// Returns what becomes of the jobs in a replay that begins at `from`.
-fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> JobHistory {
+fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> SimulatedTimes {
     let policy = rules(policy, Market::None).policy;
     let mut submit = from;
     let mut numbers = BTreeMap::new();
@@ -161,7 +161,7 @@ fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> JobHistory {
     let at_once = |(_, job): &(usize, &Outcome)| {
         job.due.is_some() && job.decision == Decision::Accepted && job.decided == job.submit
     };
-    JobHistory {
+    SimulatedTimes {
         runs: outcomes.clone().map(|(_, job)| job.ran).collect(),
         promised: outcomes.filter(at_once).map(|(place, _)| place).collect(),
     }

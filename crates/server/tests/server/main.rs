@@ -28,6 +28,7 @@ mod fair_shares;
 mod faults;
 mod followers;
 mod grants;
+mod histories;
 mod impossible;
 mod job_list;
 mod keys;

@@ -103,6 +103,27 @@ fn every_response_matches_its_schema() {
         ),
         (
             "get",
+            "/v1/jobs/{id}/history",
+            "/v1/jobs/1/history",
+            &no,
+            200,
+        ),
+        (
+            "get",
+            "/v1/jobs/{id}/history",
+            "/v1/jobs/2_1/history",
+            &no,
+            200,
+        ),
+        (
+            "get",
+            "/v1/jobs/{id}/history",
+            "/v1/jobs/99/history",
+            &no,
+            404,
+        ),
+        (
+            "get",
             "/v1/placements",
             "/v1/placements?since=1970-01-01T00:00:00Z",
             &no,

@@ -187,6 +187,13 @@ pub enum RowChange {
         /// The number of batches of such jobs that had ended, if beliefs tell.
         n_batches: Option<u32>,
     },
+    /// A job that had waited starts without a promise.
+    NotPromised {
+        /// The number of the job.
+        job: u64,
+        /// The reason.
+        reason: Reason,
+    },
     /// A job that had waited was rejected.
     Rejected {
         /// The number of the job.
@@ -299,6 +306,7 @@ impl RowChange {
             | Self::Accepted { job, .. }
             | Self::Priced { job, .. }
             | Self::Promised { job, .. }
+            | Self::NotPromised { job, .. }
             | Self::Rejected { job, .. }
             | Self::DroppedLate { job }
             | Self::AtRisk { job, .. }

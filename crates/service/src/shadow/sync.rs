@@ -154,6 +154,7 @@ impl ShadowPolicy {
             | RowChange::Accepted { .. }
             | RowChange::Priced { .. }
             | RowChange::Promised { .. }
+            | RowChange::NotPromised { .. }
             | RowChange::Granted { .. }
             | RowChange::StartedLate { .. }
             | RowChange::AttemptReported(_)

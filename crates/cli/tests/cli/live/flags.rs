@@ -75,8 +75,8 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
         (
             _,
             "--hold" | "--one-host" | "--partial" | "--append" | "--requeue" | "--quiet" | "--all"
-            | "--failed" | "--expect" | "--jobs" | "--decision" | "--follow" | "--dry-run"
-            | "--no-deadline" | "--drop-late",
+            | "--failed" | "--expect" | "--jobs" | "--history" | "--decision" | "--follow"
+            | "--dry-run" | "--no-deadline" | "--drop-late",
         ) => return None,
         ("jobs", "--format") => "csv",
         (_, "--format") => "json",
