@@ -15,6 +15,7 @@
 //! | [`messages`] | string literals are written in plain English, too |
 //! | [`module_map`] | the map at the top of a `lib.rs` names every module of the crate |
 //! | [`pipes`] | no reader of a pipe in a script of `.ci` stops early |
+//! | [`scratch`] | tests of each package write in a directory of their own |
 //! | [`names`] | no two types share a name, a name says which type it is, and functions use the words of the field |
 //!
 //! [`layers`] is the list that the first two modules check against.
@@ -34,4 +35,5 @@ mod names;
 mod pipes;
 mod prose;
 mod purity;
+mod scratch;
 mod sentences;

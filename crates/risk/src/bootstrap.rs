@@ -74,11 +74,12 @@ impl Bootstrap {
 
     /// Returns the interval of the mean of `values`, one for each seed.
     ///
-    /// The draws depend on `rng` alone: pass a generator whose stream is pinned.
+    /// The draws depend on `rng` alone: pass a generator whose stream is pinned. It is of no type parameter, so that this
+    /// loop is compiled once, with the settings of this crate.
     ///
     /// # Errors
     /// [`BootstrapError::TooFewSeeds`] if there are fewer than two values.
-    pub fn mean(&self, values: &[f64], rng: &mut impl Rng) -> Result<Interval, BootstrapError> {
+    pub fn mean(&self, values: &[f64], rng: &mut dyn Rng) -> Result<Interval, BootstrapError> {
         if values.len() < 2 {
             return Err(BootstrapError::TooFewSeeds(values.len()));
         }
@@ -103,7 +104,7 @@ impl Bootstrap {
         &self,
         left: &[f64],
         right: &[f64],
-        rng: &mut impl Rng,
+        rng: &mut dyn Rng,
     ) -> Result<Interval, BootstrapError> {
         if left.len() != right.len() {
             return Err(BootstrapError::Unpaired {
@@ -124,7 +125,7 @@ impl Bootstrap {
         &self,
         left: &[f64],
         right: &[f64],
-        rng: &mut impl Rng,
+        rng: &mut dyn Rng,
     ) -> Result<bool, BootstrapError> {
         let difference = self.paired_difference(left, right, rng)?;
         Ok(difference.contains(0.0))
@@ -149,7 +150,7 @@ impl Interval {
 }
 
 /// Returns the mean of `values.len()` values drawn with replacement.
-fn resampled_mean(values: &[f64], rng: &mut impl Rng) -> f64 {
+fn resampled_mean(values: &[f64], rng: &mut dyn Rng) -> f64 {
     let draws = values
         .iter()
         .map(|_| values[rng.random_range(0..values.len())]);

@@ -86,7 +86,13 @@ pub(crate) fn file(name: &'static str, bytes: &[u8]) -> &'static str {
 
 /// Returns the directory in which [`file`] writes files and the program runs.
 pub(crate) fn folder() -> &'static Path {
-    Path::new(env!("CARGO_TARGET_TMPDIR"))
+    let folder = Path::new(concat!(
+        env!("CARGO_TARGET_TMPDIR"),
+        "/",
+        env!("CARGO_PKG_NAME")
+    ));
+    fs::create_dir_all(folder).expect("the target directory can be written to");
+    folder
 }
 
 /// Returns the path of a real trace. None, with a note, without a directory of traces.

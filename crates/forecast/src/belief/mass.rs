@@ -215,7 +215,7 @@ mod tests {
         let decay = (-BIN / scale).exp();
         let norm = (1.0 - decay) / (1.0 + decay);
         let mut out = RunMass::default();
-        for (from, mass) in mass.0.iter().enumerate() {
+        for (from, mass) in mass.0.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
             // Far enough beyond the grid that nothing is left.
             for to in -4000_i32..4000 + N_BINS as i32 {
                 let bin = to.clamp(0, N_BINS as i32 - 1) as usize;

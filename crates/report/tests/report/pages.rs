@@ -110,7 +110,12 @@ fn figure_name_cannot_escape_its_directory() {
 
 #[test]
 fn figures_are_written_next_to_the_page() {
-    let place = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    let place = std::path::Path::new(concat!(
+        env!("CARGO_TARGET_TMPDIR"),
+        "/",
+        env!("CARGO_PKG_NAME")
+    ))
+    .join("pages");
     write::write(&page("A study"), &place).unwrap();
     let html = fs::read_to_string(place.join(write::PAGE_FILE)).unwrap();
     assert_eq!(html, page("A study").to_html());
@@ -128,7 +133,13 @@ fn figures_are_written_next_to_the_page() {
 
 #[test]
 fn error_names_a_directory_that_cannot_be_created() {
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("in-the-way");
+    let file = std::path::Path::new(concat!(
+        env!("CARGO_TARGET_TMPDIR"),
+        "/",
+        env!("CARGO_PKG_NAME")
+    ))
+    .join("in-the-way");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "").unwrap();
     let error = write::write(&page("A study"), &file)
         .unwrap_err()

@@ -96,9 +96,13 @@ values = [0, 1]
 "#;
 
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("studies")
-        .join(name);
+    let folder = Path::new(concat!(
+        env!("CARGO_TARGET_TMPDIR"),
+        "/",
+        env!("CARGO_PKG_NAME")
+    ))
+    .join("studies")
+    .join(name);
     if folder.exists() {
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -216,7 +220,12 @@ fn error_names_the_missing_file_of_a_study() {
     assert!(error.hint().is_some());
 
     finished("damaged", LISTED);
-    let damaged = Path::new(env!("CARGO_TARGET_TMPDIR")).join("studies/damaged");
+    let damaged = Path::new(concat!(
+        env!("CARGO_TARGET_TMPDIR"),
+        "/",
+        env!("CARGO_PKG_NAME")
+    ))
+    .join("studies/damaged");
     fs::write(damaged.join("results.csv"), "set,market\nA,bid\n").unwrap();
     let error = FinishedStudy::read(&damaged).unwrap_err();
     assert!(

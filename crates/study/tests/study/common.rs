@@ -75,7 +75,12 @@ pub(crate) struct ScratchDir(PathBuf);
 
 impl ScratchDir {
     pub(crate) fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("study-{name}"));
+        let path = Path::new(concat!(
+            env!("CARGO_TARGET_TMPDIR"),
+            "/",
+            env!("CARGO_PKG_NAME")
+        ))
+        .join(name);
         std::fs::remove_dir_all(&path).ok();
         Self(path)
     }

@@ -20,7 +20,12 @@ struct TraceDir(PathBuf);
 
 impl TraceDir {
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let path = Path::new(concat!(
+            env!("CARGO_TARGET_TMPDIR"),
+            "/",
+            env!("CARGO_PKG_NAME")
+        ))
+        .join(name);
         fs::create_dir_all(path.join("below")).unwrap();
         for (name, text) in files {
             let bytes = if name.ends_with(".gz") {

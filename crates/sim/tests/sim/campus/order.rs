@@ -99,7 +99,7 @@ fn dedicated_computers_kill_no_good_task_given_enough_time() {
 
 #[test]
 fn every_policy_gives_every_task_one_outcome() {
-    let campus = campus(2, true);
+    let campus = &make(2, true, 40);
     let retry = retry::REGISTRY.iter().map(|named| match named.kind {
         retry::builtin::RetryRuleKind::Forever => named.name.to_owned(),
         retry::builtin::RetryRuleKind::Evictions(_) => format!("{}:2", named.name),
@@ -138,7 +138,7 @@ fn every_policy_gives_every_task_one_outcome() {
 #[test]
 fn the_same_seed_gives_the_same_year() {
     let once = campus(3, true);
-    let again = make(3, true);
+    let again = make(3, true, 120);
     for words in ["n2:3/c1", "e1:0.2/c3", "d2:4,90h+a1:2h/c6"] {
         assert_eq!(
             run_policies(once, words),

@@ -10,11 +10,11 @@ use tollgate_sim::campus::{
 /// is built once.
 pub(crate) fn campus(seed: u64, losses: bool) -> &'static CampusEnvironment {
     static MADE: [OnceLock<CampusEnvironment>; 12] = [const { OnceLock::new() }; 12];
-    MADE[2 * seed as usize + usize::from(losses)].get_or_init(|| make(seed, losses))
+    MADE[2 * seed as usize + usize::from(losses)].get_or_init(|| make(seed, losses, 120))
 }
 
-/// Builds the campus that `campus` caches.
-pub(crate) fn make(seed: u64, losses: bool) -> CampusEnvironment {
+/// Builds such a campus, with tasks of so many days; `campus` caches those of 120.
+pub(crate) fn make(seed: u64, losses: bool, days: u32) -> CampusEnvironment {
     let settings = if losses {
         CampusConfig::history()
     } else {
@@ -23,7 +23,7 @@ pub(crate) fn make(seed: u64, losses: bool) -> CampusEnvironment {
     let settings = CampusConfig {
         seed,
         scale: 0.05,
-        days: 120,
+        days,
         ..settings
     };
     CampusEnvironment::draw(&settings).expect("the settings make sense")
