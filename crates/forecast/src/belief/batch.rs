@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Instant, Span, TaskId, UserId};
+use tollgate_model::{Instant, Span, TaskId};
 
+use super::BeliefJob;
 use super::alike::NormalSums;
 use super::group::GroupKey;
 use super::recalibration::N_BUCKETS;
 use super::siblings::N_SIBLING_BUCKETS;
 use super::weights::Multipliers;
-use super::{BeliefJob, Program};
 
 /// The longest time between two submissions of a batch. Beliefs on archived traces are insensitive to it
 /// from two minutes to an hour.
@@ -33,8 +33,6 @@ enum BatchKey {
     Array(u64),
     /// The smallest group, for jobs submitted one after another.
     Class(GroupKey),
-    /// The user and the program, for a job without a request.
-    Program(UserId, Program),
 }
 
 impl BatchKey {
@@ -43,8 +41,12 @@ impl BatchKey {
         job.array.map_or_else(class, Self::Array)
     }
 
-    fn of_program(job: &BeliefJob) -> Option<Self> {
-        job.program.map(|program| Self::Program(job.user, program))
+    /// Returns the key of a job that differs in nothing but that it has no request.
+    const fn without_request(self) -> Self {
+        match self {
+            Self::Array(_) => self,
+            Self::Class(group) => Self::Class(group.without_request()),
+        }
     }
 }
 
@@ -97,7 +99,7 @@ impl LiveBatch {
         let gap = self.last_submit + MAX_GAP;
         match self.key {
             BatchKey::Array(_) => gap,
-            BatchKey::Class(_) | BatchKey::Program(..) => gap.min(self.first_submit + MAX_LENGTH),
+            BatchKey::Class(_) => gap.min(self.first_submit + MAX_LENGTH),
         }
     }
 
@@ -178,18 +180,13 @@ impl LiveBatches {
         self.batches.get_mut(&id)
     }
 
-    /// Returns the batch that a job submitted now would join, if any. A job without a request joins the last batch of its
-    /// program: nothing sets it apart.
+    /// Returns the batch that a job submitted now would join, if any. A job without a request joins the last batch of jobs
+    /// that differ from it by their requests alone.
     pub(crate) fn find(&self, job: &BeliefJob, now: Instant) -> Option<BatchId> {
-        let has_no_request = job.array.is_none() && job.request.is_none();
-        let of_program = BatchKey::of_program(job).filter(|_| has_no_request);
-        let keys = std::iter::once(BatchKey::of(job)).chain(of_program);
-        let mut ids = keys.filter_map(|key| self.latest.get(&key).copied());
-        ids.find(|id| {
-            let batch = &self.batches[id];
-            let is_array = job.array.is_some() && batch.n_open > 0;
-            is_array || now <= batch.closes()
-        })
+        let id = self.latest.get(&BatchKey::of(job))?;
+        let batch = &self.batches[id];
+        let is_array = job.array.is_some() && batch.n_open > 0;
+        (is_array || now <= batch.closes()).then_some(*id)
     }
 
     /// Adds a job submitted now, and returns its batch.
@@ -203,9 +200,7 @@ impl LiveBatches {
                 .insert(id, LiveBatch::new(key, GroupKey::smallest(job), now));
             id
         });
-        if let Some(key) = BatchKey::of_program(job).filter(|_| job.array.is_none()) {
-            self.latest.insert(key, id);
-        }
+        self.latest.insert(BatchKey::of(job).without_request(), id);
         let batch = self.batches.get_mut(&id).expect("just found or added");
         if batch.n_open == 0 {
             self.idle.remove(&(batch.closes(), id));
@@ -244,11 +239,7 @@ impl LiveBatches {
         }
         self.idle.pop_first();
         let batch = self.batches.remove(&id).expect("an idle batch is live");
-        let of_program = batch
-            .class
-            .program()
-            .map(|(user, program)| BatchKey::Program(user, program));
-        for key in std::iter::once(batch.key).chain(of_program) {
+        for key in [batch.key, batch.key.without_request()] {
             if self.latest.get(&key) == Some(&id) {
                 self.latest.remove(&key);
             }
@@ -308,18 +299,26 @@ mod tests {
     }
 
     #[test]
-    fn job_without_a_request_joins_the_last_batch_of_its_program() {
+    fn job_without_a_request_joins_the_last_batch_that_asks_for_the_same_otherwise() {
         let mut live = LiveBatches::default();
-        let without = |program| BeliefJob {
-            request: None,
-            program: Some(Program::Executable(program)),
+        let requesting = |secs: Option<i64>| BeliefJob {
+            request: secs.map(Span::from_secs),
             ..job(1, None)
         };
-        let first = live.join(&job(1, None), secs(0));
-        let last = live.join(&job(2, None), secs(1));
-        assert_eq!(live.join(&without(1), secs(2)), last);
-        assert_eq!(live.find(&job(1, None), secs(2)), Some(first));
-        assert_eq!(live.find(&without(2), secs(2)), None);
+        let first = live.join(&requesting(Some(60)), secs(0));
+        let last = live.join(&requesting(Some(90)), secs(1));
+        assert_eq!(live.join(&requesting(None), secs(2)), last);
+        assert_eq!(live.find(&requesting(Some(60)), secs(2)), Some(first));
+        let wider = BeliefJob {
+            procs: 2,
+            ..requesting(None)
+        };
+        assert_eq!(live.find(&wider, secs(2)), None);
+        let other = BeliefJob {
+            program: Some(Program::Executable(2)),
+            ..requesting(None)
+        };
+        assert_eq!(live.find(&other, secs(2)), None);
     }
 
     #[test]

@@ -75,12 +75,12 @@ impl GroupKey {
         kin.or(same_request).expect("every job asks for something")
     }
 
-    /// Returns the user and the program, if all jobs of the group run one.
-    pub(crate) const fn program(self) -> Option<(UserId, Program)> {
-        match self {
-            Self::Program(user, program) | Self::Kin(user, program, _) => Some((user, program)),
-            Self::User(_) | Self::Ask(..) => None,
+    /// Returns the group of jobs that differ from these in nothing but that they have no request.
+    pub(crate) const fn without_request(mut self) -> Self {
+        if let Self::Ask(_, requirements) | Self::Kin(_, _, requirements) = &mut self {
+            requirements.request = None;
         }
+        self
     }
 
     /// Returns a number that other groups hardly have (FNV-1a).
