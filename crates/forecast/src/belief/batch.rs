@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn job_without_a_request_joins_the_last_batch_that_asks_for_the_same_otherwise() {
+    fn job_without_a_request_joins_the_last_batch_of_the_same_other_requirements() {
         let mut live = LiveBatches::default();
         let requesting = |secs: Option<i64>| BeliefJob {
             request: secs.map(Span::from_secs),

@@ -161,7 +161,7 @@ fn run_policy(
         preemption_cost: plan.preemption_cost,
         overrun: plan.overrun,
         record_level: plan.record,
-        states_promises: plan.calibration,
+        states_promises: plan.calibration || plan.jobs_out.is_some(),
         penalty_limit: PenaltyLimit::of_budgets(plan.jobs.penalty_limit),
     };
     let estimates = sim::EstimateSetup {
