@@ -56,10 +56,16 @@ fn calibration_follows_from_the_rows_of_jobs() {
     assert!((by_rows - promised).abs() < 1e-6, "{by_rows} {promised}");
     // The rows have the same where nobody asks for the calibration.
     let mut alone = words;
-    alone[words.iter().position(|word| *word == "--calibration").unwrap()] = "--quiet";
+    alone[words
+        .iter()
+        .position(|word| *word == "--calibration")
+        .unwrap()] = "--quiet";
     alone[words.len() - 1] = "stated-alone.csv";
     tollgate(&alone);
-    assert_eq!(fs::read_to_string(folder().join("stated-alone.csv")).unwrap(), text);
+    assert_eq!(
+        fs::read_to_string(folder().join("stated-alone.csv")).unwrap(),
+        text
+    );
     // A job that ran has a class and a batch, and no batch is in two classes.
     let mut class_of = BTreeMap::new();
     for row in rows.iter().filter(|row| !row[column("start_s")].is_empty()) {
