@@ -23,7 +23,7 @@ static FONT: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(ARIMO).expect("the font that is built in is sound"));
 
 /// Returns the width in pixels of `text` at a font size of `size` pixels.
-pub(crate) fn width(text: &str, size: f64) -> f64 {
+pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FONT.charmap();
     let metrics = FONT.glyph_metrics(Size::new(1.0), LocationRef::default());
     let widths = text.chars().map(|character| {
@@ -37,7 +37,7 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
 
 /// Returns `text`, or the longest beginning of `text` that fits into `room` pixels with an
 /// ellipsis.
-pub(crate) fn truncated(text: &str, size: f64, room: f64) -> Cow<'_, str> {
+pub fn truncated(text: &str, size: f64, room: f64) -> Cow<'_, str> {
     if width(text, size) <= room {
         return Cow::Borrowed(text);
     }

@@ -7,7 +7,7 @@
 //! | [`gantt`] | nodes over time: running, rejected and waiting jobs |
 //! | [`axis`], [`ticks`], [`series_style`] | axes with round numbers; colours, marks and dashes |
 //! | `plot_area`, `legend` | the frame of a chart, and its legend |
-//! | `svg`, `font` | elements of SVG, and the widths of text |
+//! | [`svg`], [`font`] | elements of SVG, and the widths of text |
 //! | [`page`], [`mod@write`] | self-contained HTML pages, and their pictures as files |
 //! | [`forecast_chart`] | a series of jobs: forecasts, actual run times, changes of mode |
 //! | [`forecast`] | the page about the quality of forecasts |
@@ -23,7 +23,7 @@
 //! The same input gives the same bytes.
 
 pub mod axis;
-mod font;
+pub mod font;
 pub mod forecast;
 pub mod forecast_chart;
 pub mod gantt;
@@ -35,7 +35,7 @@ pub mod png;
 pub mod risk_plot;
 pub mod series_style;
 pub mod study;
-mod svg;
+pub mod svg;
 pub mod ticks;
 pub mod write;
 

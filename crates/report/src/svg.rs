@@ -10,13 +10,13 @@ const FONTS: &str = "Arimo, Arial, Helvetica, &quot;Liberation Sans&quot;, sans-
 /// No element has an id, so that any number of pictures fit into one page. Colours are presentation
 /// attributes on groups that also have a class. A style sheet of the page around a picture
 /// overrides these attributes, which lets pictures follow a dark theme.
-pub(crate) struct SvgBuilder {
+pub struct SvgBuilder {
     body: String,
 }
 
 /// The end of a text to which its coordinates refer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TextAnchor {
+pub enum TextAnchor {
     /// The left end.
     Start,
     /// The middle.
@@ -28,17 +28,17 @@ pub(crate) enum TextAnchor {
 /// A coordinate or length, written with at most two decimals. A hundredth of a pixel is invisible,
 /// and more decimals would only make files larger.
 #[derive(Clone, Copy)]
-pub(crate) struct PixelNumber(pub(crate) f64);
+pub struct PixelNumber(pub f64);
 
 /// A text in which every character with a meaning in XML is replaced, so that names from files are
 /// safe in attributes and elements. Control characters, which XML cannot represent, become the
 /// replacement character.
-pub(crate) struct XmlEscaped<'a>(pub(crate) &'a str);
+pub struct XmlEscaped<'a>(pub &'a str);
 
 impl SvgBuilder {
     /// Creates an empty picture of `width` x `height` pixels on a background of its own. Screen
     /// readers read `title` in place of the picture.
-    pub(crate) fn new(width: f64, height: f64, title: &str) -> Self {
+    pub fn new(width: f64, height: f64, title: &str) -> Self {
         let mut body = String::new();
         let (w, h, title) = (PixelNumber(width), PixelNumber(height), XmlEscaped(title));
         put(
@@ -53,18 +53,97 @@ impl SvgBuilder {
         Self { body }
     }
 
+    /// Creates an empty picture for a page with a style sheet, which gives its classes their colours, fonts and
+    /// background. The picture may hold links, and scales with the page.
+    pub fn in_page(width: f64, height: f64, class: &str, title: &str) -> Self {
+        let mut body = String::new();
+        let (w, h, title) = (PixelNumber(width), PixelNumber(height), XmlEscaped(title));
+        put(
+            &mut body,
+            format_args!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" width=\"{w}\" height=\"{h}\" \
+                 viewBox=\"0 0 {w} {h}\" role=\"group\" aria-label=\"{title}\">\n"
+            ),
+        );
+        Self { body }
+    }
+
+    /// Opens a link to an address, which readers and tooltips call `title`.
+    pub fn open_link(&mut self, address: &str, title: &str) {
+        let (address, title) = (XmlEscaped(address), XmlEscaped(title));
+        put(
+            &mut self.body,
+            format_args!("<a href=\"{address}\" aria-label=\"{title}\"><title>{title}</title>"),
+        );
+    }
+
+    /// Opens a group whose tooltip is `title`.
+    pub fn open_titled(&mut self, title: &str) {
+        put(
+            &mut self.body,
+            format_args!("<g><title>{}</title>\n", XmlEscaped(title)),
+        );
+    }
+
+    /// Closes the link that was opened last.
+    pub fn close_link(&mut self) {
+        self.body.push_str("</a>\n");
+    }
+
+    /// Draws a rectangle of `size` with its top left corner at a point.
+    pub fn rect(&mut self, attributes: impl Display, (x, y): (f64, f64), size: (f64, f64)) {
+        let [x, y, w, h] = [x, y, size.0.max(0.0), size.1.max(0.0)].map(PixelNumber);
+        put(
+            &mut self.body,
+            format_args!("<rect {attributes} x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"/>\n"),
+        );
+    }
+
+    /// Draws a straight line.
+    pub fn line(&mut self, attributes: impl Display, from: (f64, f64), to: (f64, f64)) {
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(PixelNumber);
+        put(
+            &mut self.body,
+            format_args!("<line {attributes} x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n"),
+        );
+    }
+
+    /// Draws a circle.
+    pub fn circle(&mut self, attributes: impl Display, (x, y): (f64, f64), radius: f64) {
+        let [x, y, r] = [x, y, radius].map(PixelNumber);
+        put(
+            &mut self.body,
+            format_args!("<circle {attributes} cx=\"{x}\" cy=\"{y}\" r=\"{r}\"/>\n"),
+        );
+    }
+
+    /// Draws a text on the base line `y` with attributes, in the size that the style sheet gives.
+    pub fn label(
+        &mut self,
+        attributes: impl Display,
+        (x, y): (f64, f64),
+        anchor: TextAnchor,
+        text: &str,
+    ) {
+        let (x, y, text) = (PixelNumber(x), PixelNumber(y), XmlEscaped(text));
+        put(
+            &mut self.body,
+            format_args!("<text {attributes} x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>\n"),
+        );
+    }
+
     /// Opens a group with these attributes, which are written as they are.
-    pub(crate) fn open(&mut self, attributes: impl Display) {
+    pub fn open(&mut self, attributes: impl Display) {
         put(&mut self.body, format_args!("<g {attributes}>\n"));
     }
 
     /// Closes the group that was opened last.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.body.push_str("</g>\n");
     }
 
     /// Draws a path. `title` is its tooltip.
-    pub(crate) fn path(&mut self, attributes: impl Display, data: &str, title: Option<&str>) {
+    pub fn path(&mut self, attributes: impl Display, data: &str, title: Option<&str>) {
         let path = format_args!("<path {attributes} d=\"{data}\"");
         match title {
             Some(title) => put(
@@ -76,19 +155,13 @@ impl SvgBuilder {
     }
 
     /// Draws a text on the base line `y`, in the colour of its group.
-    pub(crate) fn text(&mut self, (x, y): (f64, f64), anchor: TextAnchor, size: f64, text: &str) {
+    pub fn text(&mut self, (x, y): (f64, f64), anchor: TextAnchor, size: f64, text: &str) {
         let place = format_args!("x=\"{}\" y=\"{}\"", PixelNumber(x), PixelNumber(y));
         self.write_text(place, anchor, size, text);
     }
 
     /// Draws a text that reads upwards, with the base line at `x` and the anchor at `y`.
-    pub(crate) fn text_upwards(
-        &mut self,
-        (x, y): (f64, f64),
-        anchor: TextAnchor,
-        size: f64,
-        text: &str,
-    ) {
+    pub fn text_upwards(&mut self, (x, y): (f64, f64), anchor: TextAnchor, size: f64, text: &str) {
         let place = format_args!(
             "transform=\"translate({} {}) rotate(-90)\"",
             PixelNumber(x),
@@ -106,7 +179,7 @@ impl SvgBuilder {
     }
 
     /// Returns the finished picture as an SVG document.
-    pub(crate) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.body.push_str("</svg>\n");
         self.body
     }
