@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`api_client`](ApiClient) | requests to a service |
 //! | `connection` | one connection, and the requests that it carries |
+//! | [`forwarder`](ServiceForwarder) | requests from inside an asynchronous program, side by side |
 //! | `reconnect` | how long a client tries again after a lost connection |
 //! | [`at_most_once`] | requests that are carried out at most once |
 //! | [`clusters_file`] | the clusters of a user |
@@ -36,6 +37,7 @@ pub mod clusters_file;
 mod connection;
 pub mod endpoint;
 mod fingerprint;
+mod forwarder;
 mod key_verifier;
 pub mod limits;
 mod path_with_query;
@@ -59,6 +61,7 @@ pub use client_error::ClientError;
 pub use connection::{KEY_HEADER, ServiceTarget};
 pub use endpoint::{RemoteError, RemoteService};
 pub use fingerprint::{BadFingerprint, Fingerprint};
+pub use forwarder::{ForwardedRequest, ServiceForwarder};
 pub use key_verifier::KeyVerifier;
 pub use path_with_query::PathWithQuery;
 pub use reconnect::ReconnectPolicy;
