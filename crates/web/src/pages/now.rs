@@ -1,0 +1,363 @@
+//! The present: promises, the nodes over time, the least sure promises, and what starts next.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `rows` | nodes as rows |
+//! | `drawing` | the chart of nodes over time |
+
+mod drawing;
+mod rows;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde::Serialize;
+use tollgate_client::timestamp::format_iso;
+use tollgate_client::types::{
+    JobDetails, JobList, JobState, LedgerReport, NodeList, PlacementList, ServiceObjectives,
+    ServiceStatus,
+};
+use tollgate_client::{ClientError, PathWithQuery};
+use tollgate_model::{Instant, Span};
+
+use super::job_facts::{is_promised, job_id};
+use super::{PageError, PagePart, now_in};
+use crate::charts::ChartWidth;
+use crate::router::WindowState;
+use crate::templates;
+use crate::words::{self, instant, seconds, span};
+
+/// Maximum number of jobs that are asked for, and of rows of the tables.
+const MAX_JOBS: usize = 500;
+const SHOWN_ROWS: usize = 6;
+/// The least and the greatest time that is shown on either side of the present, in seconds.
+const MIN_SIDE_S: f64 = 60.0;
+const MAX_SIDE_S: f64 = 7.0 * 86_400.0;
+/// The time that is shown of a service without jobs, in seconds.
+const IDLE_SIDE_S: f64 = 900.0;
+/// The part of the time after the present that is shown before it.
+const PAST_PART: f64 = 0.8;
+
+/// The answers that the page is made of.
+#[derive(Clone, Debug)]
+pub struct NowAnswers {
+    /// The state of the service.
+    pub status: ServiceStatus,
+    /// The books.
+    pub objectives: ServiceObjectives,
+    /// The ledger.
+    pub ledger: LedgerReport,
+    /// The nodes.
+    pub nodes: NodeList,
+    /// The jobs that are not over, each with what is expected of it.
+    pub live: JobList,
+    /// The jobs that ended lately.
+    pub ended: Vec<JobDetails>,
+    /// The nodes that jobs take, and took lately.
+    pub placements: PlacementList,
+    /// The zone of the browser, in seconds east of UTC.
+    pub offset_s: i64,
+}
+
+/// A figure with what it is.
+#[derive(Debug, Serialize)]
+struct Fact {
+    name: &'static str,
+    value: String,
+    words: String,
+    time: Option<String>,
+    is_alarm: bool,
+}
+
+/// A promise that is among the least sure.
+#[derive(Debug, Serialize)]
+struct UnsureRow {
+    id: String,
+    name: String,
+    probability: f64,
+    due_in: String,
+    spare: String,
+    is_late: bool,
+}
+
+/// A job that is among the next to start.
+#[derive(Debug, Serialize)]
+struct NextRow {
+    id: String,
+    name: String,
+    procs: u32,
+    starts_at: Option<String>,
+    why: Option<String>,
+}
+
+/// A job in the table that has the same as the chart.
+#[derive(Debug, Serialize)]
+struct SameRow {
+    id: String,
+    name: String,
+    state: String,
+    host: Option<String>,
+    started_at: Option<String>,
+    finish_at: Option<String>,
+    latest_at: Option<String>,
+    deadline_at: Option<String>,
+    probability: Option<f64>,
+}
+
+/// The page.
+#[derive(Debug, Serialize)]
+struct NowView<'a> {
+    status: &'a ServiceStatus,
+    facts: Vec<Fact>,
+    wide: String,
+    narrow: String,
+    has_jobs: bool,
+    unsure: Vec<UnsureRow>,
+    next: Vec<NextRow>,
+    same: Vec<SameRow>,
+}
+
+/// Returns the page.
+pub(crate) async fn page(
+    State(window): State<WindowState>,
+    headers: HeaderMap,
+) -> Result<PagePart, PageError> {
+    let offset_s = now_in(&headers).offset().seconds().into();
+    let answers = answers(&window, offset_s).await?;
+    Ok(PagePart(render(&answers)))
+}
+
+async fn answers(window: &WindowState, offset_s: i64) -> Result<NowAnswers, ClientError> {
+    let path = |path: &str| PathWithQuery::new(path);
+    let jobs = || path("/v1/jobs").with("limit", MAX_JOBS);
+    let live = jobs().with("live", true).with("expect", true);
+    let live: JobList = window.service.get(&live).await?;
+    let status: ServiceStatus = window.service.get(&path("/v1/status")).await?;
+    let now = instant(&status.now_at).unwrap_or(Instant::from_micros(0));
+    let past = Span::from_secs_f64(past_s(future_s(&live.jobs, now)));
+    let since = Instant::from_micros(now.as_micros() - past.as_micros());
+    let placements = path("/v1/placements").with("since", format_iso(since));
+    let ended = jobs().with("since", format_iso(since));
+    let ended: JobList = window.service.get(&ended).await?;
+    let ended = ended
+        .jobs
+        .into_iter()
+        .filter(|job| job.finished_at.is_some());
+    Ok(NowAnswers {
+        ended: ended.collect(),
+        placements: window.service.get(&placements).await?,
+        objectives: window.service.get(&path("/v1/objectives")).await?,
+        ledger: window.service.get(&path("/v1/ledger")).await?,
+        nodes: window.service.get(&path("/v1/nodes")).await?,
+        status,
+        live,
+        offset_s,
+    })
+}
+
+/// Returns the time after the present that a chart of these jobs shows, in seconds.
+fn future_s(live: &[JobDetails], now: Instant) -> f64 {
+    let ends = live.iter().filter_map(|job| {
+        let expected = job.expected.as_ref()?;
+        Some(seconds(now, instant(&expected.expected_finish_at)?))
+    });
+    match ends.fold(0.0, f64::max) {
+        0.0 if live.is_empty() => IDLE_SIDE_S,
+        last => (last * 1.25).clamp(MIN_SIDE_S, MAX_SIDE_S),
+    }
+}
+
+/// Returns the time before the present that a chart shows, in seconds, from that after it.
+fn past_s(future_s: f64) -> f64 {
+    (future_s * PAST_PART).max(MIN_SIDE_S)
+}
+
+/// Renders the page.
+pub fn render(answers: &NowAnswers) -> String {
+    let now = instant(&answers.status.now_at).unwrap_or(Instant::from_micros(0));
+    let chart = drawing::timeline(answers, now);
+    let mut waiting: Vec<&JobDetails> = answers.live.jobs.iter().filter(is_waiting).collect();
+    waiting.sort_by_key(|job| (starts(job).unwrap_or(Instant::MAX), job.id));
+    let view = NowView {
+        status: &answers.status,
+        facts: facts(answers, &waiting),
+        has_jobs: !chart.bars.is_empty() || !chart.waiting.is_empty(),
+        wide: chart.draw(ChartWidth::Wide),
+        narrow: chart.draw(ChartWidth::Narrow),
+        unsure: unsure(&answers.live.jobs, now),
+        next: waiting
+            .iter()
+            .take(SHOWN_ROWS)
+            .map(|job| next(job))
+            .collect(),
+        same: same(answers),
+    };
+    templates::render("now", &view)
+}
+
+/// Returns whether a job waits for its start.
+fn is_waiting(job: &&JobDetails) -> bool {
+    job.started_at.is_none() && job.state != JobState::Reserved
+}
+
+fn starts(job: &JobDetails) -> Option<Instant> {
+    instant(&job.expected.as_ref()?.expected_start_at)
+}
+
+fn facts(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<Fact> {
+    let NowAnswers {
+        status, objectives, ..
+    } = answers;
+    let plain = |name, value: String, words: String| Fact {
+        name,
+        value,
+        words,
+        time: None,
+        is_alarm: false,
+    };
+    let kept = objectives.reliability_pct.map(|pct| pct / 100.0);
+    let ended = objectives.kept + objectives.broken;
+    let waits = status.queued + status.held;
+    let done = waiting.iter().filter_map(|job| job.expected.as_ref());
+    let done = done.map(|expected| &expected.expected_finish_at).max();
+    let today = answers.status.now_at.get(..10).unwrap_or_default();
+    let earned = answers
+        .ledger
+        .accounts
+        .iter()
+        .filter(|entry| entry.day == today);
+    let (earned, penalties) = earned.fold((0.0, 0.0), |(earned, lost), entry| {
+        (earned + entry.utility, lost - entry.penalties)
+    });
+    let mut facts = vec![
+        plain(
+            "open promises",
+            status.open_promises.to_string(),
+            expected_kept(&answers.live),
+        ),
+        Fact {
+            is_alarm: status.at_risk > 0,
+            ..plain(
+                "at risk",
+                status.at_risk.to_string(),
+                "less than 80 % sure".to_owned(),
+            )
+        },
+        plain(
+            "run",
+            status.running.to_string(),
+            format!(
+                "on {} of {} nodes",
+                status.nodes.saturating_sub(status.idle_nodes),
+                status.nodes
+            ),
+        ),
+        Fact {
+            time: done.cloned(),
+            ..plain(
+                "wait",
+                waits.to_string(),
+                match (waits, done) {
+                    (0, _) => "nothing waits".to_owned(),
+                    (_, Some(_)) => "all should be done by".to_owned(),
+                    (_, None) => "end not known".to_owned(),
+                },
+            )
+        },
+        plain(
+            "kept so far",
+            kept.map_or_else(|| "none".to_owned(), words::percent),
+            format!("{} of {}", objectives.kept, words::count(ended, "promise")),
+        ),
+    ];
+    let lost = words::amount(penalties);
+    facts.push(plain(
+        "earned today",
+        words::amount(earned),
+        format!("credits, {lost} lost to penalties"),
+    ));
+    facts
+}
+
+/// Returns how many of the open promises should be kept: the sum of their probabilities.
+fn expected_kept(live: &JobList) -> String {
+    let promised = live.jobs.iter().filter(|job| is_promised(job));
+    let chances = promised.map(|job| job.expected.as_ref().and_then(|all| all.probability));
+    match chances.sum::<Option<f64>>() {
+        Some(kept) if !live.more && kept > 0.0 => format!("{kept:.1} expected to be kept"),
+        _ => "neither kept nor broken yet".to_owned(),
+    }
+}
+
+fn unsure(live: &[JobDetails], now: Instant) -> Vec<UnsureRow> {
+    let mut rows: Vec<(f64, u64, UnsureRow)> = Vec::new();
+    for job in live.iter().filter(|job| is_promised(job)) {
+        let Some(expected) = &job.expected else {
+            continue;
+        };
+        let due = job.deadline_at.as_deref().and_then(instant);
+        let latest = instant(&expected.latest_finish_at);
+        let (Some(probability), Some(due), Some(latest)) = (expected.probability, due, latest)
+        else {
+            continue;
+        };
+        let spare = seconds(latest, due);
+        let left = seconds(now, due);
+        let row = UnsureRow {
+            id: job_id(job),
+            name: job.name.clone(),
+            probability,
+            due_in: match left < 0.0 {
+                true => format!("{} ago", span(left)),
+                false => span(left),
+            },
+            spare: match spare < 0.0 {
+                true => format!("may be late by {}", span(spare)),
+                false => format!("{} to spare", span(spare)),
+            },
+            is_late: spare < 0.0,
+        };
+        rows.push((probability, job.id, row));
+    }
+    rows.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    rows.into_iter()
+        .take(SHOWN_ROWS)
+        .map(|(_, _, row)| row)
+        .collect()
+}
+
+fn next(job: &JobDetails) -> NextRow {
+    NextRow {
+        id: job_id(job),
+        name: job.name.clone(),
+        procs: job.procs,
+        starts_at: job
+            .expected
+            .as_ref()
+            .map(|all| all.expected_start_at.clone()),
+        why: job.waits_for.as_ref().map(|waits| waits.text.clone()),
+    }
+}
+
+/// Returns the rows of the table with what the chart has.
+fn same(answers: &NowAnswers) -> Vec<SameRow> {
+    let all = answers.live.jobs.iter().chain(&answers.ended);
+    let rows = all.map(|job| {
+        let expected = job.expected.as_ref();
+        let finish = expected.map(|expected| expected.expected_finish_at.clone());
+        SameRow {
+            id: job_id(job),
+            name: job.name.clone(),
+            state: job.state.to_string(),
+            host: job.hosts.clone().or_else(|| job.host.clone()),
+            started_at: job
+                .started_at
+                .clone()
+                .or_else(|| expected.map(|expected| expected.expected_start_at.clone())),
+            finish_at: job.finished_at.clone().or(finish),
+            latest_at: expected.map(|expected| expected.latest_finish_at.clone()),
+            deadline_at: job.deadline_at.clone(),
+            probability: expected.and_then(|expected| expected.probability),
+        }
+    });
+    rows.collect()
+}
