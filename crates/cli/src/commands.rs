@@ -79,6 +79,11 @@ enum CliCommand {
     ///
     /// `tollgate explain site NAME` explains why pilots are submitted at a site, or are not.
     Explain(Deferred<jobs::explain::ExplainArgs>),
+    /// Open the service in a browser: jobs, promises, nodes over time.
+    ///
+    /// The window is served on this host to this user alone, until Ctrl-C. The link works once, within a minute;
+    /// Enter prints another one.
+    Open(Deferred<jobs::open::OpenArgs>),
     /// Wait until a job is over, and exit with its status.
     ///
     /// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
@@ -272,6 +277,7 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Status(args) => operate::status::run(&args),
         CliCommand::Jobs(args) => jobs::list::jobs(&args),
         CliCommand::Explain(args) => jobs::explain::run(&args),
+        CliCommand::Open(args) => jobs::open::run(&args),
         CliCommand::Wait(args) => jobs::wait::wait(&args),
         CliCommand::Grant(args) => operate::grant::run(&args),
         CliCommand::Drain(args) => operate::drain::drain(&args),

@@ -23,6 +23,7 @@
 //! | [`alter`] | `tollgate alter` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release` |
 //! | [`wait`], [`logs`] | `tollgate wait`, `logs` |
+//! | [`open`] | `tollgate open`: the service in a browser |
 //! | [`spread`] | `tollgate spread` |
 
 pub(crate) mod act;
@@ -40,6 +41,7 @@ pub(crate) mod job_notes;
 pub(crate) mod job_numbers;
 pub(crate) mod list;
 pub(crate) mod logs;
+pub(crate) mod open;
 pub(crate) mod outcome;
 pub(crate) mod script;
 pub(crate) mod script_text;

@@ -9,8 +9,8 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Jobs",
         &[
-            "submit", "quote", "jobs", "explain", "wait", "logs", "alter", "cancel", "hold",
-            "release", "requeue", "signal", "spread",
+            "submit", "quote", "jobs", "explain", "open", "wait", "logs", "alter", "cancel",
+            "hold", "release", "requeue", "signal", "spread",
         ],
     ),
     (

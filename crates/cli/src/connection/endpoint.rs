@@ -121,11 +121,14 @@ fn connect_with(
     endpoint: &ServiceEndpoint,
     reconnect: ReconnectPolicy,
 ) -> Result<ApiClient, CliFailure> {
-    let target = match endpoint {
+    Ok(ApiClient::open(target(endpoint)?, reconnect)?)
+}
+
+fn target(endpoint: &ServiceEndpoint) -> Result<ServiceTarget, CliFailure> {
+    Ok(match endpoint {
         ServiceEndpoint::Local(data) => ServiceTarget::Socket(data_dir::socket(data)),
         ServiceEndpoint::Remote(options) => ServiceTarget::Remote(RemoteService::new(options)?),
-    };
-    Ok(ApiClient::open(target, reconnect)?)
+    })
 }
 
 impl ServiceAddressArgs {
@@ -174,11 +177,17 @@ impl ServiceAddressArgs {
 
     /// Connects to the service.
     pub(crate) fn connect_for(&self, purpose: ClientPurpose) -> Result<ApiClient, CliFailure> {
+        let target = self.target()?;
+        Ok(ApiClient::open(target, self.reconnect_policy(purpose))?)
+    }
+
+    /// Returns where the service listens.
+    pub(crate) fn target(&self) -> Result<ServiceTarget, CliFailure> {
         let endpoint = self.endpoint()?;
         if self.cluster.is_some() || matches!(endpoint, ServiceEndpoint::Local(_)) {
             self.direct.credentials.refuse()?;
         }
-        connect_with(&endpoint, self.reconnect_policy(purpose))
+        target(&endpoint)
     }
 
     /// Returns what a command does after it lost its connection.

@@ -159,7 +159,7 @@ fn print_output(
 }
 
 /// Returns whether this host is the one on which the job runs, or ran.
-fn is_host_of(job: &JobDetails) -> bool {
+pub(crate) fn is_host_of(job: &JobDetails) -> bool {
     let own = rustix::system::uname();
     let own = own.nodename().to_string_lossy();
     job.host.as_deref() == Some(&*own)

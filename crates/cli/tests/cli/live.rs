@@ -33,6 +33,7 @@
 //! | [`records`] | usage, export and removal of old jobs |
 //! | [`log`] | the log of the service |
 //! | [`no_service`] | clients without a service |
+//! | [`open`] | the window, without a browser |
 //! | [`generate`] | `tollgate generate` |
 //! | [`reference`] | `tollgate generate config` and `reference`: what they print, and the published pages |
 //! | [`demo`] | `tollgate demo` |
@@ -63,6 +64,7 @@ mod log;
 mod network;
 mod no_service;
 mod notices;
+mod open;
 mod outputs;
 mod own_files;
 mod reconnect;

@@ -84,6 +84,7 @@ pub(super) fn narrate(stage: &Stage, once: bool) -> Result<(), CliFailure> {
         writeln!(
             io::stdout().lock(),
             "\nThe service goes on. In another terminal: `export TOLLGATE_DATA={data}`.\n\
+             Then `tollgate open` shows it in a browser.\n\
              Ctrl-C ends the service and its jobs, and removes the directory."
         )?;
     }

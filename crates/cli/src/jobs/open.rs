@@ -1,0 +1,243 @@
+//! `tollgate open`: the service in a browser, served on this host to its user.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `browser` | starts the user's browser |
+//! | `user_host` | jobs that are typed into the window, and their output |
+//! | `watch` | says when the service goes away, and when it is back |
+
+mod browser;
+mod user_host;
+mod watch;
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::thread;
+
+use tokio::net::TcpListener;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tollgate_client::ServiceForwarder;
+use tollgate_web::{
+    WindowOrigins, WindowPrefix, WindowSessions, WindowSettings, serve_loopback, window_router,
+};
+
+use self::user_host::ThisHost;
+use super::job_numbers::parse_job_id;
+use crate::connection::endpoint::ServiceAddressArgs;
+use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::output::messages::Verbosity;
+
+/// The options of `tollgate open`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OpenArgs {
+    /// Number of the job to show first
+    #[arg(value_name = "ID", value_parser = parse_job_id)]
+    id: Option<String>,
+    /// Port of the window on this host [default: any that is free]
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    port: u16,
+    /// Print the link; start no browser
+    #[arg(long)]
+    no_browser: bool,
+    /// Show, but let nothing be submitted or changed
+    #[arg(long)]
+    read_only: bool,
+    /// Path below which a reverse proxy shows the window
+    #[arg(long, value_name = "PATH", value_parser = parse_prefix)]
+    prefix: Option<WindowPrefix>,
+    /// Origin of that proxy, as in https://hub.example
+    #[arg(long, value_name = "URL", value_parser = parse_origin)]
+    origin: Option<String>,
+    #[command(flatten)]
+    address: ServiceAddressArgs,
+}
+
+/// An error of the window.
+#[derive(Debug, thiserror::Error)]
+enum WindowError {
+    /// The port cannot be used.
+    #[error("port {port}: cannot be used: {error}")]
+    Port { port: u16, error: io::Error },
+    /// The program cannot serve.
+    #[error("the window cannot be served: {0}")]
+    Runtime(io::Error),
+}
+
+impl CliError for WindowError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<std::borrow::Cow<'_, str>> {
+        match self {
+            Self::Port { .. } => Some("leave out --port: any free port is taken".into()),
+            Self::Runtime(_) => None,
+        }
+    }
+}
+
+fn parse_prefix(words: &str) -> Result<WindowPrefix, String> {
+    WindowPrefix::parse(words).map_err(|error| error.to_string())
+}
+
+fn parse_origin(words: &str) -> Result<String, String> {
+    let origin = words.trim_end_matches('/');
+    let name = origin
+        .strip_prefix("https://")
+        .or_else(|| origin.strip_prefix("http://"));
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-.:[]".contains(letter);
+    match name {
+        Some(name) if !name.is_empty() && name.chars().all(is_plain) => Ok(origin.to_owned()),
+        Some(_) | None => Err(format!(
+            "expected an origin as in https://hub.example, got `{words}`"
+        )),
+    }
+}
+
+/// The links of a window.
+struct WindowLinks {
+    sessions: WindowSessions,
+    /// The address of the first page.
+    page: String,
+}
+
+impl WindowLinks {
+    /// Returns a link that opens the window once.
+    fn next(&self) -> io::Result<String> {
+        let ticket = self.sessions.new_ticket()?;
+        Ok(format!("{}#ticket={}", self.page, ticket.reveal()))
+    }
+
+    /// Prints another link for each line of standard input, until that ends.
+    fn print_on_enter(&self) {
+        for line in io::stdin().lock().lines() {
+            let printed = line.and_then(|_| self.print());
+            if printed.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn print(&self) -> io::Result<()> {
+        let link = self.next()?;
+        let mut out = io::stdout().lock();
+        writeln!(out, "{link}")?;
+        out.flush()
+    }
+}
+
+/// `tollgate open`.
+pub(crate) fn run(args: &OpenArgs) -> Result<(), CliFailure> {
+    // A service that does not answer is an error here, before there is a window.
+    drop(args.address.connect()?);
+    let target = args.address.target()?;
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(WindowError::Runtime)?;
+    runtime.block_on(async {
+        let port = args.port;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+        let listener = listener.map_err(|error| WindowError::Port { port, error })?;
+        let port = listener.local_addr().map_err(WindowError::Runtime)?.port();
+        let prefix = args.prefix.clone().unwrap_or_default();
+        let sessions = WindowSessions::default();
+        let router = window_router(WindowSettings {
+            service: ServiceForwarder::new(target.clone()),
+            sessions: sessions.clone(),
+            origins: WindowOrigins::new(port, args.origin.as_deref()),
+            host: Box::new(ThisHost),
+            read_only: args.read_only,
+        });
+        let links = Arc::new(WindowLinks {
+            sessions,
+            page: first_page(args, port, &prefix),
+        });
+        tokio::spawn(serve_loopback(listener, router, prefix));
+        tokio::spawn(watch::watch(ServiceForwarder::new(target)));
+        show(args, &links, port)?;
+        wait_for_end().await.map_err(WindowError::Runtime)?;
+        Ok::<_, CliFailure>(())
+    })?;
+    // The thread that reads standard input ends with the process.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// Returns the address of the page that is shown first.
+fn first_page(args: &OpenArgs, port: u16, prefix: &WindowPrefix) -> String {
+    let own = format!("http://127.0.0.1:{port}");
+    let origin = args.origin.as_deref().unwrap_or(&own);
+    let prefix = prefix.as_str();
+    match &args.id {
+        Some(id) => format!("{origin}{prefix}/job?id={id}"),
+        None => format!("{origin}{prefix}/"),
+    }
+}
+
+/// Opens the browser and prints the link, with what its reader may want to know.
+fn show(args: &OpenArgs, links: &Arc<WindowLinks>, port: u16) -> Result<(), CliFailure> {
+    let is_opened = !args.no_browser && browser::open(&links.next()?);
+    links.print()?;
+    let notes = Verbosity::Notes;
+    match is_opened {
+        true => notes.note("the browser opens; the link is for another one"),
+        false if args.origin.is_none() => notes.note(format_args!(
+            "from another host, first `ssh -L {port}:127.0.0.1:{port} HOST`, with this host for HOST; then open the link there"
+        )),
+        false => {}
+    }
+    match io::stdin().is_terminal() {
+        true => {
+            notes.note("a link works once, within a minute; Enter prints another one, Ctrl-C ends");
+            let links = Arc::clone(links);
+            thread::spawn(move || links.print_on_enter());
+        }
+        false => notes.note("the link works once, within a minute; SIGTERM or Ctrl-C ends"),
+    }
+    Ok(())
+}
+
+/// Waits until a signal ends the command.
+async fn wait_for_end() -> io::Result<()> {
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut ended = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = ended.recv() => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origin_without_a_path_is_accepted() {
+        assert_eq!(
+            parse_origin("https://hub.example/"),
+            Ok("https://hub.example".to_owned())
+        );
+        assert_eq!(
+            parse_origin("http://[::1]:80").as_deref(),
+            Ok("http://[::1]:80")
+        );
+        for words in [
+            "hub.example",
+            "https://",
+            "https://hub.example/x",
+            "file:///etc",
+        ] {
+            assert!(parse_origin(words).is_err(), "{words}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Jobs that are typed into the window, and their output: as the user has them on this host.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use jiff::Zoned;
+use rustix::fs::OFlags;
+use tollgate_client::typed_span::parse_typed_span;
+use tollgate_client::types::{JobDetails, JobRequest};
+use tollgate_frontends::words::split_words;
+use tollgate_web::{OutputTail, RunHost, TypedJob, UserHost};
+
+use crate::jobs::job_args::JobArgs;
+use crate::jobs::logs::is_host_of;
+
+/// The host on which `tollgate open` runs, as its user.
+pub(super) struct ThisHost;
+
+impl UserHost for ThisHost {
+    fn job_request(&self, typed: &TypedJob, now: Zoned) -> Result<JobRequest, String> {
+        let args = job_args(typed)?;
+        args.request(&now).map_err(|failure| match failure.hint() {
+            Some(hint) => format!("{failure}; {hint}"),
+            None => failure.to_string(),
+        })
+    }
+
+    fn dir(&self) -> Option<String> {
+        env::current_dir().ok()?.into_os_string().into_string().ok()
+    }
+
+    fn output_tail(&self, job: &JobDetails, most: u64, run: RunHost) -> Option<OutputTail> {
+        let file = Path::new(job.output.as_deref()?);
+        match run {
+            RunHost::Here if !is_host_of(job) => None,
+            RunHost::Here | RunHost::Anywhere => read_tail(file, most).ok(),
+        }
+    }
+}
+
+/// Returns a typed job as the options of `tollgate submit`.
+fn job_args(typed: &TypedJob) -> Result<JobArgs, String> {
+    let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let number = |field: &str, text: &str| match given(text) {
+        None => Ok(None),
+        Some(text) => match text.parse::<f64>() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(format!("{field}: expected a number, got `{text}`")),
+        },
+    };
+    let mut command = split_words(&typed.command)
+        .ok_or("Command: a quotation mark is not closed, or a backslash ends it")?;
+    let dir = given(&typed.dir).map(PathBuf::from);
+    if let (Some(program), Some(dir)) = (command.first_mut(), &dir) {
+        // A script is read here, and the working directory of this program is another one.
+        let is_relative = program.contains('/') && !program.starts_with('/');
+        let whole = dir.join(&*program);
+        if let Some(whole) = whole.to_str().filter(|_| is_relative) {
+            *program = whole.to_owned();
+        }
+    }
+    let procs = match given(&typed.procs) {
+        None => None,
+        Some(text) => Some(
+            text.parse()
+                .ok()
+                .filter(|procs| *procs > 0)
+                .ok_or_else(|| {
+                    format!("Processors: expected a whole number of at least 1, got `{text}`")
+                })?,
+        ),
+    };
+    let estimate = given(&typed.estimate).map(|text| parse_typed_span(&text));
+    Ok(JobArgs {
+        command,
+        dir,
+        procs,
+        estimate: estimate
+            .transpose()
+            .map_err(|message| format!("Takes about: {message}"))?,
+        deadline: given(&typed.deadline),
+        confidence: number("At least as sure as", &typed.confidence)?,
+        budget: number("At most, credits", &typed.budget)?,
+        name: given(&typed.name),
+        ..JobArgs::default()
+    })
+}
+
+/// Reads the end of a regular file. A pipe or a device could take forever.
+fn read_tail(file: &Path, most: u64) -> io::Result<OutputTail> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(file)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let size = about.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(most)))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(OutputTail { bytes, size })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn typed(command: &str) -> TypedJob {
+        TypedJob {
+            command: command.to_owned(),
+            ..TypedJob::default()
+        }
+    }
+
+    #[test]
+    fn typed_job_becomes_the_options_of_submit() {
+        let args = job_args(&TypedJob {
+            dir: "/tmp".to_owned(),
+            procs: "2".to_owned(),
+            estimate: "20m".to_owned(),
+            deadline: "+2h".to_owned(),
+            confidence: "0.9".to_owned(),
+            budget: " ".to_owned(),
+            ..typed("./run.sh 'two words'")
+        })
+        .unwrap();
+        assert_eq!(args.command, ["/tmp/./run.sh", "two words"]);
+        assert_eq!((args.procs, args.budget), (Some(2), None));
+        assert_eq!(args.estimate.unwrap().secs, 1_200.0);
+        assert_eq!(args.confidence, Some(0.9));
+    }
+
+    #[test]
+    fn field_that_is_not_understood_is_named() {
+        let wrong = [
+            TypedJob {
+                procs: "none".to_owned(),
+                ..TypedJob::default()
+            },
+            TypedJob {
+                procs: "0".to_owned(),
+                ..TypedJob::default()
+            },
+            TypedJob {
+                estimate: "soon".to_owned(),
+                ..TypedJob::default()
+            },
+            TypedJob {
+                budget: "much".to_owned(),
+                ..TypedJob::default()
+            },
+            typed("echo 'open"),
+        ];
+        let fields = [
+            "Processors:",
+            "Processors:",
+            "Takes about:",
+            "At most, credits:",
+            "Command:",
+        ];
+        for (wrong, field) in wrong.iter().zip(fields) {
+            let message = job_args(wrong).unwrap_err();
+            assert!(message.starts_with(field), "{message}");
+        }
+    }
+
+    #[test]
+    fn end_of_a_file_is_read_and_pipes_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("out");
+        fs::write(&file, "one\ntwo\n").unwrap();
+        let tail = read_tail(&file, 4).unwrap();
+        assert_eq!((tail.bytes.as_slice(), tail.size), (b"two\n".as_slice(), 8));
+        assert!(read_tail(Path::new("/dev/null"), 4).is_err());
+        assert!(read_tail(&dir.path().join("none"), 4).is_err());
+    }
+}
