@@ -49,7 +49,7 @@ pub use decision::{
     AlterResponse, BatchResponse, ForecastPart, JobDecision, JobEstimateSource, JobForecast,
     JobOffer, OfferChange, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
-pub use event::{JobEvent, JobEventKind};
+pub use event::{JobEvent, JobEventKind, NodeEvent, NodeEventState, WorkerEvent};
 pub use history::{ForecastSample, JobHistory, JobTurn};
 pub use job::{ArrayStatus, DroppedText, JobDetails, JobExplanation, JobList, JobRef};
 pub use learning::{LearnRequest, LearnResult, LearnedJob};

@@ -8,7 +8,7 @@ use tollgate_model::NodeRange;
 use crate::input::WorkerId;
 
 /// The latest incarnation of a worker.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct WorkerIncarnation {
     /// The number of the incarnation.
     pub number: u32,

@@ -7,6 +7,7 @@
 mod clock;
 mod commit;
 mod dispatch;
+mod host_events;
 mod hosts;
 mod isolation;
 mod keys;

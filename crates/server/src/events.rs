@@ -1,5 +1,5 @@
-//! A log of the latest events of jobs, in commit order, for subscribers. The log has a maximum
-//! length.
+//! A log of the latest events of jobs, workers and nodes, in the order of commits, for subscribers. The log has a
+//! maximum length.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tollgate_client::types::JobEventKind;
-use tollgate_model::{BookEntry, Instant};
+use tollgate_model::{BookEntry, Instant, NodeRange};
 use tollgate_service::{AdmissionState, RowChange, TaskDropCause};
+use tollgate_workers::WorkerState;
 
 /// Maximum number of events in the log, of a few hundred bytes each.
 const MAX_EVENTS: usize = 16_384;
@@ -29,13 +30,59 @@ pub struct EventId {
 #[error("expected the id of an event")]
 pub struct BadEventId;
 
-/// An event of a job.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventEntry {
     /// Identifier of the event.
     pub id: EventId,
-    /// Time of the commit.
+    /// Time of the commit, or of the change of a worker.
     pub at: Instant,
+    /// The subject, with its change.
+    pub subject: EventSubject,
+}
+
+/// The subject of an event, with its change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventSubject {
+    /// A step of a job.
+    Job(JobStep),
+    /// A worker has connected, is about to leave, is disconnected or lost.
+    Worker(WorkerStep),
+    /// Nodes have come, were drained or resumed, or have gone.
+    Nodes(NodeStep),
+}
+
+/// A change of a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerStep {
+    /// Name of the worker.
+    pub name: String,
+    /// The state of its connection.
+    pub state: WorkerState,
+    /// Whether it is about to leave.
+    pub is_leaving: bool,
+    /// Number of its incarnation.
+    pub incarnation: u32,
+    /// Its nodes.
+    pub nodes: NodeRange,
+}
+
+/// A change of the nodes of a worker, or of the service's host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStep {
+    /// Name of the worker; None for the service's host.
+    pub worker: Option<String>,
+    /// The nodes.
+    pub nodes: NodeRange,
+    /// Whether they are up.
+    pub is_up: bool,
+    /// Whether no other job starts there.
+    pub is_drained: bool,
+}
+
+/// A step of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobStep {
     /// Kind of the event.
     pub kind: JobEventKind,
     /// Number of the job.
@@ -110,13 +157,47 @@ impl EventLog {
         let mut last = None;
         {
             let mut ring = self.ring();
-            for (event, place) in changes.iter().filter_map(event_of).zip(0..) {
-                let id = EventId {
-                    batch,
-                    index: place,
-                };
-                ring.push(EventEntry { id, at, ..event });
+            let first = match self.latest.borrow().id {
+                EventId {
+                    batch: latest,
+                    index,
+                } if latest == batch => index.saturating_add(1),
+                _ => 0,
+            };
+            for (step, index) in changes.iter().filter_map(step_of).zip(first..) {
+                let id = EventId { batch, index };
+                let subject = EventSubject::Job(step);
+                ring.push(EventEntry { id, at, subject });
                 last = Some(id);
+            }
+        }
+        if let Some(id) = last {
+            self.latest.send_modify(|latest| latest.id = id);
+        }
+    }
+
+    /// Appends events that belong to no batch: those of workers and nodes. `batch` is the last batch.
+    pub fn publish_others(&self, batch: i64, at: Instant, subjects: Vec<EventSubject>) {
+        let mut last = None;
+        {
+            let mut ring = self.ring();
+            let mut next = match self.latest.borrow().id {
+                // The events of the next batch follow, so that no identifier is given twice.
+                EventId {
+                    batch: latest,
+                    index: u32::MAX,
+                } => EventId {
+                    batch: latest + 1,
+                    index: 0,
+                },
+                latest if latest.batch >= batch => latest.next(),
+                _ => EventId { batch, index: 0 },
+            };
+            for subject in subjects {
+                let id = next;
+                ring.push(EventEntry { id, at, subject });
+                last = Some(id);
+                next = id.next();
             }
         }
         if let Some(id) = last {
@@ -175,9 +256,27 @@ impl EventRing {
     }
 }
 
-/// Converts a change to an event; None if the change is not reported. The caller sets the
-/// identifier.
-fn event_of(change: &RowChange) -> Option<EventEntry> {
+impl EventEntry {
+    /// Returns the step of a job; None of another event.
+    pub fn job_step(&self) -> Option<&JobStep> {
+        match &self.subject {
+            EventSubject::Job(step) => Some(step),
+            EventSubject::Worker(_) | EventSubject::Nodes(_) => None,
+        }
+    }
+}
+
+impl EventId {
+    const fn next(self) -> Self {
+        Self {
+            batch: self.batch,
+            index: self.index.saturating_add(1),
+        }
+    }
+}
+
+/// Converts a change to a step of a job; None if the change is not reported.
+fn step_of(change: &RowChange) -> Option<JobStep> {
     let whole = |kind, job| (kind, job, None);
     let (kind, job, tasks) = match change {
         RowChange::Submitted { job, answer, .. } | RowChange::Decided { job, answer } => {
@@ -264,9 +363,7 @@ fn event_of(change: &RowChange) -> Option<EventEntry> {
         | RowChange::WorkerLost { .. }
         | RowChange::Booked { .. } => return None,
     };
-    Some(EventEntry {
-        id: EventId { batch: 0, index: 0 },
-        at: Instant::ZERO,
+    Some(JobStep {
         kind,
         job,
         is_last: tasks.is_none() && kind.is_end(),
@@ -338,7 +435,8 @@ mod tests {
         assert!(watch.has_changed().unwrap());
         let jobs = |from| -> Vec<u64> {
             let events = log.events_after(from, 3).unwrap();
-            events.iter().map(|event| event.job).collect()
+            let steps = events.iter().filter_map(EventEntry::job_step);
+            steps.map(|step| step.job).collect()
         };
         assert_eq!(jobs(begin), [1, 2, 3]);
         assert_eq!(jobs(id(8, 1)), [3, 4]);
@@ -363,6 +461,41 @@ mod tests {
             Err(EventGap { from: latest }),
             "it is yet to come"
         );
+    }
+
+    #[test]
+    fn events_of_workers_stand_between_those_of_jobs_and_no_identifier_comes_twice() {
+        let log = EventLog::after_batch(7);
+        let nodes = || {
+            EventSubject::Nodes(NodeStep {
+                worker: None,
+                nodes: NodeRange { first: 0, len: 1 },
+                is_up: true,
+                is_drained: false,
+            })
+        };
+        let begin = log.watch().borrow().id;
+        log.publish_others(7, Instant::ZERO, vec![nodes(), nodes()]);
+        log.publish(8, Instant::ZERO, &queued(1..3));
+        log.publish_others(8, Instant::ZERO, vec![nodes()]);
+        log.publish_others(9, Instant::ZERO, vec![nodes()]);
+        log.publish(10, Instant::ZERO, &queued(3..4));
+        let events = log.events_after(begin, 100).unwrap();
+        let ids: Vec<(i64, u32, bool)> = events
+            .iter()
+            .map(|event| (event.id.batch, event.id.index, event.job_step().is_some()))
+            .collect();
+        let expected = [
+            (8, 0, false),
+            (8, 1, false),
+            (8, 2, true),
+            (8, 3, true),
+            (8, 4, false),
+            (9, 0, false),
+            (10, 0, true),
+        ];
+        assert_eq!(ids, expected);
+        assert_eq!(log.events_after(id(8, 3), 1).unwrap()[0].id, id(8, 4));
     }
 
     #[test]

@@ -148,6 +148,9 @@ impl NoticeWatcher {
     }
 
     async fn on_event(&mut self, event: &EventEntry) {
+        let (at, Some(event)) = (event.at, event.job_step()) else {
+            return;
+        };
         let is_admission = matches!(
             event.kind,
             JobEventKind::Accepted | JobEventKind::Queued | JobEventKind::Waitlisted
@@ -170,18 +173,17 @@ impl NoticeWatcher {
         if event.kind == JobEventKind::Broken {
             self.at_risk.remove(&row.id);
         }
-        let is_late =
-            event.kind == JobEventKind::Broken && row.due.is_some_and(|due| due < event.at);
+        let is_late = event.kind == JobEventKind::Broken && row.due.is_some_and(|due| due < at);
         let tasks = event.tasks.as_ref().map(|tasks| format!(" task {tasks}"));
         let tasks = tasks.unwrap_or_default();
         if kinds.contains(&NoticeKind::Late) && is_late && self.sent_late.insert(row.id) {
             let text = format!("{}{tasks} is late", title(&row));
-            self.send("late", &row, event.at, text).await;
+            self.send("late", &row, at, text).await;
         }
         let lost = event.kind == JobEventKind::Lost;
         if kinds.contains(&NoticeKind::Lost) && lost {
             let text = format!("{}{tasks} is lost", title(&row));
-            self.send("lost", &row, event.at, text).await;
+            self.send("lost", &row, at, text).await;
         }
         if event.is_last {
             self.sent_late.remove(&row.id);
@@ -193,7 +195,7 @@ impl NoticeWatcher {
                     .map(Option::unwrap_or_default)
                     .concat();
                 let text = format!("{} {}{ends}", title(&row), end_words(&row.state));
-                self.send("end", &row, event.at, text).await;
+                self.send("end", &row, at, text).await;
             }
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<(), CliFailure> {
         OutputFormat::Table => {
             let columns = [
                 Column::new("day", |account: &AccountEntry| account.day.clone()),
-                Column::new("user", |account: &AccountEntry| account.user_id.to_string()),
+                Column::new("user", |account: &AccountEntry| account.user.clone()),
                 Column::new("charges", |account: &AccountEntry| {
                     account.charges.to_string()
                 }),

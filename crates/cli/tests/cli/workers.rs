@@ -10,9 +10,48 @@ mod site;
 mod spread;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use site::{WorkerTestSite, lines};
+
+/// Reads events until one of a worker has a state, and returns the kinds and states of those of workers and nodes.
+fn states_until(events: &mut impl BufRead, last: &str) -> Vec<String> {
+    let (mut states, mut kind) = (Vec::new(), String::new());
+    let is_last = |states: &[String]| states.iter().any(|state| state == last);
+    while !is_last(&states) {
+        let mut line = String::new();
+        assert_ne!(events.read_line(&mut line).unwrap(), 0, "{states:?}");
+        match line.trim_end().split_once(": ") {
+            Some(("event", name)) => kind = name.to_owned(),
+            Some(("data", data)) if kind == "worker" || kind == "node" => {
+                let data: serde_json::Value = serde_json::from_str(data).unwrap();
+                assert!(data["worker"].is_string() && data["nodes"] == 1, "{data}");
+                states.push(format!("{kind} {}", data["state"].as_str().unwrap()));
+            }
+            Some(_) | None => {}
+        }
+    }
+    states
+}
+
+#[test]
+fn events_of_a_worker_are_streamed_with_those_of_its_nodes() {
+    let site = WorkerTestSite::start("policy = \"fcfs\"\n[workers]\ngrace_s = 2.0\n");
+    let mut stream = UnixStream::connect(site.folder().join("data/socket")).unwrap();
+    write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut events = BufReader::new(stream);
+    let mut head = String::new();
+    events.read_line(&mut head).unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let mut worker = site.worker();
+    let states = states_until(&mut events, "node up");
+    assert_eq!(states, ["worker connected", "node up"]);
+    worker.kill();
+    let states = states_until(&mut events, "node down");
+    assert_eq!(states, ["worker disconnected", "worker lost", "node down"]);
+}
 
 /// A task that records its process and every earlier process that still runs, and waits for a file
 /// before it ends.

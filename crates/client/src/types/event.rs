@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_model::JobEndState;
 
+use super::nodes::WorkerLinkState;
 use super::word::WireWord;
 
 /// An event of a job, or of some of its tasks.
@@ -18,6 +19,62 @@ pub struct JobEvent {
     pub event: WireWord<JobEventKind>,
     /// Instant of the event.
     pub at: String,
+}
+
+/// An event of a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerEvent {
+    /// Name of the worker; several workers may have the same name.
+    pub worker: String,
+    /// State of its connection from now on.
+    pub state: WireWord<WorkerLinkState>,
+    /// Number of its incarnation: one more each time that it registers after it was lost.
+    pub incarnation: u32,
+    /// Number of its first node.
+    pub first_node: u32,
+    /// Number of its nodes.
+    pub nodes: u32,
+    /// Instant of the event.
+    pub at: String,
+}
+
+/// An event of nodes that belong to a worker, or to the service's host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeEvent {
+    /// Number of the first node.
+    pub first_node: u32,
+    /// Number of the nodes.
+    pub nodes: u32,
+    /// State of the nodes from now on.
+    pub state: WireWord<NodeEventState>,
+    /// Name of the worker; none for the service's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Instant of the event.
+    pub at: String,
+}
+
+/// The state of nodes from an event on.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum NodeEventState {
+    /// Takes jobs.
+    Up,
+    /// Starts no other job; jobs that run there go on.
+    Drained,
+    /// Is not there.
+    Down,
 }
 
 /// The kind of an event of a job.

@@ -262,6 +262,9 @@ pub struct LedgerReport {
 pub struct AccountEntry {
     /// User id of the owner.
     pub user_id: u32,
+    /// Name of the owner; the number of a user without a name.
+    #[serde(default)]
+    pub user: String,
     /// The day, in UTC: `2026-12-01`.
     pub day: String,
     /// Charges, in credits.

@@ -1,5 +1,7 @@
 //! Possible runs of all jobs at once, from the futures that otherwise answer a question about a few of them.
 //!
+//! Many jobs are played in fewer futures, so that a look at all takes as long as one at 600.
+//!
 //! Each future is dispatched by deadline twice, with and without the jobs that have no promise, because these change
 //! nothing that a question about a promised job asks. Jobs of one batch are drawn one by one here, and together where
 //! they are no subject of a question. So batches may differ a little from an answer about one of their jobs, and nothing
@@ -8,20 +10,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Instant, JobId};
+use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::View;
 
 use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
 use super::fair_turns::{FairTurn, FairTurns};
-use super::machine::PlanMachine;
+use super::machine::{AssumedRun, PlanMachine};
 use super::planned_job::PlannedJob;
 use super::scenario_jobs::ScenarioJob;
 use super::timetable::JobGroup;
 
+/// Maximum number of plays of a job, as far as [`LEAST_SCENARIOS`] lets: they take about 50 ms of a processor.
+const MAX_PLAYS: usize = 20_000;
+/// Minimum number of scenarios.
+const LEAST_SCENARIOS: usize = 8;
+
 /// The running and the waiting jobs.
 struct AllJobs {
     jobs: Vec<ScenarioJob>,
+    /// Of each the needs, and the run time by which the dispatch rule reserves.
+    groups: Vec<JobGroup>,
     /// The slot of each.
     ids: Vec<JobId>,
     /// Number of the first of them that run or are dispatched by deadline.
@@ -44,13 +53,19 @@ impl PlanPolicy {
     /// Returns from when until when each running or waiting job runs in each scenario; [`Instant::MAX`] stands for never.
     pub(super) fn play_all(&self, view: View<'_>) -> BTreeMap<JobId, Vec<RunInterval>> {
         let all = self.all_jobs(view);
-        let n_scenarios = self.settings.scenarios as usize;
+        let affordable = MAX_PLAYS / all.ids.len().max(1);
+        let n_scenarios = affordable
+            .max(LEAST_SCENARIOS)
+            .min(self.settings.scenarios as usize);
         let mut draws = FutureDraws::new(n_scenarios);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             all.jobs.iter().map(|job| draws.of(&job.block())).collect();
         let mut runs: Vec<Vec<RunInterval>> = vec![Vec::with_capacity(n_scenarios); all.ids.len()];
-        let futures = (0..n_scenarios)
-            .map(|scenario| all.play(view, |job: usize| drawn[job][scenario].as_slice()));
+        let by_host = view.has_closing_hosts() || all.groups.iter().any(JobGroup::needs_hosts);
+        let futures = (0..n_scenarios).map(|scenario| {
+            let future = all.future(view, |job: usize| drawn[job][scenario].as_slice());
+            all.play(view, by_host, &future)
+        });
         for of_all in futures {
             for (runs, run) in runs.iter_mut().zip(of_all) {
                 runs.push(run);
@@ -78,8 +93,10 @@ impl PlanPolicy {
         ids.extend(unpromised.filter(|id| !known.contains(id)));
         let n_waitlisted = ids.len() - n_before;
         let jobs = ids.iter().map(|&id| self.existing_job(view, id, true));
+        let jobs: Vec<ScenarioJob> = jobs.collect();
         AllJobs {
-            jobs: jobs.collect(),
+            groups: jobs.iter().map(|job| job.group(view)).collect(),
+            jobs,
             n_promised,
             n_waitlisted,
             turns: self.all_turns(view, (&planned, &hopeless), &ids, turns),
@@ -115,25 +132,47 @@ impl PlanPolicy {
     }
 }
 
+/// How long each job runs in a future.
+enum FutureRun {
+    /// It runs now, until the first instant; the dispatch rule reserves its processors until the second.
+    Until(AssumedRun),
+    /// It waits: numbers of jobs with their run times.
+    For(Vec<(u32, Span)>),
+}
+
 impl AllJobs {
-    /// Returns from when until when each job runs if it runs for the quantiles of the levels that `drawn` gives.
-    fn play<'a>(
+    /// Returns how long each job runs if it does so for the quantiles of the levels that `drawn` gives.
+    fn future<'a>(
         &self,
         view: View<'_>,
-        drawn: impl Fn(usize) -> &'a [DrawnJobs] + Copy,
-    ) -> Vec<RunInterval> {
+        drawn: impl Fn(usize) -> &'a [DrawnJobs],
+    ) -> Vec<FutureRun> {
+        let runs = self.jobs.iter().enumerate().map(|(at, job)| {
+            if let (Some(id), Some(start)) = (job.running, job.start) {
+                let [assumed, reserved] = job.ends(view.now, start, drawn(at));
+                return FutureRun::Until((id, assumed, reserved));
+            }
+            let runs = drawn(at).iter();
+            let runs = runs.map(|&(count, level)| (count, job.belief.quantile(level)));
+            FutureRun::For(runs.collect())
+        });
+        runs.collect()
+    }
+
+    /// Returns from when until when each job runs in a future.
+    fn play(&self, view: View<'_>, by_host: bool, future: &[FutureRun]) -> Vec<RunInterval> {
         let n_jobs = self.jobs.len();
         let n_free = n_jobs - self.n_waitlisted;
-        let promised: Vec<usize> = (0..self.n_promised).collect();
-        let mut runs = self.by_deadline(view, &promised, drawn);
+        let promised = 0..self.n_promised;
+        let mut runs = self.by_deadline(view, by_host, future, promised.clone());
         let behind = [self.n_promised..n_free, n_free..n_jobs];
         for behind in behind.into_iter().filter(|behind| !behind.is_empty()) {
-            let with_promised: Vec<usize> = promised.iter().copied().chain(behind).collect();
-            let all = self.by_deadline(view, &with_promised, drawn);
+            let with_promised = promised.clone().chain(behind);
+            let all = self.by_deadline(view, by_host, future, with_promised);
             runs.extend_from_slice(&all[self.n_promised..]);
         }
         if let Some(turns) = &self.turns {
-            let in_turns = turns.play(view, &self.jobs, drawn);
+            let in_turns = turns.play(view, future);
             for ((run, in_turn), due) in runs.iter_mut().zip(in_turns).zip(&turns.due) {
                 if let (Some(in_turn), Some(due)) = (in_turn, due) {
                     let promised = Some(*due).filter(|due| *due < Instant::MAX);
@@ -145,34 +184,44 @@ impl AllJobs {
     }
 
     /// Returns the runs of some of the jobs, in their order, if these are dispatched by deadline.
-    fn by_deadline<'a>(
+    fn by_deadline(
         &self,
         view: View<'_>,
-        some: &[usize],
-        drawn: impl Fn(usize) -> &'a [DrawnJobs],
+        by_host: bool,
+        future: &[FutureRun],
+        some: impl Iterator<Item = usize>,
     ) -> Vec<RunInterval> {
-        let mut runs = vec![no_run(view.now); some.len()];
+        let mut runs = Vec::with_capacity(self.jobs.len());
         let mut running = Vec::new();
-        let mut groups: Vec<JobGroup> = Vec::new();
+        let mut groups: Vec<JobGroup> = Vec::with_capacity(self.jobs.len());
         // By group: the place of its job, and the number of its jobs that have not started.
-        let mut waiting: Vec<(usize, u32)> = Vec::new();
-        for (at, &index) in some.iter().enumerate() {
-            let job = &self.jobs[index];
-            if let (Some(id), Some(start)) = (job.running, job.start) {
-                let [assumed, reserved] = job.ends(view.now, start, drawn(index));
-                include(&mut runs[at], start, assumed);
-                running.push((id, assumed, reserved));
-                continue;
-            }
-            for group in job.groups(view, drawn(index)) {
-                waiting.push((at, group.count));
-                groups.push(group);
+        let mut waiting: Vec<(usize, u32)> = Vec::with_capacity(self.jobs.len());
+        for (at, index) in some.enumerate() {
+            runs.push(no_run(view.now));
+            match &future[index] {
+                FutureRun::Until((id, assumed, reserved)) => {
+                    let start = self.jobs[index].start.unwrap_or(view.now);
+                    include(&mut runs[at], start, *assumed);
+                    running.push((*id, *assumed, *reserved));
+                }
+                FutureRun::For(parts) => {
+                    for &(count, run) in parts {
+                        let group = self.groups[index];
+                        let reserved = group.reserved.max(run);
+                        waiting.push((at, count));
+                        groups.push(JobGroup {
+                            count,
+                            run,
+                            reserved,
+                            ..group
+                        });
+                    }
+                }
             }
         }
         if waiting.is_empty() {
             return runs;
         }
-        let by_host = view.has_closing_hosts() || groups.iter().any(JobGroup::needs_hosts);
         let machine = PlanMachine::new(view, by_host, running.into_iter());
         machine.play(&groups, |start| {
             let (at, left) = &mut waiting[start.group];
@@ -190,14 +239,19 @@ impl AllJobs {
 impl AllTurns {
     /// Returns the runs of the jobs if the start rule places them in their turns; None of a job that has no turn, or
     /// never fits.
-    fn play<'a>(
-        &self,
-        view: View<'_>,
-        jobs: &[ScenarioJob],
-        drawn: impl Fn(usize) -> &'a [DrawnJobs],
-    ) -> Vec<Option<RunInterval>> {
-        let (running, run_times) = super::scenarios::run_times(view, jobs, drawn);
-        let mut runs = vec![None; jobs.len()];
+    fn play(&self, view: View<'_>, future: &[FutureRun]) -> Vec<Option<RunInterval>> {
+        let (mut running, mut run_times) = (Vec::new(), Vec::with_capacity(future.len()));
+        for run in future {
+            match run {
+                FutureRun::Until((id, end, _)) => running.push((*id, *end)),
+                FutureRun::For(parts) => {
+                    for &(count, run) in parts {
+                        run_times.extend(std::iter::repeat_n(run, count as usize));
+                    }
+                }
+            }
+        }
+        let mut runs = vec![None; future.len()];
         let mut misfits = BTreeSet::new();
         self.turns
             .play(view, &running, &run_times, |turn, start, run| {

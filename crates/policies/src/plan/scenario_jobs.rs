@@ -206,6 +206,15 @@ impl ScenarioJob {
         [assumed, assumed.max(reserved)]
     }
 
+    /// Returns an empty group of such jobs, with their needs and the run time by which the dispatch rule reserves.
+    pub(super) fn group(&self, view: View<'_>) -> JobGroup {
+        JobGroup {
+            procs: self.spec.procs,
+            reserved: self.belief.quantile(RESERVED),
+            ..host_needs(view, &self.spec.needs)
+        }
+    }
+
     /// Returns the groups of jobs that wait and run equally long.
     pub(super) fn groups(
         &self,

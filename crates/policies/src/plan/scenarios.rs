@@ -157,7 +157,7 @@ fn run_in_turns<'a>(
 }
 
 /// Returns the ends of the running jobs, and the run times of the waiting ones in their order.
-pub(super) fn run_times<'a>(
+fn run_times<'a>(
     view: View<'_>,
     jobs: &[ScenarioJob],
     drawn: impl Fn(usize) -> &'a [DrawnJobs],

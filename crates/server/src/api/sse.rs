@@ -15,14 +15,20 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
 use tokio::sync::{mpsc, watch};
 use tollgate_client::timestamp::format_iso;
-use tollgate_client::types::{JobEvent, WireVocabulary};
+use tollgate_client::types::{
+    JobEvent, NodeEvent, NodeEventState, WireVocabulary, WorkerEvent, WorkerLinkState,
+};
+use tollgate_model::Instant;
+use tollgate_workers::WorkerState;
 
 use super::error::ApiError;
 use super::job_selector::JobSelector;
 use super::jobs::{own_job, with_name};
 use super::state::{ApiState, query_store, visible_user};
 use crate::access::{AuthMethod, Peer};
-use crate::events::{EventEntry, EventGap, EventId, LogPosition};
+use crate::events::{
+    EventEntry, EventGap, EventId, EventSubject, LogPosition, NodeStep, WorkerStep,
+};
 use crate::permits::KeyedPermit;
 
 /// An event of a stream that is about no step of a job.
@@ -45,8 +51,19 @@ const GAP: StreamEvent = StreamEvent {
     meaning: "Events before this one are no longer known. Its data is empty. A client asks for the current state.",
 };
 
+/// The event of a worker.
+const WORKER: StreamEvent = StreamEvent {
+    name: "worker",
+    meaning: "A worker has connected, is about to leave, is disconnected or lost. Only in `/v1/events`, for every user.",
+};
+/// The event of nodes.
+const NODES: StreamEvent = StreamEvent {
+    name: "node",
+    meaning: "Nodes are up, were drained, or are down. Only in `/v1/events`, for every user.",
+};
+
 /// The events of streams that are about no step of a job.
-pub const STREAM_EVENTS: [StreamEvent; 2] = [STATE, GAP];
+pub const STREAM_EVENTS: [StreamEvent; 4] = [STATE, GAP, WORKER, NODES];
 
 /// Maximum number of events read at a time.
 const MAX_EVENTS_AT_ONCE: usize = 256;
@@ -85,7 +102,7 @@ pub(super) async fn job_events(
     let over = row.finish.is_some();
     let missed = last_id.map(|from| service.log.events_after(from, MAX_EVENTS_AT_ONCE));
     let (from, begin) = match (last_id, missed) {
-        (Some(_), Some(Ok(events))) if over && !events.iter().any(|event| event.job == job) => {
+        (Some(_), Some(Ok(events))) if over && !is_any_of(&events, job) => {
             // A browser does not reconnect after this status.
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
@@ -100,6 +117,44 @@ pub(super) async fn job_events(
     let mut stream = EventStream::new(service, peer, Some(job), watch, from);
     stream.is_over = over && !begin.is_empty();
     stream.open(begin)
+}
+
+/// Returns whether an event is a step of a job.
+fn is_any_of(events: &[EventEntry], job: u64) -> bool {
+    let mut steps = events.iter().filter_map(EventEntry::job_step);
+    steps.any(|step| step.job == job)
+}
+
+fn worker_event(at: Instant, step: &WorkerStep) -> WorkerEvent {
+    let state = match step.state {
+        WorkerState::Connected if step.is_leaving => WorkerLinkState::Leaving,
+        WorkerState::Connected => WorkerLinkState::Connected,
+        WorkerState::Disconnected => WorkerLinkState::Disconnected,
+        WorkerState::Lost => WorkerLinkState::Lost,
+    };
+    WorkerEvent {
+        worker: step.name.clone(),
+        state: state.into(),
+        incarnation: step.incarnation,
+        first_node: step.nodes.first,
+        nodes: step.nodes.len,
+        at: format_iso(at),
+    }
+}
+
+fn node_event(at: Instant, step: &NodeStep) -> NodeEvent {
+    let state = match (step.is_up, step.is_drained) {
+        (true, false) => NodeEventState::Up,
+        (true, true) => NodeEventState::Drained,
+        (false, _) => NodeEventState::Down,
+    };
+    NodeEvent {
+        worker: step.worker.clone(),
+        state: state.into(),
+        first_node: step.nodes.first,
+        nodes: step.nodes.len,
+        at: format_iso(at),
+    }
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
@@ -255,20 +310,35 @@ impl EventStream {
         let mut frames = Vec::new();
         for event in events {
             self.seen = event.id;
-            if self.is_over || self.job.is_some_and(|job| job != event.job) {
+            let step = match &event.subject {
+                EventSubject::Job(step) => step,
+                // The stream of a job is about the job alone.
+                _ if self.job.is_some() => continue,
+                EventSubject::Worker(step) => {
+                    let words = worker_event(event.at, step);
+                    frames.push(frame(event.id, WORKER.name, &words));
+                    continue;
+                }
+                EventSubject::Nodes(step) => {
+                    let words = node_event(event.at, step);
+                    frames.push(frame(event.id, NODES.name, &words));
+                    continue;
+                }
+            };
+            if self.is_over || self.job.is_some_and(|job| job != step.job) {
                 continue;
             }
-            if !self.may_see(event.job).await? {
+            if !self.may_see(step.job).await? {
                 continue;
             }
-            self.is_over = self.job.is_some() && event.is_last;
+            self.is_over = self.job.is_some() && step.is_last;
             let words = JobEvent {
-                job: event.job,
-                tasks: event.tasks.as_ref().map(ToString::to_string),
-                event: event.kind.into(),
+                job: step.job,
+                tasks: step.tasks.as_ref().map(ToString::to_string),
+                event: step.kind.into(),
                 at: format_iso(event.at),
             };
-            frames.push(frame(event.id, event.kind.key(), &words));
+            frames.push(frame(event.id, step.kind.key(), &words));
         }
         Ok(frames)
     }

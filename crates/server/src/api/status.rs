@@ -88,12 +88,15 @@ pub(super) async fn ledger(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<LedgerReport> {
-    let accounts = query_store(&service, move |reader| reader.ledger(visible_user(&peer))).await?;
-    let known = &service.access.accounts;
-    let entry = |account: &tollgate_store::AccountRow| {
-        convert::account_entry(account, known.uid_of(account.user))
-    };
-    let accounts = accounts.iter().map(entry).collect();
+    let names = service.names.clone();
+    let accounts = query_store(&service, move |reader| {
+        let accounts = reader.ledger(visible_user(&peer))?;
+        let entries = accounts.iter();
+        Ok(entries
+            .map(|account| convert::account_entry(account, &names))
+            .collect())
+    });
+    let accounts = accounts.await?;
     Ok(Json(LedgerReport { accounts }))
 }
 

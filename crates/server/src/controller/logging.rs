@@ -134,11 +134,13 @@ impl<E: Engine> Controller<E> {
 
     /// Logs which workers have connected, disconnected or been given up since the last call.
     pub(super) fn log_workers(&mut self) {
+        let mut changed = Vec::new();
         for (worker, now) in self.workers.snapshots(self.core.gate()) {
             let before = self.described.insert(worker, now);
             if before == Some(now) {
                 continue;
             }
+            changed.push((worker, before, now));
             let WorkerSnapshot {
                 state: worker_state,
                 incarnation,
@@ -186,6 +188,9 @@ impl<E: Engine> Controller<E> {
                     tracing::warn!(name = name(), incarnation, nodes, "worker was given up");
                 }
             }
+        }
+        for (worker, before, now) in changed {
+            self.note_worker(worker, before, now);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate_engine::{Engine, LaunchLimits, SpreadAccess, WakeCallback};
-use tollgate_gate::WorkerId;
+use tollgate_gate::{WorkerId, WorkerIncarnation};
 use tollgate_host::StateFileError;
 use tollgate_model::{AttemptReport, Instant, Span};
 use tollgate_service::{AdmissionRules, Core, EngineAction, UnfinishedCounts};
@@ -15,7 +15,7 @@ use super::clock::{ControllerClock, HostClock};
 use super::response::JobWaiter;
 use super::samples::SampleSchedule;
 use super::storage_quota::StorageQuota;
-use crate::events::EventLog;
+use crate::events::{EventLog, EventSubject};
 use crate::failpoint::{self, FaultInjector, ServiceFailpoint};
 use crate::kept_outputs::KeptOutputs;
 use crate::os_users::{self, RunAsResolver};
@@ -73,6 +73,10 @@ pub struct Controller<E> {
     pub(super) log: EventLog,
     /// The workers as the log last described them.
     pub(super) described: BTreeMap<WorkerId, WorkerSnapshot>,
+    /// Events of workers and nodes that are not published yet.
+    pub(super) host_events: Vec<EventSubject>,
+    /// The workers with their nodes as the log of events last described them.
+    pub(super) described_nodes: BTreeMap<WorkerId, WorkerIncarnation>,
     /// The number of times the engine could not carry out a command.
     pub(super) engine_failures: u64,
 }
@@ -141,6 +145,8 @@ impl<E: Engine> Controller<E> {
             faults: failpoint::from_environment(),
             log,
             described: BTreeMap::new(),
+            host_events: Vec::new(),
+            described_nodes: BTreeMap::new(),
             engine_failures: 0,
         })
     }

@@ -92,6 +92,7 @@ impl<E: Engine> Controller<E> {
             self.resync_worker(worker, &running);
         }
         self.log_workers();
+        self.publish_hosts(at);
         if self.engine_backoff_until.is_none() {
             self.dispatch();
             self.failpoint(ServiceFailpoint::Dispatched);

@@ -112,6 +112,41 @@ fn events_are_streamed_in_order() {
 }
 
 #[test]
+fn events_of_nodes_are_for_every_user_and_in_no_stream_of_a_job() {
+    let open = TestService::new(ServiceLimits::default());
+    let mut client = open.client();
+    let request = JobRequest {
+        command: vec!["sleep".to_owned(), "60".to_owned()],
+        procs: 1,
+        dir: "/".to_owned(),
+        ..JobRequest::default()
+    };
+    let answer: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
+    let path = format!("/v1/jobs/{}", answer.id.unwrap());
+    let mut of_job = open.events(&format!("{path}/events"), None);
+    let mut events = open.events("/v1/events", None);
+    for (drained, state) in [(true, "drained"), (false, "up")] {
+        let request = serde_json::json!({"drained": drained});
+        let _: serde_json::Value = client.post("/v1/drain", &request).unwrap();
+        let (id, kind, words) = events.next().unwrap();
+        assert_eq!(kind, "node");
+        let expected = serde_json::json!({
+            "first_node": 0, "nodes": 2, "state": state, "at": "1970-01-01T00:00:01Z",
+        });
+        assert_eq!(words, expected);
+        // A stream resumes after it.
+        let next = open.events("/v1/events", Some(&id));
+        assert!(next.head.starts_with("HTTP/1.1 200"));
+    }
+    let _: JobRef = client.post(&format!("{path}/cancel"), &()).unwrap();
+    let kinds: Vec<String> = std::iter::from_fn(|| of_job.next())
+        .map(|(_, kind, _)| kind)
+        .collect();
+    assert_eq!(kinds.last().map(String::as_str), Some("cancelled"));
+    assert!(!kinds.contains(&"node".to_owned()), "{kinds:?}");
+}
+
+#[test]
 fn dropped_events_are_reported_as_a_gap_in_the_stream() {
     let open = TestService::new(ServiceLimits::default());
     let id = open.job();

@@ -16,7 +16,7 @@ use tollgate_service::{
 use tollgate_store::{JobProgram, JobRow};
 
 use crate::output_name::{self, AttemptFacts};
-use crate::user_names::UserFacts;
+use crate::user_names::{UserFacts, UserNames};
 
 /// Returns the response to a submission. `time_limit_s` is the enforced time limit.
 pub(in crate::api) fn submit_response(
@@ -376,10 +376,11 @@ pub(in crate::api) fn day_text(day: i64) -> String {
 /// Converts the bookings of a user on a day.
 pub(in crate::api) fn account_entry(
     account: &tollgate_store::AccountRow,
-    user_id: u32,
+    names: &UserNames,
 ) -> AccountEntry {
     AccountEntry {
-        user_id,
+        user_id: names.uid(account.user),
+        user: names.name(account.user),
         day: day_text(account.day),
         charges: account.charges.as_f64(),
         penalties: account.penalties.as_f64(),
