@@ -32,8 +32,8 @@ use crate::output::messages::Verbosity;
 /// The options of `tollgate open`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OpenArgs {
-    /// Number of the job to show first
-    #[arg(value_name = "ID", value_parser = parse_job_id)]
+    /// Number of the job or task to show first, as in 7 or 7_3
+    #[arg(value_name = "ID", value_parser = parse_shown_job)]
     id: Option<String>,
     /// Port of the window on this host [default: any that is free]
     #[arg(
@@ -80,6 +80,16 @@ impl CliError for WindowError {
             Self::Port { .. } => Some("leave out --port: any free port is taken".into()),
             Self::Runtime(_) => None,
         }
+    }
+}
+
+/// Parses a job or one task: a page shows no range.
+fn parse_shown_job(words: &str) -> Result<String, String> {
+    match words.contains([',', '-', ':']) {
+        true => Err(format!(
+            "expected one job or task as in 7 or 7_3, got `{words}`"
+        )),
+        false => parse_job_id(words),
     }
 }
 
@@ -220,6 +230,12 @@ async fn wait_for_end() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_of_tasks_have_no_page() {
+        assert_eq!(parse_shown_job("7_3").as_deref(), Ok("7_3"));
+        assert!(parse_shown_job("7_1-5").is_err() && parse_shown_job("7_1,2").is_err());
+    }
 
     #[test]
     fn origin_without_a_path_is_accepted() {
