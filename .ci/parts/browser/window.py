@@ -213,12 +213,13 @@ def check_service_that_restarts_is_waited_for(stage, chrome):
     stage.stop("service")
     shown(page, "The service does not answer.", seconds=5)
     print(f"   the banner came {time.monotonic() - began:.1f} s after the end began")
+    log = stage.folder / f"{name}.log"
+    wait_until(lambda: "the window waits for the service" in log.read_text(), "the outage is noted")
     stage.serve()
     job = stage.submit("after", 1, "1m", None, 60, "--hold")
     expect(page.locator("#banner")).to_be_hidden(timeout=30_000)
     expect(page.locator(f"a[href='job?id={job}']")).to_be_visible()
-    log = (stage.folder / f"{name}.log").read_text()
-    assert "the window waits for the service" in log and "the service answers again" in log, log
+    wait_until(lambda: "the service answers again" in log.read_text(), "the end of the outage is noted")
     context.close()
 
 
