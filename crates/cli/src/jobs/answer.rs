@@ -91,9 +91,9 @@ pub(crate) fn render_answer(
     let source = match answer.estimate_source.known() {
         Some(JobEstimateSource::User) => "as given",
         Some(JobEstimateSource::Class) => "by the forecast for such jobs",
-        Some(JobEstimateSource::UserJobs) => "as for your other jobs: no such job has ended yet",
+        Some(JobEstimateSource::UserJobs) => "as for your other jobs: none like it has ended yet",
         Some(JobEstimateSource::Site) => "as for other jobs here: none of yours has ended yet",
-        Some(JobEstimateSource::Default) => "the configured default: no such job has ended yet",
+        Some(JobEstimateSource::Default) => "the configured default: no job like it has ended yet",
         None => answer.estimate_source.key(),
     };
     let estimate = format::format_span(answer.estimate_s);
