@@ -38,6 +38,7 @@ SETTINGS = {
     "deterministic": True,
     "force_row_wise": True,
     "seed": 1,
+    "num_threads": 1,
     "verbosity": -1,
 }
 ROUNDS = 150
@@ -112,43 +113,66 @@ class Known:
         self.site.append(job.ln_run)
 
 
-def fitted(rows, targets):
+def features_of(jobs):
+    """Returns a row of features for each job, and the places of those that had ended by each submission: how many, of the list of
+    all places in the order of the ends."""
+    known, events, rows, n_ended = Known(), [], [], []
+    by_end = []
+    for place, job in enumerate(jobs):
+        while events and events[0][0] <= job.submit:
+            _, ended = heapq.heappop(events)
+            known.end(jobs[ended])
+            by_end.append(ended)
+        rows.append(known.features(job))
+        n_ended.append(len(by_end))
+        known.submit(job)
+        heapq.heappush(events, (job.end, place))
+    return numpy.array(rows), n_ended, by_end
+
+
+def models_of(rows, targets):
     """Returns a model for each level."""
-    data = lightgbm.Dataset(numpy.array(rows), numpy.array(targets), categorical_feature=[0, 1, 2, 3], free_raw_data=False)
+    data = lightgbm.Dataset(rows, targets, categorical_feature=[0, 1, 2, 3], free_raw_data=False)
     return [lightgbm.train({**SETTINGS, "alpha": level}, data, ROUNDS) for level in LEVELS]
+
+
+def bounds_of(jobs):
+    """Returns the logarithms of the bounds of each job at the levels, before the offsets; not numbers before the first model."""
+    rows, n_ended, by_end = features_of(jobs)
+    targets = numpy.array([job.ln_run for job in jobs])
+    bounds = numpy.full((len(jobs), len(LEVELS)), math.nan)
+    begin = next((place for place, n in enumerate(n_ended) if n >= FIRST_ROWS), len(jobs))
+    while begin < len(jobs):
+        until = jobs[begin].submit + REFIT_S
+        end = next((place for place in range(begin, len(jobs)) if jobs[place].submit >= until), len(jobs))
+        learned = by_end[max(0, n_ended[begin] - LAST_ROWS) : n_ended[begin]]
+        for level, model in enumerate(models_of(rows[learned], targets[learned])):
+            bounds[begin:end, level] = model.predict(rows[begin:end])
+        begin = end
+    return bounds
 
 
 def forecasts(jobs):
     """Yields each job with the logarithms of its bounds at the levels."""
-    known, events, features, order = Known(), [], {}, itertools.count()
-    rows, targets = collections.deque(maxlen=LAST_ROWS), collections.deque(maxlen=LAST_ROWS)
-    models, refit, offsets = None, -math.inf, [0.0] * len(LEVELS)
-    for number, job in enumerate(jobs):
+    order, events, offsets, ended = itertools.count(), [], [0.0] * len(LEVELS), []
+    for job, bounds in zip(jobs, bounds_of(jobs)):
         while events and events[0][0] <= job.submit:
             _, _, other, level, is_kept = heapq.heappop(events)
-            if level is not None:
+            if level is None:
+                ended.append(other.ln_run)
+            else:
                 offsets[level] += STEP * (LEVELS[level] - 1.0 if is_kept else LEVELS[level])
-                continue
-            known.end(jobs[other])
-            rows.append(features.pop(other))
-            targets.append(jobs[other].ln_run)
-        if len(rows) >= FIRST_ROWS and job.submit >= refit + REFIT_S:
-            models, refit = fitted(rows, targets), job.submit
-        row = known.features(job)
-        if models is None:
-            bounds = numpy.quantile(numpy.array(targets), LEVELS) if targets else None
+        if math.isnan(bounds[0]):
+            bounds = numpy.quantile(ended, LEVELS) if ended else None
         else:
-            one = numpy.array([row])
-            bounds = [model.predict(one, num_threads=1)[0] + offset for model, offset in zip(models, offsets)]
+            bounds = bounds + offsets
             for level, bound in enumerate(bounds):
                 is_kept = job.ln_run <= bound
                 due = job.end if is_kept else job.start + math.exp(bound)
-                heapq.heappush(events, (due, next(order), number, level, is_kept))
+                heapq.heappush(events, (due, next(order), job, level, is_kept))
         if bounds is not None:
             yield job, bounds
-        known.submit(job)
-        features[number] = row
-        heapq.heappush(events, (job.end, next(order), number, None, None))
+        heapq.heappush(events, (job.end, next(order), job, None, None))
 
 
 def judged(jobs):
