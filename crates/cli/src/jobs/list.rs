@@ -71,7 +71,7 @@ pub(crate) struct JobsArgs {
     /// List only jobs that were submitted before this time
     #[arg(long, value_name = "TIME", value_parser = parse_past)]
     until: Option<Timestamp>,
-    /// Show when each is expected to start and end, and why it waits
+    /// Show when each should start and end, and why it waits
     #[arg(long)]
     expect: bool,
     /// Show at most N jobs

@@ -32,7 +32,7 @@ use crate::output::messages::Verbosity;
 /// The options of `tollgate open`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OpenArgs {
-    /// Number of the job or task to show first, as in 7 or 7_3
+    /// The job or task to show first, as in 7 or 7_3
     #[arg(value_name = "ID", value_parser = parse_shown_job)]
     id: Option<String>,
     /// Port of the window on this host [default: any that is free]
