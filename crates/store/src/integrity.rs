@@ -255,3 +255,30 @@ const USAGE_DIFFERS: &str = "SELECT EXISTS (
         SELECT user, day, charges, penalties FROM account
         UNION ALL SELECT user, day, 0, 0 FROM usage)
     GROUP BY user, day)";
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// SQLite fires no trigger for a row that is replaced, so that it would stay in the sum of its table.
+    #[test]
+    fn no_statement_replaces_rows() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut folders = vec![sources];
+        let mut n_read = 0;
+        let words = ["REPLACE", "INTO"].join(" ");
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+                let path = entry.expect("it can be listed").path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).expect("text");
+                assert!(!text.to_uppercase().contains(&words), "{}", path.display());
+                n_read += 1;
+            }
+        }
+        assert!(n_read > 20, "only {n_read} files were read");
+    }
+}

@@ -265,9 +265,10 @@ fn write(
                 places::begin(to, *attempt, at, &hosts.nodes)?;
             }
             if let Some(all) = hosts.and_then(|hosts| hosts.all.as_ref()) {
+                // A replaced row would fire no trigger that takes it out of the sum of its table.
                 run(
                     to,
-                    "INSERT OR REPLACE INTO placement VALUES (?1, ?2, ?3, ?4)",
+                    "INSERT INTO placement VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET hosts = excluded.hosts",
                     params![attempt.job, attempt.task, attempt.attempt, all],
                 )?;
             }

@@ -274,7 +274,6 @@ fn redact(key: &str, value: &mut serde_json::Value) {
         "dir",
         "output",
         "day",
-        "probability",
     ];
     match value {
         Value::Object(fields) => fields
@@ -282,6 +281,7 @@ fn redact(key: &str, value: &mut serde_json::Value) {
             .for_each(|(key, value)| redact(key, value)),
         Value::Array(items) => items.iter_mut().for_each(|item| redact(key, item)),
         _ if key.ends_with("_at") => *value = Value::from("[instant]"),
+        _ if key.ends_with("probability") => *value = Value::from("[probability]"),
         _ if varies.contains(&key) => *value = Value::from(format!("[{key}]")),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
