@@ -23,7 +23,8 @@
 //! | [`alter`] | `tollgate alter` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release` |
 //! | [`wait`], [`logs`] | `tollgate wait`, `logs` |
-//! | [`open`] | `tollgate open`: the service in a browser |
+//! | [`open`], [`top`] | `tollgate open`, `top`: the service in a browser, in a terminal |
+//! | [`output_tail`] | the end of the output of a job, from a file of this host |
 //! | [`spread`] | `tollgate spread` |
 
 pub(crate) mod act;
@@ -43,10 +44,12 @@ pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod open;
 pub(crate) mod outcome;
+pub(crate) mod output_tail;
 pub(crate) mod script;
 pub(crate) mod script_text;
 pub(crate) mod signal;
 pub(crate) mod spread;
 pub(crate) mod startable;
 pub(crate) mod submit;
+pub(crate) mod top;
 pub(crate) mod wait;

@@ -10,7 +10,6 @@
 //! | [`pages`] | the parts of pages, each with what the service is asked for |
 //! | [`user_host`](UserHost) | the host on which the user works |
 //! | [`charts`] | SVG that follows the style sheet |
-//! | `words` | instants, spans and probabilities as people read them |
 //! | `templates` | HTML from templates |
 //!
 //! The window is rendered here and not in the browser. A page is a static shell without data. Its script, `window.js`,
@@ -28,10 +27,9 @@ mod serve;
 mod sessions;
 mod templates;
 mod user_host;
-mod words;
 
 pub use guard::{GuardError, WindowOrigins};
 pub use router::{WindowSettings, window_router};
 pub use serve::{BadWindowPrefix, WindowPrefix, serve_loopback};
 pub use sessions::{SESSION_TIME, TICKET_TIME, WindowSessions};
-pub use user_host::{OutputTail, RunHost, TypedJob, UserHost};
+pub use user_host::{TypedJob, UserHost};

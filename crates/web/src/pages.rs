@@ -8,13 +8,11 @@
 //! | `submit` | the form, quotes and submissions |
 //! | `how_well` | promises against what was kept, the books, the ledger |
 //! | `machine` | hosts, workers and devices |
-//! | `job_facts` | jobs in words, for all pages |
 //!
 //! Every page has a view: a type that is made from answers of the service without I/O, and rendered by a template.
 
 pub mod how_well;
 pub mod job;
-mod job_facts;
 pub mod jobs;
 pub mod machine;
 pub mod now;

@@ -31,7 +31,7 @@ pub struct WindowSettings {
     /// The origins under which browsers know the window.
     pub origins: WindowOrigins,
     /// The host of the user.
-    pub host: Box<dyn UserHost>,
+    pub host: Arc<dyn UserHost>,
     /// Whether nothing can be submitted or changed.
     pub read_only: bool,
 }

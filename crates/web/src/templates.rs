@@ -8,7 +8,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, contex
 use serde::Serialize;
 use tollgate_report::svg::XmlEscaped;
 
-use crate::words;
+use tollgate_overview::words;
 
 /// The templates, by name.
 const TEMPLATES: [(&str, &str); 11] = [

@@ -1,8 +1,9 @@
-//! The host on which the user of a window works: jobs that are typed there, and their output.
+//! The host on which the user of a window works: jobs that are typed there.
 
 use jiff::Zoned;
 use serde::Deserialize;
-use tollgate_client::types::{JobDetails, JobRequest};
+use tollgate_client::types::JobRequest;
+use tollgate_overview::output::OutputReader;
 
 /// A job as it is typed into the form. Empty fields are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -28,26 +29,8 @@ pub struct TypedJob {
     pub quote: String,
 }
 
-/// The end of an output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputTail {
-    /// The last bytes.
-    pub bytes: Vec<u8>,
-    /// Size of the whole output, in bytes.
-    pub size: u64,
-}
-
-/// Where a job ran whose output is looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunHost {
-    /// The output counts only if the job ran on this host.
-    Here,
-    /// The service does not read the output, so a file system that both hosts share may have it.
-    Anywhere,
-}
-
 /// The host on which the user of a window works. Its methods may block.
-pub trait UserHost: Send + Sync {
+pub trait UserHost: OutputReader {
     /// Returns the request for a typed job, as if it was submitted on this host. `now` is in the zone of the browser.
     ///
     /// # Errors
@@ -56,7 +39,4 @@ pub trait UserHost: Send + Sync {
 
     /// Returns the working directory of jobs that name none. None if it is not known.
     fn dir(&self) -> Option<String>;
-
-    /// Returns the last `most` bytes of the output of a job. None if there is no such file here.
-    fn output_tail(&self, job: &JobDetails, most: u64, run: RunHost) -> Option<OutputTail>;
 }

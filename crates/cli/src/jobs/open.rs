@@ -23,8 +23,8 @@ use tollgate_web::{
     WindowOrigins, WindowPrefix, WindowSessions, WindowSettings, serve_loopback, window_router,
 };
 
-use self::user_host::ThisHost;
 use super::job_numbers::parse_job_id;
+use super::output_tail::ThisHost;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::output::messages::Verbosity;
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), CliFailure> {
             service: ServiceForwarder::new(target.clone()),
             sessions: sessions.clone(),
             origins: WindowOrigins::new(port, args.origin.as_deref()),
-            host: Box::new(ThisHost),
+            host: Arc::new(ThisHost),
             read_only: args.read_only,
         });
         let links = Arc::new(WindowLinks {

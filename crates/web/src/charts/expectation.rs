@@ -9,7 +9,7 @@ use tollgate_report::svg::{SvgBuilder, TextAnchor};
 
 use super::ChartWidth;
 use super::time_axis::ticks;
-use crate::words::{clock, instant, seconds};
+use tollgate_overview::words::{clock, instant, seconds};
 
 const TOP: f64 = 22.0;
 const BOTTOM: f64 = 34.0;

@@ -41,7 +41,7 @@ pub(crate) fn ticks(from: Instant, until: Instant, most: i64, offset_s: i64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::clock;
+    use tollgate_overview::words::clock;
 
     fn labels(from: i64, until: i64, offset_s: i64) -> Vec<String> {
         let (from, until) = (Instant::from_secs(from), Instant::from_secs(until));

@@ -7,7 +7,7 @@ use tollgate_report::svg::{SvgBuilder, TextAnchor};
 
 use super::ChartWidth;
 use super::time_axis::ticks;
-use crate::words::{clock, seconds};
+use tollgate_overview::words::{clock, seconds};
 
 /// The size of the style sheet's text in pictures.
 const TEXT: f64 = 12.0;

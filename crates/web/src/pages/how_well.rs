@@ -10,7 +10,8 @@ use tollgate_client::types::{
 use super::{PageError, PagePart};
 use crate::charts::{ChartWidth, reliability};
 use crate::router::WindowState;
-use crate::{templates, words};
+use crate::templates;
+use tollgate_overview::words;
 
 /// The answers that the page is made of.
 #[derive(Clone, Debug)]

@@ -6,23 +6,21 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tollgate_client::types::{
-    JobDetails, JobExplanation, JobForecast, JobHistory, JobList, JobOutput, JobRef, JobState,
-    OutputSource,
+    JobDetails, JobExplanation, JobForecast, JobHistory, JobList, JobRef,
 };
 use tollgate_client::{ClientError, PathWithQuery};
+use tollgate_overview::actions::JobChange;
+use tollgate_overview::job_facts::{self, ColouredWords, WordTone, job_id};
+use tollgate_overview::output::{ShownOutput, read_output};
+use tollgate_overview::words;
 
-use super::job_facts::{self, ColouredWords, job_id};
 use super::{PageError, PagePart, now_in};
 use crate::charts::ChartWidth;
 use crate::charts::expectation::ExpectationChart;
 use crate::forwarding::{client_problem, problem};
 use crate::router::WindowState;
-use crate::user_host::{OutputTail, RunHost};
-use crate::{templates, words};
+use crate::templates;
 
-/// Maximum number of bytes of the output that are read, and of lines that are shown.
-const TAIL_BYTES: u64 = 64 * 1024;
-const TAIL_LINES: usize = 200;
 /// The change of the probability that counts as a turn.
 const FORECAST_TURN: f64 = 0.15;
 /// Maximum number of tasks of an array that are shown.
@@ -48,15 +46,6 @@ pub struct JobAnswers {
     pub output: ShownOutput,
     /// The zone of the browser, in seconds east of UTC.
     pub offset_s: i64,
-}
-
-/// The end of the output of a job, or why there is none.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ShownOutput {
-    /// The last lines.
-    pub text: Option<String>,
-    /// Where these lines stand, or why there are none.
-    pub note: String,
 }
 
 /// An event of a job.
@@ -123,7 +112,7 @@ pub(crate) async fn page(
         }
         None => None,
     };
-    let output = output(&window, id, &explained.job).await?;
+    let output = read_output(&window.service, &window.host, &explained.job).await?;
     let answers = JobAnswers {
         history: window.service.get(&path("/history")).await?,
         offset_s: now_in(&headers).offset().seconds().into(),
@@ -139,12 +128,8 @@ pub(crate) async fn act(
     State(window): State<WindowState>,
     Path((id, action)): Path<(String, String)>,
 ) -> Response {
-    let done = match action.as_str() {
-        "cancel" => "cancelled",
-        "hold" => "held",
-        "release" => "released",
-        "requeue" => "queued again",
-        _ => return problem(StatusCode::NOT_FOUND, "unknown action", None),
+    let Some(change) = JobChange::from_verb(&action) else {
+        return problem(StatusCode::NOT_FOUND, "unknown action", None);
     };
     let Ok(id) = checked_id(&id) else {
         return problem(StatusCode::NOT_FOUND, "unknown job", None);
@@ -153,7 +138,7 @@ pub(crate) async fn act(
     let answer: Result<JobRef, ClientError> = window.service.post(&path, &()).await;
     match answer {
         Ok(_) => Json(ActionDone {
-            done: format!("Job {id} is {done}."),
+            done: change.done(id),
         })
         .into_response(),
         Err(error) => client_problem(&error),
@@ -175,98 +160,6 @@ fn checked_id(id: &str) -> Result<&str, PageError> {
         false => Err(PageError::Unknown(
             "expected the number of a job, as in job?id=7".to_owned(),
         )),
-    }
-}
-
-/// Reads the end of the output: from the file if it is on this host, else from the service.
-async fn output(
-    window: &WindowState,
-    id: &str,
-    job: &JobDetails,
-) -> Result<ShownOutput, PageError> {
-    if job.array.is_some() {
-        return Ok(ShownOutput::without("Each task has an output of its own."));
-    }
-    let Some(file) = &job.output else {
-        return Ok(ShownOutput::without("The output is discarded."));
-    };
-    if job.attempts == 0 {
-        return Ok(ShownOutput::without(&format!(
-            "It will be written to {file}."
-        )));
-    }
-    if let Some(tail) = tail_of_file(window, job, RunHost::Here).await {
-        return Ok(ShownOutput::of_tail(file, &tail));
-    }
-    let path = PathWithQuery::new(format!("/v1/jobs/{id}/output")).with("last", TAIL_BYTES);
-    let answer: Result<JobOutput, ClientError> = window.service.get(&path).await;
-    match answer {
-        Ok(output) if output.source == OutputSource::Host => {
-            match tail_of_file(window, job, RunHost::Anywhere).await {
-                Some(tail) => Ok(ShownOutput::of_tail(file, &tail)),
-                None => Ok(ShownOutput::of_answer(file, &output)),
-            }
-        }
-        Ok(output) => Ok(ShownOutput::of_answer(file, &output)),
-        Err(ClientError::Refused { problem, .. }) => Ok(ShownOutput::without(&problem.error)),
-        Err(error) => Err(error.into()),
-    }
-}
-
-async fn tail_of_file(window: &WindowState, job: &JobDetails, run: RunHost) -> Option<OutputTail> {
-    let (job, reader) = (job.clone(), window.clone());
-    let read = move || reader.host.output_tail(&job, TAIL_BYTES, run);
-    tokio::task::spawn_blocking(read).await.ok().flatten()
-}
-
-impl ShownOutput {
-    fn without(note: &str) -> Self {
-        Self {
-            text: None,
-            note: note.to_owned(),
-        }
-    }
-
-    fn of_answer(file: &str, output: &JobOutput) -> Self {
-        let problem = output.problem.as_deref();
-        match output.source.known() {
-            Some(OutputSource::Host) => Self::without(&format!(
-                "{file} is on the host of the service, and cannot be read from here."
-            )),
-            Some(OutputSource::Worker | OutputSource::Kept) | None => {
-                let tail = OutputTail {
-                    bytes: output.content().to_vec(),
-                    size: output.size_bytes,
-                };
-                match problem {
-                    Some(problem) if tail.bytes.is_empty() => Self::without(problem),
-                    _ => Self::of_tail(file, &tail),
-                }
-            }
-        }
-    }
-
-    /// Returns the last lines of an output.
-    pub fn of_tail(file: &str, tail: &OutputTail) -> Self {
-        let text = String::from_utf8_lossy(&tail.bytes);
-        let all: Vec<&str> = text.lines().collect();
-        let is_cut = tail.size > tail.bytes.len() as u64 || all.len() > TAIL_LINES;
-        // The first line of a part may have lost its beginning.
-        let whole = all
-            .get(usize::from(is_cut && all.len() > 1)..)
-            .unwrap_or_default();
-        let shown = &whole[whole.len().saturating_sub(TAIL_LINES)..];
-        let size = words::bytes(tail.size);
-        if tail.size == 0 {
-            return Self::without(&format!("{file} is empty so far."));
-        }
-        Self {
-            text: Some(shown.join("\n")),
-            note: match is_cut {
-                true => format!("the last {} lines of {file}, {size}", shown.len()),
-                false => format!("{file}, {size}"),
-            },
-        }
     }
 }
 
@@ -323,8 +216,8 @@ fn tag(job: &JobDetails) -> ColouredWords {
     match job_facts::outcome(job) {
         Some(outcome) => ColouredWords {
             text: match outcome.class {
-                "bad" => format!("promise broken: {}", outcome.text),
-                _ => outcome.text,
+                WordTone::Bad => format!("promise broken: {}", outcome.text),
+                WordTone::Plain | WordTone::Good | WordTone::Dim => outcome.text,
             },
             class: outcome.class,
         },
@@ -430,42 +323,29 @@ fn details(job: &JobDetails) -> Vec<(&'static str, String)> {
 
 /// Returns what can be done with a job in its state.
 fn buttons(job: &JobDetails) -> Vec<JobButton> {
-    let state = job.state.known();
-    let is_over = job.state.is_over();
-    let id = job_id(job);
-    let mut buttons = Vec::new();
-    if state == Some(JobState::Held) {
-        buttons.push(JobButton {
-            action: "release",
-            words: "Release",
-            class: "quiet",
-            question: None,
-        });
-    }
-    if matches!(state, Some(JobState::Queued | JobState::Dependent)) {
-        buttons.push(JobButton {
-            action: "hold",
-            words: "Hold",
-            class: "quiet",
-            question: None,
-        });
-    }
-    if !is_over {
-        buttons.push(JobButton {
-            action: "cancel",
-            words: "Cancel the job",
-            class: "alarm",
-            question: Some(format!("Cancel job {id}? Its work so far is lost.")),
-        });
-    }
-    buttons
+    let shown = [
+        (JobChange::Release, "Release", "quiet"),
+        (JobChange::Hold, "Hold", "quiet"),
+        (JobChange::Cancel, "Cancel the job", "alarm"),
+    ];
+    let possible = shown
+        .into_iter()
+        .filter(|(change, ..)| change.is_possible(job));
+    possible
+        .map(|(change, words, class)| JobButton {
+            action: change.verb(),
+            words,
+            class,
+            question: change.question(job),
+        })
+        .collect()
 }
 
 fn task_row(task: &JobDetails) -> TaskRow {
     TaskRow {
         id: job_id(task),
         state: job_facts::outcome(task)
-            .filter(|outcome| outcome.class == "bad")
+            .filter(|outcome| outcome.class == WordTone::Bad)
             .unwrap_or_else(|| job_facts::state(task)),
         started_at: task.started_at.clone(),
         finished_at: task.finished_at.clone(),

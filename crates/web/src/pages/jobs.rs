@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use tollgate_client::PathWithQuery;
 use tollgate_client::types::{JobDetails, JobList, JobState, WireVocabulary};
 
-use super::job_facts::{ColouredWords, is_promised, job_id, outcome, state};
 use super::{PageError, PagePart};
 use crate::router::WindowState;
 use crate::templates;
+use tollgate_overview::job_facts::{ColouredWords, is_promised, job_id, outcome, state};
 
 /// The number of jobs on a page.
 const PAGE_SIZE: usize = 100;

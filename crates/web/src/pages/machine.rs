@@ -7,10 +7,10 @@ use tollgate_client::types::{
     NodeAvailability, NodeList, NodeStatus, ResourceStatus, ServiceStatus, WorkerLinkState,
 };
 
-use super::job_facts::ColouredWords;
 use super::{PageError, PagePart};
 use crate::router::WindowState;
 use crate::templates;
+use tollgate_overview::job_facts::{ColouredWords, WordTone};
 
 /// A host with its nodes.
 #[derive(Debug, Serialize)]
@@ -61,7 +61,7 @@ pub fn render(list: &NodeList, status: &ServiceStatus) -> String {
         hosts.push(HostRow {
             name: None,
             site: None,
-            link: ColouredWords::new("good", "here"),
+            link: ColouredWords::new(WordTone::Good, "here"),
             memory: Some(list.memory_per_node_bytes).filter(|bytes| *bytes > 0),
             until: None,
             retired: None,
@@ -98,11 +98,11 @@ pub fn render(list: &NodeList, status: &ServiceStatus) -> String {
 
 fn link(state: Option<WorkerLinkState>, key: &str) -> ColouredWords {
     match state {
-        Some(WorkerLinkState::Connected) => ColouredWords::new("good", "connected"),
-        Some(WorkerLinkState::Leaving) => ColouredWords::new("dim", "leaving"),
-        Some(WorkerLinkState::Disconnected) => ColouredWords::new("bad", "disconnected"),
-        Some(WorkerLinkState::Lost) => ColouredWords::new("dim", "lost"),
-        None => ColouredWords::new("", key),
+        Some(WorkerLinkState::Connected) => ColouredWords::new(WordTone::Good, "connected"),
+        Some(WorkerLinkState::Leaving) => ColouredWords::new(WordTone::Dim, "leaving"),
+        Some(WorkerLinkState::Disconnected) => ColouredWords::new(WordTone::Bad, "disconnected"),
+        Some(WorkerLinkState::Lost) => ColouredWords::new(WordTone::Dim, "lost"),
+        None => ColouredWords::new(WordTone::Plain, key),
     }
 }
 
@@ -130,7 +130,7 @@ impl HostRow<'_> {
         Self {
             name: None,
             site: None,
-            link: ColouredWords::new("", ""),
+            link: ColouredWords::new(WordTone::Plain, ""),
             nodes: nodes.len(),
             numbers,
             states: states.collect::<Vec<_>>().join(", "),

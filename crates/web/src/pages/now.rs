@@ -13,18 +13,18 @@ use axum::http::HeaderMap;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    JobDetails, JobList, JobState, LedgerReport, NodeList, PlacementList, ServiceObjectives,
-    ServiceStatus,
+    JobDetails, JobList, LedgerReport, NodeList, PlacementList, ServiceObjectives, ServiceStatus,
 };
 use tollgate_client::{ClientError, PathWithQuery};
 use tollgate_model::{Instant, Span};
+use tollgate_overview::job_facts::job_id;
+use tollgate_overview::outlook::{OpenPromise, expected_kept, least_sure_promises, waiting_jobs};
+use tollgate_overview::words::{self, instant, seconds, span};
 
-use super::job_facts::{is_promised, job_id};
 use super::{PageError, PagePart, now_in};
 use crate::charts::ChartWidth;
 use crate::router::WindowState;
 use crate::templates;
-use crate::words::{self, instant, seconds, span};
 
 /// Maximum number of jobs that are asked for, and of rows of the tables.
 const MAX_JOBS: usize = 500;
@@ -175,8 +175,7 @@ fn past_s(future_s: f64) -> f64 {
 pub fn render(answers: &NowAnswers) -> String {
     let now = instant(&answers.status.now_at).unwrap_or(Instant::from_micros(0));
     let chart = drawing::timeline(answers, now);
-    let mut waiting: Vec<&JobDetails> = answers.live.jobs.iter().filter(is_waiting).collect();
-    waiting.sort_by_key(|job| (starts(job).unwrap_or(Instant::MAX), job.id));
+    let waiting = waiting_jobs(&answers.live.jobs);
     let view = NowView {
         status: &answers.status,
         facts: facts(answers, &waiting),
@@ -192,15 +191,6 @@ pub fn render(answers: &NowAnswers) -> String {
         same: same(answers),
     };
     templates::render("now", &view)
-}
-
-/// Returns whether a job waits for its start.
-fn is_waiting(job: &&JobDetails) -> bool {
-    job.started_at.is_none() && job.state != JobState::Reserved
-}
-
-fn starts(job: &JobDetails) -> Option<Instant> {
-    instant(&job.expected.as_ref()?.expected_start_at)
 }
 
 fn facts(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<Fact> {
@@ -278,51 +268,23 @@ fn facts(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<Fact> {
     facts
 }
 
-/// Returns how many of the open promises should be kept: the sum of their probabilities.
-fn expected_kept(live: &JobList) -> String {
-    let promised = live.jobs.iter().filter(|job| is_promised(job));
-    let chances = promised.map(|job| job.expected.as_ref().and_then(|all| all.probability));
-    match chances.sum::<Option<f64>>() {
-        Some(kept) if !live.more && kept > 0.0 => format!("{kept:.1} expected to be kept"),
-        _ => "neither kept nor broken yet".to_owned(),
-    }
-}
-
 fn unsure(live: &[JobDetails], now: Instant) -> Vec<UnsureRow> {
-    let mut rows: Vec<(f64, u64, UnsureRow)> = Vec::new();
-    for job in live.iter().filter(|job| is_promised(job)) {
-        let Some(expected) = &job.expected else {
-            continue;
-        };
-        let due = job.deadline_at.as_deref().and_then(instant);
-        let latest = instant(&expected.latest_finish_at);
-        let (Some(probability), Some(due), Some(latest)) = (expected.probability, due, latest)
-        else {
-            continue;
-        };
-        let spare = seconds(latest, due);
-        let left = seconds(now, due);
-        let row = UnsureRow {
-            id: job_id(job),
-            name: job.name.clone(),
-            probability,
+    let row = |open: OpenPromise<'_>| {
+        let left = seconds(now, open.due);
+        UnsureRow {
+            id: job_id(open.job),
+            name: open.job.name.clone(),
+            probability: open.probability,
             due_in: match left < 0.0 {
                 true => format!("{} ago", span(left)),
                 false => span(left),
             },
-            spare: match spare < 0.0 {
-                true => format!("may be late by {}", span(spare)),
-                false => format!("{} to spare", span(spare)),
-            },
-            is_late: spare < 0.0,
-        };
-        rows.push((probability, job.id, row));
-    }
-    rows.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-    rows.into_iter()
-        .take(SHOWN_ROWS)
-        .map(|(_, _, row)| row)
-        .collect()
+            spare: open.spare_words(),
+            is_late: open.may_be_late(),
+        }
+    };
+    let open = least_sure_promises(live).into_iter();
+    open.take(SHOWN_ROWS).map(row).collect()
 }
 
 fn next(job: &JobDetails) -> NextRow {

@@ -12,11 +12,12 @@ use tollgate_client::types::{
 };
 use tollgate_client::{ClientError, PathWithQuery};
 
-use super::job_facts::ColouredWords;
 use super::{PageError, PagePart, now_in};
 use crate::router::WindowState;
+use crate::templates;
 use crate::user_host::TypedJob;
-use crate::{templates, words};
+use tollgate_overview::job_facts::{ColouredWords, WordTone};
+use tollgate_overview::words;
 
 /// The time for which the page reserves the room of a quote, in seconds.
 const RESERVED_S: f64 = 60.0;
@@ -230,17 +231,33 @@ pub fn render_answer(answer: &SubmitResponse, kind: RequestKind) -> String {
 /// Returns the decision as a tag. Of a quote it is what would be decided.
 fn tag(answer: &SubmitResponse, is_quote: bool) -> ColouredWords {
     let Some(decision) = answer.decision.known() else {
-        return ColouredWords::new("", answer.decision.to_string());
+        return ColouredWords::new(WordTone::Plain, answer.decision.to_string());
     };
     let is_due = answer.deadline_at.is_some();
     let (class, quoted, done) = match decision {
-        JobDecision::Accepted if is_due => ("good", "would be promised", "promised"),
-        JobDecision::Accepted => ("good", "would be admitted", "admitted"),
-        JobDecision::Queued => ("", "would wait", "queued: admitted at its start"),
-        JobDecision::Waitlisted => ("bad", "would wait for a promise", "waits for a promise"),
-        JobDecision::Unpromised => ("bad", "not promised like this", "runs without a promise"),
-        JobDecision::Deferred => ("", "would be decided later", "decided when it may start"),
-        JobDecision::Rejected => ("bad", "not like this", "rejected"),
+        JobDecision::Accepted if is_due => (WordTone::Good, "would be promised", "promised"),
+        JobDecision::Accepted => (WordTone::Good, "would be admitted", "admitted"),
+        JobDecision::Queued => (
+            WordTone::Plain,
+            "would wait",
+            "queued: admitted at its start",
+        ),
+        JobDecision::Waitlisted => (
+            WordTone::Bad,
+            "would wait for a promise",
+            "waits for a promise",
+        ),
+        JobDecision::Unpromised => (
+            WordTone::Bad,
+            "not promised like this",
+            "runs without a promise",
+        ),
+        JobDecision::Deferred => (
+            WordTone::Plain,
+            "would be decided later",
+            "decided when it may start",
+        ),
+        JobDecision::Rejected => (WordTone::Bad, "not like this", "rejected"),
     };
     ColouredWords::new(class, if is_quote { quoted } else { done })
 }

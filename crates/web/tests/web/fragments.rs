@@ -3,8 +3,8 @@
 use insta::assert_snapshot;
 use serde_json::json;
 use tollgate_client::types::JobRef;
-use tollgate_web::OutputTail;
-use tollgate_web::pages::job::{JobAnswers, ShownOutput};
+use tollgate_overview::output::{OutputTail, ShownOutput};
+use tollgate_web::pages::job::JobAnswers;
 use tollgate_web::pages::jobs::JobsSelection;
 use tollgate_web::pages::submit::RequestKind;
 use tollgate_web::pages::{how_well, job, jobs, machine, now, submit};

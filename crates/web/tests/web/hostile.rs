@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tollgate_client::types::JobExplanation;
-use tollgate_web::OutputTail;
-use tollgate_web::pages::job::{JobAnswers, ShownOutput};
+use tollgate_overview::output::{OutputTail, ShownOutput};
+use tollgate_web::pages::job::JobAnswers;
 use tollgate_web::pages::jobs::JobsSelection;
 use tollgate_web::pages::submit::RequestKind;
 use tollgate_web::pages::{how_well, job, jobs, machine, now, submit};

@@ -1,6 +1,7 @@
 //! Requests of browsers, with and without a session.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
@@ -11,9 +12,9 @@ use jiff::Zoned;
 use serde_json::Value;
 use tollgate_client::types::{JobDetails, JobRequest};
 use tollgate_client::{ServiceForwarder, ServiceTarget};
+use tollgate_overview::output::{OutputReader, OutputTail, RunHost};
 use tollgate_web::{
-    OutputTail, RunHost, TypedJob, UserHost, WindowOrigins, WindowSessions, WindowSettings,
-    window_router,
+    TypedJob, UserHost, WindowOrigins, WindowSessions, WindowSettings, window_router,
 };
 
 /// A host on which nothing can be submitted.
@@ -27,7 +28,9 @@ impl UserHost for NoHost {
     fn dir(&self) -> Option<String> {
         None
     }
+}
 
+impl OutputReader for NoHost {
     fn output_tail(&self, _: &JobDetails, _: u64, _: RunHost) -> Option<OutputTail> {
         None
     }
@@ -46,7 +49,7 @@ impl TestWindow {
             service: ServiceForwarder::new(ServiceTarget::Socket(PathBuf::from("/no/such/socket"))),
             sessions: sessions.clone(),
             origins: WindowOrigins::new(4711, None),
-            host: Box::new(NoHost),
+            host: Arc::new(NoHost),
             read_only,
         });
         Self {

@@ -1,23 +1,16 @@
-//! Jobs that are typed into the window, and their output: as the user has them on this host.
+//! Jobs that are typed into the window: as the user has them on this host.
 
 use std::env;
-use std::fs::OpenOptions;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Zoned;
-use rustix::fs::OFlags;
 use tollgate_client::typed_span::parse_typed_span;
-use tollgate_client::types::{JobDetails, JobRequest};
+use tollgate_client::types::JobRequest;
 use tollgate_frontends::words::split_words;
-use tollgate_web::{OutputTail, RunHost, TypedJob, UserHost};
+use tollgate_web::{TypedJob, UserHost};
 
 use crate::jobs::job_args::JobArgs;
-use crate::jobs::logs::is_host_of;
-
-/// The host on which `tollgate open` runs, as its user.
-pub(super) struct ThisHost;
+use crate::jobs::output_tail::ThisHost;
 
 impl UserHost for ThisHost {
     fn job_request(&self, typed: &TypedJob, now: Zoned) -> Result<JobRequest, String> {
@@ -30,14 +23,6 @@ impl UserHost for ThisHost {
 
     fn dir(&self) -> Option<String> {
         env::current_dir().ok()?.into_os_string().into_string().ok()
-    }
-
-    fn output_tail(&self, job: &JobDetails, most: u64, run: RunHost) -> Option<OutputTail> {
-        let file = Path::new(job.output.as_deref()?);
-        match run {
-            RunHost::Here if !is_host_of(job) => None,
-            RunHost::Here | RunHost::Anywhere => read_tail(file, most).ok(),
-        }
     }
 }
 
@@ -89,28 +74,8 @@ fn job_args(typed: &TypedJob) -> Result<JobArgs, String> {
     })
 }
 
-/// Reads the end of a regular file. A pipe or a device could take forever.
-fn read_tail(file: &Path, most: u64) -> io::Result<OutputTail> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let mut file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(file)?;
-    let about = file.metadata()?;
-    if !about.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let size = about.len();
-    file.seek(SeekFrom::Start(size.saturating_sub(most)))?;
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes)?;
-    Ok(OutputTail { bytes, size })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn typed(command: &str) -> TypedJob {
@@ -170,16 +135,5 @@ mod tests {
             let message = job_args(wrong).unwrap_err();
             assert!(message.starts_with(field), "{message}");
         }
-    }
-
-    #[test]
-    fn end_of_a_file_is_read_and_pipes_are_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("out");
-        fs::write(&file, "one\ntwo\n").unwrap();
-        let tail = read_tail(&file, 4).unwrap();
-        assert_eq!((tail.bytes.as_slice(), tail.size), (b"two\n".as_slice(), 8));
-        assert!(read_tail(Path::new("/dev/null"), 4).is_err());
-        assert!(read_tail(&dir.path().join("none"), 4).is_err());
     }
 }

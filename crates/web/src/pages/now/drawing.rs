@@ -6,10 +6,11 @@ use tollgate_client::types::{JobDetails, JobForecast, Placement};
 use tollgate_model::{Instant, Span};
 
 use super::rows::ChartNodeRows;
-use super::{NowAnswers, future_s, is_waiting, past_s, starts};
+use super::{NowAnswers, future_s, past_s};
 use crate::charts::timeline::{BarPromise, Timeline, TimelineBar, WaitingBar};
-use crate::pages::job_facts::{is_promised, job_id};
-use crate::words::{self, instant, percent, seconds, span};
+use tollgate_overview::job_facts::{is_promised, job_id};
+use tollgate_overview::outlook::waiting_jobs;
+use tollgate_overview::words::{self, instant, percent, seconds, span};
 
 /// Maximum number of jobs that wait in the chart.
 const SHOWN_WAITING: usize = 12;
@@ -35,8 +36,7 @@ pub(super) fn timeline(answers: &NowAnswers, now: Instant) -> Timeline {
         .collect();
     let first = bars.iter().map(|bar| bar.from).min().unwrap_or(now);
     let shown_s = seconds(first, now).clamp(past_s * LEAST_PAST, past_s);
-    let mut waiting: Vec<&JobDetails> = live.iter().filter(is_waiting).collect();
-    waiting.sort_by_key(|job| (starts(job).unwrap_or(Instant::MAX), job.id));
+    let waiting = waiting_jobs(live);
     let n_more = waiting.len().saturating_sub(SHOWN_WAITING);
     let shown = waiting.into_iter().take(SHOWN_WAITING);
     Timeline {

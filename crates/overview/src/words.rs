@@ -4,10 +4,10 @@ use tollgate_client::timestamp::parse_iso;
 use tollgate_model::Instant;
 
 /// The probability below which a promise is at risk, as in the figures of the service.
-pub(crate) const AT_RISK: f64 = 0.8;
+pub const AT_RISK: f64 = 0.8;
 
 /// Formats a probability: `54 %`, `>99 %`, `<1 %`. Nothing is certain.
-pub(crate) fn percent(probability: f64) -> String {
+pub fn percent(probability: f64) -> String {
     match (probability * 100.0).round() {
         pct if pct > 99.0 || probability > 0.99 => ">99 %".to_owned(),
         pct if pct < 1.0 || probability < 0.01 => "<1 %".to_owned(),
@@ -16,7 +16,7 @@ pub(crate) fn percent(probability: f64) -> String {
 }
 
 /// Formats seconds with at most two units: `0.4 s`, `20 s`, `1 min 31 s`, `2 h 5 min`, `3 d`.
-pub(crate) fn span(secs: f64) -> String {
+pub fn span(secs: f64) -> String {
     let secs = secs.abs();
     if secs < 9.95 {
         let tenths = (secs * 10.0).round() / 10.0;
@@ -40,7 +40,7 @@ pub(crate) fn span(secs: f64) -> String {
 }
 
 /// Formats bytes: `11.8 GiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     let mut rest = bytes as f64;
     for unit in ["B", "KiB", "MiB", "GiB"] {
         if rest < 1023.95 {
@@ -55,7 +55,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// Formats an amount with at most two decimals: `12`, `3.5`, `-4.86`, `<0.01`.
-pub(crate) fn amount(value: f64) -> String {
+pub fn amount(value: f64) -> String {
     if value != 0.0 && value.abs() < 0.005 {
         return if value < 0.0 { ">-0.01" } else { "<0.01" }.to_owned();
     }
@@ -64,23 +64,23 @@ pub(crate) fn amount(value: f64) -> String {
 }
 
 /// Formats a number with its noun: `1 node`, `2 nodes`.
-pub(crate) fn count(number: u64, noun: &str) -> String {
+pub fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
 
 /// Returns an instant of the API. None if it is not one.
-pub(crate) fn instant(words: &str) -> Option<Instant> {
+pub fn instant(words: &str) -> Option<Instant> {
     parse_iso(words).ok()
 }
 
 /// Returns the seconds from `from` to `to`; negative if `to` is earlier.
-pub(crate) fn seconds(from: Instant, to: Instant) -> f64 {
+pub fn seconds(from: Instant, to: Instant) -> f64 {
     (to.as_micros() as f64 - from.as_micros() as f64) / 1e6
 }
 
 /// Formats the time of day in UTC, which the script replaces by that of the browser's zone: `05:04:36`.
-pub(crate) fn clock(at: Instant) -> String {
+pub fn clock(at: Instant) -> String {
     let day = at.as_micros().div_euclid(1_000_000).rem_euclid(86_400);
     format!("{:02}:{:02}:{:02}", day / 3_600, day / 60 % 60, day % 60)
 }

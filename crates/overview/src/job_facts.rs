@@ -1,20 +1,38 @@
-//! Jobs in words, for all pages.
+//! Jobs in words.
 
 use serde::Serialize;
 use tollgate_client::types::{JobDetails, JobState, PromiseOutcome};
 
 use crate::words::{instant, seconds, span};
 
-/// Words with the class that colours them.
+/// How words are coloured. The words say the same without a colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WordTone {
+    /// As text around it.
+    #[default]
+    #[serde(rename = "")]
+    Plain,
+    /// All is well.
+    Good,
+    /// A failure, or a broken promise.
+    Bad,
+    /// Of little interest.
+    Dim,
+}
+
+/// Words with their colour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct ColouredWords {
-    pub(crate) text: String,
-    /// `good`, `bad`, `dim` or empty.
-    pub(crate) class: &'static str,
+pub struct ColouredWords {
+    /// The words.
+    pub text: String,
+    /// Their colour, which a style sheet has as a class of this name.
+    pub class: WordTone,
 }
 
 impl ColouredWords {
-    pub(crate) fn new(class: &'static str, text: impl Into<String>) -> Self {
+    /// Creates words with a colour.
+    pub fn new(class: WordTone, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             class,
@@ -23,7 +41,7 @@ impl ColouredWords {
 }
 
 /// Returns the name of a job or task in commands and addresses: `7`, `7_3`.
-pub(crate) fn job_id(job: &JobDetails) -> String {
+pub fn job_id(job: &JobDetails) -> String {
     match job.task {
         Some(task) => format!("{}_{task}", job.id),
         None => job.id.to_string(),
@@ -31,51 +49,55 @@ pub(crate) fn job_id(job: &JobDetails) -> String {
 }
 
 /// Returns the state of a job, with how it ended if it failed.
-pub(crate) fn state(job: &JobDetails) -> ColouredWords {
+pub fn state(job: &JobDetails) -> ColouredWords {
     let words = job.state.to_string();
     let Some(state) = job.state.known() else {
-        return ColouredWords::new("", words);
+        return ColouredWords::new(WordTone::Plain, words);
     };
     match state {
         JobState::Finished => match job.short_status() {
-            None | Some("exit 0") => ColouredWords::new("", words),
-            Some(status) => ColouredWords::new("bad", status),
+            None | Some("exit 0") => ColouredWords::new(WordTone::Plain, words),
+            Some(status) => ColouredWords::new(WordTone::Bad, status),
         },
         JobState::TimedOut | JobState::OutOfMemory | JobState::OutputLimit | JobState::Lost => {
-            ColouredWords::new("bad", words)
+            ColouredWords::new(WordTone::Bad, words)
         }
         JobState::Rejected | JobState::Cancelled | JobState::Expired => {
-            ColouredWords::new("dim", words)
+            ColouredWords::new(WordTone::Dim, words)
         }
         JobState::Dependent
         | JobState::Queued
         | JobState::Held
         | JobState::Running
-        | JobState::Reserved => ColouredWords::new("", words),
+        | JobState::Reserved => ColouredWords::new(WordTone::Plain, words),
     }
 }
 
 /// Returns whether the deadline of a job is promised, or was.
-pub(crate) fn is_promised(job: &JobDetails) -> bool {
+pub fn is_promised(job: &JobDetails) -> bool {
     job.promised_at.is_some()
 }
 
 /// Returns what became of the deadline of a job. None before that, or without a deadline.
-pub(crate) fn outcome(job: &JobDetails) -> Option<ColouredWords> {
+pub fn outcome(job: &JobDetails) -> Option<ColouredWords> {
     let outcome = job.promise.as_ref()?;
     let Some(known) = outcome.known() else {
-        return Some(ColouredWords::new("", outcome.to_string()));
+        return Some(ColouredWords::new(WordTone::Plain, outcome.to_string()));
     };
     Some(match known {
-        PromiseOutcome::Kept => ColouredWords::new("", "in time"),
-        PromiseOutcome::Broken => ColouredWords::new("bad", late_words(job)),
-        PromiseOutcome::Void => ColouredWords::new("dim", "void"),
-        PromiseOutcome::UnpromisedInTime => ColouredWords::new("", "in time, not promised"),
-        PromiseOutcome::UnpromisedLate => {
-            ColouredWords::new("dim", format!("{}, not promised", late_words(job)))
+        PromiseOutcome::Kept => ColouredWords::new(WordTone::Plain, "in time"),
+        PromiseOutcome::Broken => ColouredWords::new(WordTone::Bad, late_words(job)),
+        PromiseOutcome::Void => ColouredWords::new(WordTone::Dim, "void"),
+        PromiseOutcome::UnpromisedInTime => {
+            ColouredWords::new(WordTone::Plain, "in time, not promised")
         }
-        PromiseOutcome::UnpromisedDropped => ColouredWords::new("dim", "cancelled as late"),
-        PromiseOutcome::UnpromisedVoid => ColouredWords::new("dim", "not promised, ended before"),
+        PromiseOutcome::UnpromisedLate => {
+            ColouredWords::new(WordTone::Dim, format!("{}, not promised", late_words(job)))
+        }
+        PromiseOutcome::UnpromisedDropped => ColouredWords::new(WordTone::Dim, "cancelled as late"),
+        PromiseOutcome::UnpromisedVoid => {
+            ColouredWords::new(WordTone::Dim, "not promised, ended before")
+        }
     })
 }
 
@@ -94,7 +116,7 @@ fn late_words(job: &JobDetails) -> String {
 }
 
 /// Returns the command as one line, quoted where a shell would need it.
-pub(crate) fn command_line(command: &[String]) -> String {
+pub fn command_line(command: &[String]) -> String {
     let is_plain = |word: &String| {
         let plain = |letter: char| letter.is_alphanumeric() || "_-./:=,+@%".contains(letter);
         !word.is_empty() && word.chars().all(plain)
