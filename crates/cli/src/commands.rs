@@ -84,6 +84,10 @@ enum CliCommand {
     /// The window is served on this host to this user alone, until Ctrl-C. The link works once, within a minute;
     /// Enter prints another one.
     Open(Deferred<jobs::open::OpenArgs>),
+    /// Show the service in the terminal: jobs, promises, nodes, as they change.
+    ///
+    /// Keys explain the selected job, show its output, cancel, hold and release it. `?` lists the keys, `q` quits.
+    Top(Deferred<jobs::top::TopArgs>),
     /// Wait until a job is over, and exit with its status.
     ///
     /// The status is the exit code of the job, 128 + n after signal n, and 1 if the job or a task of it was
@@ -278,6 +282,7 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Jobs(args) => jobs::list::jobs(&args),
         CliCommand::Explain(args) => jobs::explain::run(&args),
         CliCommand::Open(args) => jobs::open::run(&args),
+        CliCommand::Top(args) => jobs::top::run(&args),
         CliCommand::Wait(args) => jobs::wait::wait(&args),
         CliCommand::Grant(args) => operate::grant::run(&args),
         CliCommand::Drain(args) => operate::drain::drain(&args),

@@ -47,25 +47,41 @@ impl JobChange {
         }
     }
 
-    /// Returns the question before the change, if it may cost anything.
-    pub fn question(self, job: &JobDetails) -> Option<String> {
+    /// Returns whether work is lost by the change.
+    pub const fn costs_work(self) -> bool {
+        match self {
+            Self::Cancel | Self::Requeue => true,
+            Self::Hold | Self::Release => false,
+        }
+    }
+
+    /// Returns the question before the change.
+    pub fn question(self, job: &JobDetails) -> String {
         let id = job_id(job);
         match self {
-            Self::Cancel => Some(format!("Cancel job {id}? Its work so far is lost.")),
-            Self::Requeue => Some(format!("Queue job {id} again? Its work so far is lost.")),
-            Self::Hold | Self::Release => None,
+            Self::Cancel if job.attempts > 0 => {
+                format!("Cancel job {id}? Its work so far is lost.")
+            }
+            Self::Cancel => format!("Cancel job {id}?"),
+            Self::Requeue => format!("Queue job {id} again? Its work so far is lost."),
+            Self::Hold => format!("Hold job {id}?"),
+            Self::Release => format!("Release job {id}?"),
+        }
+    }
+
+    /// Returns what a job is after the change.
+    pub const fn participle(self) -> &'static str {
+        match self {
+            Self::Hold => "held",
+            Self::Release => "released",
+            Self::Cancel => "cancelled",
+            Self::Requeue => "queued again",
         }
     }
 
     /// Returns the sentence about a job that was changed so.
     pub fn done(self, id: &str) -> String {
-        let done = match self {
-            Self::Hold => "held",
-            Self::Release => "released",
-            Self::Cancel => "cancelled",
-            Self::Requeue => "queued again",
-        };
-        format!("Job {id} is {done}.")
+        format!("Job {id} is {}.", self.participle())
     }
 }
 

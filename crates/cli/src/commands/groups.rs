@@ -9,7 +9,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Jobs",
         &[
-            "submit", "quote", "jobs", "explain", "open", "wait", "logs", "alter", "cancel",
+            "submit", "quote", "jobs", "explain", "top", "open", "wait", "logs", "alter", "cancel",
             "hold", "release", "requeue", "signal", "spread",
         ],
     ),

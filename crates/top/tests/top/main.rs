@@ -1,1 +1,7 @@
-fn main() {}
+//! The overview from fixed answers: screens, keys, hostile names, and what a terminal makes of the bytes.
+
+mod answers;
+mod hostile;
+mod keys;
+mod painting;
+mod screens;

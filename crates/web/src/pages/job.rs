@@ -336,7 +336,7 @@ fn buttons(job: &JobDetails) -> Vec<JobButton> {
             action: change.verb(),
             words,
             class,
-            question: change.question(job),
+            question: change.costs_work().then(|| change.question(job)),
         })
         .collect()
 }

@@ -29,7 +29,7 @@ const NO_CHANGE: [(&str, &str); 4] = [
 ];
 
 /// Calls of each command that has flags. No job of a submission starts, so that nothing is learned between calls.
-const CALLS: [&[&str]; 28] = [
+const CALLS: [&[&str]; 29] = [
     &["submit", "--hold", "true"],
     &["submit", "--begin", "2030-01-01", "true"],
     &["submit", "--hold", "--array", "1-3", "true"],
@@ -58,6 +58,7 @@ const CALLS: [&[&str]; 28] = [
     &["signal", "USR1", "1"],
     &["logs", "1"],
     &["nodes"],
+    &["top", "--once"],
     &["grant", "3", "--reason", "usual"],
     &["calibration"],
     &["ledger"],
@@ -76,10 +77,11 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
             _,
             "--hold" | "--one-host" | "--partial" | "--append" | "--requeue" | "--quiet" | "--all"
             | "--failed" | "--expect" | "--jobs" | "--history" | "--decision" | "--follow"
-            | "--dry-run" | "--no-deadline" | "--drop-late",
+            | "--dry-run" | "--once" | "--no-deadline" | "--drop-late",
         ) => return None,
         ("jobs", "--format") => "csv",
         (_, "--format") => "json",
+        ("top", "--color") => "always",
         ("usage", "--by") => "account",
         ("export", "--out") => "out.csv",
         (_, "--data") => "elsewhere",
