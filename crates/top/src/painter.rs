@@ -86,7 +86,10 @@ pub(crate) fn line_text(frame: &Buffer, colours: ScreenColours) -> String {
     if style != PLAIN {
         text.push_str(PLAIN);
     }
-    text
+    match colours {
+        ScreenColours::Shown => text,
+        ScreenColours::None => text.trim_end().to_owned(),
+    }
 }
 
 /// Adds the symbol of a cell.

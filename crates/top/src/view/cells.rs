@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn wide_letters_count_twice() {
         assert_eq!(fitted("\u{6587}\u{5b57}", 5), "\u{6587}\u{5b57} ");
-        assert_eq!(fitted("\u{6587}\u{5b57}\u{6587}", 5), "\u{6587}..");
+        assert_eq!(fitted("\u{6587}\u{5b57}\u{6587}", 5), "\u{6587}.. ");
         assert_eq!(fitted("abcdefg", 3), "abc");
         assert_eq!(clipped("abcdefg", 6), "abcd..");
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use ratatui_core::text::{Line, Span};
-use tollgate_client::types::{NodeAvailability, NodeList, ServiceStatus, WorkerLinkState};
+use tollgate_client::types::{
+    NodeAvailability, NodeList, RiskCount, ServiceStatus, WorkerLinkState, WorkerStatus,
+};
 use tollgate_overview::job_facts::WordTone;
 use tollgate_overview::outlook::expected_kept;
 use tollgate_overview::words::count;
@@ -16,8 +18,11 @@ use crate::answers::TopAnswers;
 use crate::safe_text::safe_line;
 use crate::state::{ServiceLink, TopState};
 
-/// The maximum number of lines of the promises.
+/// The maximum numbers of lines of the nodes, and of the promises.
+const MACHINE_LINES: usize = 2;
 const PROMISE_LINES: usize = 2;
+/// What stands between two facts.
+const GAP: &str = "   ";
 
 /// Returns the lines of the head.
 pub(super) fn lines(
@@ -36,9 +41,8 @@ pub(super) fn lines(
     let Some(answers) = &state.answers else {
         return lines;
     };
-    let machine = machine(answers).join("   ");
-    let machine = wrapped(&machine, width, 2).into_iter().take(2);
-    lines.extend(machine.map(Line::raw));
+    let machine = joined(machine(answers), width);
+    lines.extend(machine.into_iter().take(MACHINE_LINES).map(Line::raw));
     let tone = match answers.status.at_risk {
         0 => WordTone::Plain,
         _ => WordTone::Bad,
@@ -46,6 +50,21 @@ pub(super) fn lines(
     let promises = wrapped(&promises(answers), width, 2);
     let promises = promises.into_iter().take(PROMISE_LINES);
     lines.extend(promises.map(|line| Line::styled(line, colours.of_tone(tone))));
+    lines
+}
+
+/// Returns facts side by side on lines of at most this width. None of them is broken; a longer one is cut.
+fn joined(facts: Vec<String>, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for fact in facts {
+        match lines.last_mut() {
+            Some(line) if line.width() + GAP.len() + fact.width() <= width => {
+                line.push_str(GAP);
+                line.push_str(&fact);
+            }
+            Some(_) | None => lines.push(clipped(&fact, width)),
+        }
+    }
     lines
 }
 
@@ -89,22 +108,17 @@ fn machine(answers: &TopAnswers) -> Vec<String> {
     let TopAnswers { status, nodes, .. } = answers;
     let mut facts = vec![format!("{} run", status.running), waits(status)];
     facts.push(node_words(nodes));
-    let linked = |worker: &&_| {
-        let worker: &&tollgate_client::types::WorkerStatus = worker;
-        matches!(
-            worker.state.known(),
-            Some(WorkerLinkState::Connected | WorkerLinkState::Leaving)
-        )
-    };
-    let n_workers = nodes.workers.iter().filter(linked).count();
-    let pilots = nodes.workers.iter().filter(linked);
-    let pilots: Vec<_> = pilots.filter(|worker| worker.site.is_some()).collect();
+    let n_workers = nodes
+        .workers
+        .iter()
+        .filter(|worker| is_linked(worker))
+        .count();
+    let pilots = nodes.workers.iter().filter(|worker| worker.site.is_some());
+    let n_pilots = pilots.filter(|worker| is_linked(worker)).count();
     if n_workers > 0 {
-        let used = busy_workers(nodes);
-        let in_use = |names: usize| format!("{used} of {names} in use", used = names.min(used));
-        let mut words = format!("workers {}", in_use(n_workers));
-        if !pilots.is_empty() {
-            words.push_str(&format!(", {}", count(pilots.len() as u64, "pilot")));
+        let mut words = format!("workers {} of {n_workers} in use", busy_workers(nodes));
+        if n_pilots > 0 {
+            words.push_str(&format!(", {}", count(n_pilots as u64, "pilot")));
         }
         facts.push(words);
     }
@@ -149,11 +163,20 @@ fn node_words(nodes: &NodeList) -> String {
     words
 }
 
-/// Returns the number of workers with a task.
+/// Returns whether a worker is connected.
+fn is_linked(worker: &WorkerStatus) -> bool {
+    let state = worker.state.known();
+    matches!(
+        state,
+        Some(WorkerLinkState::Connected | WorkerLinkState::Leaving)
+    )
+}
+
+/// Returns the number of connected workers with a task.
 fn busy_workers(nodes: &NodeList) -> usize {
     let busy = nodes.nodes.iter().filter(|node| node.tasks > 0);
     let busy: BTreeSet<u32> = busy.map(|node| node.id).collect();
-    let workers = nodes.workers.iter();
+    let workers = nodes.workers.iter().filter(|worker| is_linked(worker));
     let used = workers.filter(|worker| {
         let last = worker.first_node.saturating_add(worker.nodes);
         busy.range(worker.first_node..last).next().is_some()
@@ -171,9 +194,11 @@ fn promises(answers: &TopAnswers) -> String {
     };
     if status.at_risk > 0 {
         words.push_str(&format!(", {} at risk", status.at_risk));
-        let causes = status.risks.iter();
-        let causes = causes.map(|risk| format!("{} {}", risk.promises, safe_line(&risk.cause)));
-        let causes: Vec<String> = causes.collect();
+        let cause = |risk: &RiskCount| match status.risks.len() {
+            1 => safe_line(&risk.cause),
+            _ => format!("{} because {}", risk.promises, safe_line(&risk.cause)),
+        };
+        let causes: Vec<String> = status.risks.iter().map(cause).collect();
         if !causes.is_empty() {
             words.push_str(&format!(": {}", causes.join("; ")));
         }

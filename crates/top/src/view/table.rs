@@ -232,6 +232,7 @@ fn cell(
             (safe_line(&job.state.to_string()), colours.of_tone(tone))
         }
         TableColumn::Start => plain(start(job, clock)),
+        TableColumn::End if job.state == JobState::Reserved => plain(None),
         TableColumn::End => plain(end(job, clock).or_else(|| Some("unknown".to_owned()))),
         TableColumn::Due => plain(due(job, clock)),
         TableColumn::Promise => {
