@@ -23,8 +23,10 @@ use crate::view::{ScreenColours, frame};
 
 /// The least time between two refreshes, however many events come.
 const PAUSE: Duration = Duration::from_millis(260);
-/// The time after which the service is asked without an event, and while it does not answer.
+/// The time after which the service is asked without an event, also while an output is shown, and while it does not
+/// answer.
 const REFRESH: Duration = Duration::from_secs(5);
+const OUTPUT_REFRESH: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What the overview needs.
@@ -237,7 +239,11 @@ impl RunningOverview {
     fn refresh(&mut self) {
         self.is_refreshing = true;
         self.last_refresh = Some(Instant::now());
-        self.next_refresh = Instant::now() + REFRESH;
+        let pause = match self.state.output_job() {
+            Some(_) => OUTPUT_REFRESH,
+            None => REFRESH,
+        };
+        self.next_refresh = Instant::now() + pause;
         let parts = ShownParts {
             user: self.state.user().map(str::to_owned),
             explained: self.state.explained_job().map(str::to_owned),

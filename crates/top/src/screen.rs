@@ -82,3 +82,70 @@ fn restore() {
         let _ = disable_raw_mode();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+    use std::fs::File;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{LocalModes, tcgetattr};
+
+    use super::*;
+
+    /// Set for the program that panics in a terminal of its own.
+    const CHILD: &str = "TOLLGATE_TOP_TEST_CHILD";
+
+    #[test]
+    fn panic_in_any_thread_restores_the_terminal() {
+        if env::var_os(CHILD).is_some() {
+            let _screen = TerminalScreen::enter().expect("a terminal");
+            let panicked = std::thread::spawn(|| panic!("on purpose")).join();
+            assert!(panicked.is_err());
+            return;
+        }
+        let leader = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pty");
+        grantpt(&leader)
+            .and_then(|()| unlockpt(&leader))
+            .expect("a pty");
+        let name = ptsname(&leader, Vec::new()).expect("a name");
+        let end = || {
+            let path = name.to_str().expect("a path");
+            Stdio::from(
+                File::options()
+                    .read(true)
+                    .write(true)
+                    .open(path)
+                    .expect("a terminal"),
+            )
+        };
+        let own = env::current_exe().expect("a path");
+        let test = "screen::tests::panic_in_any_thread_restores_the_terminal";
+        let mut child = Command::new(own)
+            .args(["--exact", test, "--nocapture"])
+            .env(CHILD, "1")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .expect("the test runs");
+        let mut shown = Vec::new();
+        // The end of a terminal that nobody has open is an error.
+        let _ = File::from(leader.try_clone().expect("a descriptor")).read_to_end(&mut shown);
+        assert!(child.wait().expect("it is ours").success());
+        let shown = String::from_utf8_lossy(&shown);
+        let (_, after) = shown.split_once(ENTER).expect("the screen was entered");
+        let (before, message) = after.split_once(LEAVE).expect("and left");
+        assert!(
+            !before.contains("on purpose") && message.contains("on purpose"),
+            "{shown}"
+        );
+        let modes = tcgetattr(&leader).expect("a terminal").local_modes;
+        assert!(
+            modes.contains(LocalModes::ICANON | LocalModes::ECHO),
+            "{modes:?}"
+        );
+    }
+}

@@ -34,6 +34,7 @@
 //! | [`log`] | the log of the service |
 //! | [`no_service`] | clients without a service |
 //! | [`open`] | the window, without a browser |
+//! | [`top`] | `tollgate top`: on a terminal of its own, and without one |
 //! | [`generate`] | `tollgate generate` |
 //! | [`reference`] | `tollgate generate config` and `reference`: what they print, and the published pages |
 //! | [`demo`] | `tollgate demo` |
@@ -78,3 +79,4 @@ mod signals;
 mod site;
 mod site_keep;
 mod slurm;
+mod top;
