@@ -66,11 +66,16 @@ impl ScreenPainter {
 
 /// Returns the only line of a frame as text without spaces at its end, with sequences only if it is coloured.
 pub(crate) fn line_text(frame: &Buffer, colours: ScreenColours) -> String {
-    let blank = Buffer::empty(frame.area);
     let mut text = String::new();
     let mut style = PLAIN.to_owned();
-    let mut column = 0;
-    for (x, _, cell) in blank.diff(frame) {
+    let mut hidden = 0;
+    for cell in frame.content() {
+        // The cells behind the first of a wide character are covered by it.
+        if hidden > 0 {
+            hidden -= 1;
+            continue;
+        }
+        hidden = cell.symbol().width().saturating_sub(1);
         let wanted = match colours {
             ScreenColours::Shown => style_sequence(cell),
             ScreenColours::None => PLAIN.to_owned(),
@@ -79,9 +84,7 @@ pub(crate) fn line_text(frame: &Buffer, colours: ScreenColours) -> String {
             text.push_str(&wanted);
             style = wanted;
         }
-        text.extend(std::iter::repeat_n(' ', usize::from(x - column)));
         push_symbol(&mut text, cell.symbol());
-        column = x + cell.symbol().width().max(1) as u16;
     }
     if style != PLAIN {
         text.push_str(PLAIN);

@@ -99,7 +99,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
         "`tollgate cancel ID` stops a job; `kill PID` the service that `tollgate status` names, and its jobs go on",
     ),
     (
-        &["bjobs", "queue", "list", "ls", "ps", "top"],
+        &["bjobs", "queue", "list", "ls", "ps", "htop"],
         "`tollgate jobs` lists jobs, and `tollgate explain ID` says why one waits",
     ),
     (
