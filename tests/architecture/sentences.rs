@@ -66,6 +66,10 @@ fn plain(text: &str) -> String {
     for part in parts {
         plain.push_str(part.split_once(')').map_or(part, |(_, rest)| rest));
     }
+    // A list of names is looked through, not read: it counts as one word.
+    while plain.contains("Code, Code") {
+        plain = plain.replace("Code, Code", "Code");
+    }
     plain.replace(['*', '['], "")
 }
 

@@ -1,4 +1,4 @@
-//! What can be done with a job in its state, and the words about it.
+//! The changes of a job that its state allows, and the words about them.
 
 use tollgate_client::types::{JobDetails, JobState};
 
@@ -6,7 +6,7 @@ use crate::job_facts::job_id;
 
 /// A change of a job that needs no other words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobChange {
+pub enum JobStateChange {
     /// Hold it: it does not start.
     Hold,
     /// Release it: it may start again.
@@ -17,7 +17,7 @@ pub enum JobChange {
     Requeue,
 }
 
-impl JobChange {
+impl JobStateChange {
     /// Every change.
     pub const ALL: [Self; 4] = [Self::Hold, Self::Release, Self::Cancel, Self::Requeue];
 
@@ -91,10 +91,10 @@ mod tests {
     use crate::outlook::tests::job;
 
     #[test]
-    fn state_of_a_job_decides_what_can_be_done() {
+    fn possible_changes_follow_from_the_state() {
         let possible = |state: &str| {
             let job = job(1, serde_json::json!({ "state": state }));
-            JobChange::ALL.map(|change| change.is_possible(&job))
+            JobStateChange::ALL.map(|change| change.is_possible(&job))
         };
         assert_eq!(possible("queued"), [true, false, true, false]);
         assert_eq!(possible("held"), [false, true, true, false]);
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn change_is_found_by_its_verb() {
-        for change in JobChange::ALL {
-            assert_eq!(JobChange::from_verb(change.verb()), Some(change));
+        for change in JobStateChange::ALL {
+            assert_eq!(JobStateChange::from_verb(change.verb()), Some(change));
         }
-        assert_eq!(JobChange::from_verb("signal"), None);
+        assert_eq!(JobStateChange::from_verb("signal"), None);
     }
 }

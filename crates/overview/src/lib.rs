@@ -5,7 +5,7 @@
 //! | [`words`] | instants, spans and probabilities as people read them |
 //! | [`job_facts`] | jobs in words |
 //! | [`outlook`] | the order of jobs: least sure promises first, then by expected start |
-//! | [`actions`] | what can be done with a job in its state, and the words about it |
+//! | [`actions`] | the changes of a job that its state allows, and the words about them |
 //! | [`output`] | the end of the output of a job, from its file or from the service |
 //!
 //! All but [`output`] works on answers of the service, without I/O.

@@ -1,4 +1,4 @@
-//! What the service is asked for.
+//! The answers of the service that an overview is made of.
 
 use tollgate_client::types::{JobList, NodeList, ServiceStatus};
 use tollgate_client::{ApiClient, ClientError, PathWithQuery, ServiceForwarder};
@@ -15,7 +15,7 @@ pub struct TopAnswers {
     pub nodes: NodeList,
     /// The jobs that are not over, each with what is expected of it.
     pub live: JobList,
-    /// The user whose jobs these are; None for those of all.
+    /// The user of the listed jobs; None if they are those of all users.
     pub user: Option<String>,
 }
 

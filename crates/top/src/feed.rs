@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use tokio::sync::mpsc::Sender;
 use tollgate_client::types::{JobDetails, JobExplanation, JobRef};
 use tollgate_client::{ClientError, ForwardedRequest, PathWithQuery, ServiceForwarder};
-use tollgate_overview::actions::JobChange;
+use tollgate_overview::actions::JobStateChange;
 use tollgate_overview::output::{OutputReader, read_output};
 
 use crate::answers::TopAnswers;
@@ -23,7 +23,7 @@ pub(crate) struct ServiceFeed {
     pub(crate) reader: Arc<dyn OutputReader>,
 }
 
-/// What is shown, and so asked for.
+/// The parts of the screen that need answers.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownParts {
     pub(crate) user: Option<String>,
@@ -64,7 +64,7 @@ impl ServiceFeed {
     }
 
     /// Changes a job.
-    pub(crate) async fn change(&self, id: &str, change: JobChange) -> TopNews {
+    pub(crate) async fn change(&self, id: &str, change: JobStateChange) -> TopNews {
         let path = PathWithQuery::new(format!("/v1/jobs/{id}/{}", change.verb()));
         let answer: Result<JobRef, ClientError> = self.service.post(&path, &()).await;
         TopNews::Changed(match answer {
@@ -73,7 +73,7 @@ impl ServiceFeed {
         })
     }
 
-    /// Follows the events of the service for as long as somebody receives them. Each message says that something changed,
+    /// Follows the events of the service until the receiver is gone. Each message means that something changed,
     /// or that the stream broke.
     pub(crate) async fn follow(&self, changed: Sender<()>) {
         loop {
@@ -98,7 +98,7 @@ impl ServiceFeed {
     }
 }
 
-/// Sends a message if there is none. Returns whether nobody receives any more.
+/// Sends a message if none is on its way. Returns whether the receiver is gone.
 fn is_closed(changed: &Sender<()>) -> bool {
     let _ = changed.try_send(());
     changed.is_closed()

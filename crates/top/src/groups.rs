@@ -9,7 +9,7 @@ use tollgate_overview::words::instant;
 
 /// Jobs under one heading.
 #[derive(Debug)]
-pub(crate) struct JobGroup<'a> {
+pub(crate) struct JobSection<'a> {
     /// The heading.
     pub(crate) heading: &'static str,
     /// The jobs.
@@ -17,7 +17,7 @@ pub(crate) struct JobGroup<'a> {
 }
 
 /// Returns the groups that have jobs. Each job is in one of them.
-pub(crate) fn groups(live: &[JobDetails]) -> Vec<JobGroup<'_>> {
+pub(crate) fn groups(live: &[JobDetails]) -> Vec<JobSection<'_>> {
     let unsure = least_sure_promises(live);
     let unsure = unsure.into_iter().filter(OpenPromise::is_at_risk);
     let at_risk: Vec<&JobDetails> = unsure.map(|open| open.job).collect();
@@ -40,7 +40,7 @@ pub(crate) fn groups(live: &[JobDetails]) -> Vec<JobGroup<'_>> {
     ];
     let groups = groups
         .into_iter()
-        .map(|(heading, jobs)| JobGroup { heading, jobs });
+        .map(|(heading, jobs)| JobSection { heading, jobs });
     groups.filter(|group| !group.jobs.is_empty()).collect()
 }
 

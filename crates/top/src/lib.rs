@@ -2,8 +2,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`answers`] | what the service is asked for |
-//! | [`state`] | what is shown and selected; keys in, requests out |
+//! | [`answers`] | the answers of the service |
+//! | [`state`] | the state of the screen; keys in, requests out |
 //! | `groups` | the jobs in the order of the screen |
 //! | [`view`] | the state as a frame of cells |
 //! | `safe_text` | names and outputs of others as text that no terminal obeys |

@@ -41,10 +41,10 @@ impl ScreenPainter {
             if next != Some((x, y)) {
                 let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
             }
-            let wanted = style_sequence(cell);
-            if style != wanted {
-                out.push_str(&wanted);
-                style = wanted;
+            let needed = style_sequence(cell);
+            if style != needed {
+                out.push_str(&needed);
+                style = needed;
             }
             let symbol = cell.symbol();
             push_symbol(&mut out, symbol);
@@ -76,13 +76,13 @@ pub(crate) fn line_text(frame: &Buffer, colours: ScreenColours) -> String {
             continue;
         }
         hidden = cell.symbol().width().saturating_sub(1);
-        let wanted = match colours {
+        let needed = match colours {
             ScreenColours::Shown => style_sequence(cell),
             ScreenColours::None => PLAIN.to_owned(),
         };
-        if style != wanted {
-            text.push_str(&wanted);
-            style = wanted;
+        if style != needed {
+            text.push_str(&needed);
+            style = needed;
         }
         push_symbol(&mut text, cell.symbol());
     }

@@ -29,7 +29,7 @@ const REFRESH: Duration = Duration::from_secs(5);
 const OUTPUT_REFRESH: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What the overview needs.
+/// The parts of an overview.
 pub struct TopSettings {
     /// The service.
     pub service: ServiceForwarder,
@@ -57,7 +57,7 @@ pub enum TopError {
 }
 
 /// Something that happened.
-enum Happening {
+enum OverviewEvent {
     Key(TerminalKey),
     Resized,
     /// The answers to a refresh.
@@ -90,7 +90,7 @@ async fn show(settings: TopSettings) -> Result<(), TopError> {
         listen(SignalKind::hangup())?,
     ];
     let screen = TerminalScreen::enter().map_err(TopError::Terminal)?;
-    let (sender, happenings) = mpsc::channel(64);
+    let (sender, events) = mpsc::channel(64);
     let keys = sender.clone();
     thread::spawn(move || read_keys(&keys));
     let feed = ServiceFeed {
@@ -111,20 +111,20 @@ async fn show(settings: TopSettings) -> Result<(), TopError> {
         last_refresh: None,
         is_refreshing: false,
     };
-    overview.run(happenings, changes, &mut ends).await
+    overview.run(events, changes, &mut ends).await
 }
 
-/// Reads keys and changes of the size, until nobody receives them.
-fn read_keys(sender: &Sender<Happening>) {
+/// Reads keys and changes of the size, until the receiver is gone.
+fn read_keys(sender: &Sender<OverviewEvent>) {
     loop {
-        let happening = match read() {
-            Ok(Event::Key(key)) => meaning(key).map(Happening::Key),
-            Ok(Event::Resize(..)) => Some(Happening::Resized),
+        let event = match read() {
+            Ok(Event::Key(key)) => meaning(key).map(OverviewEvent::Key),
+            Ok(Event::Resize(..)) => Some(OverviewEvent::Resized),
             Ok(_) => None,
-            Err(_) => Some(Happening::TerminalGone),
+            Err(_) => Some(OverviewEvent::TerminalGone),
         };
-        let is_gone = matches!(happening, Some(Happening::TerminalGone));
-        let sent = happening.map_or(Ok(()), |happening| sender.blocking_send(happening));
+        let is_gone = matches!(event, Some(OverviewEvent::TerminalGone));
+        let sent = event.map_or(Ok(()), |event| sender.blocking_send(event));
         if is_gone || sent.is_err() {
             return;
         }
@@ -155,7 +155,7 @@ struct RunningOverview {
     painter: ScreenPainter,
     screen: TerminalScreen,
     feed: ServiceFeed,
-    sender: Sender<Happening>,
+    sender: Sender<OverviewEvent>,
     next_refresh: Instant,
     last_refresh: Option<Instant>,
     is_refreshing: bool,
@@ -164,7 +164,7 @@ struct RunningOverview {
 impl RunningOverview {
     async fn run(
         mut self,
-        mut happenings: Receiver<Happening>,
+        mut events: Receiver<OverviewEvent>,
         mut changes: Receiver<()>,
         ends: &mut [Signal; 3],
     ) -> Result<(), TopError> {
@@ -173,15 +173,15 @@ impl RunningOverview {
             let refresh_at = self.next_refresh;
             tokio::select! {
                 () = any_of(ends) => return Ok(()),
-                Some(first) = happenings.recv() => {
+                Some(first) = events.recv() => {
                     let mut next = Some(first);
                     // One frame shows all that has happened until now.
-                    while let Some(happening) = next {
-                        let step = self.on_happening(happening).map_err(TopError::Terminal)?;
+                    while let Some(event) = next {
+                        let step = self.on_event(event).map_err(TopError::Terminal)?;
                         if step == OverviewStep::Ends {
                             return Ok(());
                         }
-                        next = happenings.try_recv().ok();
+                        next = events.try_recv().ok();
                     }
                 }
                 Some(()) = changes.recv() => self.refresh_soon(),
@@ -190,16 +190,18 @@ impl RunningOverview {
         }
     }
 
-    fn on_happening(&mut self, happening: Happening) -> io::Result<OverviewStep> {
-        match happening {
-            Happening::Key(TerminalKey::Overview(key)) => return Ok(self.on_key(key)),
-            Happening::Key(TerminalKey::Redraw) | Happening::Resized => self.painter.forget(),
-            Happening::Key(TerminalKey::Suspend) => self.screen.suspend(&mut self.painter)?,
-            Happening::News(news) => {
+    fn on_event(&mut self, event: OverviewEvent) -> io::Result<OverviewStep> {
+        match event {
+            OverviewEvent::Key(TerminalKey::Overview(key)) => return Ok(self.on_key(key)),
+            OverviewEvent::Key(TerminalKey::Redraw) | OverviewEvent::Resized => {
+                self.painter.forget()
+            }
+            OverviewEvent::Key(TerminalKey::Suspend) => self.screen.suspend(&mut self.painter)?,
+            OverviewEvent::News(news) => {
                 self.state.on_news(news);
                 self.refresh_soon();
             }
-            Happening::Refreshed(all) => {
+            OverviewEvent::Refreshed(all) => {
                 self.is_refreshing = false;
                 for news in all {
                     self.state.on_news(news);
@@ -208,7 +210,7 @@ impl RunningOverview {
                     self.next_refresh = Instant::now() + RETRY;
                 }
             }
-            Happening::TerminalGone => return Ok(OverviewStep::Ends),
+            OverviewEvent::TerminalGone => return Ok(OverviewStep::Ends),
         }
         Ok(OverviewStep::GoesOn)
     }
@@ -222,7 +224,7 @@ impl RunningOverview {
                 let (feed, sender) = (self.feed.clone(), self.sender.clone());
                 tokio::spawn(async move {
                     let news = feed.change(&id, change).await;
-                    let _ = sender.send(Happening::News(news)).await;
+                    let _ = sender.send(OverviewEvent::News(news)).await;
                 });
             }
         }
@@ -252,7 +254,7 @@ impl RunningOverview {
         let (feed, sender) = (self.feed.clone(), self.sender.clone());
         tokio::spawn(async move {
             let news = feed.fetch(parts).await;
-            let _ = sender.send(Happening::Refreshed(news)).await;
+            let _ = sender.send(OverviewEvent::Refreshed(news)).await;
         });
     }
 

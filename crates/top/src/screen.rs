@@ -132,7 +132,7 @@ mod tests {
             .spawn()
             .expect("the test runs");
         let mut shown = Vec::new();
-        // The end of a terminal that nobody has open is an error.
+        // A terminal whose other end is closed ends with an error.
         let _ = File::from(leader.try_clone().expect("a descriptor")).read_to_end(&mut shown);
         assert!(child.wait().expect("it is ours").success());
         let shown = String::from_utf8_lossy(&shown);

@@ -1,11 +1,11 @@
-//! What is shown and selected; keys in, requests out.
+//! The state of the screen: lists, panes and the selected job; keys in, requests out.
 //!
 //! Events in: [`on_key`](TopState::on_key), [`on_news`](TopState::on_news). Requests out: [`TopRequest`]. The state reads
 //! no clock: the present is that of the last answer of the service.
 
 use jiff::tz::TimeZone;
 use tollgate_client::types::{JobDetails, JobExplanation};
-use tollgate_overview::actions::JobChange;
+use tollgate_overview::actions::JobStateChange;
 use tollgate_overview::job_facts::job_id;
 use tollgate_overview::output::ShownOutput;
 
@@ -38,7 +38,7 @@ pub enum TopKey {
     Letter(char),
 }
 
-/// What the state wants from the world.
+/// A request of the state to the loop around it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TopRequest {
     /// Ask the service for everything that is shown.
@@ -48,7 +48,7 @@ pub enum TopRequest {
         /// Number of the job or task.
         id: String,
         /// The change.
-        change: JobChange,
+        change: JobStateChange,
     },
     /// End the overview.
     Quit,
@@ -88,10 +88,10 @@ pub enum ServiceLink {
     Away(String),
 }
 
-/// What covers the list of jobs.
+/// A pane that covers the list of jobs.
 #[derive(Clone, Debug, Default)]
 pub enum TopPane {
-    /// Nothing does.
+    /// None: the list is visible.
     #[default]
     Jobs,
     /// The explanation of a job; None until the service has answered.
@@ -117,7 +117,7 @@ pub struct PendingChange {
     /// Number of the job or task.
     pub id: String,
     /// The change.
-    pub change: JobChange,
+    pub change: JobStateChange,
     /// The question.
     pub question: String,
 }
@@ -137,7 +137,7 @@ pub struct TopState {
     own: String,
     /// The selected job or task.
     pub(crate) selected: Option<JobKey>,
-    /// What covers the list.
+    /// The pane that covers the list.
     pub(crate) pane: TopPane,
     /// The job of the pane.
     pub(crate) pane_job: Option<String>,
@@ -302,9 +302,9 @@ impl TopState {
     /// Takes a key about the selected job.
     fn on_job_key(&mut self, key: TopKey) -> Option<TopRequest> {
         let changes = [
-            ('c', JobChange::Cancel),
-            ('h', JobChange::Hold),
-            ('r', JobChange::Release),
+            ('c', JobStateChange::Cancel),
+            ('h', JobStateChange::Hold),
+            ('r', JobStateChange::Release),
         ];
         let mut changes = changes.into_iter();
         let change = changes.find(|(letter, _)| key == TopKey::Letter(*letter));

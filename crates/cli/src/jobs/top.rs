@@ -53,10 +53,10 @@ enum ColourChoice {
 #[derive(Debug, thiserror::Error)]
 enum TopCommandError {
     /// Standard output is a file or a pipe.
-    #[error("standard output is no terminal: an overview that is alive needs one")]
+    #[error("standard output is not a terminal: a live overview needs one")]
     NoTerminal,
     /// The terminal cannot move its cursor.
-    #[error("TERM={0}: this terminal cannot show an overview that is alive")]
+    #[error("TERM={0}: this terminal cannot show a live overview")]
     PlainTerminal(String),
     /// The terminal cannot be used.
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands at the end of a text that is cut.
+/// The mark at the end of a text that is cut.
 const CUT: &str = "..";
 
 /// Returns a text of exactly this width: cut, or filled with spaces.

@@ -23,7 +23,7 @@ pub(super) fn lines(
     let mut lines = Vec::new();
     if let Some(job) = state.selected_job() {
         let tone = colours.of_tone(WordTone::Plain);
-        lines.push(Line::styled(clipped(&who(job), width), tone));
+        lines.push(Line::styled(clipped(&identity(job), width), tone));
         let words = outlook(job, clock);
         let style = match OpenPromise::of(job).is_some_and(|open| open.is_at_risk()) {
             true => colours.of_tone(WordTone::Bad),
@@ -36,7 +36,7 @@ pub(super) fn lines(
 }
 
 /// Returns what a job is: its number, name and user, what it takes, and where it runs.
-fn who(job: &JobDetails) -> String {
+fn identity(job: &JobDetails) -> String {
     let procs = count(job.procs.into(), "processor");
     let name = safe_line(&job.name);
     let mut words = format!(

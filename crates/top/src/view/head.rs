@@ -21,7 +21,7 @@ use crate::state::{ServiceLink, TopState};
 /// The maximum numbers of lines of the nodes, and of the promises.
 const MACHINE_LINES: usize = 2;
 const PROMISE_LINES: usize = 2;
-/// What stands between two facts.
+/// The space between two facts.
 const GAP: &str = "   ";
 
 /// Returns the lines of the head.
@@ -83,7 +83,7 @@ fn title(
         }
         ServiceLink::Away(_) => ("NOT LIVE".to_owned(), WordTone::Bad),
     };
-    let whose = match state.user() {
+    let listed = match state.user() {
         Some(user) => format!("jobs of {}", safe_line(user)),
         None => "jobs of all users".to_owned(),
     };
@@ -92,7 +92,7 @@ fn title(
         format!("  policy {}", safe_line(policy))
     });
     let left = clipped(
-        &format!("tollgate  {whose}{policy}"),
+        &format!("tollgate  {listed}{policy}"),
         width.saturating_sub(link.width() + 1),
     );
     let gap = width.saturating_sub(left.width() + link.width());

@@ -1,4 +1,4 @@
-//! What covers the list of jobs: an explanation, an output, or the keys.
+//! The panes that cover the list of jobs: an explanation, an output, or the keys.
 
 use ratatui_core::text::Line;
 use tollgate_client::types::JobExplanation;
@@ -34,7 +34,7 @@ const KEYS: [(&str, &str); 12] = [
     ("Ctrl-C", "quit"),
 ];
 
-/// What the words of the table mean.
+/// The meaning of the words in the table.
 const LEGEND: [&str; 5] = [
     "START and END of a job that waits are expected; a running job has started at START.",
     "PROMISE 97 %: the deadline is promised, and kept with this probability.",

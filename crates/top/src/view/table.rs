@@ -29,7 +29,7 @@ const MARK: usize = 2;
 
 /// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TableColumn {
+enum OverviewColumn {
     Job,
     Name,
     User,
@@ -42,10 +42,10 @@ enum TableColumn {
 }
 
 /// The columns with their widths.
-struct TableLayout(Vec<(TableColumn, usize)>);
+struct OverviewLayout(Vec<(OverviewColumn, usize)>);
 
 /// A row: a heading, or a job with its cells.
-struct TableRow<'a> {
+struct OverviewRow<'a> {
     job: Option<&'a JobDetails>,
     line: Line<'static>,
 }
@@ -96,11 +96,11 @@ fn table<'a>(
     colours: ScreenColours,
     clock: &ShownClock,
     width: usize,
-) -> (Option<Line<'static>>, Vec<TableRow<'a>>) {
+) -> (Option<Line<'static>>, Vec<OverviewRow<'a>>) {
     let Some(answers) = &state.answers else {
         return (None, Vec::new());
     };
-    let heading = |words: String| TableRow {
+    let heading = |words: String| OverviewRow {
         job: None,
         line: Line::styled(words, colours.heading()),
     };
@@ -112,11 +112,11 @@ fn table<'a>(
         };
         return (None, vec![heading(words)]);
     }
-    let layout = TableLayout::of(&answers.live.jobs, clock, width);
+    let layout = OverviewLayout::of(&answers.live.jobs, clock, width);
     let mut rows = Vec::new();
     for group in groups {
         rows.push(heading(format!("{} ({})", group.heading, group.jobs.len())));
-        rows.extend(group.jobs.into_iter().map(|job| TableRow {
+        rows.extend(group.jobs.into_iter().map(|job| OverviewRow {
             job: Some(job),
             line: layout.row(job, colours, clock),
         }));
@@ -128,7 +128,7 @@ fn table<'a>(
     (Some(layout.names()), rows)
 }
 
-impl TableLayout {
+impl OverviewLayout {
     /// Chooses the columns that this width has room for.
     fn of(jobs: &[JobDetails], clock: &ShownClock, width: usize) -> Self {
         let widest = |text: fn(&JobDetails, &ShownClock) -> [Option<String>; 3]| {
@@ -139,11 +139,11 @@ impl TableLayout {
         let time = time.max(8);
         let id = widest(|job, _| [Some(job_id(job)), None, None]).max(3);
         let fixed = [
-            (TableColumn::State, STATE),
-            (TableColumn::End, time),
-            (TableColumn::Promise, PROMISE),
-            (TableColumn::Due, time),
-            (TableColumn::Start, time),
+            (OverviewColumn::State, STATE),
+            (OverviewColumn::End, time),
+            (OverviewColumn::Promise, PROMISE),
+            (OverviewColumn::Due, time),
+            (OverviewColumn::Start, time),
         ];
         let mut room = width.saturating_sub(MARK + id + 1 + LEAST_NAME);
         let mut has = Vec::new();
@@ -155,25 +155,25 @@ impl TableLayout {
         }
         if width >= USER_FROM && USER < room {
             room -= USER + 1;
-            has.push((TableColumn::User, USER));
+            has.push((OverviewColumn::User, USER));
         }
         let names = jobs.iter().map(|job| safe_line(&job.name).width());
-        let wanted = names.max().unwrap_or(0).clamp(LEAST_NAME, MOST_NAME);
+        let needed = names.max().unwrap_or(0).clamp(LEAST_NAME, MOST_NAME);
         let mut name = LEAST_NAME + room;
-        if has.len() >= fixed.len() && name > wanted + LEAST_WHY {
-            has.push((TableColumn::Why, name - wanted - 1));
-            name = wanted;
+        if has.len() >= fixed.len() && name > needed + LEAST_WHY {
+            has.push((OverviewColumn::Why, name - needed - 1));
+            name = needed;
         }
         let order = [
-            TableColumn::User,
-            TableColumn::State,
-            TableColumn::Start,
-            TableColumn::End,
-            TableColumn::Due,
-            TableColumn::Promise,
-            TableColumn::Why,
+            OverviewColumn::User,
+            OverviewColumn::State,
+            OverviewColumn::Start,
+            OverviewColumn::End,
+            OverviewColumn::Due,
+            OverviewColumn::Promise,
+            OverviewColumn::Why,
         ];
-        let mut columns = vec![(TableColumn::Job, id), (TableColumn::Name, name)];
+        let mut columns = vec![(OverviewColumn::Job, id), (OverviewColumn::Name, name)];
         for column in order {
             columns.extend(has.iter().find(|(found, _)| *found == column));
         }
@@ -182,15 +182,15 @@ impl TableLayout {
 
     fn names(&self) -> Line<'static> {
         let name = |column| match column {
-            TableColumn::Job => "JOB",
-            TableColumn::Name => "NAME",
-            TableColumn::User => "USER",
-            TableColumn::State => "STATE",
-            TableColumn::Start => "START",
-            TableColumn::End => "END",
-            TableColumn::Due => "DUE",
-            TableColumn::Promise => "PROMISE",
-            TableColumn::Why => "WHY IT WAITS",
+            OverviewColumn::Job => "JOB",
+            OverviewColumn::Name => "NAME",
+            OverviewColumn::User => "USER",
+            OverviewColumn::State => "STATE",
+            OverviewColumn::Start => "START",
+            OverviewColumn::End => "END",
+            OverviewColumn::Due => "DUE",
+            OverviewColumn::Promise => "PROMISE",
+            OverviewColumn::Why => "WHY IT WAITS",
         };
         let mut spans = vec![Span::raw(" ".repeat(MARK))];
         for (column, width) in &self.0 {
@@ -214,32 +214,32 @@ impl TableLayout {
 }
 
 fn cell(
-    column: TableColumn,
+    column: OverviewColumn,
     job: &JobDetails,
     colours: ScreenColours,
     clock: &ShownClock,
 ) -> (String, Style) {
     let plain = |text: Option<String>| (text.unwrap_or_default(), Style::new());
     match column {
-        TableColumn::Job => plain(Some(job_id(job))),
-        TableColumn::Name => plain(Some(name(job))),
-        TableColumn::User => plain(Some(safe_line(&job.user))),
-        TableColumn::State => {
+        OverviewColumn::Job => plain(Some(job_id(job))),
+        OverviewColumn::Name => plain(Some(name(job))),
+        OverviewColumn::User => plain(Some(safe_line(&job.user))),
+        OverviewColumn::State => {
             let tone = match job.state.known() {
                 Some(JobState::Running) => WordTone::Good,
                 _ => WordTone::Plain,
             };
             (safe_line(&job.state.to_string()), colours.of_tone(tone))
         }
-        TableColumn::Start => plain(start(job, clock)),
-        TableColumn::End if job.state == JobState::Reserved => plain(None),
-        TableColumn::End => plain(end(job, clock).or_else(|| Some("unknown".to_owned()))),
-        TableColumn::Due => plain(due(job, clock)),
-        TableColumn::Promise => {
+        OverviewColumn::Start => plain(start(job, clock)),
+        OverviewColumn::End if job.state == JobState::Reserved => plain(None),
+        OverviewColumn::End => plain(end(job, clock).or_else(|| Some("unknown".to_owned()))),
+        OverviewColumn::Due => plain(due(job, clock)),
+        OverviewColumn::Promise => {
             let (text, tone) = promise(job);
             (text, colours.of_tone(tone))
         }
-        TableColumn::Why => plain(job.waits_for.as_ref().map(|waits| safe_line(&waits.text))),
+        OverviewColumn::Why => plain(job.waits_for.as_ref().map(|waits| safe_line(&waits.text))),
     }
 }
 

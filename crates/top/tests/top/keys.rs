@@ -1,6 +1,6 @@
-//! What keys do.
+//! The effects of keys.
 
-use tollgate_overview::actions::JobChange;
+use tollgate_overview::actions::JobStateChange;
 use tollgate_top::state::{TopKey, TopNews, TopRequest, TopState};
 
 use crate::answers::{answers, drawn, jobs, lines, usual_state};
@@ -49,7 +49,7 @@ fn selection_stays_on_its_job_until_that_is_over() {
 }
 
 #[test]
-fn change_is_asked_about_once_and_names_the_job() {
+fn change_needs_one_confirmation_and_names_the_job() {
     let mut state = usual_state();
     assert_eq!(state.on_key(TopKey::Letter('c')), None);
     assert!(foot(&mut state).starts_with("Cancel job 6? Its work so far is lost. y: yes"));
@@ -58,7 +58,7 @@ fn change_is_asked_about_once_and_names_the_job() {
     state.on_news(TopNews::Answers(Box::new(answers(others))));
     let change = TopRequest::Change {
         id: "6".to_owned(),
-        change: JobChange::Cancel,
+        change: JobStateChange::Cancel,
     };
     // The list moved on meanwhile; the question is still about job 6.
     assert_eq!(state.on_key(TopKey::Letter('y')), Some(change));
@@ -89,21 +89,21 @@ fn held_job_is_released_and_a_queued_one_held() {
     state.on_key(TopKey::Letter('r'));
     assert_eq!(foot(&mut state), "Job 6 is running: it cannot be released.");
     for (key, id, change) in [
-        ('h', "> 7 ", JobChange::Hold),
-        ('r', "> 11 ", JobChange::Release),
+        ('h', "> 7 ", JobStateChange::Hold),
+        ('r', "> 11 ", JobStateChange::Release),
     ] {
         while !selected(&mut state).starts_with(id) {
             state.on_key(TopKey::Down);
         }
         state.on_key(TopKey::Letter(key));
-        let asked = state.on_key(TopKey::Letter('y'));
+        let request = state.on_key(TopKey::Letter('y'));
         let id = id.trim_matches(['>', ' ']).to_owned();
-        assert_eq!(asked, Some(TopRequest::Change { id, change }));
+        assert_eq!(request, Some(TopRequest::Change { id, change }));
     }
 }
 
 #[test]
-fn jobs_of_one_user_are_asked_for_and_late_answers_dropped() {
+fn jobs_of_one_user_are_requested_and_late_answers_dropped() {
     let mut state = usual_state();
     assert_eq!(state.on_key(TopKey::Letter('m')), Some(TopRequest::Refresh));
     assert_eq!(state.user(), Some("alice"));
@@ -124,7 +124,7 @@ fn jobs_of_one_user_are_asked_for_and_late_answers_dropped() {
 }
 
 #[test]
-fn panes_ask_for_what_they_show_and_go_back() {
+fn panes_request_their_job_and_close() {
     let mut state = usual_state();
     assert_eq!(state.on_key(TopKey::Enter), Some(TopRequest::Refresh));
     assert_eq!(

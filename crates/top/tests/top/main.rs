@@ -1,4 +1,4 @@
-//! The overview from fixed answers: screens, keys, hostile names, and what a terminal makes of the bytes.
+//! The overview from fixed answers: screens, keys, hostile names, and the bytes on a terminal.
 
 mod answers;
 mod hostile;

@@ -1,4 +1,4 @@
-//! What a terminal makes of the painted bytes, and how few they are.
+//! The painted bytes on a terminal, and their number.
 
 use std::num::NonZero;
 
@@ -52,7 +52,7 @@ fn another_size_is_painted_in_full() {
 }
 
 #[test]
-fn only_what_changed_is_sent() {
+fn only_changed_cells_are_sent() {
     let mut state = usual_state();
     let mut painter = ScreenPainter::new(80, 24);
     let whole = painter.paint(drawn(&mut state, (80, 24))).len();

@@ -1,4 +1,4 @@
-//! What the screen shows, in three sizes, with and without colour.
+//! The screen in three sizes, with and without colour.
 
 use ratatui_core::buffer::Buffer;
 use tollgate_overview::output::ShownOutput;
@@ -61,7 +61,7 @@ fn text_has_all_jobs_and_no_sequence_without_colour() {
 }
 
 #[test]
-fn service_that_is_away_is_named_above_what_was_known() {
+fn missing_service_is_named_above_the_last_answers() {
     let mut state = usual_state();
     state.on_news(TopNews::Away(
         "no service listens at /run/socket".to_owned(),
@@ -82,7 +82,7 @@ fn service_that_is_away_is_named_above_what_was_known() {
 }
 
 #[test]
-fn empty_service_says_so() {
+fn empty_service_has_no_job_to_list() {
     let shown = lines(&drawn(&mut state_of(answers(Vec::new())), (80, 24)));
     assert!(
         shown.contains(&"No job runs or waits.".to_owned()),
@@ -152,7 +152,7 @@ fn output_is_followed_at_its_end_and_stays_where_it_was_scrolled_to() {
 }
 
 #[test]
-fn small_terminals_show_what_fits_or_say_so() {
+fn small_terminals_show_the_list_or_the_least_size() {
     for width in 1..=130 {
         for height in [1, 5, 9, 10, 12, 16, 30] {
             let mut state = usual_state();

@@ -9,7 +9,7 @@ use tollgate_client::types::{
     JobDetails, JobExplanation, JobForecast, JobHistory, JobList, JobRef,
 };
 use tollgate_client::{ClientError, PathWithQuery};
-use tollgate_overview::actions::JobChange;
+use tollgate_overview::actions::JobStateChange;
 use tollgate_overview::job_facts::{self, ColouredWords, WordTone, job_id};
 use tollgate_overview::output::{ShownOutput, read_output};
 use tollgate_overview::words;
@@ -128,7 +128,7 @@ pub(crate) async fn act(
     State(window): State<WindowState>,
     Path((id, action)): Path<(String, String)>,
 ) -> Response {
-    let Some(change) = JobChange::from_verb(&action) else {
+    let Some(change) = JobStateChange::from_verb(&action) else {
         return problem(StatusCode::NOT_FOUND, "unknown action", None);
     };
     let Ok(id) = checked_id(&id) else {
@@ -324,9 +324,9 @@ fn details(job: &JobDetails) -> Vec<(&'static str, String)> {
 /// Returns what can be done with a job in its state.
 fn buttons(job: &JobDetails) -> Vec<JobButton> {
     let shown = [
-        (JobChange::Release, "Release", "quiet"),
-        (JobChange::Hold, "Hold", "quiet"),
-        (JobChange::Cancel, "Cancel the job", "alarm"),
+        (JobStateChange::Release, "Release", "quiet"),
+        (JobStateChange::Hold, "Hold", "quiet"),
+        (JobStateChange::Cancel, "Cancel the job", "alarm"),
     ];
     let possible = shown
         .into_iter()
