@@ -20,6 +20,8 @@ pub const MAX_CLAIM_KEY: usize = 64;
 pub const MAX_KEY: usize = 64;
 /// Maximum number of jobs in an answer.
 pub const MAX_JOBS: u32 = 10_000;
+/// The probability below which a promise is at risk.
+pub const AT_RISK: f64 = 0.8;
 /// Maximum length of a name, in characters.
 pub const MAX_NAME: usize = 128;
 

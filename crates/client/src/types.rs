@@ -59,7 +59,7 @@ pub use nodes::{
 };
 pub use output::{JobOutput, OutputSource};
 pub use placement::{NodeSpan, Placement, PlacementList};
-pub use promise::{BrokenPromiseCause, PromiseOutcome};
+pub use promise::{BrokenPromiseCause, PromiseOutcome, PromiseSelection};
 pub use request::{
     AlterRequest, JobAction, JobBatch, JobOtherwise, JobRequest, JobSignal, JobsActionRequest,
     JobsActionResult, ResubmitRequest,

@@ -1,10 +1,8 @@
 //! Instants, spans, probabilities and sizes as people read them.
 
+pub use tollgate_client::limits::AT_RISK;
 use tollgate_client::timestamp::parse_iso;
 use tollgate_model::Instant;
-
-/// The probability below which a promise is at risk, as in the figures of the service.
-pub const AT_RISK: f64 = 0.8;
 
 /// Formats a probability: `54 %`, `>99 %`, `<1 %`. Nothing is certain.
 pub fn percent(probability: f64) -> String {

@@ -1,7 +1,7 @@
 //! Filters on jobs.
 
 use rusqlite::types::Value;
-use tollgate_model::Instant;
+use tollgate_model::{BookEntry, Instant};
 
 use crate::read::{IS_UNFINISHED, JobRow};
 
@@ -24,6 +24,8 @@ pub struct JobFilter {
     pub unfinished: bool,
     /// Only jobs that failed, and arrays with tasks that did.
     pub failed: bool,
+    /// Only jobs with this promise.
+    pub promise: Option<PromiseFilter>,
     /// Only jobs that are not over, or ended at this instant or later.
     pub since: Option<Instant>,
     /// Only jobs that were submitted before this instant.
@@ -32,6 +34,52 @@ pub struct JobFilter {
     pub before: Option<u64>,
     /// Maximum number of jobs, latest first.
     pub limit: u32,
+}
+
+/// A filter by the promise of a job. An array counts if one of its tasks does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromiseFilter {
+    /// Jobs whose deadline is promised, or was.
+    Promised,
+    /// Kept promises.
+    Kept,
+    /// Broken promises.
+    Broken,
+    /// Void promises.
+    Void,
+    /// Jobs whose deadline is not promised, and never was; jobs without a deadline.
+    NotPromised,
+}
+
+/// Selects the jobs whose deadline is promised, or was, as [`JobRow::promised_at`] does.
+const IS_PROMISED: &str = "(EXISTS (SELECT 1 FROM late_promise WHERE late_promise.job = id)
+    OR due IS NOT NULL AND reasons IS NULL AND price IS NOT NULL AND decided IS NOT NULL)";
+
+impl PromiseFilter {
+    /// Returns the condition of SQL.
+    fn condition(self) -> String {
+        let became = |entry: &str, tasks: &str| {
+            format!("CASE WHEN array.job IS NULL THEN {entry} ELSE {tasks} > 0 END")
+        };
+        match self {
+            Self::Promised => IS_PROMISED.to_owned(),
+            Self::NotPromised => format!("NOT {IS_PROMISED}"),
+            Self::Kept => became("promise = 'kept'", "kept"),
+            Self::Broken => became("promise LIKE 'broken%'", "broken"),
+            Self::Void => became("promise = 'void'", "void"),
+        }
+    }
+
+    /// Returns whether a task of an array is selected.
+    fn matches(self, row: &JobRow) -> bool {
+        match self {
+            Self::Promised => row.promised_at().is_some(),
+            Self::NotPromised => row.promised_at().is_none(),
+            Self::Kept => row.entry == Some(BookEntry::Kept),
+            Self::Broken => matches!(row.entry, Some(BookEntry::Broken(_))),
+            Self::Void => row.entry == Some(BookEntry::Void),
+        }
+    }
 }
 
 /// Selects the jobs that failed, and arrays with tasks that did.
@@ -80,6 +128,7 @@ impl JobFilter {
         }
         conditions.extend(self.unfinished.then(|| IS_UNFINISHED.to_owned()));
         conditions.extend(self.failed.then(|| HAS_FAILED.to_owned()));
+        conditions.extend(self.promise.map(PromiseFilter::condition));
         (conditions.join(" AND "), values)
     }
 
@@ -96,6 +145,7 @@ impl JobFilter {
             && is(&self.state, Some(&row.state))
             && !(self.unfinished && is_over)
             && (!self.failed || has_failed(row))
+            && self.promise.is_none_or(|promise| promise.matches(row))
             && self
                 .since
                 .is_none_or(|since| row.finish.is_none_or(|at| at >= since))

@@ -103,7 +103,7 @@ pub use format::{FIRST, FORMAT, VERSION};
 pub use history::{LatePromise, MAX_SAMPLES, SampleRow, TurnRow};
 pub use impossible::ImpossibleValue;
 pub use integrity::CheckedRows;
-pub use job_filter::JobFilter;
+pub use job_filter::{JobFilter, PromiseFilter};
 pub use job_program::{JobProgram, RepeatOptions};
 pub use objectives::EstimateCoverage;
 pub use places::{PlaceFilter, PlaceRow};

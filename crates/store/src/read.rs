@@ -176,6 +176,15 @@ pub(crate) const IS_UNFINISHED: &str =
 /// The tables with `COLUMNS`.
 pub(crate) const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
+impl JobRow {
+    /// Returns the instant at which the deadline was promised; None if it was not.
+    pub fn promised_at(&self) -> Option<Instant> {
+        let is_promised = self.due.is_some() && self.reasons.is_empty() && self.price.is_some();
+        let late = self.late_promise.map(|late| late.at);
+        late.or(self.decided.filter(|_| is_promised))
+    }
+}
+
 impl StoreReader {
     pub(crate) fn new(connection: Connection, path: PathBuf) -> Self {
         Self { connection, path }

@@ -33,7 +33,7 @@ pub(crate) fn groups(live: &[JobDetails]) -> Vec<JobSection<'_>> {
     let reserved = others(|job| job.started_at.is_none() && !is_waiting(job));
     debug_assert!(reserved.iter().all(|job| job.state == JobState::Reserved));
     let groups = [
-        ("At risk", at_risk),
+        ("At risk or late", at_risk),
         ("Running", running),
         ("Waiting", waiting),
         ("Reserved quotes", reserved),

@@ -14,7 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
 use tollgate_client::PathWithQuery;
 use tollgate_client::limits::MAX_JOBS;
-use tollgate_client::types::{JobDetails, JobList, JobState, WireVocabulary};
+use tollgate_client::types::{JobDetails, JobList, JobState, PromiseSelection, WireVocabulary};
 
 use self::columns::{JobColumn, SortOrder};
 use super::array_outlook;
@@ -32,7 +32,7 @@ use crate::parse::past_instant::parse_past;
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
     /// Job, or tasks of an array, to list, as in 7_1-5,9
-    #[arg(value_parser = parse_cluster_job_id, conflicts_with_all = ["all", "state", "name", "id", "user", "account", "queue", "since", "until"])]
+    #[arg(value_parser = parse_cluster_job_id, conflicts_with_all = ["all", "state", "promise", "name", "id", "user", "account", "queue", "since", "until"])]
     array: Option<ClusterJob>,
     #[command(flatten)]
     address: ServiceAddressArgs,
@@ -48,6 +48,12 @@ pub(crate) struct JobsArgs {
     /// it failed.
     #[arg(long)]
     failed: bool,
+    /// List only jobs with this promise
+    ///
+    /// at_risk: promised, and kept with less than 0.8 by what is known now. none: nothing is promised. An array counts if a
+    /// task of it does.
+    #[arg(long, value_name = "PROMISE", value_parser = job_promises())]
+    promise: Option<PromiseSelection>,
     /// List only jobs of this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -109,6 +115,12 @@ fn job_states() -> impl TypedValueParser<Value = JobState> {
     keys.try_map(|key| JobState::from_key(&key).ok_or("expected a state"))
 }
 
+/// Parses the key of a promise.
+fn job_promises() -> impl TypedValueParser<Value = PromiseSelection> {
+    let keys = PossibleValuesParser::new(PromiseSelection::ALL.iter().map(|one| one.key()));
+    keys.try_map(|key| PromiseSelection::from_key(&key).ok_or("expected a promise"))
+}
+
 /// `tollgate jobs`.
 pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
     if args.format == OutputFormat::Json && !args.columns.is_empty() {
@@ -158,7 +170,8 @@ fn request(args: &JobsArgs) -> Result<JobList, CliFailure> {
         None => {
             // Failed and ended jobs are over, so they are of all jobs.
             let names_ended = args.state.is_some() || args.since.is_some() || !args.id.is_empty();
-            let live = !args.all && !args.failed && !names_ended;
+            let ends = args.promise.is_some_and(is_of_ended_jobs);
+            let live = !args.all && !args.failed && !names_ended && !ends;
             let ids = Some(args.id.join(",")).filter(|ids| !ids.is_empty());
             let path = PathWithQuery::new("/v1/jobs")
                 .with("live", live)
@@ -182,8 +195,17 @@ fn request(args: &JobsArgs) -> Result<JobList, CliFailure> {
         .with("limit", args.limit)
         .with_some("state", args.state.map(WireVocabulary::key))
         .with_some("failed", args.failed.then_some(true))
+        .with_some("promise", args.promise.map(WireVocabulary::key))
         .with_some("expect", expects.then_some(true));
     Ok(address.connect()?.get(&path.to_string())?)
+}
+
+/// Returns whether a promise is one that is usual of jobs that are over.
+const fn is_of_ended_jobs(promise: PromiseSelection) -> bool {
+    match promise {
+        PromiseSelection::Kept | PromiseSelection::Broken | PromiseSelection::Void => true,
+        PromiseSelection::AtRisk | PromiseSelection::None => false,
+    }
 }
 
 fn render(

@@ -35,6 +35,33 @@ pub enum PromiseOutcome {
     UnpromisedVoid,
 }
 
+/// A selection of jobs by their promise.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum PromiseSelection {
+    /// Promised, not over, and kept with a probability below 0.8, by what is known now.
+    AtRisk,
+    /// Promised and kept; arrays with such tasks.
+    Kept,
+    /// Promised and broken; arrays with such tasks.
+    Broken,
+    /// Promised, and void; arrays with such tasks.
+    Void,
+    /// Nothing is promised, or was.
+    None,
+}
+
 /// The cause of a broken promise.
 #[derive(
     Clone,

@@ -5,11 +5,13 @@ use axum::extract::{Query, State};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tollgate_client::limits::{MAX_JOBS, MAX_LISTED_IDS};
+use tollgate_client::limits::{AT_RISK, MAX_JOBS, MAX_LISTED_IDS};
 use tollgate_client::timestamp::parse_iso;
-use tollgate_client::types::{JobList, JobState, WireVocabulary, WireWord};
+use tollgate_client::types::{
+    JobDetails, JobList, JobState, PromiseSelection, WireVocabulary, WireWord,
+};
 use tollgate_model::Instant;
-use tollgate_store::{JobFilter, JobRow};
+use tollgate_store::{JobFilter, JobRow, PromiseFilter};
 
 use super::error::ApiError;
 use super::job_selector::{JobSelector, MAX_ID};
@@ -45,6 +47,9 @@ pub(super) struct JobsQuery {
     /// Only those that failed: another exit code than 0, ended by a limit, or lost; arrays with such tasks.
     #[serde(default)]
     failed: bool,
+    /// Only those with this promise; `at_risk` adds what is expected of each.
+    #[schemars(with = "Option<PromiseSelection>")]
+    promise: Option<WireWord<PromiseSelection>>,
     /// Only those that are not over, or ended at this instant or later.
     since: Option<String>,
     /// Only those that were submitted before this instant.
@@ -69,6 +74,13 @@ pub(super) async fn jobs(
             &format!("one of {}", states.join(", ")),
         ));
     }
+    if let Some(WireWord::Unknown(_)) = query.promise {
+        let promises: Vec<&str> = PromiseSelection::ALL.iter().map(|one| one.key()).collect();
+        let expected = format!("one of {}", promises.join(", "));
+        return Err(ApiError::field("promise", &expected));
+    }
+    let promise = query.promise.as_ref().and_then(WireWord::known);
+    let is_at_risk = promise == Some(PromiseSelection::AtRisk);
     let limit = query.limit.unwrap_or(100).min(MAX_JOBS);
     let named = named(&service, query.ids.as_deref()).await?;
     let user = match query.user {
@@ -90,12 +102,14 @@ pub(super) async fn jobs(
         account: query.account,
         queue: query.queue,
         state: query.state.map(|state| state.key().to_owned()),
-        unfinished: query.live,
+        unfinished: query.live || is_at_risk,
         failed: query.failed,
+        promise: promise.map(promise_filter),
         since: instant("since", query.since.as_deref())?,
         until: instant("until", query.until.as_deref())?,
         before: query.before.map(|before| before.min(MAX_ID)),
-        limit: limit + 1,
+        // Which of them are at risk is known only later.
+        limit: if is_at_risk { MAX_JOBS } else { limit + 1 },
     };
     let tasks = named.unwrap_or_default();
     let tasks = tasks.into_iter().filter(|job| job.tasks.is_some());
@@ -103,7 +117,7 @@ pub(super) async fn jobs(
     let rows = query_store(&service, move |reader| {
         let mut rows = reader.jobs(&selection)?;
         for task in tasks {
-            if rows.len() > limit as usize {
+            if rows.len() >= selection.limit as usize {
                 break;
             }
             let found = reader.tasks(task.job, task.tasks.as_ref(), 1)?;
@@ -112,11 +126,35 @@ pub(super) async fn jobs(
         }
         Ok(rows)
     });
-    let Json(mut list) = list(&service, rows.await?, limit).await?;
-    if query.expect {
+    let listed = if is_at_risk { MAX_JOBS } else { limit };
+    let Json(mut list) = list(&service, rows.await?, listed).await?;
+    if query.expect || is_at_risk {
         add_expectations(&service, &mut list.jobs).await?;
     }
+    if is_at_risk {
+        list.jobs.retain(is_job_at_risk);
+        list.more = list.jobs.len() > limit as usize;
+        list.jobs.truncate(limit as usize);
+    }
     Ok(Json(list))
+}
+
+/// Returns whether the deadline of a promised job may well be missed, by what is expected of the job. A promise that is
+/// broken already is at risk no more.
+fn is_job_at_risk(job: &JobDetails) -> bool {
+    let expected = job.expected.as_ref().filter(|_| job.promise.is_none());
+    let probability = expected.and_then(|expected| expected.probability);
+    probability.is_some_and(|probability| probability < AT_RISK)
+}
+
+const fn promise_filter(promise: PromiseSelection) -> PromiseFilter {
+    match promise {
+        PromiseSelection::AtRisk => PromiseFilter::Promised,
+        PromiseSelection::Kept => PromiseFilter::Kept,
+        PromiseSelection::Broken => PromiseFilter::Broken,
+        PromiseSelection::Void => PromiseFilter::Void,
+        PromiseSelection::None => PromiseFilter::NotPromised,
+    }
 }
 
 /// Returns the jobs and the tasks that a list names, each once. Numbers that no task has are left out.

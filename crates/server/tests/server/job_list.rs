@@ -87,6 +87,32 @@ fn list_has_the_jobs_that_match_every_filter() {
 }
 
 #[test]
+fn list_has_the_jobs_with_a_promise_at_risk_or_none() {
+    let service = TestService::with_policy("plan");
+    let mut client = ApiClient::connect(&service.socket()).unwrap();
+    let mut promised = |deadline_s: f64, confidence: f64| {
+        submit(&mut client, |job| {
+            job.held = false;
+            job.estimate_s = Some(600.0);
+            job.deadline_s = Some(deadline_s);
+            job.confidence = Some(confidence);
+        })
+    };
+    let safe = promised(90_000.0, 0.5).to_string();
+    let risky = promised(250.0, 0.05).to_string();
+    let none = submit(&mut client, |job| job.held = false).to_string();
+    let mut found = |query: &[(&str, &str)]| list(&mut client, query).unwrap();
+    assert_eq!(found(&[("promise", "at_risk")]), [risky.as_str()]);
+    assert_eq!(found(&[("promise", "none")]), [none.as_str()]);
+    assert_eq!(found(&[("promise", "kept")]), [""; 0]);
+    assert_eq!(found(&[]), [none, risky, safe]);
+    assert_eq!(
+        found(&[("promise", "at_risk"), ("name", "no such name")]),
+        [""; 0]
+    );
+}
+
+#[test]
 fn wrong_words_of_a_query_are_named() {
     let service = TestService::with_policy("fcfs");
     let mut client = ApiClient::connect(&service.socket()).unwrap();
@@ -98,6 +124,10 @@ fn wrong_words_of_a_query_are_named() {
             "user: expected the name or number",
         ),
         (("since", "yesterday"), "since: expected an instant"),
+        (
+            ("promise", "later"),
+            "promise: expected one of at_risk, kept, broken",
+        ),
     ] {
         let error = list(&mut client, &[query]).unwrap_err().to_string();
         assert!(error.contains(expected), "{query:?}: {error}");

@@ -3,7 +3,7 @@
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use tollgate_client::types::{JobDetails, JobState};
-use tollgate_overview::job_facts::{WordTone, is_promised, job_id};
+use tollgate_overview::job_facts::{WordTone, is_promised, job_id, outcome};
 use tollgate_overview::outlook::OpenPromise;
 use tollgate_overview::words::percent;
 use unicode_width::UnicodeWidthStr;
@@ -270,6 +270,9 @@ fn due(job: &JobDetails, clock: &ShownClock) -> Option<String> {
 
 /// Returns what is promised, and with which probability the deadline is met.
 fn promise(job: &JobDetails) -> (String, WordTone) {
+    if let Some(became) = outcome(job) {
+        return (safe_line(&became.text), became.class);
+    }
     let chance = job.expected.as_ref().and_then(|all| all.probability);
     match (OpenPromise::of(job), chance) {
         (Some(open), _) if open.is_at_risk() => (

@@ -3,12 +3,15 @@
 use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use tollgate_client::PathWithQuery;
-use tollgate_client::types::{JobDetails, JobList, JobState, WireVocabulary};
+use tollgate_client::types::{JobDetails, JobList, JobState, PromiseSelection, WireVocabulary};
+
+use tollgate_overview::outlook::OpenPromise;
+use tollgate_overview::words::{count, percent};
 
 use super::{PageError, PagePart};
 use crate::router::WindowState;
 use crate::templates;
-use tollgate_overview::job_facts::{ColouredWords, is_promised, job_id, outcome, state};
+use tollgate_overview::job_facts::{ColouredWords, WordTone, is_promised, job_id, outcome, state};
 
 /// The number of jobs on a page.
 const PAGE_SIZE: usize = 100;
@@ -26,6 +29,8 @@ pub struct JobsSelection {
     pub name: String,
     /// User, by name or number.
     pub user: String,
+    /// A promise of [`PromiseSelection`].
+    pub promise: String,
     /// Only jobs before this number.
     pub before: Option<u64>,
 }
@@ -42,6 +47,7 @@ impl JobsSelection {
         };
         path.with_some("name", given(&self.name))
             .with_some("user", given(&self.user))
+            .with_some("promise", given(&self.promise))
             .with_some("before", self.before)
     }
 
@@ -52,6 +58,7 @@ impl JobsSelection {
             .with_some("state", given(&self.state))
             .with_some("name", given(&self.name))
             .with_some("user", given(&self.user))
+            .with_some("promise", given(&self.promise))
             .with_some("before", before)
             .to_string()
     }
@@ -73,9 +80,9 @@ struct ListedJobRow {
     outcome: Option<ColouredWords>,
 }
 
-/// A choice of states in the form.
+/// A choice of states or promises in the form.
 #[derive(Debug, Serialize)]
-struct StateChoice {
+struct JobsChoice {
     key: &'static str,
     words: String,
     is_chosen: bool,
@@ -85,9 +92,11 @@ struct StateChoice {
 #[derive(Debug, Serialize)]
 struct JobsView<'a> {
     selection: &'a JobsSelection,
-    choices: Vec<StateChoice>,
+    choices: Vec<JobsChoice>,
+    promises: Vec<JobsChoice>,
     rows: Vec<ListedJobRow>,
     is_filtered: bool,
+    found: String,
     first: Option<String>,
     next: Option<String>,
 }
@@ -107,13 +116,26 @@ pub fn render(list: &JobList, selection: &JobsSelection) -> String {
     let address = |before| selection.address(before);
     let view = JobsView {
         selection,
-        choices: choices(&selection.state),
+        choices: state_choices(&selection.state),
+        promises: promise_choices(&selection.promise),
         rows: list.jobs.iter().map(row).collect(),
         is_filtered: address(None) != "jobs",
+        found: found(list, selection),
         first: selection.before.map(|_| address(None)),
         next: last.filter(|_| list.more).map(|last| address(Some(last))),
     };
     templates::render("jobs", &view)
+}
+
+/// Returns the number of jobs in words: `3 jobs`, or `the latest 100 of more`.
+fn found(list: &JobList, selection: &JobsSelection) -> String {
+    let listed = count(list.jobs.len() as u64, "job");
+    match (list.more, selection.before) {
+        (false, None) => listed,
+        (false, Some(_)) => format!("the first {listed}"),
+        (true, None) => format!("the latest {listed}, and there are earlier ones"),
+        (true, Some(_)) => format!("{listed}, and there are earlier and later ones"),
+    }
 }
 
 fn row(job: &JobDetails) -> ListedJobRow {
@@ -128,11 +150,22 @@ fn row(job: &JobDetails) -> ListedJobRow {
         deadline_at: job.deadline_at.clone(),
         probability: job.promised_probability,
         is_promised: is_promised(job),
-        outcome: outcome(job),
+        outcome: outcome(job).or_else(|| chance_now(job)),
     }
 }
 
-fn choices(chosen: &str) -> Vec<StateChoice> {
+/// Returns the probability that a promise is kept, by what is known now. None where it is not in the list.
+fn chance_now(job: &JobDetails) -> Option<ColouredWords> {
+    let open = OpenPromise::of(job)?;
+    let tone = match open.is_at_risk() {
+        true => WordTone::Bad,
+        false => WordTone::Plain,
+    };
+    let words = format!("{} sure now", percent(open.probability));
+    Some(ColouredWords::new(tone, words))
+}
+
+fn state_choices(chosen: &str) -> Vec<JobsChoice> {
     let beside = [("", "all"), (LIVE, "not over"), (FAILED, "failed")];
     let beside = beside
         .into_iter()
@@ -140,8 +173,17 @@ fn choices(chosen: &str) -> Vec<StateChoice> {
     let states = JobState::ALL
         .iter()
         .map(|state| (state.key(), state.to_string()));
-    let all = beside.chain(states);
-    all.map(|(key, words)| StateChoice {
+    choices(beside.chain(states), chosen)
+}
+
+fn promise_choices(chosen: &str) -> Vec<JobsChoice> {
+    let promises = PromiseSelection::ALL.iter();
+    let promises = promises.map(|one| (one.key(), one.key().replace('_', " ")));
+    choices([("", "all".to_owned())].into_iter().chain(promises), chosen)
+}
+
+fn choices(all: impl Iterator<Item = (&'static str, String)>, chosen: &str) -> Vec<JobsChoice> {
+    all.map(|(key, words)| JobsChoice {
         key,
         words,
         is_chosen: key == chosen,

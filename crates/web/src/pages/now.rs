@@ -13,7 +13,8 @@ use axum::http::HeaderMap;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    JobDetails, JobList, LedgerReport, NodeList, PlacementList, ServiceObjectives, ServiceStatus,
+    JobDetails, JobList, LedgerReport, NodeList, PlacementList, PromiseSelection,
+    ServiceObjectives, ServiceStatus, WireVocabulary,
 };
 use tollgate_client::{ClientError, PathWithQuery};
 use tollgate_model::{Instant, Span};
@@ -65,6 +66,8 @@ struct Fact {
     value: String,
     words: String,
     time: Option<String>,
+    /// The promise of the jobs that the figure counts, for a link to the list.
+    promise: Option<&'static str>,
     is_alarm: bool,
 }
 
@@ -202,6 +205,7 @@ fn facts(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<Fact> {
         value,
         words,
         time: None,
+        promise: None,
         is_alarm: false,
     };
     let kept = objectives.reliability_pct.map(|pct| pct / 100.0);
@@ -226,6 +230,7 @@ fn facts(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<Fact> {
         ),
         Fact {
             is_alarm: status.at_risk > 0,
+            promise: Some(PromiseSelection::AtRisk.key()),
             ..plain(
                 "at risk",
                 status.at_risk.to_string(),
@@ -253,11 +258,14 @@ fn facts(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<Fact> {
                 },
             )
         },
-        plain(
-            "kept so far",
-            kept.map_or_else(|| "none".to_owned(), words::percent),
-            format!("{} of {}", objectives.kept, words::count(ended, "promise")),
-        ),
+        Fact {
+            promise: Some(PromiseSelection::Kept.key()),
+            ..plain(
+                "kept so far",
+                kept.map_or_else(|| "none".to_owned(), words::percent),
+                format!("{} of {}", objectives.kept, words::count(ended, "promise")),
+            )
+        },
     ];
     let lost = words::amount(penalties);
     facts.push(plain(

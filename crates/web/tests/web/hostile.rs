@@ -88,6 +88,7 @@ fn pages(text: &str) -> Vec<String> {
         name: text.to_owned(),
         user: text.to_owned(),
         state: text.to_owned(),
+        promise: text.to_owned(),
         before: None,
     };
     let answer = json!({

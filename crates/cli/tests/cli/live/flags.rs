@@ -123,6 +123,7 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
         (_, "--array") => "1-2",
         (_, "--after") => "3",
         (_, "--state") => "held",
+        (_, "--promise") => "kept",
         (_, "--columns") => "id",
         (_, "--sort") if call.contains(&"2") => "-status",
         (_, "--sort") => "-name",

@@ -167,7 +167,7 @@ pub(in crate::api) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
 /// Converts a stored job of `user`. The cause for which it waits is not known here.
 pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
     let id = row.id;
-    let promised_at = promised_at(&row);
+    let promised_at = row.promised_at();
     let program = row.program;
     let facts = AttemptFacts {
         job: id,
@@ -271,13 +271,6 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         peak_memory_bytes: row.peak_memory,
         dropped: row.dropped.into_iter().map(WireWord::from_key).collect(),
     }
-}
-
-/// Returns the instant at which the deadline of a job was promised; None if it was not.
-fn promised_at(row: &JobRow) -> Option<Instant> {
-    let is_promised = row.due.is_some() && row.reasons.is_empty() && row.price.is_some();
-    let late = row.late_promise.map(|late| late.at);
-    late.or(row.decided.filter(|_| is_promised))
 }
 
 /// Returns the outcome of a promise; None of a job without a deadline or without an admission.
