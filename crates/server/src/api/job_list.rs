@@ -199,3 +199,27 @@ pub(super) fn instant(field: &str, text: Option<&str>) -> Result<Option<Instant>
     let at = text.map(|text| parse_iso(text).map_err(|_| ApiError::field(field, expected)));
     at.transpose()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn promise_below_the_bound_is_at_risk_until_it_is_broken() {
+        let job = |probability: f64, promise: Option<&str>| -> JobDetails {
+            let at = "2026-12-01T09:00:00Z";
+            let job = json!({
+                "id": 1, "user_id": 0, "name": "a", "state": "running", "command": ["true"], "dir": "/", "procs": 1,
+                "submitted_at": at, "estimate_s": 1.0, "estimate_source": "user", "attempts": 1, "promise": promise,
+                "expected": {"expected_start_at": at, "expected_finish_at": at, "earliest_finish_at": at,
+                    "latest_finish_at": at, "probability": probability},
+            });
+            serde_json::from_value(job).expect("a job")
+        };
+        assert!(is_job_at_risk(&job(0.79, None)));
+        assert!(!is_job_at_risk(&job(0.8, None)));
+        assert!(!is_job_at_risk(&job(0.01, Some("broken"))));
+    }
+}

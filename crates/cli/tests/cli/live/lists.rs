@@ -36,6 +36,26 @@ fn list_cut_by_its_limit_has_a_note() {
 }
 
 #[test]
+fn jobs_are_listed_by_what_became_of_their_promises() {
+    let site = ClientTestSite::start("policy = \"plan\"\n");
+    let kept = submit(&site, &["-e", "1s", "--deadline", "+1h", "--", "true"]);
+    let late = ["-e", "0.5s", "--deadline", "+2s", "--", "sleep", "60"];
+    let late = submit(&site, &late);
+    let none = submit(&site, &["-e", "1s", "--", "true"]);
+    site.tollgate(&["wait", &kept, &none]).answer();
+    let listed = |promise: &str| {
+        let words = ["jobs", "-q", "--promise", promise];
+        site.tollgate(&words).answer()
+    };
+    site.until("a promise is broken", || !listed("broken").is_empty());
+    assert_eq!(listed("broken"), format!("{late}\n"));
+    assert_eq!(listed("kept"), format!("{kept}\n"));
+    assert_eq!([listed("void"), listed("at_risk")], ["", ""]);
+    let all = ["jobs", "-q", "--all", "--promise", "none"];
+    assert_eq!(site.tollgate(&all).answer(), format!("{none}\n"));
+}
+
+#[test]
 fn columns_and_order_are_chosen_by_name() {
     let site = ClientTestSite::start(IN_TURN);
     for (name, estimate) in [("b", "30s"), ("c", "10s"), ("a", "2m")] {
