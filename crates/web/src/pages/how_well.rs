@@ -1,5 +1,7 @@
 //! Promises against what was kept, the books, the policy on paper and the ledger.
 
+mod ledger_csv;
+
 use axum::extract::State;
 use serde::Serialize;
 use tollgate_client::PathWithQuery;
@@ -48,6 +50,8 @@ struct HowWellView<'a> {
     shadow: Option<&'a ShadowStatus>,
     side_by_side: Vec<PolicyComparisonRow>,
     ledger: &'a LedgerReport,
+    /// The address of the ledger as CSV.
+    csv: String,
 }
 
 /// Returns the page.
@@ -79,6 +83,7 @@ pub fn render(answers: &HowWellAnswers) -> String {
         shadow,
         side_by_side: shadow.map_or_else(Vec::new, side_by_side),
         ledger: &answers.ledger,
+        csv: ledger_csv::address(&answers.ledger.accounts),
     };
     templates::render("how-well", &view)
 }
