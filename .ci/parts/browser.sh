@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The window in a real browser, in front of a real service: what it shows, what it refuses, and pictures of each page.
+# The window in a real browser, in front of a real service: what it shows, what it refuses, who sees what, how long its
+# pages are busy before many jobs, and pictures of each page.
 #
 #   .ci/parts/browser.sh PROGRAM FOLDER
 #
@@ -23,4 +24,6 @@ fi
 run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT
 "$folder/venv/bin/python" "$here/window.py" "$program" "$chromium" "$run/behaviour"
+"$folder/venv/bin/python" "$here/access.py" "$program" "$chromium" "$run/access"
+"$folder/venv/bin/python" "$here/crowd.py" "$program" "$chromium" "$run/crowd"
 "$folder/venv/bin/python" "$here/pictures.py" "$program" "$chromium" "$run/pictures" "$folder/shots"

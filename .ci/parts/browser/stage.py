@@ -33,23 +33,22 @@ PRESENT = [
 class Stage:
     """The service of a folder with 2 nodes of its own and a worker with 2 others."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, settings='market = "commodity"\nshadow = "edf-bf"\n[local]\nnodes = 2\n'):
         self.program = str(program)
         self.folder = Path(folder)
         self.data = self.folder / "data"
         self.data.mkdir(parents=True)
         self.env = {**os.environ, "TOLLGATE_DATA": str(self.data)}
         self.env.pop("TOLLGATE_URL", None)
-        (self.data / "config.toml").write_text(
-            'market = "commodity"\nshadow = "edf-bf"\n[local]\nnodes = 2\n'
-        )
+        (self.data / "config.toml").write_text(settings)
         self.processes = {}
 
-    def start(self, name, *words):
-        """Starts a process of the program and keeps it under a name."""
+    def start(self, name, *words, user=None):
+        """Starts a process of the program, as a user if one is named, and keeps it under a name."""
         log = open(self.folder / f"{name}.log", "ab")
         self.processes[name] = subprocess.Popen(
-            [self.program, *words], env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+            [self.program, *words], env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=log, user=user
         )
         return self.processes[name]
 
@@ -72,10 +71,10 @@ class Stage:
                    "--data", str(self.folder / "worker"), *as_root)
         wait_until(lambda: "rack-b" in self.call("nodes").stdout, "the worker is connected")
 
-    def call(self, *words, check=True):
-        """Runs a command of the program."""
+    def call(self, *words, check=True, user=None):
+        """Runs a command of the program, as a user if one is named."""
         return subprocess.run([self.program, *words], env=self.env, cwd=self.folder, check=check,
-                              capture_output=True, text=True)
+                              capture_output=True, text=True, user=user)
 
     def submit(self, name, procs, estimate, deadline, seconds, *words):
         """Submits a job that writes some lines and sleeps; returns its number."""
@@ -85,13 +84,18 @@ class Stage:
                           *due, *words, "--", "sh", "-c", script, check=False)
         return asked.stdout.strip()
 
-    def open(self, *words):
-        """Starts `tollgate open` and returns its first link."""
+    def open(self, *words, user=None):
+        """Starts `tollgate open`, as a user if one is named, and returns its first link."""
         name = f"open-{len(self.processes)}"
-        process = self.start(name, "open", "--no-browser", *words)
+        process = self.start(name, "open", "--no-browser", *words, user=user)
         link = process.stdout.readline().decode().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\S*#ticket=\S+", link), link
         return name, link
+
+    def close_windows(self):
+        """Ends every `tollgate open`."""
+        for name in [name for name in self.processes if name.startswith("open-")]:
+            self.stop(name)
 
     def fill(self):
         """Lets some jobs end, and starts others."""

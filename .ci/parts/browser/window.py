@@ -1,5 +1,6 @@
 """Checks what the window does in a browser, before a real service: window.py PROGRAM CHROMIUM FOLDER."""
 
+import csv
 import http.client
 import http.server
 import json
@@ -252,6 +253,39 @@ def check_window_below_a_prefix(stage, chrome):
     context.close()
 
 
+def check_jobs_are_selected_by_their_promise(stage, chrome):
+    """The page Jobs lists the jobs with a promise, and keeps the selection in its address."""
+    _, link = stage.open()
+    context = chrome.new_context()
+    page = open_window(context, link)
+    visit(page, base_of(link), "jobs")
+    page.locator("[name=promise]").select_option("kept")
+    page.get_by_role("button", name="Show").click()
+    shown(page, "in time")
+    kept = stage.call("jobs", "--quiet", "--promise", "kept").stdout.split()
+    assert kept and page.locator("#jobs-list tbody tr").count() == len(kept), kept
+    assert parse_qs(urlsplit(page.url).query) == {"promise": ["kept"]}, page.url
+    page.notes.check(origin_of(link))
+    context.close()
+
+
+def check_ledger_is_saved_as_a_file(stage, chrome):
+    """How well has the ledger as CSV, without another request."""
+    _, link = stage.open()
+    context = chrome.new_context()
+    page = open_window(context, link)
+    visit(page, base_of(link), "how-well")
+    with page.expect_download() as saving:
+        page.locator("#ledger-csv").click()
+    saved = saving.value
+    assert saved.suggested_filename == "tollgate-ledger.csv", saved.suggested_filename
+    rows = list(csv.DictReader(open(saved.path(), newline="")))
+    ledger = json.loads(stage.call("ledger", "--format", "json").stdout)["accounts"]
+    assert [float(row["charges"]) for row in rows] == [entry["charges"] for entry in ledger], rows
+    assert [row["user"] for row in rows] == [entry["user"] for entry in ledger], rows
+    context.close()
+
+
 def check_job_that_is_named_is_shown_first(stage, chrome):
     """`tollgate open ID` shows the job."""
     _, link = stage.open("9")
@@ -285,6 +319,8 @@ def main(program, chromium, folder):
                 if name.startswith("check_"):
                     print(f"== {name.removeprefix('check_').replace('_', ' ')}", flush=True)
                     check(stage, chrome)
+                    # The service limits the streams of events of a user, and each window has one.
+                    stage.close_windows()
     finally:
         stage.end()
 

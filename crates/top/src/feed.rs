@@ -35,11 +35,12 @@ impl ServiceFeed {
     /// Asks for everything that is shown.
     pub(crate) async fn fetch(&self, parts: ShownParts) -> Vec<TopNews> {
         let answers = TopAnswers::fetch(&self.service, parts.user).await;
-        let is_away = matches!(&answers, Err(error) if !is_refusal(error));
-        let mut news = vec![news_of(answers, |found| TopNews::Answers(Box::new(found)))];
-        if is_away {
-            return news;
-        }
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(error) if is_refusal(&error) => return vec![TopNews::Denied(words_of(&error))],
+            Err(error) => return vec![TopNews::Away(error.to_string())],
+        };
+        let mut news = vec![TopNews::Answers(Box::new(answers))];
         if let Some(id) = parts.explained {
             let path = PathWithQuery::new(format!("/v1/jobs/{id}/explain"));
             let explained: Result<JobExplanation, _> = self.service.get(&path).await;

@@ -3,78 +3,17 @@
 //! Events in: [`on_key`](TopState::on_key), [`on_news`](TopState::on_news). Requests out: [`TopRequest`]. The state reads
 //! no clock: the present is that of the last answer of the service.
 
+mod messages;
+
 use jiff::tz::TimeZone;
 use tollgate_client::types::{JobDetails, JobExplanation};
 use tollgate_overview::actions::JobStateChange;
 use tollgate_overview::job_facts::job_id;
-use tollgate_overview::output::ShownOutput;
 
+pub use self::messages::{TopKey, TopNews, TopRequest};
 use crate::answers::TopAnswers;
 use crate::groups::groups;
 use crate::safe_text::safe_output;
-
-/// A key of the overview.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TopKey {
-    /// One line up.
-    Up,
-    /// One line down.
-    Down,
-    /// One page up.
-    PageUp,
-    /// One page down.
-    PageDown,
-    /// To the first line.
-    First,
-    /// To the last line.
-    Last,
-    /// Opens what is selected.
-    Enter,
-    /// Goes back.
-    Back,
-    /// Ends the overview, whatever is shown.
-    Interrupt,
-    /// A letter.
-    Letter(char),
-}
-
-/// A request of the state to the loop around it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TopRequest {
-    /// Ask the service for everything that is shown.
-    Refresh,
-    /// Change a job, and tell the answer.
-    Change {
-        /// Number of the job or task.
-        id: String,
-        /// The change.
-        change: JobStateChange,
-    },
-    /// End the overview.
-    Quit,
-}
-
-/// Something that happened.
-#[derive(Clone, Debug)]
-pub enum TopNews {
-    /// The service answered.
-    Answers(Box<TopAnswers>),
-    /// The service explained a job.
-    Explained(Box<JobExplanation>),
-    /// The end of the output of a job was read.
-    Output {
-        /// Number of the job or task.
-        id: String,
-        /// The end of the output.
-        output: ShownOutput,
-    },
-    /// A change was carried out, or refused: a sentence.
-    Changed(Result<String, String>),
-    /// A request was refused: a sentence. The service answers.
-    Refused(String),
-    /// The service does not answer: a sentence.
-    Away(String),
-}
 
 /// Whether the service answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,6 +23,8 @@ pub enum ServiceLink {
     Waiting,
     /// It answers.
     Live,
+    /// It refuses to show the overview: a sentence.
+    Denied(String),
     /// It does not: a sentence.
     Away(String),
 }
@@ -228,10 +169,8 @@ impl TopState {
             }
             TopNews::Changed(Ok(done)) => self.notify(done, false),
             TopNews::Changed(Err(problem)) => self.notify(problem, true),
-            TopNews::Refused(problem) => {
-                self.link = ServiceLink::Live;
-                self.notify(problem, true);
-            }
+            TopNews::Refused(problem) => self.notify(problem, true),
+            TopNews::Denied(problem) => self.link = ServiceLink::Denied(problem),
             TopNews::Away(problem) => self.link = ServiceLink::Away(problem),
         }
     }

@@ -160,13 +160,13 @@ async function load(afresh) {
   lastBegun = Date.now();
   underway += 1;
   try {
-    const html = await (await ask(`ui/page/${name}${location.search}`)).text();
+    const answer = await ask(`ui/page/${name}${location.search}`), html = await answer.text();
     if (asked !== location.href || mine < placed) return;
     place(html, afresh || place.address !== asked);
     [place.address, placed] = [asked, mine];
     arrive(name);
     banner.hidden = true;
-    setLive("live", true);
+    setLive(answer.status === 403 ? "refused" : "live", answer.status !== 403);
   } catch {
     // The banner says why.
   } finally {

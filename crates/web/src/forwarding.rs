@@ -49,7 +49,7 @@ pub(crate) async fn forward(
                 window.sessions.clone(),
                 session,
             )));
-            *response.status_mut() = parts.status;
+            *response.status_mut() = window_status(parts.status);
             if let Some(kind) = parts.headers.get(header::CONTENT_TYPE) {
                 response
                     .headers_mut()
@@ -68,9 +68,25 @@ pub(crate) fn client_problem(error: &ClientError) -> Response {
         problem: found,
     } = error
     {
-        return problem(*status, &found.error, found.hint.as_deref());
+        let hint = window_hint(*status).or(found.hint.as_deref());
+        return problem(window_status(*status), &found.error, hint);
     }
     problem(StatusCode::BAD_GATEWAY, &error.to_string(), None)
+}
+
+/// Returns the status with which the window answers where the service answered with this one. To a browser, 401 means
+/// that the window knows no such session, which another link repairs. A token that the service refuses is no such case.
+pub(crate) fn window_status(status: StatusCode) -> StatusCode {
+    match status {
+        StatusCode::UNAUTHORIZED => StatusCode::FORBIDDEN,
+        other => other,
+    }
+}
+
+/// Returns the next thing to try after a status of the service, if that is not the same as in a terminal.
+pub(crate) fn window_hint(status: StatusCode) -> Option<&'static str> {
+    let is_refused = status == StatusCode::UNAUTHORIZED;
+    is_refused.then_some("start `tollgate open` again, with a token that is valid")
 }
 
 /// Returns an error as the API has errors.
@@ -126,5 +142,21 @@ impl HttpBody for SessionBody {
     fn size_hint(&self) -> SizeHint {
         // The session may end before the body does.
         SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_that_the_service_refuses_is_no_missing_session() {
+        assert_eq!(
+            window_status(StatusCode::UNAUTHORIZED),
+            StatusCode::FORBIDDEN
+        );
+        assert!(window_hint(StatusCode::UNAUTHORIZED).is_some());
+        assert_eq!(window_status(StatusCode::NOT_FOUND), StatusCode::NOT_FOUND);
+        assert_eq!(window_hint(StatusCode::NOT_FOUND), None);
     }
 }

@@ -26,7 +26,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use tollgate_client::ClientError;
 
-use crate::forwarding::client_problem;
+use crate::forwarding::{client_problem, window_hint, window_status};
 use crate::router::WindowState;
 
 /// The header with the time zone of the browser, as in `Europe/Berlin`.
@@ -66,7 +66,8 @@ impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let (status, message, hint) = match self {
             Self::Client(ClientError::Refused { status, problem }) => {
-                (status, problem.error, problem.hint)
+                let hint = window_hint(status).map(str::to_owned);
+                (window_status(status), problem.error, hint.or(problem.hint))
             }
             Self::Client(other) => return client_problem(&other),
             Self::Unknown(message) => (StatusCode::NOT_FOUND, message, None),

@@ -32,8 +32,14 @@ pub(super) fn lines(
     width: usize,
 ) -> Vec<Line<'static>> {
     let mut lines = vec![title(state, colours, clock, width)];
-    if let ServiceLink::Away(problem) = &state.link {
-        let words = format!("{}: waiting for the service", safe_line(problem));
+    let problem = match &state.link {
+        ServiceLink::Waiting | ServiceLink::Live => None,
+        ServiceLink::Denied(problem) => Some(safe_line(problem)),
+        ServiceLink::Away(problem) => {
+            Some(format!("{}: waiting for the service", safe_line(problem)))
+        }
+    };
+    if let Some(words) = problem {
         let bad = colours.of_tone(WordTone::Bad);
         let broken = wrapped(&words, width, 2).into_iter().take(2);
         lines.extend(broken.map(|line| Line::styled(line, bad)));
@@ -78,10 +84,10 @@ fn title(
     let (link, tone) = match &state.link {
         ServiceLink::Waiting => ("asking the service".to_owned(), WordTone::Dim),
         ServiceLink::Live => (format!("live {}", clock.now()), WordTone::Good),
-        ServiceLink::Away(_) if state.answers.is_some() => {
+        ServiceLink::Away(_) | ServiceLink::Denied(_) if state.answers.is_some() => {
             (format!("NOT LIVE since {}", clock.now()), WordTone::Bad)
         }
-        ServiceLink::Away(_) => ("NOT LIVE".to_owned(), WordTone::Bad),
+        ServiceLink::Away(_) | ServiceLink::Denied(_) => ("NOT LIVE".to_owned(), WordTone::Bad),
     };
     let listed = match state.user() {
         Some(user) => format!("jobs of {}", safe_line(user)),

@@ -82,6 +82,20 @@ fn missing_service_is_named_above_the_last_answers() {
 }
 
 #[test]
+fn refusal_to_show_the_overview_is_named_without_waiting() {
+    let mut state = usual_state();
+    let words = "this token has expired: `tollgate token new` makes another one";
+    state.on_news(TopNews::Denied(words.to_owned()));
+    let shown = lines(&drawn(&mut state, (80, 24)));
+    assert!(shown[0].contains("NOT LIVE since"), "{shown:?}");
+    assert_eq!(shown[1], words);
+    state.on_news(TopNews::Refused("no such job".to_owned()));
+    let shown = lines(&drawn(&mut state, (80, 24)));
+    assert!(shown[0].contains("NOT LIVE since"), "{shown:?}");
+    assert_eq!(shown[23], "no such job");
+}
+
+#[test]
 fn empty_service_has_no_job_to_list() {
     let shown = lines(&drawn(&mut state_of(answers(Vec::new())), (80, 24)));
     assert!(
