@@ -36,7 +36,7 @@ fn list_cut_by_its_limit_has_a_note() {
 }
 
 #[test]
-fn jobs_are_listed_by_what_became_of_their_promises() {
+fn jobs_are_listed_by_the_outcome_of_their_promises() {
     let site = ClientTestSite::start("policy = \"plan\"\n");
     let kept = submit(&site, &["-e", "1s", "--deadline", "+1h", "--", "true"]);
     let late = ["-e", "0.5s", "--deadline", "+2s", "--", "sleep", "60"];
