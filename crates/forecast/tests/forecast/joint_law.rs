@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tollgate_forecast::{Belief, BeliefJob, BeliefModel, CompletedJob};
 use tollgate_model::belief::CORRELATIONS;
-use tollgate_model::{Instant, Probability, Span, TaskId, UserId, normal};
+use tollgate_model::{Instant, Span, TaskId, UserId, normal};
 
 use crate::archive;
 
@@ -43,19 +43,10 @@ fn all_within(belief: &Belief, k: i32, level: f64) -> f64 {
         .sum()
 }
 
-/// Returns the time by which `k` tasks of a batch all end with this probability.
-fn last_end(belief: &Belief, k: i32, probability: f64) -> Span {
-    let (mut low, mut high) = (probability, 1.0 - 1e-9);
-    for _ in 0..30 {
-        let level = 0.5 * (low + high);
-        match all_within(belief, k, level) < probability {
-            true => low = level,
-            false => high = level,
-        }
-    }
-    belief
-        .distribution
-        .quantile(Probability::new(high).unwrap())
+/// Returns the probability that was stated for `k` tasks of a batch, all to end before `longest`.
+fn stated_before(belief: &Belief, k: i32, longest: Span) -> f64 {
+    let level = belief.distribution.probability_within(longest - Span::TICK);
+    all_within(belief, k, level.as_f64().clamp(1e-9, 1.0 - 1e-9))
 }
 
 /// Returns for each `k` the belief about the tasks of a batch when the `k`-th was submitted and none had ended, and
@@ -118,12 +109,14 @@ fn kept(name: &str, n_jobs: usize) -> Option<BTreeMap<usize, (usize, [f64; 4])>>
         .collect();
     let stated = statements(&jobs, &N_TASKS).into_iter();
     let kept = stated.map(|(k, batches)| {
-        let part = |level: f64| {
-            let ends =
-                |(belief, longest): &&(Belief, Span)| *longest <= last_end(belief, k as i32, level);
-            batches.iter().filter(ends).count() as f64 / batches.len() as f64
-        };
-        let kept = LEVELS.map(part);
+        // A batch is kept at a level whose time is not before its last end.
+        let ended = batches
+            .iter()
+            .map(|(belief, longest)| stated_before(belief, k as i32, *longest));
+        let ended: Vec<f64> = ended.collect();
+        let kept = LEVELS.map(|level| {
+            ended.iter().filter(|stated| **stated <= level).count() as f64 / ended.len() as f64
+        });
         println!("{name}, {k} tasks, {} batches: {kept:.3?}", batches.len());
         (k, (batches.len(), kept))
     });
