@@ -66,5 +66,5 @@ pub const RETRIES: &str = "^([1-9][0-9]{0,2}|1000)(:(failed|timed_out|out_of_mem
 pub const PREDECESSOR: &str = "^((ok|any|failed):)?[0-9]+$";
 /// The name of a device or licence, as in `gpu` or `gpu:a100`.
 pub const RESOURCE: &str = r"^[A-Za-z0-9._-]*[A-Za-z][A-Za-z0-9._-]*(:[A-Za-z0-9._-]+)*$";
-/// A kind of notice.
-pub const NOTICE: &str = r"^(end|late|lost|at-risk:(0|1|[01]?\.[0-9]+))$";
+/// A kind of notice, and the name of a target.
+pub const NOTICE: &str = r"^(end|late|lost|at-risk:(0|1|[01]?\.[0-9]+))(:[a-z][a-z0-9-]{0,31})?$";

@@ -34,7 +34,7 @@ use crate::api::state::{ApiState, ServiceInfo};
 use crate::config::ServeOptions;
 use crate::controller::{self, Controller, ControllerRequest, StartError};
 use crate::net::{BoundAddress, CredentialStore};
-use crate::notices;
+use crate::notices::{self, NoticeSettings};
 use crate::os_users;
 use crate::permits::KeyedSemaphore;
 use crate::user_names::UserNames;
@@ -182,7 +182,11 @@ pub fn serve<E: Engine + 'static>(
             promises: PromiseTerms::new(options.otherwise, rules),
             enforces_time_limits: rules.enforces_time_limits(),
             outputs,
-            sends_notices: options.notices.is_some(),
+            notice_targets: options
+                .notices
+                .iter()
+                .flat_map(NoticeSettings::names)
+                .collect(),
             batch_system: options.batch_system.clone(),
             market: rules.market,
             since: now(),

@@ -1,13 +1,26 @@
-//! Notices to users: a command of the site is run when something happens to a job whose user wants to
-//! know.
+//! Notices to users: something has happened to a job whose user wants to know.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`kind`] | kinds of notices, and requests for them |
+//! | `settings` | the targets of the site, and their checks |
+//! | `placeholders` | texts of the site with places for what a notice says |
+//! | `mail` | notices as mail |
+//! | `delivery` | the programs that deliver notices |
+//! | `limiter` | the limit on the notices that a user gets |
+//! | `sender` | the queue |
 //!
 //! Notices never delay a decision: they follow the event log, wait in a queue of limited length, and are
-//! given to the command one at a time. A user gets a limited number a minute; those that are left out are
-//! counted in the next one.
+//! sent one at a time. A user gets a limited number a minute; those that are left out are
+//! counted in the next one. No address and no URL comes from a user.
 
+mod delivery;
 pub mod kind;
 mod limiter;
+mod mail;
+mod placeholders;
 mod sender;
+mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -26,9 +39,9 @@ use crate::api::state::{ApiState, query_store};
 use crate::controller::ControllerRequest;
 use crate::events::{EventEntry, EventId};
 
-use self::kind::NoticeKind;
+use self::kind::{NoticeKind, WantedNotice};
 
-pub use sender::NoticeSettings;
+pub use settings::{BadNoticeSettings, NoticeSettings, NoticeTarget};
 
 /// Maximum number of events read at a time.
 const MAX_EVENTS: usize = 256;
@@ -39,9 +52,12 @@ const MAX_LOOKS: usize = 4;
 /// Maximum number of unfinished jobs that are looked at when the service starts.
 const MAX_JOBS: u32 = 10_000;
 
-/// A notice as the command gets it: JSON on standard input.
+/// A notice as a command gets it: JSON on standard input.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct JobNotice {
+    /// The name of the target.
+    #[serde(skip)]
+    target: String,
     /// `end`, `late`, `lost`, `at-risk`, or `more` for notices that were left out.
     notice: &'static str,
     /// Number of the job; none for `more`.
@@ -61,18 +77,28 @@ pub(crate) struct JobNotice {
     left_out: u32,
 }
 
+impl JobNotice {
+    /// Returns the number of the job, if there is one.
+    fn job_text(&self) -> String {
+        self.job.map_or_else(String::new, |job| job.to_string())
+    }
+}
+
 /// Follows the events of all jobs, and sends notices, until the event log is closed. Events after `from`
 /// are read.
 pub(crate) async fn run(service: ApiState, settings: NoticeSettings, from: EventId) {
+    // The settings are checked when they are read.
+    let default_target = settings.default_target().unwrap_or_default();
     let (queue, queued) = mpsc::channel(sender::MAX_QUEUED);
     let sending = tokio::spawn(sender::send_all(settings, service.names.clone(), queued));
     let mut watcher = NoticeWatcher {
         service,
+        default_target,
         queue,
         seen: from,
         sent_late: BTreeSet::new(),
         at_risk: BTreeMap::new(),
-        looked_at: 0,
+        looked_at: (0, 0),
         dropped: 0,
     };
     watcher.follow().await;
@@ -81,17 +107,22 @@ pub(crate) async fn run(service: ApiState, settings: NoticeSettings, from: Event
     let _ = sending.await;
 }
 
+/// A job, and the place of one wish among those of its user to know of a risk.
+type RiskWish = (u64, usize);
+
 /// The position in the event log, and what is known of jobs.
 struct NoticeWatcher {
     service: ApiState,
+    default_target: String,
     queue: mpsc::Sender<JobNotice>,
     seen: EventId,
     /// The jobs whose users know that they are late.
     sent_late: BTreeSet<u64>,
     /// The unfinished jobs whose users want to know of a risk that they do not know of yet.
-    at_risk: BTreeMap<u64, Probability>,
-    /// The job whose promise was looked at last.
-    looked_at: u64,
+    /// By wish, the chance below which to say so, and the target.
+    at_risk: BTreeMap<RiskWish, (Probability, String)>,
+    /// The wish that was looked at last.
+    looked_at: RiskWish,
     /// The number of notices for which the queue had no room.
     dropped: u64,
 }
@@ -163,51 +194,55 @@ impl NoticeWatcher {
         let Ok(Some(row)) = self.row(event.job).await else {
             return;
         };
-        let kinds = kinds_of(&row);
-        if kinds.is_empty() {
+        let wanted = wanted_notices(&row);
+        if wanted.is_empty() {
             return;
         }
         if is_admission {
             return self.note_risk(&row);
         }
         if event.kind == JobEventKind::Broken {
-            self.at_risk.remove(&row.id);
+            self.forget_risk(row.id);
         }
         let is_late = event.kind == JobEventKind::Broken && row.due.is_some_and(|due| due < at);
+        let is_late = is_late && self.sent_late.insert(row.id);
         let tasks = event.tasks.as_ref().map(|tasks| format!(" task {tasks}"));
         let tasks = tasks.unwrap_or_default();
-        if kinds.contains(&NoticeKind::Late) && is_late && self.sent_late.insert(row.id) {
-            let text = format!("{}{tasks} is late", title(&row));
-            self.send("late", &row, at, text).await;
-        }
-        let lost = event.kind == JobEventKind::Lost;
-        if kinds.contains(&NoticeKind::Lost) && lost {
-            let text = format!("{}{tasks} is lost", title(&row));
-            self.send("lost", &row, at, text).await;
+        for WantedNotice { kind, target } in &wanted {
+            let target = target.as_deref();
+            match kind {
+                NoticeKind::Late if is_late => {
+                    let text = format!("{}{tasks} is late", title(&row));
+                    self.send(target, "late", &row, at, text).await;
+                }
+                NoticeKind::Lost if event.kind == JobEventKind::Lost => {
+                    let text = format!("{}{tasks} is lost", title(&row));
+                    self.send(target, "lost", &row, at, text).await;
+                }
+                NoticeKind::End if event.is_last => {
+                    self.send(target, "end", &row, at, ending(&row)).await;
+                }
+                NoticeKind::Late | NoticeKind::Lost | NoticeKind::End | NoticeKind::AtRisk(_) => {}
+            }
         }
         if event.is_last {
             self.sent_late.remove(&row.id);
-            self.at_risk.remove(&row.id);
-            if kinds.contains(&NoticeKind::End) {
-                let status = row.status.as_ref().map(|status| format!(": {status}"));
-                let promise = row.entry.and_then(promise_words);
-                let ends = [status.as_deref(), promise]
-                    .map(Option::unwrap_or_default)
-                    .concat();
-                let text = format!("{} {}{ends}", title(&row), end_words(&row.state));
-                self.send("end", &row, at, text).await;
-            }
+            self.forget_risk(row.id);
         }
     }
 
     fn note_risk(&mut self, row: &JobRow) {
-        let least = kinds_of(row).into_iter().find_map(|kind| match kind {
-            NoticeKind::AtRisk(least) => Some(least),
-            NoticeKind::End | NoticeKind::Late | NoticeKind::Lost => None,
-        });
-        if let (Some(least), Some(_)) = (least, row.due) {
-            self.at_risk.insert(row.id, least);
+        let wanted = wanted_notices(row).into_iter().enumerate();
+        for (place, WantedNotice { kind, target }) in wanted.filter(|_| row.due.is_some()) {
+            if let NoticeKind::AtRisk(below) = kind {
+                let target = target.unwrap_or_else(|| self.default_target.clone());
+                self.at_risk.insert((row.id, place), (below, target));
+            }
         }
+    }
+
+    fn forget_risk(&mut self, job: u64) {
+        self.at_risk.retain(|(watched, _), _| *watched != job);
     }
 
     /// Asks for the chances of a few of the watched promises, in turn: each answer plays futures.
@@ -217,23 +252,28 @@ impl NoticeWatcher {
             .at_risk
             .range(after)
             .chain(self.at_risk.range(..=self.looked_at));
-        let watched: Vec<(u64, Probability)> =
-            in_turn.take(MAX_LOOKS).map(|(&job, &p)| (job, p)).collect();
-        for (job, level) in watched {
-            self.looked_at = job;
+        let watched: Vec<(RiskWish, Probability)> = in_turn
+            .take(MAX_LOOKS)
+            .map(|(&wish, &(below, _))| (wish, below))
+            .collect();
+        for (wish, level) in watched {
+            self.looked_at = wish;
+            let (job, _) = wish;
             let (reply, answer) = tokio::sync::oneshot::channel();
             let question = ControllerRequest::PromiseRisk { job, level, reply };
             self.service.controller_handle.send(question);
             let Ok(Ok(Some((risk, now)))) = answer.await else {
                 continue;
             };
-            self.at_risk.remove(&job);
+            let Some((_, target)) = self.at_risk.remove(&wish) else {
+                continue;
+            };
             if let Ok(Some(row)) = self.row(job).await {
                 let PromiseAtRisk { probability, cause } = risk;
                 let title = title(&row);
                 let text =
                     format!("{title} meets its deadline with probability {probability}: {cause}");
-                self.send("at-risk", &row, now, text).await;
+                self.send(Some(&target), "at-risk", &row, now, text).await;
             }
         }
     }
@@ -242,12 +282,21 @@ impl NoticeWatcher {
         query_store(&self.service, move |reader| reader.job(job)).await
     }
 
-    async fn send(&mut self, notice: &'static str, row: &JobRow, at: Instant, text: String) {
+    /// Queues a notice to the user of a job, by the default target if `target` is None.
+    async fn send(
+        &mut self,
+        target: Option<&str>,
+        notice: &'static str,
+        row: &JobRow,
+        at: Instant,
+        text: String,
+    ) {
         let user_id = row.user;
         let names = self.service.names.clone();
         // The system's name service may take its time.
         let user = tokio::task::spawn_blocking(move || names.name(user_id));
         let notice = JobNotice {
+            target: target.unwrap_or(&self.default_target).to_owned(),
             notice,
             job: Some(row.id),
             user_id,
@@ -260,17 +309,22 @@ impl NoticeWatcher {
         if self.queue.try_send(notice).is_err() {
             self.dropped += 1;
             let dropped = self.dropped;
-            tracing::warn!(
-                dropped,
-                "the command for notices is too slow: one is dropped"
-            );
+            tracing::warn!(dropped, "notices are sent too slowly: one is dropped");
         }
     }
 }
 
-fn kinds_of(row: &JobRow) -> Vec<NoticeKind> {
+fn wanted_notices(row: &JobRow) -> Vec<WantedNotice> {
     let words = row.program.iter().flat_map(|program| &program.notify);
     words.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Returns how a job has ended, and what became of its promise.
+fn ending(row: &JobRow) -> String {
+    let status = row.status.as_ref().map(|status| format!(": {status}"));
+    let promise = row.entry.and_then(promise_words);
+    let ends = [status.as_deref(), promise].map(Option::unwrap_or_default);
+    format!("{} {}{}", title(row), end_words(&row.state), ends.concat())
 }
 
 /// Returns what became of the promise of a deadline, to follow the status of a job.

@@ -301,6 +301,7 @@ impl CliError for ConfigError {
             | Self::Policies { .. }
             | Self::WrongMarket { .. }
             | Self::ExternalPolicy { .. }
+            | Self::Notices(_)
             | Self::Range { .. } => None,
         }
     }

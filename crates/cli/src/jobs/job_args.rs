@@ -188,8 +188,8 @@ pub(crate) struct JobArgs {
 
     /// Be told of these, as in end,late,lost,at-risk:0.8
     ///
-    /// at-risk: the chance of the promise has fallen below this. Only where the service has a command for
-    /// notices.
+    /// at-risk: the chance of the promise has fallen below this. end:NAME chooses one of the
+    /// site's ways, which `tollgate status --format json` lists.
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) notify: Vec<String>,
 

@@ -147,8 +147,9 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = RETRIES))]
     pub retries: Option<String>,
-    /// The notices that the user gets, if the service has a command for notices: `end`, `late`, `lost`, and
-    /// `at-risk:0.8` once the chance of the promise falls below that. An array is one promise.
+    /// The notices that the user gets, if the service sends any: `end`, `late`, `lost`, and
+    /// `at-risk:0.8` once the chance of the promise falls below that. An array is one promise. `end:mail` is sent
+    /// by the target `mail` of `notice_targets`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_NOTICES), inner(regex(pattern = NOTICE)))]
     pub notify: Vec<String>,

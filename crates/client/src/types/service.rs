@@ -57,9 +57,12 @@ pub struct ServiceStatus {
     /// End of that maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance_until_at: Option<String>,
-    /// Whether the service has a command for notices.
+    /// Whether the service sends notices.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sends_notices: bool,
+    /// The targets of notices, by the names that `notify` may end with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notice_targets: Vec<String>,
     /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowStatus>,

@@ -16,6 +16,7 @@ use super::state::ApiState;
 use super::submission::{check_size, may_submit, submitted, with_file_names};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, NewJob, Responder, SubmittedJob};
+use crate::notices::kind::WantedNotice;
 
 /// The fields that name one time in two ways. A job that has one of them does not get the other from the batch.
 const TIMES: [[&str; 2]; 2] = [["deadline_s", "deadline_at"], ["begin_s", "begin_at"]];
@@ -80,10 +81,7 @@ pub(super) fn new_job(
     if request.hold_s.is_some() {
         return Err(ApiError::field("hold_s", "nothing: only a quote is held"));
     }
-    if !request.notify.is_empty() && !service.info.sends_notices {
-        let refused = ApiError::field("notify", "nothing: this service has no command for notices");
-        return Err(refused.hint("the setting `notices.command` names one"));
-    }
+    check_notices(&request.notify, &service.info.notice_targets)?;
     let submission = convert::submission(&request, user, &service.info.promises)?;
     let times = convert::times(&request)?;
     check_size(service, &submission)?;
@@ -94,6 +92,22 @@ pub(super) fn new_job(
         program,
         reply,
     })
+}
+
+/// Checks that the service sends notices by the wanted targets.
+fn check_notices(notify: &[String], targets: &[String]) -> Result<(), ApiError> {
+    if !notify.is_empty() && targets.is_empty() {
+        let refused = ApiError::field("notify", "nothing: this service sends no notices");
+        return Err(refused.hint("the setting `notices` names a command, or other targets"));
+    }
+    let wanted = notify.iter().filter_map(|word| word.parse().ok());
+    for WantedNotice { target, .. } in wanted {
+        if let Some(target) = target.filter(|target| !targets.contains(target)) {
+            let expected = format!("one of the targets {}, not `{target}`", targets.join(", "));
+            return Err(ApiError::field("notify", &expected));
+        }
+    }
+    Ok(())
 }
 
 /// Returns a job of a batch with the fields that all have in common.

@@ -93,8 +93,8 @@ pub struct ServiceInfo {
     pub enforces_time_limits: bool,
     /// Directory of the outputs that are kept of tasks on other hosts; None if none are.
     pub outputs: Option<PathBuf>,
-    /// Whether there is a command for notices.
-    pub sends_notices: bool,
+    /// The names of the targets of notices.
+    pub notice_targets: Vec<String>,
     /// The batch system whose nodes run the jobs, if one does.
     pub batch_system: Option<Arc<BatchSystem>>,
     /// The pricing model.

@@ -75,7 +75,8 @@ pub(super) async fn status(
         workers_disconnected: census.workers_disconnected,
         maintenance_from_at: census.maintenance.map(|window| format_iso(window.from)),
         maintenance_until_at: census.maintenance.map(|window| format_iso(window.until)),
-        sends_notices: service.info.sends_notices,
+        sends_notices: !service.info.notice_targets.is_empty(),
+        notice_targets: service.info.notice_targets.clone(),
         // The total that all jobs earned is only for a peer that may see what each job earned.
         shadow: census
             .shadow

@@ -171,6 +171,13 @@ fn kind(schema: &Value) -> String {
             "list of {}",
             schema.get("items").map(kind).unwrap_or_default()
         ),
+        "object" if schema.get("properties").is_some() => {
+            let keys = properties(schema).map(|(key, value)| match value.get("const") {
+                Some(word) => format!("`{key} = {word}`"),
+                None => format!("`{key}`"),
+            });
+            format!("table with {}", keys.collect::<Vec<_>>().join(", "))
+        }
         "object" => {
             let values = schema.get("additionalProperties").map(kind);
             format!("{} by name", values.unwrap_or_default())

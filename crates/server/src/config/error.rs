@@ -7,6 +7,8 @@ use tollgate_client::private_file::PrivateFileError;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
 
+use crate::notices::BadNoticeSettings;
+
 /// An error of the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -76,6 +78,9 @@ pub enum ConfigError {
         /// The policy.
         policy: String,
     },
+    /// Notices to users would not work.
+    #[error(transparent)]
+    Notices(#[from] BadNoticeSettings),
     /// A setting is out of its range.
     #[error("{key}: expected {expected}, got {found}")]
     Range {

@@ -137,7 +137,7 @@ impl ServiceConfig {
         let Some(notices) = &self.notices else {
             return Ok(None);
         };
-        at_least_one("notices.command", notices.command.len() as u64)?;
+        notices.check()?;
         at_least_one("notices.per_minute", u64::from(notices.per_minute))?;
         at_least_one("notices.timeout_s", u64::from(notices.timeout_s))?;
         Ok(Some(notices.clone()))

@@ -1,8 +1,10 @@
-//! Kinds of notices.
+//! Kinds of notices, and requests for them.
 
 use std::str::FromStr;
 
 use tollgate_model::Probability;
+
+use super::settings::is_target_name;
 
 /// The kind of event of a job about which its user gets a notice.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,10 +19,35 @@ pub enum NoticeKind {
     AtRisk(Probability),
 }
 
+/// A kind of notice that a user wants, and by which target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WantedNotice {
+    /// The kind.
+    pub kind: NoticeKind,
+    /// The name of the target; None for the default one.
+    pub target: Option<String>,
+}
+
 /// The error for text that is not a kind of notice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("end, late, lost or at-risk:P with a probability as in at-risk:0.8")]
+#[error(
+    "end, late, lost or at-risk:P with a probability as in at-risk:0.8, and `:NAME` for one of the site's targets"
+)]
 pub struct BadNoticeKind;
+
+impl FromStr for WantedNotice {
+    type Err = BadNoticeKind;
+
+    fn from_str(word: &str) -> Result<Self, BadNoticeKind> {
+        // A name begins with a letter, and so is no probability.
+        let (kind, target) = match word.rsplit_once(':') {
+            Some((kind, name)) if is_target_name(name) => (kind, Some(name.to_owned())),
+            Some(_) | None => (word, None),
+        };
+        let kind = kind.parse()?;
+        Ok(Self { kind, target })
+    }
+}
 
 impl FromStr for NoticeKind {
     type Err = BadNoticeKind;
@@ -48,6 +75,17 @@ mod tests {
         assert_eq!("end".parse(), Ok(NoticeKind::End));
         let risk = Probability::new(0.8).map(NoticeKind::AtRisk);
         assert_eq!("at-risk:0.8".parse().ok(), risk);
+        let by_chat = WantedNotice {
+            kind: NoticeKind::End,
+            target: Some("chat".to_owned()),
+        };
+        assert_eq!("end:chat".parse(), Ok(by_chat));
+        let wanted: WantedNotice = "at-risk:0.8:mail-2".parse().expect("a target");
+        assert_eq!(Some(wanted.kind), risk);
+        assert_eq!(wanted.target.as_deref(), Some("mail-2"));
+        for word in ["end:", "end:Chat", "at-risk:mail", "end:a:b", "end:0.8"] {
+            assert_eq!(word.parse::<WantedNotice>(), Err(BadNoticeKind), "{word}");
+        }
         for word in ["", "start", "at-risk", "at-risk:2", "at-risk:nan"] {
             assert_eq!(word.parse::<NoticeKind>(), Err(BadNoticeKind), "{word}");
         }

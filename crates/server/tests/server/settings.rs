@@ -86,7 +86,11 @@ fn range(text: &str) -> Option<(Bound, Option<Bound>)> {
 
 /// Returns whether a service would start with a value of a setting.
 fn is_accepted(section: &SettingSection, key: &str, value: &str) -> bool {
-    let required = section.settings.iter().filter(|other| other.is_required);
+    // What is needed, or one of several that are.
+    let required = section
+        .settings
+        .iter()
+        .filter(|other| other.key != key && (other.is_required || other.example.is_some()));
     let required = required.map(|other| {
         let example = other.example.as_deref().unwrap_or_default();
         format!("{} = {example}\n", other.key)

@@ -1,6 +1,11 @@
-//! Tests of notices: a command of the site tells users what happens to their jobs.
+//! Tests of notices: a command of the site, a mail server or a web service tells users what happens to their jobs.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
 
 use super::site::ClientTestSite;
 
@@ -119,7 +124,7 @@ fn notices_beyond_the_limit_and_failures_of_the_command_are_reported() {
         .tollgate(&["submit", "-q", "--notify", "end", "true"])
         .answer();
     failing.until("the failure is reported", || {
-        failing.log_has("the command for notices failed") && failing.log_has("no such mailbox")
+        failing.log_has("a notice could not be sent") && failing.log_has("no such mailbox")
     });
 }
 
@@ -129,12 +134,12 @@ fn notices_need_a_command_and_a_known_kind() {
     let refused = site.tollgate(&["submit", "--notify", "end", "true"]);
     assert_eq!(refused.code, Some(2));
     assert!(
-        refused.stderr.contains("no command for notices"),
+        refused.stderr.contains("this service sends no notices"),
         "{}",
         refused.stderr
     );
     assert!(
-        refused.stderr.contains("notices.command"),
+        refused.stderr.contains("setting `notices`"),
         "{}",
         refused.stderr
     );
@@ -146,5 +151,152 @@ fn notices_need_a_command_and_a_known_kind() {
             .stderr
             .contains("expected end, late, lost or at-risk:P"),
         "{unknown:?}"
+    );
+}
+
+/// Serves one connection after the other on loopback. Returns the port, and what each connection brought.
+fn listen(answer: impl Fn(TcpStream) -> String + Send + 'static) -> (u16, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, received) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            let wait = Some(Duration::from_secs(60));
+            stream.set_read_timeout(wait).unwrap();
+            if sender.send(answer(stream)).is_err() {
+                return;
+            }
+        }
+    });
+    (port, received)
+}
+
+/// Takes one mail; returns all that the other side said.
+fn take_mail(mut stream: TcpStream) -> String {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut said = String::new();
+    let mut is_text = false;
+    stream.write_all(b"220 here\r\n").unwrap();
+    while let Some(Ok(line)) = lines.next() {
+        said.push_str(&format!("{line}\n"));
+        let answer = match line.as_str() {
+            "." => "250 taken",
+            _ if is_text => continue,
+            "DATA" => "354 go on",
+            "QUIT" => "221 bye",
+            _ => "250 well",
+        };
+        is_text = line == "DATA";
+        stream
+            .write_all(format!("{answer}\r\n").as_bytes())
+            .unwrap();
+    }
+    said
+}
+
+/// Takes one request; returns it, headers first.
+fn take_request(stream: TcpStream, answer: &str) -> String {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut said = String::new();
+    let mut length = 0;
+    while reader.read_line(&mut said).unwrap() > 2 {
+        let last = said.lines().last().unwrap().to_lowercase();
+        if let Some(bytes) = last.strip_prefix("content-length: ") {
+            length = bytes.parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let mut stream = stream;
+    stream.write_all(answer.as_bytes()).unwrap();
+    said + std::str::from_utf8(&body).unwrap()
+}
+
+#[test]
+fn targets_of_the_site_send_mail_and_requests() {
+    let received = Duration::from_secs(60);
+    let (mail_port, mails) = listen(take_mail);
+    let taken = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+    let (chat_port, requests) = listen(move |stream| take_request(stream, taken));
+    let away = format!(
+        "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{chat_port}/\r\nconnection: close\r\n\r\n"
+    );
+    let (away_port, redirected) = listen(move |stream| take_request(stream, &away));
+    let site = ClientTestSite::start(&format!(
+        r##"
+[notices]
+default = "mail"
+[notices.targets.mail]
+by = "mail"
+from = "tollgate@hpc.example"
+to = "{{user}}@hpc.example"
+smtp = "smtp://127.0.0.1:{mail_port}"
+[notices.targets.chat]
+by = "post"
+url = "http://127.0.0.1:{chat_port}/hook?key=1"
+body = {{ text = "{{user}}: {{text}}", channel = "#jobs" }}
+headers = {{ Authorization = "Bearer word" }}
+[notices.targets.away]
+by = "post"
+url = "http://127.0.0.1:{away_port}/"
+"##
+    ));
+    let name = r#"é "{user}" \ x"#;
+    let wanted = "end,end:chat";
+    site.tollgate(&["submit", "-q", "--name", name, "--notify", wanted, "true"])
+        .answer();
+    let mail = mails.recv_timeout(received).expect("a mail");
+    let user = String::from_utf8(
+        std::process::Command::new("id")
+            .arg("-un")
+            .output()
+            .unwrap()
+            .stdout,
+    )
+    .unwrap();
+    let user = user.trim();
+    for line in [
+        "MAIL FROM:<tollgate@hpc.example>",
+        &format!("RCPT TO:<{user}@hpc.example>"),
+        &format!("To: {user}@hpc.example"),
+        "Subject: =?utf-8?Q?job_1_=28=C3=A9_=22=7Buser=7D=22_=5C_x=29_is_finished=3A_exit_0?=",
+        "Content-Type: text/plain; charset=utf-8",
+    ] {
+        assert!(
+            mail.lines().any(|found| found.starts_with(line)),
+            "{line}: {mail}"
+        );
+    }
+    let request = requests.recv_timeout(received).expect("a request");
+    assert!(
+        request.starts_with("POST /hook?key=1 HTTP/1.1\r\n"),
+        "{request}"
+    );
+    assert!(
+        request.contains("Authorization: Bearer word\r\n"),
+        "{request}"
+    );
+    let (_, body) = request.split_once("\r\n\r\n").expect("a body");
+    let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    let text = format!("{user}: job 1 ({name}) is finished: exit 0");
+    assert_eq!(body, serde_json::json!({"channel": "#jobs", "text": text}));
+
+    site.tollgate(&["submit", "-q", "--notify", "end:away", "true"])
+        .answer();
+    redirected.recv_timeout(received).expect("a request");
+    site.until("the redirect is reported", || {
+        site.log_has("a notice could not be sent") && site.log_has("redirects")
+    });
+    assert!(requests.try_recv().is_err(), "a redirect was followed");
+
+    let unknown = site.tollgate(&["submit", "--notify", "end:pager", "true"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    let expected = "one of the targets away, chat, mail, not `pager`";
+    assert!(unknown.stderr.contains(expected), "{unknown:?}");
+    let status = site.tollgate(&["status", "--format", "json"]).json();
+    assert_eq!(
+        status["notice_targets"],
+        serde_json::json!(["away", "chat", "mail"])
     );
 }

@@ -24,7 +24,7 @@ use tollgate_store::{JobProgram, RepeatOptions};
 use super::super::promise_terms::PromiseTerms;
 use crate::api::error::ApiError;
 use crate::controller::{RequestedBegin, RequestedTimes};
-use crate::notices::kind::NoticeKind;
+use crate::notices::kind::WantedNotice;
 use crate::output_name;
 
 /// The file that takes what is discarded.
@@ -473,8 +473,11 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     if request.umask > 0o777 {
         return Err(ApiError::field("umask", "permission bits, at most 0777"));
     }
-    let kinds = request.notify.iter().map(|word| word.parse::<NoticeKind>());
-    let kinds: Result<Vec<NoticeKind>, _> = kinds.collect();
+    let kinds = request
+        .notify
+        .iter()
+        .map(|word| word.parse::<WantedNotice>());
+    let kinds: Result<Vec<WantedNotice>, _> = kinds.collect();
     let kinds = kinds.map_err(|expected| ApiError::field("notify", &expected.to_string()))?;
     if kinds.len() > MAX_NOTICES {
         return Err(ApiError::field("notify", "at most 8 kinds"));

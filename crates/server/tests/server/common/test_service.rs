@@ -105,7 +105,7 @@ impl TestService {
                     ..PromiseTerms::new(otherwise, &rules)
                 },
                 enforces_time_limits: rules.enforces_time_limits(),
-                sends_notices: false,
+                notice_targets: Vec::new(),
                 batch_system: None,
                 outputs: None,
                 market: rules.market,
