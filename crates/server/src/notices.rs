@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`kind`] | kinds of notices, and requests for them |
 //! | `settings` | the targets of the site, and their checks |
-//! | `placeholders` | texts of the site with places for what a notice says |
+//! | `placeholders` | placeholders in texts of the site |
 //! | `mail` | notices as mail |
 //! | `delivery` | the programs that deliver notices |
 //! | `limiter` | the limit on the notices that a user gets |
@@ -39,7 +39,7 @@ use crate::api::state::{ApiState, query_store};
 use crate::controller::ControllerRequest;
 use crate::events::{EventEntry, EventId};
 
-use self::kind::{NoticeKind, WantedNotice};
+use self::kind::{NoticeKind, NoticeRequest};
 
 pub use settings::{BadNoticeSettings, NoticeSettings, NoticeTarget};
 
@@ -107,8 +107,8 @@ pub(crate) async fn run(service: ApiState, settings: NoticeSettings, from: Event
     let _ = sending.await;
 }
 
-/// A job, and the place of one wish among those of its user to know of a risk.
-type RiskWish = (u64, usize);
+/// A job, and the place of a request among those of its user.
+type RiskRequestKey = (u64, usize);
 
 /// The position in the event log, and what is known of jobs.
 struct NoticeWatcher {
@@ -119,10 +119,10 @@ struct NoticeWatcher {
     /// The jobs whose users know that they are late.
     sent_late: BTreeSet<u64>,
     /// The unfinished jobs whose users want to know of a risk that they do not know of yet.
-    /// By wish, the chance below which to say so, and the target.
-    at_risk: BTreeMap<RiskWish, (Probability, String)>,
-    /// The wish that was looked at last.
-    looked_at: RiskWish,
+    /// By request, the chance below which to say so, and the target.
+    at_risk: BTreeMap<RiskRequestKey, (Probability, String)>,
+    /// The request that was looked at last.
+    looked_at: RiskRequestKey,
     /// The number of notices for which the queue had no room.
     dropped: u64,
 }
@@ -194,8 +194,8 @@ impl NoticeWatcher {
         let Ok(Some(row)) = self.row(event.job).await else {
             return;
         };
-        let wanted = wanted_notices(&row);
-        if wanted.is_empty() {
+        let requested = requested_notices(&row);
+        if requested.is_empty() {
             return;
         }
         if is_admission {
@@ -208,7 +208,7 @@ impl NoticeWatcher {
         let is_late = is_late && self.sent_late.insert(row.id);
         let tasks = event.tasks.as_ref().map(|tasks| format!(" task {tasks}"));
         let tasks = tasks.unwrap_or_default();
-        for WantedNotice { kind, target } in &wanted {
+        for NoticeRequest { kind, target } in &requested {
             let target = target.as_deref();
             match kind {
                 NoticeKind::Late if is_late => {
@@ -232,8 +232,8 @@ impl NoticeWatcher {
     }
 
     fn note_risk(&mut self, row: &JobRow) {
-        let wanted = wanted_notices(row).into_iter().enumerate();
-        for (place, WantedNotice { kind, target }) in wanted.filter(|_| row.due.is_some()) {
+        let requested = requested_notices(row).into_iter().enumerate();
+        for (place, NoticeRequest { kind, target }) in requested.filter(|_| row.due.is_some()) {
             if let NoticeKind::AtRisk(below) = kind {
                 let target = target.unwrap_or_else(|| self.default_target.clone());
                 self.at_risk.insert((row.id, place), (below, target));
@@ -252,20 +252,20 @@ impl NoticeWatcher {
             .at_risk
             .range(after)
             .chain(self.at_risk.range(..=self.looked_at));
-        let watched: Vec<(RiskWish, Probability)> = in_turn
+        let watched: Vec<(RiskRequestKey, Probability)> = in_turn
             .take(MAX_LOOKS)
-            .map(|(&wish, &(below, _))| (wish, below))
+            .map(|(&key, &(below, _))| (key, below))
             .collect();
-        for (wish, level) in watched {
-            self.looked_at = wish;
-            let (job, _) = wish;
+        for (key, level) in watched {
+            self.looked_at = key;
+            let (job, _) = key;
             let (reply, answer) = tokio::sync::oneshot::channel();
             let question = ControllerRequest::PromiseRisk { job, level, reply };
             self.service.controller_handle.send(question);
             let Ok(Ok(Some((risk, now)))) = answer.await else {
                 continue;
             };
-            let Some((_, target)) = self.at_risk.remove(&wish) else {
+            let Some((_, target)) = self.at_risk.remove(&key) else {
                 continue;
             };
             if let Ok(Some(row)) = self.row(job).await {
@@ -282,7 +282,7 @@ impl NoticeWatcher {
         query_store(&self.service, move |reader| reader.job(job)).await
     }
 
-    /// Queues a notice to the user of a job, by the default target if `target` is None.
+    /// Queues a notice to the user of a job. Without a `target`, the default one sends it.
     async fn send(
         &mut self,
         target: Option<&str>,
@@ -314,7 +314,7 @@ impl NoticeWatcher {
     }
 }
 
-fn wanted_notices(row: &JobRow) -> Vec<WantedNotice> {
+fn requested_notices(row: &JobRow) -> Vec<NoticeRequest> {
     let words = row.program.iter().flat_map(|program| &program.notify);
     words.filter_map(|word| word.parse().ok()).collect()
 }

@@ -16,7 +16,7 @@ use super::state::ApiState;
 use super::submission::{check_size, may_submit, submitted, with_file_names};
 use crate::access::Peer;
 use crate::controller::{ControllerRequest, NewJob, Responder, SubmittedJob};
-use crate::notices::kind::WantedNotice;
+use crate::notices::kind::NoticeRequest;
 
 /// The fields that name one time in two ways. A job that has one of them does not get the other from the batch.
 const TIMES: [[&str; 2]; 2] = [["deadline_s", "deadline_at"], ["begin_s", "begin_at"]];
@@ -100,8 +100,8 @@ fn check_notices(notify: &[String], targets: &[String]) -> Result<(), ApiError> 
         let refused = ApiError::field("notify", "nothing: this service sends no notices");
         return Err(refused.hint("the setting `notices` names a command, or other targets"));
     }
-    let wanted = notify.iter().filter_map(|word| word.parse().ok());
-    for WantedNotice { target, .. } in wanted {
+    let requested = notify.iter().filter_map(|word| word.parse().ok());
+    for NoticeRequest { target, .. } in requested {
         if let Some(target) = target.filter(|target| !targets.contains(target)) {
             let expected = format!("one of the targets {}, not `{target}`", targets.join(", "));
             return Err(ApiError::field("notify", &expected));

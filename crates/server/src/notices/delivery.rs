@@ -17,7 +17,7 @@ const CURL: &str = "curl";
 pub(super) struct NoticeProgram {
     /// The program and its arguments.
     pub(super) words: Vec<String>,
-    /// What it reads from standard input.
+    /// Its standard input.
     pub(super) input: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ impl NoticeProgram {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UndeliverableNotice {
     /// The name of the account makes no address.
-    #[error("`{0}` is no address of mail")]
+    #[error("`{0}` is not a mail address")]
     Address(String),
 }
 

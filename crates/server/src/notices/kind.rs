@@ -21,7 +21,7 @@ pub enum NoticeKind {
 
 /// A kind of notice that a user wants, and by which target.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WantedNotice {
+pub struct NoticeRequest {
     /// The kind.
     pub kind: NoticeKind,
     /// The name of the target; None for the default one.
@@ -35,7 +35,7 @@ pub struct WantedNotice {
 )]
 pub struct BadNoticeKind;
 
-impl FromStr for WantedNotice {
+impl FromStr for NoticeRequest {
     type Err = BadNoticeKind;
 
     fn from_str(word: &str) -> Result<Self, BadNoticeKind> {
@@ -75,16 +75,16 @@ mod tests {
         assert_eq!("end".parse(), Ok(NoticeKind::End));
         let risk = Probability::new(0.8).map(NoticeKind::AtRisk);
         assert_eq!("at-risk:0.8".parse().ok(), risk);
-        let by_chat = WantedNotice {
+        let by_chat = NoticeRequest {
             kind: NoticeKind::End,
             target: Some("chat".to_owned()),
         };
         assert_eq!("end:chat".parse(), Ok(by_chat));
-        let wanted: WantedNotice = "at-risk:0.8:mail-2".parse().expect("a target");
-        assert_eq!(Some(wanted.kind), risk);
-        assert_eq!(wanted.target.as_deref(), Some("mail-2"));
+        let requested: NoticeRequest = "at-risk:0.8:mail-2".parse().expect("a target");
+        assert_eq!(Some(requested.kind), risk);
+        assert_eq!(requested.target.as_deref(), Some("mail-2"));
         for word in ["end:", "end:Chat", "at-risk:mail", "end:a:b", "end:0.8"] {
-            assert_eq!(word.parse::<WantedNotice>(), Err(BadNoticeKind), "{word}");
+            assert_eq!(word.parse::<NoticeRequest>(), Err(BadNoticeKind), "{word}");
         }
         for word in ["", "start", "at-risk", "at-risk:2", "at-risk:nan"] {
             assert_eq!(word.parse::<NoticeKind>(), Err(BadNoticeKind), "{word}");

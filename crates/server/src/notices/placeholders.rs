@@ -1,4 +1,4 @@
-//! Texts of the site with places for what a notice says.
+//! Placeholders in texts of the site.
 
 use std::convert::Infallible;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::JobNotice;
 
-/// The error for a place that no notice can fill.
+/// The error for an unknown placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{{{0}}} stands for nothing: a notice has notice, job, user, name, at and text")]
 pub(super) struct UnknownPlaceholder(pub(super) String);
@@ -33,7 +33,7 @@ fn replace<E>(text: &str, mut of: impl FnMut(&str) -> Result<String, E>) -> Resu
     Ok(filled)
 }
 
-/// Returns the text with what the notice says. Nothing that the notice says is taken for a place.
+/// Returns the text with the placeholders replaced. Text of the notice has no placeholders.
 pub(super) fn fill(text: &str, notice: &JobNotice) -> String {
     let of = |word: &str| match word {
         "notice" => notice.notice.to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn fill(text: &str, notice: &JobNotice) -> String {
     filled.unwrap_or_else(|never| match never {})
 }
 
-/// Returns the text with an `example` at each place.
+/// Returns the text with an `example` for each placeholder.
 pub(super) fn check<'a>(
     text: &str,
     example: impl Fn(&str) -> &'a str,

@@ -22,7 +22,7 @@ pub struct NoticeSettings {
     pub command: Vec<String>,
     /// Ways of notices by names of lower-case letters, digits and `-`: a program, mail through `sendmail` or the server in
     /// `smtp`, or a POST request with JSON. In `to` and in the texts of `body`, `{notice}`, `{job}`, `{user}`, `{name}`,
-    /// `{at}` and `{text}` stand for what the notice says. Default: none.
+    /// `{at}` and `{text}` are replaced by fields of the notice. Default: none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(example = NoticeTarget::examples())]
     pub targets: BTreeMap<String, NoticeTarget>,
@@ -48,7 +48,7 @@ fn timeout_s() -> u32 {
 
 /// The way of notices to users.
 ///
-/// In texts, `{notice}`, `{job}`, `{user}`, `{name}`, `{at}` and `{text}` stand for what the notice says.
+/// In texts, `{notice}`, `{job}`, `{user}`, `{name}`, `{at}` and `{text}` are replaced by fields of the notice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "by", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NoticeTarget {
@@ -84,10 +84,10 @@ pub enum NoticeTarget {
 /// The error for settings of notices that do not work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadNoticeSettings {
-    /// There is nobody to give notices to.
+    /// There is no target.
     #[error("notices: expected `command` or one of `targets`")]
     NoTarget,
-    /// It is not clear who gets the notices of users that name no target.
+    /// Several targets, and no default one.
     #[error("notices: expected `default`, one of {0}")]
     NoDefault(String),
     /// The default target does not exist.
@@ -103,7 +103,7 @@ pub enum BadNoticeSettings {
     Target {
         /// Its name.
         target: String,
-        /// What would be right.
+        /// The expected value.
         expected: String,
     },
 }

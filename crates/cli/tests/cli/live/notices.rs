@@ -172,14 +172,14 @@ fn listen(answer: impl Fn(TcpStream) -> String + Send + 'static) -> (u16, Receiv
     (port, received)
 }
 
-/// Takes one mail; returns all that the other side said.
+/// Takes one mail; returns all that was received.
 fn take_mail(mut stream: TcpStream) -> String {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-    let mut said = String::new();
+    let mut received = String::new();
     let mut is_text = false;
     stream.write_all(b"220 here\r\n").unwrap();
     while let Some(Ok(line)) = lines.next() {
-        said.push_str(&format!("{line}\n"));
+        received.push_str(&format!("{line}\n"));
         let answer = match line.as_str() {
             "." => "250 taken",
             _ if is_text => continue,
@@ -192,16 +192,16 @@ fn take_mail(mut stream: TcpStream) -> String {
             .write_all(format!("{answer}\r\n").as_bytes())
             .unwrap();
     }
-    said
+    received
 }
 
 /// Takes one request; returns it, headers first.
 fn take_request(stream: TcpStream, answer: &str) -> String {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut said = String::new();
+    let mut received = String::new();
     let mut length = 0;
-    while reader.read_line(&mut said).unwrap() > 2 {
-        let last = said.lines().last().unwrap().to_lowercase();
+    while reader.read_line(&mut received).unwrap() > 2 {
+        let last = received.lines().last().unwrap().to_lowercase();
         if let Some(bytes) = last.strip_prefix("content-length: ") {
             length = bytes.parse().unwrap();
         }
@@ -210,12 +210,12 @@ fn take_request(stream: TcpStream, answer: &str) -> String {
     reader.read_exact(&mut body).unwrap();
     let mut stream = stream;
     stream.write_all(answer.as_bytes()).unwrap();
-    said + std::str::from_utf8(&body).unwrap()
+    received + std::str::from_utf8(&body).unwrap()
 }
 
 #[test]
 fn targets_of_the_site_send_mail_and_requests() {
-    let received = Duration::from_secs(60);
+    let limit = Duration::from_secs(60);
     let (mail_port, mails) = listen(take_mail);
     let taken = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
     let (chat_port, requests) = listen(move |stream| take_request(stream, taken));
@@ -243,10 +243,10 @@ url = "http://127.0.0.1:{away_port}/"
 "##
     ));
     let name = r#"é "{user}" \ x"#;
-    let wanted = "end,end:chat";
-    site.tollgate(&["submit", "-q", "--name", name, "--notify", wanted, "true"])
+    let kinds = "end,end:chat";
+    site.tollgate(&["submit", "-q", "--name", name, "--notify", kinds, "true"])
         .answer();
-    let mail = mails.recv_timeout(received).expect("a mail");
+    let mail = mails.recv_timeout(limit).expect("a mail");
     let user = String::from_utf8(
         std::process::Command::new("id")
             .arg("-un")
@@ -268,7 +268,7 @@ url = "http://127.0.0.1:{away_port}/"
             "{line}: {mail}"
         );
     }
-    let request = requests.recv_timeout(received).expect("a request");
+    let request = requests.recv_timeout(limit).expect("a request");
     assert!(
         request.starts_with("POST /hook?key=1 HTTP/1.1\r\n"),
         "{request}"
@@ -284,7 +284,7 @@ url = "http://127.0.0.1:{away_port}/"
 
     site.tollgate(&["submit", "-q", "--notify", "end:away", "true"])
         .answer();
-    redirected.recv_timeout(received).expect("a request");
+    redirected.recv_timeout(limit).expect("a request");
     site.until("the redirect is reported", || {
         site.log_has("a notice could not be sent") && site.log_has("redirects")
     });

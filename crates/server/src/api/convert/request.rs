@@ -24,7 +24,7 @@ use tollgate_store::{JobProgram, RepeatOptions};
 use super::super::promise_terms::PromiseTerms;
 use crate::api::error::ApiError;
 use crate::controller::{RequestedBegin, RequestedTimes};
-use crate::notices::kind::WantedNotice;
+use crate::notices::kind::NoticeRequest;
 use crate::output_name;
 
 /// The file that takes what is discarded.
@@ -476,8 +476,8 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     let kinds = request
         .notify
         .iter()
-        .map(|word| word.parse::<WantedNotice>());
-    let kinds: Result<Vec<WantedNotice>, _> = kinds.collect();
+        .map(|word| word.parse::<NoticeRequest>());
+    let kinds: Result<Vec<NoticeRequest>, _> = kinds.collect();
     let kinds = kinds.map_err(|expected| ApiError::field("notify", &expected.to_string()))?;
     if kinds.len() > MAX_NOTICES {
         return Err(ApiError::field("notify", "at most 8 kinds"));
