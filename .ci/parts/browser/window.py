@@ -253,6 +253,24 @@ def check_window_below_a_prefix(stage, chrome):
     context.close()
 
 
+def check_host_is_drained_and_resumed(stage, chrome):
+    """An operator drains a host after a question, and lets jobs start there again."""
+    _, link = stage.open()
+    context = chrome.new_context()
+    page = open_window(context, link)
+    visit(page, base_of(link), "machine")
+    host = page.locator("#machine-hosts tr", has_text="rack-b")
+    page.once("dialog", lambda dialog: dialog.accept())
+    host.get_by_role("button", name="Drain").click()
+    shown(page, "Nothing else starts on worker rack-b.")
+    expect(host).to_contain_text("drain")
+    host.get_by_role("button", name="Resume").click()
+    shown(page, "Jobs start on worker rack-b again.")
+    expect(host.get_by_role("button", name="Drain")).to_be_visible()
+    page.notes.check(origin_of(link))
+    context.close()
+
+
 def check_jobs_are_selected_by_their_promise(stage, chrome):
     """The page Jobs lists the jobs with a promise, and keeps the selection in its address."""
     _, link = stage.open()

@@ -45,6 +45,7 @@ pub(crate) fn routes() -> Router<WindowState> {
         .route("/ui/reserve", post(submit::reserve))
         .route("/ui/submit", post(submit::submit))
         .route("/ui/jobs/{id}/{action}", post(job::act))
+        .route("/ui/hosts/{action}", post(machine::act))
 }
 
 /// An error of a page.
@@ -75,6 +76,13 @@ impl IntoResponse for PageError {
         let html = refusal(&message, hint.as_deref());
         (status, [(header::CONTENT_TYPE, HTML)], html).into_response()
     }
+}
+
+/// The confirmation of a button.
+#[derive(serde::Serialize)]
+struct ActionDone {
+    /// A sentence.
+    done: String,
 }
 
 const HTML: &str = "text/html; charset=utf-8";

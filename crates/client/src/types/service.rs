@@ -63,6 +63,9 @@ pub struct ServiceStatus {
     /// The targets of notices, by the names that `notify` may end with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notice_targets: Vec<String>,
+    /// Whether the user of the request may drain nodes, and sees the jobs of all users.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_operate: bool,
     /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowStatus>,

@@ -77,6 +77,7 @@ pub(super) async fn status(
         maintenance_until_at: census.maintenance.map(|window| format_iso(window.until)),
         sends_notices: !service.info.notice_targets.is_empty(),
         notice_targets: service.info.notice_targets.clone(),
+        may_operate: peer.operator,
         // The total that all jobs earned is only for a peer that may see what each job earned.
         shadow: census
             .shadow

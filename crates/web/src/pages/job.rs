@@ -14,7 +14,7 @@ use tollgate_overview::job_facts::{self, ColouredWords, WordTone, job_id};
 use tollgate_overview::output::{ShownOutput, read_output};
 use tollgate_overview::words;
 
-use super::{PageError, PagePart, now_in};
+use super::{ActionDone, PageError, PagePart, now_in};
 use crate::charts::ChartWidth;
 use crate::charts::expectation::ExpectationChart;
 use crate::forwarding::{client_problem, problem};
@@ -143,12 +143,6 @@ pub(crate) async fn act(
         .into_response(),
         Err(error) => client_problem(&error),
     }
-}
-
-/// The confirmation of a button.
-#[derive(Serialize)]
-struct ActionDone {
-    done: String,
 }
 
 /// Returns the number of a job or task, which becomes part of a path.

@@ -1,16 +1,21 @@
 //! Hosts, workers and devices.
 
-use axum::extract::State;
-use serde::Serialize;
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
 use tollgate_client::PathWithQuery;
 use tollgate_client::types::{
-    NodeAvailability, NodeList, NodeStatus, ResourceStatus, ServiceStatus, WorkerLinkState,
+    DrainRequest, NodeAvailability, NodeList, NodeStatus, ResourceStatus, ServiceStatus,
+    WorkerLinkState,
 };
+use tollgate_overview::job_facts::{ColouredWords, WordTone};
 
-use super::{PageError, PagePart};
+use super::{ActionDone, PageError, PagePart};
+use crate::forwarding::{client_problem, problem};
 use crate::router::WindowState;
 use crate::templates;
-use tollgate_overview::job_facts::{ColouredWords, WordTone};
 
 /// A host with its nodes.
 #[derive(Debug, Serialize)]
@@ -26,6 +31,22 @@ struct HostRow<'a> {
     until: Option<&'a str>,
     retired: Option<&'a str>,
     enforced: &'a [String],
+    buttons: Vec<HostButton>,
+}
+
+/// A button of a host.
+#[derive(Debug, Serialize)]
+struct HostButton {
+    /// The path of its request.
+    post: String,
+    words: &'static str,
+    question: Option<String>,
+}
+
+/// The worker that a button is about; the service's host without one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct HostSelection {
+    worker: Option<String>,
 }
 
 /// The page.
@@ -44,11 +65,35 @@ pub(crate) async fn page(State(window): State<WindowState>) -> Result<PagePart, 
         .service
         .get(&PathWithQuery::new("/v1/status"))
         .await?;
-    Ok(PagePart(render(&nodes, &status)))
+    Ok(PagePart(render(&nodes, &status, window.read_only)))
 }
 
-/// Renders the page.
-pub fn render(list: &NodeList, status: &ServiceStatus) -> String {
+/// Carries out a button of a host.
+pub(crate) async fn act(
+    State(window): State<WindowState>,
+    Path(action): Path<String>,
+    Query(HostSelection { worker }): Query<HostSelection>,
+) -> Response {
+    let place = match &worker {
+        Some(worker) => format!("worker {worker}"),
+        None => "the service's host".to_owned(),
+    };
+    let (drained, done) = match action.as_str() {
+        "drain" => (true, format!("Nothing else starts on {place}.")),
+        "resume" => (false, format!("Jobs start on {place} again.")),
+        _ => return problem(StatusCode::NOT_FOUND, "unknown action", None),
+    };
+    let request = DrainRequest { worker, drained };
+    let path = PathWithQuery::new("/v1/drain");
+    match window.service.post::<DrainRequest>(&path, &request).await {
+        Ok(_) => Json(ActionDone { done }).into_response(),
+        Err(error) => client_problem(&error),
+    }
+}
+
+/// Renders the page. Only a user who may operate the service gets buttons, and only in a window that changes anything.
+pub fn render(list: &NodeList, status: &ServiceStatus, read_only: bool) -> String {
+    let has_buttons = status.may_operate && !read_only;
     let of = |worker: Option<&str>| -> Vec<&NodeStatus> {
         let nodes = list.nodes.iter();
         nodes
@@ -66,6 +111,7 @@ pub fn render(list: &NodeList, status: &ServiceStatus) -> String {
             until: None,
             retired: None,
             enforced: &list.enforced,
+            buttons: buttons(None, &own, has_buttons),
             ..HostRow::of_nodes(&own)
         });
     }
@@ -84,6 +130,7 @@ pub fn render(list: &NodeList, status: &ServiceStatus) -> String {
             until: worker.until.as_deref(),
             retired: worker.retired.as_deref(),
             enforced: &worker.enforced,
+            buttons: buttons(Some(&worker.name), &nodes, has_buttons),
             ..HostRow::of_nodes(&nodes)
         });
     }
@@ -94,6 +141,35 @@ pub fn render(list: &NodeList, status: &ServiceStatus) -> String {
         resources: &list.resources,
     };
     templates::render("machine", &view)
+}
+
+/// Returns what can be done with the nodes of a host. None if the user may not, or if no node is there.
+fn buttons(worker: Option<&str>, nodes: &[&NodeStatus], has_buttons: bool) -> Vec<HostButton> {
+    let has = |states: [NodeAvailability; 2]| {
+        let mut nodes = nodes.iter();
+        nodes.any(|node| states.iter().any(|state| node.state == *state))
+    };
+    let post = |action: &str| {
+        let path = PathWithQuery::new(format!("ui/hosts/{action}"));
+        path.with_some("worker", worker).to_string()
+    };
+    let mut buttons = Vec::new();
+    if has_buttons && has([NodeAvailability::Idle, NodeAvailability::Busy]) {
+        let question = "Drain this host? Jobs that run there go on, and no other starts.";
+        buttons.push(HostButton {
+            post: post("drain"),
+            words: "Drain",
+            question: Some(question.to_owned()),
+        });
+    }
+    if has_buttons && has([NodeAvailability::Draining, NodeAvailability::Drained]) {
+        buttons.push(HostButton {
+            post: post("resume"),
+            words: "Resume",
+            question: None,
+        });
+    }
+    buttons
 }
 
 fn link(state: Option<WorkerLinkState>, key: &str) -> ColouredWords {
@@ -139,6 +215,7 @@ impl HostRow<'_> {
             until: None,
             retired: None,
             enforced: &[],
+            buttons: Vec::new(),
         }
     }
 }

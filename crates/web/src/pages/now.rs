@@ -19,7 +19,9 @@ use tollgate_client::types::{
 use tollgate_client::{ClientError, PathWithQuery};
 use tollgate_model::{Instant, Span};
 use tollgate_overview::job_facts::job_id;
-use tollgate_overview::outlook::{OpenPromise, expected_kept, least_sure_promises, waiting_jobs};
+use tollgate_overview::outlook::{
+    OpenPromise, expected_kept, is_waiting, least_sure_promises, waiting_jobs,
+};
 use tollgate_overview::words::{self, instant, seconds, span};
 
 use super::{PageError, PagePart, now_in};
@@ -30,6 +32,8 @@ use crate::templates;
 /// Maximum number of jobs that are asked for, and of rows of the tables.
 const MAX_JOBS: usize = 500;
 const SHOWN_ROWS: usize = 6;
+/// Maximum number of rows of the table that has the same as the chart. A browser is busy with each of them.
+const SHOWN_SAME: usize = 100;
 /// The least and the greatest time that is shown on either side of the present, in seconds.
 const MIN_SIDE_S: f64 = 60.0;
 const MAX_SIDE_S: f64 = 7.0 * 86_400.0;
@@ -117,6 +121,8 @@ struct NowView<'a> {
     unsure: Vec<UnsureRow>,
     next: Vec<NextRow>,
     same: Vec<SameRow>,
+    /// Number of jobs that the table leaves out.
+    same_more: usize,
 }
 
 /// Returns the page.
@@ -191,7 +197,8 @@ pub fn render(answers: &NowAnswers) -> String {
             .take(SHOWN_ROWS)
             .map(|job| next(job))
             .collect(),
-        same: same(answers),
+        same: same(answers, &waiting),
+        same_more: (answers.live.jobs.len() + answers.ended.len()).saturating_sub(SHOWN_SAME),
     };
     templates::render("now", &view)
 }
@@ -308,10 +315,12 @@ fn next(job: &JobDetails) -> NextRow {
     }
 }
 
-/// Returns the rows of the table with what the chart has.
-fn same(answers: &NowAnswers) -> Vec<SameRow> {
-    let all = answers.live.jobs.iter().chain(&answers.ended);
-    let rows = all.map(|job| {
+/// Returns the rows of the table with what the chart has: jobs that run, that wait, and that ended lately.
+fn same(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<SameRow> {
+    let live = answers.live.jobs.iter();
+    let others = live.filter(|job| !is_waiting(job));
+    let all = others.chain(waiting.iter().copied()).chain(&answers.ended);
+    let rows = all.take(SHOWN_SAME).map(|job| {
         let expected = job.expected.as_ref();
         let finish = expected.map(|expected| expected.expected_finish_at.clone());
         SameRow {

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use tollgate_client::types::JobRef;
+use tollgate_client::types::{JobDetails, JobRef};
 use tollgate_overview::output::{OutputTail, ShownOutput};
 use tollgate_web::pages::job::JobAnswers;
 use tollgate_web::pages::jobs::JobsSelection;
@@ -191,8 +191,56 @@ fn reserved_quote_can_be_claimed() {
 
 #[test]
 fn machine_shows_hosts_and_limits() {
-    let html = machine::render(&read(answers::nodes()), &read(answers::status()));
+    let html = machine::render(&read(answers::nodes()), &read(answers::status()), false);
     assert_snapshot!(checked(&html));
+}
+
+#[test]
+fn operator_gets_buttons_that_drain_and_resume_hosts() {
+    let mut nodes = answers::nodes();
+    nodes["workers"][0]["name"] = "rack b&c".into();
+    nodes["nodes"][3]["state"] = "drained".into();
+    let mut status = answers::status();
+    let page = |status: &serde_json::Value, read_only| {
+        let html = machine::render(&read(nodes.clone()), &read(status.clone()), read_only);
+        check(&html);
+        html
+    };
+    assert!(!page(&status, false).contains("<button"));
+    status["may_operate"] = true.into();
+    let html = page(&status, false);
+    for post in [
+        "ui/hosts/drain\"",
+        "ui/hosts/drain?worker=rack%20b%26c\"",
+        "ui/hosts/resume?worker=rack%20b%26c\"",
+    ] {
+        assert!(html.contains(post), "{post}: {html}");
+    }
+    assert!(!html.contains("ui/hosts/resume\""), "{html}");
+    assert!(!page(&status, true).contains("<button"));
+}
+
+#[test]
+fn table_beside_the_chart_is_cut_with_a_note() {
+    let mut answers = answers::now_answers();
+    let waiting = answers.live.jobs.iter().find(|job| job.id == 7);
+    let waiting = waiting.expect("a job that waits").clone();
+    answers.live.jobs.extend((100..300).map(|id| JobDetails {
+        id,
+        ..waiting.clone()
+    }));
+    let html = now::render(&answers);
+    check(&html);
+    let (_, same) = html.split_once("now-same").expect("the table");
+    assert_eq!(
+        same.split("</table>")
+            .next()
+            .unwrap()
+            .matches("<tr>")
+            .count(),
+        101
+    );
+    assert!(html.contains("more: see <a href=\"jobs?state=live\">Jobs</a>"));
 }
 
 #[test]

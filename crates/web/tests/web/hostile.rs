@@ -108,7 +108,11 @@ fn pages(text: &str) -> Vec<String> {
         now::render(&present),
         jobs::render(&read(poisoned(value(&list), text)), &selection),
         job::render(&answers, false),
-        machine::render(&read(poisoned(answers::nodes(), text)), &present.status),
+        machine::render(
+            &read(poisoned(answers::nodes(), text)),
+            &present.status,
+            false,
+        ),
         how_well::render(&well),
         submit::render_form(Some(text.to_owned()), false),
         submit::render_answer(&read(poisoned(answer, text)), RequestKind::Submission),
