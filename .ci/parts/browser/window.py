@@ -253,6 +253,29 @@ def check_window_below_a_prefix(stage, chrome):
     context.close()
 
 
+def check_job_is_changed(stage, chrome):
+    """A job that waits gets another name and deadline; a field that is not understood changes nothing."""
+    job = stage.submit("before", 1, "10s", "+2h", 1, "--hold")
+    _, link = stage.open()
+    context = chrome.new_context()
+    page = open_window(context, link)
+    visit(page, base_of(link), f"job?id={job}")
+    page.get_by_text("Change the job").click()
+    form = page.locator("#alter-form")
+    form.locator("[name=deadline]").fill("soonish")
+    form.get_by_role("button", name="Change").click()
+    expect(page.locator("#alter-answer")).to_contain_text("Must have ended by:")
+    form.locator("[name=deadline]").fill("+5h")
+    form.locator("[name=name]").fill("after")
+    form.get_by_role("button", name="Change").click()
+    expect(page.locator("h1")).to_contain_text(f"Job {job}: after")
+    changed = json.loads(stage.call("explain", job, "--format", "json").stdout)["job"]
+    assert changed["name"] == "after", changed
+    page.notes.check(origin_of(link))
+    stage.call("cancel", job)
+    context.close()
+
+
 def check_host_is_drained_and_resumed(stage, chrome):
     """An operator drains a host after a question, and lets jobs start there again."""
     _, link = stage.open()

@@ -5,12 +5,14 @@
 //! | `now` | promises, the nodes over time, what starts next |
 //! | `jobs` | the list of jobs |
 //! | `job` | one job, and what its user can do with it |
+//! | `alter` | changes of a job that its user types |
 //! | `submit` | the form, quotes and submissions |
 //! | `how_well` | promises against what was kept, the books, the ledger |
 //! | `machine` | hosts, workers and devices |
 //!
 //! Every page has a view: a type that is made from answers of the service without I/O, and rendered by a template.
 
+pub mod alter;
 pub mod how_well;
 pub mod job;
 pub mod jobs;
@@ -45,6 +47,7 @@ pub(crate) fn routes() -> Router<WindowState> {
         .route("/ui/reserve", post(submit::reserve))
         .route("/ui/submit", post(submit::submit))
         .route("/ui/jobs/{id}/{action}", post(job::act))
+        .route("/ui/alter/{id}", post(alter::alter))
         .route("/ui/hosts/{action}", post(machine::act))
 }
 

@@ -11,7 +11,7 @@ use tollgate_report::svg::XmlEscaped;
 use tollgate_overview::words;
 
 /// The templates, by name.
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 12] = [
     ("shell", include_str!("../templates/shell.html")),
     ("refusal", include_str!("../templates/refusal.html")),
     ("now", include_str!("../templates/now.html")),
@@ -20,6 +20,7 @@ const TEMPLATES: [(&str, &str); 11] = [
     ("submit", include_str!("../templates/submit.html")),
     ("answer", include_str!("../templates/answer.html")),
     ("claimed", include_str!("../templates/claimed.html")),
+    ("unaltered", include_str!("../templates/unaltered.html")),
     ("problem", include_str!("../templates/problem.html")),
     ("how-well", include_str!("../templates/how-well.html")),
     ("machine", include_str!("../templates/machine.html")),

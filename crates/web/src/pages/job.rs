@@ -91,6 +91,7 @@ struct JobView<'a> {
     is_over: bool,
     details: Vec<(&'static str, String)>,
     buttons: Vec<JobButton>,
+    may_alter: bool,
     tasks: Vec<TaskRow>,
     more_tasks: bool,
     output: &'a ShownOutput,
@@ -146,7 +147,7 @@ pub(crate) async fn act(
 }
 
 /// Returns the number of a job or task, which becomes part of a path.
-fn checked_id(id: &str) -> Result<&str, PageError> {
+pub(super) fn checked_id(id: &str) -> Result<&str, PageError> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let (job, task) = id.split_once('_').unwrap_or((id, "0"));
     match is_number(job) && is_number(task) {
@@ -184,6 +185,7 @@ pub fn render(answers: &JobAnswers, read_only: bool) -> String {
         is_promised: job_facts::is_promised(job),
         is_over: job.state.is_over(),
         details: details(job),
+        may_alter: !read_only && !job.state.is_over() && job.task.is_none(),
         buttons: if read_only { Vec::new() } else { buttons(job) },
         tasks: tasks.map_or_else(Vec::new, |list| list.jobs.iter().map(task_row).collect()),
         more_tasks: tasks.is_some_and(|list| list.more),

@@ -172,7 +172,7 @@ async fn send(
 }
 
 /// Returns why a job is not kind for.
-fn unclear(problem: &str, hint: Option<&str>) -> Response {
+pub(super) fn unclear(problem: &str, hint: Option<&str>) -> Response {
     let html = templates::render("problem", &ProblemView { problem, hint });
     // Not an error of the request: a browser would report it in its console.
     PagePart(html).into_response()
