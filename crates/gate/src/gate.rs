@@ -12,15 +12,14 @@ mod submission;
 
 use std::collections::BTreeMap;
 
-use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Distribution, Instant, JobId, JobSpec, MachineSpeeds, Market, NodeId, PenaltyLimit,
     Probability, Sla, Span,
 };
 use tollgate_policy::{
     AdmissionDecision, ClusterState, Effect, InvariantViolation, NodeSharing, OutlookSubject,
-    PassTrigger, Policy, PolicyAlarms, PolicyContext, PolicyFailure, ProbeScratch, TaskCoupling,
-    View, WaitOrder,
+    PassTrigger, Policy, PolicyAlarms, PolicyContext, PolicyFailure, PossibleRuns, ProbeScratch,
+    TaskCoupling, View, WaitOrder,
 };
 
 use crate::input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
@@ -201,13 +200,13 @@ impl Gate {
         now: Instant,
         subject: OutlookSubject<'_>,
         least_probability: Option<Probability>,
-    ) -> Option<Vec<RunInterval>> {
+    ) -> Option<PossibleRuns> {
         self.policy
             .possible_runs(self.view(now), subject, least_probability)
     }
 
     /// Returns the same of every running and waiting job; see [`Policy::possible_runs_of_all`].
-    pub fn possible_runs_of_all(&self, now: Instant) -> Option<BTreeMap<JobId, Vec<RunInterval>>> {
+    pub fn possible_runs_of_all(&self, now: Instant) -> Option<BTreeMap<JobId, PossibleRuns>> {
         self.policy.possible_runs_of_all(self.view(now))
     }
 

@@ -1,7 +1,7 @@
 //! The predicted start and end of a job, from the futures that a policy plays or from a look-ahead.
 
-use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Distribution, Instant, Probability, Span};
+use tollgate_policy::PossibleRuns;
 
 use crate::look_ahead::{JobTrajectory, LookAheadHorizon};
 
@@ -25,8 +25,12 @@ pub struct JobPrediction {
     pub earliest: Instant,
     /// The job finishes after this instant with a probability of one tenth.
     pub latest: Instant,
-    /// Probability of keeping the deadline, if there is one.
+    /// Probability of keeping the deadline, if there is one. That of a promise is corrected by what was kept of
+    /// earlier ones where it is stated.
     pub probability: Option<Probability>,
+    /// The probability of keeping the deadline on which decisions rest: by the number of futures in which it is
+    /// kept, if the policy plays these.
+    pub decisive: Option<Probability>,
 }
 
 /// Returns the probability within the bounds of quoted ones.
@@ -38,9 +42,10 @@ pub fn quotable(probability: Probability) -> Probability {
 
 impl JobPrediction {
     /// Returns the prediction that follows from equally likely runs; None if most of them never end.
-    pub fn of_runs(mut runs: Vec<RunInterval>, due: Option<Instant>) -> Option<Self> {
-        let in_time = |due: Instant| runs.iter().filter(|run| run.finish <= due).count();
-        let probability = due.map(|due| Probability::of_scenarios(in_time(due), runs.len()));
+    pub fn of_runs(possible: PossibleRuns, due: Option<Instant>) -> Option<Self> {
+        let probability = due.map(|due| quotable(possible.probability_by(due)));
+        let decisive = due.map(|due| possible.counted_by(due));
+        let mut runs = possible.runs;
         runs.sort_unstable_by_key(|run| run.start);
         let starts: Vec<Instant> = runs.iter().map(|run| run.start).collect();
         runs.sort_unstable_by_key(|run| run.finish);
@@ -53,6 +58,7 @@ impl JobPrediction {
             earliest: instant_at(&finishes, 0.1)?,
             latest,
             probability,
+            decisive,
         })
     }
 
@@ -77,6 +83,7 @@ impl JobPrediction {
             earliest: course.finish(level(0.1))?,
             latest: course.finish(level(0.9))?,
             probability,
+            decisive: probability,
         })
     }
 
@@ -113,6 +120,11 @@ fn quantile(run_time: &Distribution, level: f64) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_model::outcome::RunInterval;
+
+    fn prediction(runs: Vec<RunInterval>) -> Option<JobPrediction> {
+        JobPrediction::of_runs(PossibleRuns::of_several(runs), None)
+    }
 
     /// Returns runs that end at these seconds.
     fn runs(ends_s: impl Iterator<Item = i64>) -> Vec<RunInterval> {
@@ -130,7 +142,7 @@ mod tests {
             finish: run.finish + Span::from_secs_f64(0.5),
             ..run
         });
-        let found = JobPrediction::of_runs(ends.collect(), None).unwrap();
+        let found = prediction(ends.collect()).unwrap();
         let ends = [found.earliest, found.finish, found.latest];
         let ends = ends.map(|end| end.since(Instant::ZERO).as_secs_f64());
         for (end, level) in ends.into_iter().zip([0.1, 0.5, 0.9]) {
@@ -140,9 +152,9 @@ mod tests {
 
     #[test]
     fn few_runs_bound_the_interval() {
-        let found = JobPrediction::of_runs(runs([5].into_iter()), None).unwrap();
+        let found = prediction(runs([5].into_iter())).unwrap();
         assert_eq!((found.earliest, found.latest), (found.finish, found.finish));
-        assert_eq!(JobPrediction::of_runs(Vec::new(), None), None);
+        assert_eq!(prediction(Vec::new()), None);
     }
 
     #[test]
@@ -151,9 +163,9 @@ mod tests {
         for run in futures.iter_mut().take(2) {
             run.finish = Instant::MAX;
         }
-        assert!(JobPrediction::of_runs(futures.clone(), None).is_some());
+        assert!(prediction(futures.clone()).is_some());
         futures[2].finish = Instant::MAX;
         futures[3].finish = Instant::MAX;
-        assert_eq!(JobPrediction::of_runs(futures, None), None);
+        assert_eq!(prediction(futures), None);
     }
 }

@@ -55,13 +55,12 @@ mod waiting_jobs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Distribution, Instant, JobId, JobSpec, Market, NodeRange, PlacementNeeds, Probability, Span,
 };
 use tollgate_policy::{
     AdmissionDecision, InvariantViolation, JobPhase, OutlookSubject, Policy, PolicyContext,
-    ProbeScratch, View, WaitOrder,
+    PossibleRuns, ProbeScratch, View, WaitOrder,
 };
 
 use machine::PlanMachine;
@@ -270,11 +269,11 @@ impl Policy for PlanPolicy {
         view: View<'_>,
         subject: OutlookSubject<'_>,
         least_probability: Option<Probability>,
-    ) -> Option<Vec<RunInterval>> {
+    ) -> Option<PossibleRuns> {
         Some(self.play_scenarios(view, subject, least_probability))
     }
 
-    fn possible_runs_of_all(&self, view: View<'_>) -> Option<BTreeMap<JobId, Vec<RunInterval>>> {
+    fn possible_runs_of_all(&self, view: View<'_>) -> Option<BTreeMap<JobId, PossibleRuns>> {
         Some(self.play_all(view))
     }
 }

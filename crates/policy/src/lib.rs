@@ -24,6 +24,7 @@ mod parameter_table;
 mod parameters;
 mod policy;
 mod policy_error;
+mod possible_runs;
 mod random_source;
 mod registry;
 mod state;
@@ -42,6 +43,7 @@ pub use policy::{
     PassTrigger, Policy, PolicyFailure, ProbeScratch, WaitOrder,
 };
 pub use policy_error::PolicyError;
+pub use possible_runs::{PossibleRuns, SingleJobRuns};
 pub use random_source::RandomSource;
 pub use registry::{PolicyRegistry, PolicySpec};
 pub use state::{

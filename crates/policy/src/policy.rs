@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Credits, Distribution, Instant, JobId, JobSpec, Kinship, NodeId, NodeRange, Probability,
     Reason, Sla, Span,
@@ -11,6 +10,7 @@ use tollgate_model::{
 
 use crate::context::{InvariantViolation, PolicyContext};
 use crate::parameters::ParameterEnum;
+use crate::possible_runs::PossibleRuns;
 #[cfg(doc)]
 use crate::state::Admission;
 use crate::state::{JobPhase, Node, View};
@@ -252,13 +252,13 @@ pub trait Policy: ClonePolicy + Debug + Send {
         _: View<'_>,
         _: OutlookSubject<'_>,
         _least_probability: Option<Probability>,
-    ) -> Option<Vec<RunInterval>> {
+    ) -> Option<PossibleRuns> {
         None
     }
 
     /// Returns the same of every running and waiting job, each by itself and all in the same futures. The jobs of a slot
     /// have their first start and their last end. None by default, as above.
-    fn possible_runs_of_all(&self, _: View<'_>) -> Option<BTreeMap<JobId, Vec<RunInterval>>> {
+    fn possible_runs_of_all(&self, _: View<'_>) -> Option<BTreeMap<JobId, PossibleRuns>> {
         None
     }
 

@@ -18,7 +18,7 @@ const MAX_OWN_LOOKS: usize = 8;
 #[derive(Debug)]
 pub(crate) enum AllRuns {
     /// Equally likely runs, from a policy that plays futures. Of a slot with several jobs the first start and the last end.
-    Played(BTreeMap<JobId, Vec<RunInterval>>),
+    Played(BTreeMap<JobId, tollgate_policy::PossibleRuns>),
     /// The course of each if all take their expected run times.
     Expected(BTreeMap<JobId, JobTrajectory>),
 }
@@ -93,10 +93,10 @@ impl Core {
         for slot in slots {
             let own = runs.get(slot)?;
             let Some(all) = &mut all else {
-                all = Some(own.clone());
+                all = Some(own.runs.clone());
                 continue;
             };
-            for (all, own) in all.iter_mut().zip(own) {
+            for (all, own) in all.iter_mut().zip(&own.runs) {
                 all.start = all.start.min(own.start);
                 all.finish = all.finish.max(own.finish);
             }

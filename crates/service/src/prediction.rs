@@ -77,7 +77,7 @@ impl Core {
         let subject = OutlookSubject::New((&spec, Some(&forecast)), count, Some(candidate.kinship));
         let least_probability = candidate.submission.least_probability();
         if let Some(runs) = self.gate.possible_runs(now, subject, least_probability) {
-            return JobPrediction::of_runs(runs, due);
+            return JobPrediction::of_runs(runs.runs, due);
         }
         let look_ahead_subject = LookAheadSubject::New(&spec, Some(&forecast));
         self.predict_subject(
@@ -106,8 +106,8 @@ impl Core {
         let count = candidate.submission.options.n_together();
         let subject = OutlookSubject::New((&spec, Some(&forecast)), count, Some(candidate.kinship));
         if let Some(runs) = self.gate.possible_runs(now, subject, Some(level)) {
-            let in_time = runs.iter().filter(|run| run.finish <= due).count();
-            return Probability::of_scenarios(in_time, runs.len()).as_f64() >= level.as_f64();
+            let in_time = runs.n_in_time(due);
+            return Probability::of_scenarios(in_time, runs.runs.len()).as_f64() >= level.as_f64();
         }
         let horizon = LookAheadHorizon {
             runtime: Span::ZERO,
@@ -135,7 +135,7 @@ impl Core {
             None => OutlookSubject::Existing(&slots),
         };
         if let Some(runs) = self.gate.possible_runs(now, subject, None) {
-            return JobPrediction::of_runs(runs, live.spec.due());
+            return JobPrediction::of_runs(runs.runs, live.spec.due());
         }
         let look_ahead_subject = LookAheadSubject::Existing(live.slot);
         let distribution = self.work_distribution(live, now);

@@ -214,7 +214,7 @@ fn predict(world: &ClusterSim<'_>, now: Instant, estimate: &JobEstimate) -> Opti
     let run_time = estimate.forecast.as_ref().unwrap_or(&certain);
     let subject = OutlookSubject::New((spec, estimate.forecast.as_ref()), 1, estimate.kinship);
     if let Some(runs) = gate.possible_runs(now, subject, None) {
-        return JobPrediction::of_runs(runs, due);
+        return JobPrediction::of_runs(runs.runs, due);
     }
     let view = gate.view(now);
     let expected = |job: JobId| {

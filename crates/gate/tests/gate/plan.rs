@@ -263,7 +263,8 @@ fn tasks_of_a_batch_are_as_long_together_as_their_correlation() {
         let gate = cluster.simulation.gate();
         let ends = |subject| {
             let runs = gate.possible_runs(cluster.now, subject, None).unwrap();
-            runs.into_iter()
+            runs.runs
+                .into_iter()
                 .map(|run| run.finish)
                 .collect::<Vec<Instant>>()
         };

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Instant, JobId, Span};
-use tollgate_policy::View;
+use tollgate_policy::{PossibleRuns, SingleJobRuns, View};
 
 use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
@@ -50,8 +50,8 @@ struct AllTurns {
 }
 
 impl PlanPolicy {
-    /// Returns from when until when each running or waiting job runs in each scenario; [`Instant::MAX`] stands for never.
-    pub(super) fn play_all(&self, view: View<'_>) -> BTreeMap<JobId, Vec<RunInterval>> {
+    /// Returns the runs of each running or waiting job in each scenario.
+    pub(super) fn play_all(&self, view: View<'_>) -> BTreeMap<JobId, PossibleRuns> {
         let all = self.all_jobs(view);
         let affordable = MAX_PLAYS / all.ids.len().max(1);
         let n_scenarios = affordable
@@ -60,15 +60,30 @@ impl PlanPolicy {
         let mut draws = FutureDraws::new(n_scenarios);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             all.jobs.iter().map(|job| draws.of(&job.block())).collect();
-        let mut runs: Vec<Vec<RunInterval>> = vec![Vec::with_capacity(n_scenarios); all.ids.len()];
+        let singles = all.jobs.iter().map(|job| {
+            job.is_single().then(|| SingleJobRuns {
+                run_time: job.belief,
+                elapsed: job.elapsed(view.now),
+                limit: None,
+                starts: Vec::with_capacity(n_scenarios),
+            })
+        });
+        let runs = singles.map(|single| PossibleRuns {
+            runs: Vec::with_capacity(n_scenarios),
+            single,
+        });
+        let mut runs: Vec<PossibleRuns> = runs.collect();
         let by_host = view.has_closing_hosts() || all.groups.iter().any(JobGroup::needs_hosts);
         let futures = (0..n_scenarios).map(|scenario| {
             let future = all.future(view, |job: usize| drawn[job][scenario].as_slice());
             all.play(view, by_host, &future)
         });
         for of_all in futures {
-            for (runs, run) in runs.iter_mut().zip(of_all) {
-                runs.push(run);
+            for (runs, (run, judged_start)) in runs.iter_mut().zip(of_all) {
+                runs.runs.push(run);
+                if let Some(single) = &mut runs.single {
+                    single.starts.push(judged_start);
+                }
             }
         }
         all.ids.into_iter().zip(runs).collect()
@@ -159,8 +174,14 @@ impl AllJobs {
         runs.collect()
     }
 
-    /// Returns from when until when each job runs in a future.
-    fn play(&self, view: View<'_>, by_host: bool, future: &[FutureRun]) -> Vec<RunInterval> {
+    /// Returns from when until when each job runs in a future, and the start from which it is judged whether the job
+    /// keeps its deadline.
+    fn play(
+        &self,
+        view: View<'_>,
+        by_host: bool,
+        future: &[FutureRun],
+    ) -> Vec<(RunInterval, Instant)> {
         let n_jobs = self.jobs.len();
         let n_free = n_jobs - self.n_waitlisted;
         let promised = 0..self.n_promised;
@@ -171,12 +192,18 @@ impl AllJobs {
             let all = self.by_deadline(view, by_host, future, with_promised);
             runs.extend_from_slice(&all[self.n_promised..]);
         }
+        let mut runs: Vec<(RunInterval, Instant)> =
+            runs.into_iter().map(|run| (run, run.start)).collect();
         if let Some(turns) = &self.turns {
             let in_turns = turns.play(view, future);
-            for ((run, in_turn), due) in runs.iter_mut().zip(in_turns).zip(&turns.due) {
+            for (((run, judged_start), in_turn), due) in
+                runs.iter_mut().zip(in_turns).zip(&turns.due)
+            {
                 if let (Some(in_turn), Some(due)) = (in_turn, due) {
                     let promised = Some(*due).filter(|due| *due < Instant::MAX);
+                    let by_deadline = run.start;
                     *run = FairTurns::combine(promised, *run, in_turn);
+                    *judged_start = FairTurns::judged_start(promised, by_deadline, run.start);
                 }
             }
         }

@@ -143,6 +143,19 @@ impl FairTurns {
         }
     }
 
+    /// Returns the start from which it is judged whether a job that is asked about keeps its deadline, in a future in
+    /// which it starts so by deadline, and so as [`Self::combine`] sees it.
+    pub(super) fn judged_start(
+        promised_end: Option<Instant>,
+        by_deadline: Instant,
+        combined: Instant,
+    ) -> Instant {
+        match promised_end {
+            Some(_) => by_deadline,
+            None => combined,
+        }
+    }
+
     /// Returns the turns that can be foreseen: the first ones, without those behind too many jobs.
     pub(super) fn foreseen(mut turns: Vec<FairTurn>) -> Vec<FairTurn> {
         let mut n_jobs = 0;

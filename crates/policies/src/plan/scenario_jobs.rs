@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Otherwise};
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Otherwise, Span};
 use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 
 use super::draws::{DrawnJobs, JobBlock};
@@ -186,6 +186,22 @@ impl PlanPolicy {
 }
 
 impl ScenarioJob {
+    /// Returns the only one of some jobs; None if there are several or none.
+    pub(super) fn single<'a>(mut jobs: impl Iterator<Item = &'a Self>) -> Option<&'a Self> {
+        let first = jobs.next().filter(|job| job.is_single())?;
+        jobs.next().is_none().then_some(first)
+    }
+
+    /// Returns for how long the job has run; zero if it waits.
+    pub(super) fn elapsed(&self, now: Instant) -> Span {
+        self.start.map_or(Span::ZERO, |start| now.since(start))
+    }
+
+    /// Returns whether the job is one by itself.
+    pub(super) const fn is_single(&self) -> bool {
+        self.count == 1
+    }
+
     pub(super) fn block(&self) -> JobBlock {
         JobBlock {
             user: self.spec.user,

@@ -3,7 +3,7 @@
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Instant, Probability, Span};
-use tollgate_policy::{OutlookSubject, View};
+use tollgate_policy::{OutlookSubject, PossibleRuns, SingleJobRuns, View};
 
 use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
@@ -18,13 +18,13 @@ use super::timetable::{self, JobGroup};
 const MAX_SCENARIOS: u32 = 512;
 
 impl PlanPolicy {
-    /// Returns from when until when some jobs run in each scenario; [`Instant::MAX`] stands for never.
+    /// Returns the runs of some jobs in each scenario.
     pub(super) fn play_scenarios(
         &self,
         view: View<'_>,
         subject: OutlookSubject<'_>,
         least_probability: Option<Probability>,
-    ) -> Vec<RunInterval> {
+    ) -> PossibleRuns {
         let ScenarioJobs {
             jobs,
             n_by_deadline,
@@ -40,15 +40,25 @@ impl PlanPolicy {
         let mut draws = FutureDraws::new(n_scenarios);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             jobs.iter().map(|job| draws.of(&job.block())).collect();
+        let subjects = jobs.iter().filter(|job| job.is_subject);
+        let single = ScenarioJob::single(subjects).filter(|_| max_at_once.is_none());
+        let mut starts = Vec::with_capacity(n_scenarios);
         let runs = (0..n_scenarios).map(|scenario| {
             let drawn = |job: usize| drawn[job][scenario].as_slice();
             let mut run = run_of_subjects(view, &jobs[..n_by_deadline], drawn);
+            let start_by_deadline = run.start;
             if let Some(turns) = &turns {
                 let in_turns = run_in_turns(view, turns, &jobs, drawn);
                 run = in_turns.map_or(run, |in_turns| {
                     FairTurns::combine(turns.promised_end, run, in_turns)
                 });
             }
+            let promised_end = turns.as_ref().and_then(|turns| turns.promised_end);
+            starts.push(FairTurns::judged_start(
+                promised_end,
+                start_by_deadline,
+                run.start,
+            ));
             if let Some(max_at_once) = max_at_once {
                 run.finish = run
                     .finish
@@ -56,7 +66,15 @@ impl PlanPolicy {
             }
             run
         });
-        runs.collect()
+        PossibleRuns {
+            runs: runs.collect(),
+            single: single.map(|job| SingleJobRuns {
+                elapsed: job.elapsed(view.now),
+                run_time: job.belief,
+                limit: None,
+                starts,
+            }),
+        }
     }
 }
 
