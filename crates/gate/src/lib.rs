@@ -47,6 +47,7 @@
 //! | `snapshot` | the state of a gate for storage |
 //! | `simulation` | a gate in simulated time: the ends of jobs and tasks, in order |
 //! | `prediction` | the predicted start and end of a job |
+//! | `promise_correction` | stated probabilities, corrected by what was kept of earlier promises |
 //! | `look_ahead` | the future of one job, on a [`Simulation`] or on the job's nodes alone |
 //!
 //! No input reports the start of a job's processes or their usage while they run. The gate counts
@@ -64,6 +65,7 @@ mod input;
 mod ledger;
 mod look_ahead;
 mod prediction;
+mod promise_correction;
 mod simulation;
 mod snapshot;
 mod workers;
@@ -72,6 +74,7 @@ pub use gate::Gate;
 pub use input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 pub use look_ahead::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
 pub use prediction::{JobPrediction, quotable};
+pub use promise_correction::PromiseCorrection;
 pub use simulation::{RunTimes, Simulation};
 pub use snapshot::GateSnapshot;
 pub use tollgate_policy::{

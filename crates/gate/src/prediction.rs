@@ -1,16 +1,17 @@
 //! The predicted start and end of a job, from the futures that a policy plays or from a look-ahead.
 
-use tollgate_model::{Distribution, Instant, Probability, Span};
+use tollgate_model::{Distribution, Instant, Probability, Span, UserId};
 use tollgate_policy::PossibleRuns;
 
 use crate::look_ahead::{JobTrajectory, LookAheadHorizon};
+use crate::promise_correction::PromiseCorrection;
 
 /// Probability level of a run time that is practically never exceeded.
 const MAX_QUANTILE: f64 = 0.999_999;
 
 /// The bounds of a quoted probability: those that 512 equally likely futures, the most that a policy
 /// plays, could show. Neither a promise nor its breach is ever certain.
-const QUOTABLE: [f64; 2] = [0.001, 0.999];
+pub(crate) const QUOTABLE: [f64; 2] = [0.001, 0.999];
 
 /// The prediction for a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,9 +26,10 @@ pub struct JobPrediction {
     pub earliest: Instant,
     /// The job finishes after this instant with a probability of one tenth.
     pub latest: Instant,
-    /// Probability of keeping the deadline, if there is one. That of a promise is corrected by what was kept of
-    /// earlier ones where it is stated.
+    /// Probability of keeping the deadline, if there is one, as it is stated.
     pub probability: Option<Probability>,
+    /// The same by beliefs and futures alone. That of a promise is stated as [`Self::corrected`].
+    pub raw: Option<Probability>,
     /// The probability of keeping the deadline on which decisions rest: by the number of futures in which it is
     /// kept, if the policy plays these.
     pub decisive: Option<Probability>,
@@ -58,6 +60,7 @@ impl JobPrediction {
             earliest: instant_at(&finishes, 0.1)?,
             latest,
             probability,
+            raw: probability,
             decisive,
         })
     }
@@ -83,8 +86,19 @@ impl JobPrediction {
             earliest: course.finish(level(0.1))?,
             latest: course.finish(level(0.9))?,
             probability,
+            raw: probability,
             decisive: probability,
         })
+    }
+
+    /// Returns the prediction for a job whose deadline is promised to this user: what became of earlier promises
+    /// corrects the probability.
+    #[must_use]
+    pub fn corrected(self, correction: &PromiseCorrection, user: UserId) -> Self {
+        Self {
+            probability: self.raw.map(|raw| correction.stated(user, raw)),
+            ..self
+        }
     }
 
     /// Returns how far a look-ahead has to reach for [`Self::of_trajectory`].

@@ -69,6 +69,22 @@ pub enum BookEntry {
 }
 
 impl BookEntry {
+    /// Returns whether a promise was kept. None if it is void, or if there was none.
+    pub const fn promise_kept(self) -> Option<bool> {
+        match self {
+            Self::Kept => Some(true),
+            Self::Broken(_) => Some(false),
+            Self::Void
+            | Self::UnpromisedInTime
+            | Self::UnpromisedLate
+            | Self::UnpromisedDropped
+            | Self::UnpromisedVoid
+            | Self::NoDeadline
+            | Self::Rejected
+            | Self::NoDeadlineRejected => None,
+        }
+    }
+
     /// All entries.
     pub const ALL: [Self; 12] = [
         Self::Kept,

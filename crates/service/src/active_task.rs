@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefJob, ClassId, JobAttributes};
 use tollgate_model::{
-    AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, Span, TaskId, UserId,
+    AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, Probability, Span, TaskId, UserId,
 };
 
 use crate::command::Submission;
@@ -49,6 +49,9 @@ pub struct ActiveTask {
     pub(crate) wait_code: Option<u8>,
     /// The ending of the last attempt.
     pub(crate) ending: Option<AttemptEnding>,
+    /// The raw probability with which its deadline was promised, before it was corrected by what had become of earlier
+    /// promises. None without a promise, under a policy that plays no futures, and of tasks of an array.
+    pub(crate) promised_at: Option<Probability>,
     /// The entry in the books, if the deadline of a promise has passed already.
     pub(crate) entry: Option<BookEntry>,
     /// The run time that was planned for the task when it was promised, or submitted.
@@ -113,6 +116,7 @@ impl ActiveTask {
             reserved_until: None,
             wait_code: None,
             ending: None,
+            promised_at: None,
             entry: None,
             planned_run: spec.estimate,
             held: false,

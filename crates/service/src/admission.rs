@@ -1,7 +1,7 @@
 //! The admission decision: the outcome of a submission.
 
-use tollgate_gate::AdmissionDecision;
-use tollgate_model::{Distribution, Instant, JobSpec, Otherwise, Reason, Sla, Span};
+use tollgate_gate::{AdmissionDecision, JobPrediction};
+use tollgate_model::{Distribution, Instant, JobSpec, Otherwise, Reason, Sla, Span, UserId};
 
 use crate::admission_candidate::{AdmissionCandidate, relax};
 use crate::command::Submission;
@@ -141,14 +141,19 @@ impl Core {
             | AdmissionState::Deferred => false,
         };
         answer.prediction = self.predict_candidate(at, &candidate);
+        let decisive = answer.prediction.and_then(|prospect| prospect.decisive);
+        if accepted && self.corrects_promises() && submission.options.array.is_none() {
+            let user = UserId(submission.user);
+            let stated = |raw: JobPrediction| raw.corrected(&self.correction, user);
+            answer.prediction = answer.prediction.map(stated);
+        }
         if let AdmissionState::Unpromised(_) = answer.admission {
             // No probability is too low for a job without a promise.
             return answer;
         }
-        let probability = answer.prediction.and_then(|prospect| prospect.probability);
         // If the look-ahead gives up, the probability is an upper bound: the job alone on its
         // nodes.
-        let probability = probability.or_else(|| candidate.best_case_probability());
+        let probability = decisive.or_else(|| candidate.best_case_probability());
         if let (Some(floor), Some(probability)) =
             (self.confidence_threshold(submission, accepted), probability)
             && probability.as_f64() < floor.min_probability()
@@ -335,7 +340,7 @@ impl Core {
             ..*candidate
         };
         let floor = self.confidence_threshold(candidate.submission, true)?;
-        let probability = self.predict_candidate(at, &richer)?.probability?;
+        let probability = self.predict_candidate(at, &richer)?.decisive?;
         (probability.as_f64() < floor.min_probability()).then_some(RejectReason::Confidence {
             probability,
             threshold: floor,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::LearnedHistory;
-use tollgate_gate::{Effect, Gate, GateSnapshot, ProbeScratch, WorkerId};
+use tollgate_gate::{Effect, Gate, GateSnapshot, ProbeScratch, PromiseCorrection, WorkerId};
 use tollgate_model::{Instant, JobId};
 
 use crate::command::Submission;
@@ -27,6 +27,8 @@ pub struct Core {
     pub(crate) gate: Gate,
     pub(crate) jobs: JobTable,
     pub(crate) history: LearnedHistory,
+    /// What became of promises whose probability was stated from futures.
+    pub(crate) correction: PromiseCorrection,
     /// The digests of the learned records.
     pub(crate) learned_records: BTreeSet<u64>,
     pub(crate) classes: JobClasses,
@@ -52,6 +54,7 @@ pub struct CoreSnapshot {
     gate: GateSnapshot,
     jobs: JobTable,
     history: LearnedHistory,
+    correction: PromiseCorrection,
     /// The digests of the learned records.
     learned_records: BTreeSet<u64>,
     classes: JobClasses,
@@ -71,6 +74,7 @@ impl Core {
             rules,
             jobs: JobTable::default(),
             history: LearnedHistory::default(),
+            correction: PromiseCorrection::default(),
             learned_records: BTreeSet::new(),
             classes: JobClasses::default(),
             resources: ResourceNames::default(),
@@ -162,6 +166,7 @@ impl Core {
             gate: self.gate.save(self.now),
             jobs: self.jobs.clone(),
             history: self.history.clone(),
+            correction: self.correction.clone(),
             learned_records: self.learned_records.clone(),
             classes: self.classes.clone(),
             resources: self.resources.clone(),
@@ -183,6 +188,7 @@ impl Core {
             gate,
             jobs: saved.jobs,
             history: saved.history,
+            correction: saved.correction,
             learned_records: saved.learned_records,
             classes: saved.classes,
             resources: saved.resources,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_gate::{JobPrediction, JobTrajectory};
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Instant, JobId, Span, TaskId};
+use tollgate_policy::PossibleRuns;
 
 use crate::active_task::ActiveTask;
 use crate::array::ActiveArray;
@@ -18,7 +19,7 @@ const MAX_OWN_LOOKS: usize = 8;
 #[derive(Debug)]
 pub(crate) enum AllRuns {
     /// Equally likely runs, from a policy that plays futures. Of a slot with several jobs the first start and the last end.
-    Played(BTreeMap<JobId, tollgate_policy::PossibleRuns>),
+    Played(BTreeMap<JobId, PossibleRuns>),
     /// The course of each if all take their expected run times.
     Expected(BTreeMap<JobId, JobTrajectory>),
 }
@@ -59,8 +60,10 @@ impl Core {
                 return look().and_then(|()| self.predict(now, task));
             }
             match &*runs {
-                AllRuns::Played(_) => {
-                    self.prediction_of_slots(&runs, &[live.slot], live.spec.due())
+                AllRuns::Played(runs) => {
+                    let own = runs.get(&live.slot)?.clone().ended_at(live.time_limit);
+                    let found = JobPrediction::of_runs(own, live.spec.due());
+                    found.map(|found| self.as_promised(live, found))
                 }
                 AllRuns::Expected(courses) => {
                     let distribution = self.work_distribution(live, now);
@@ -101,7 +104,7 @@ impl Core {
                 all.finish = all.finish.max(own.finish);
             }
         }
-        JobPrediction::of_runs(all?, due)
+        JobPrediction::of_runs(PossibleRuns::of_several(all?), due)
     }
 
     /// Returns the slots of an array whose unfinished tasks are all in the gate and not held; None of another one.

@@ -4,10 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use tollgate_gate::{JobPrediction, JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
-use tollgate_model::{Distribution, Instant, JobId, Probability, Span, TaskId};
+use tollgate_model::{Distribution, Instant, JobId, Probability, Span, TaskId, UserId};
 
 use tollgate_policy::OutlookSubject;
 
+use crate::active_task::ActiveTask;
 use crate::admission_candidate::AdmissionCandidate;
 use crate::core::Core;
 use crate::expected_runs::AllRuns;
@@ -63,8 +64,8 @@ impl LookAheadCache {
 }
 
 impl Core {
-    /// Returns a new job's prediction, if every other job takes as long as its forecast. The
-    /// probability is that of a run time up to the longest with which this policy still meets the
+    /// Returns a new job's prediction, with its raw probability. Under a policy that plays no futures it is the one
+    /// if every other job takes as long as its forecast, and the probability is that of a run time up to the longest with which this policy still meets the
     /// deadline. None if the look-ahead budget is exhausted or the job will not start.
     pub(crate) fn predict_candidate(
         &self,
@@ -77,7 +78,8 @@ impl Core {
         let subject = OutlookSubject::New((&spec, Some(&forecast)), count, Some(candidate.kinship));
         let least_probability = candidate.submission.least_probability();
         if let Some(runs) = self.gate.possible_runs(now, subject, least_probability) {
-            return JobPrediction::of_runs(runs.runs, due);
+            let limit = candidate.submission.options.time_limit;
+            return JobPrediction::of_runs(runs.ended_at(limit), due);
         }
         let look_ahead_subject = LookAheadSubject::New(&spec, Some(&forecast));
         self.predict_subject(
@@ -106,8 +108,7 @@ impl Core {
         let count = candidate.submission.options.n_together();
         let subject = OutlookSubject::New((&spec, Some(&forecast)), count, Some(candidate.kinship));
         if let Some(runs) = self.gate.possible_runs(now, subject, Some(level)) {
-            let in_time = runs.n_in_time(due);
-            return Probability::of_scenarios(in_time, runs.runs.len()).as_f64() >= level.as_f64();
+            return runs.counted_by(due).as_f64() >= level.as_f64();
         }
         let horizon = LookAheadHorizon {
             runtime: Span::ZERO,
@@ -135,7 +136,8 @@ impl Core {
             None => OutlookSubject::Existing(&slots),
         };
         if let Some(runs) = self.gate.possible_runs(now, subject, None) {
-            return JobPrediction::of_runs(runs.runs, live.spec.due());
+            let found = JobPrediction::of_runs(runs.ended_at(live.time_limit), live.spec.due());
+            return found.map(|found| self.as_promised(live, found));
         }
         let look_ahead_subject = LookAheadSubject::Existing(live.slot);
         let distribution = self.work_distribution(live, now);
@@ -146,6 +148,19 @@ impl Core {
             &distribution,
             Span::ZERO,
         )
+    }
+
+    /// Returns the prediction for a task with the probability that is stated of it: that of a promise is corrected by
+    /// what became of earlier ones.
+    pub(crate) fn as_promised(
+        &self,
+        live: &ActiveTask,
+        prediction: JobPrediction,
+    ) -> JobPrediction {
+        match live.promised_at {
+            Some(_) => prediction.corrected(&self.correction, UserId(live.user)),
+            None => prediction,
+        }
     }
 
     /// Returns a job's prediction. The job may start up to `delay` after its nodes are reserved.

@@ -5,7 +5,7 @@ use tollgate_gate::{JobEnding, quotable};
 use tollgate_model::outcome::DELAY_TOLERANCE;
 use tollgate_model::{
     AttemptEnding, BookEntry, BreakCause, Instant, JobEndState, LimitOwner, LimitOwners,
-    Probability, Span, TaskId,
+    Probability, Span, TaskId, UserId,
 };
 use tollgate_policy::JobPhase;
 
@@ -183,6 +183,23 @@ impl Core {
         self.judge_overdue_groups(step);
     }
 
+    /// Notes the raw probability with which the deadline of a job was just promised: its outcome teaches how such ones
+    /// are to be corrected. An array has no such probability, because its tasks are counted.
+    pub(crate) fn note_promise(&mut self, task: TaskId, raw: Option<Probability>) {
+        if !self.corrects_promises() || self.jobs.arrays.contains_key(&task.job) {
+            return;
+        }
+        if let Some(live) = self.jobs.get_mut(task) {
+            live.promised_at = raw;
+        }
+    }
+
+    /// Returns whether the probabilities of promises are corrected by their outcomes: those that a policy states from
+    /// futures.
+    pub(crate) fn corrects_promises(&self) -> bool {
+        self.rules.policy.uses_beliefs()
+    }
+
     /// Records the probability of keeping a promise that was not made at the submission. A task of an array that waits
     /// counts with the probability of one that was promised shortly before.
     pub(crate) fn record_probability(&mut self, task: TaskId, step: &mut StepOutput) {
@@ -194,10 +211,18 @@ impl Core {
         let array = self.jobs.arrays.get(&job);
         let recent = || array?.late_promises.recent(self.now, due);
         let known = self.chance_of_start(task).or_else(recent);
-        let computed = || self.predict(self.now, task)?.probability;
+        let computed = || self.predict(self.now, task)?.raw;
         let Some(mut probability) = known.or_else(computed) else {
             return;
         };
+        self.note_promise(task, Some(probability));
+        if let Some(live) = self
+            .jobs
+            .get(task)
+            .filter(|live| live.promised_at.is_some())
+        {
+            probability = self.correction.stated(UserId(live.user), probability);
+        }
         if let Some(array) = self.jobs.arrays.get_mut(&job) {
             let computed = known.is_none().then_some((self.now, probability.as_f64()));
             array.late_promises.latest = computed.or(array.late_promises.latest);
@@ -243,6 +268,9 @@ impl Core {
         entry: BookEntry,
         step: &mut StepOutput,
     ) {
+        if let (Some(raw), Some(is_kept)) = (live.promised_at, entry.promise_kept()) {
+            self.correction.learn(UserId(live.user), raw, is_kept);
+        }
         let array = self.jobs.arrays.get_mut(&task.job);
         let of_array = array.is_some();
         if let Some(array) = array {

@@ -75,7 +75,7 @@ impl Core {
     }
 
     fn chance_of_promise(&self, task: TaskId) -> Option<Probability> {
-        self.predict(self.now, task)?.probability
+        self.predict(self.now, task)?.decisive
     }
 
     /// Takes back the nodes of jobs that were refused, and rejects these. Returns whether there were any.

@@ -101,8 +101,16 @@ impl Core {
                 answer.reserved_until,
                 step,
             );
-            if let AdmissionState::Unpromised(_) = answer.admission {
-                self.mark_unpromised(job.into(), None);
+            match answer.admission {
+                AdmissionState::Unpromised(_) => self.mark_unpromised(job.into(), None),
+                AdmissionState::Accepted { .. } => {
+                    let raw = answer.prediction.and_then(|prospect| prospect.raw);
+                    self.note_promise(job.into(), raw);
+                }
+                AdmissionState::Rejected(_)
+                | AdmissionState::Waitlisted { .. }
+                | AdmissionState::Queued
+                | AdmissionState::Deferred => {}
             }
         }
         answer

@@ -4,6 +4,7 @@
 mod config;
 mod ground_truth;
 mod outcome_window;
+mod promise_log;
 mod result;
 
 use std::collections::BTreeMap;
@@ -11,12 +12,10 @@ use std::collections::BTreeMap;
 use tollgate_forecast::{JobKin, LearnedHistory};
 use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, InvariantViolation, JobEnding, Notice, OnEviction,
-    PassTrigger, Simulation, WorkerId,
+    PassTrigger, Simulation, WorkerId, quotable,
 };
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{
-    Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Probability, Reason,
-};
+use tollgate_model::{Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Reason};
 use tollgate_policy::{JobPhase, OutlookSubject, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
@@ -28,6 +27,7 @@ pub use config::{
 };
 use ground_truth::{GroundTruth, GroundTruths};
 use outcome_window::OutcomeWindow;
+use promise_log::{NewPromise, PromiseLog};
 pub use result::{JobPlacements, PromiseStatement, ReplayFailure, ReplayResult};
 
 /// Runs jobs, given in order of submission, through a gate with this policy on a dedicated cluster
@@ -69,7 +69,7 @@ pub fn replay_with(
     let replay = ReplayResult {
         outcomes,
         placements: world.placements,
-        promises: world.promises,
+        promises: world.promises.into_statements(),
         kin: world.kin.unwrap_or_default(),
     };
     if settings.record_level == RecordLevel::Checked {
@@ -123,7 +123,7 @@ pub(crate) struct ClusterSim<'a> {
     waiting: BTreeMap<usize, JobId>,
     outcomes: OutcomeWindow,
     placements: Option<JobPlacements>,
-    promises: Vec<PromiseStatement>,
+    promises: PromiseLog,
     /// By place in the order of arrival, of jobs that ran; None if it is not requested.
     kin: Option<BTreeMap<usize, JobKin>>,
     overrun: OverrunRule,
@@ -159,7 +159,7 @@ impl<'a> ClusterSim<'a> {
             outcomes: OutcomeWindow::default(),
             placements: (settings.record_level != RecordLevel::Outcomes)
                 .then(|| JobPlacements::new(jobs)),
-            promises: Vec::new(),
+            promises: PromiseLog::default(),
             kin: (settings.record_level != RecordLevel::Outcomes).then(BTreeMap::new),
             overrun: settings.overrun,
             states_promises: settings.states_promises,
@@ -294,6 +294,7 @@ impl<'a> ClusterSim<'a> {
 
     fn arrive(&mut self, index: usize, mut arrival: JobArrival) {
         let now = arrival.spec.submit;
+        let limit = self.overrun.limit(&arrival);
         let killed = self.overrun.kills(&arrival);
         if killed {
             arrival.runtime = arrival.spec.estimate;
@@ -306,6 +307,7 @@ impl<'a> ClusterSim<'a> {
             recorded: arrival.runtime,
             on_slowest,
             on_slowest_s: on_slowest.as_secs_f64(),
+            limit: limit.map(|limit| self.slowest.time_for(limit)),
             killed,
             is_known: estimate.is_known,
             planned_run: estimate.spec.estimate,
@@ -421,13 +423,16 @@ impl<'a> ClusterSim<'a> {
         let Some(runs) = gate.possible_runs(now, OutlookSubject::Existing(&[id]), None) else {
             return;
         };
-        let in_time = runs.iter().filter(|run| run.finish <= due).count();
         let truth = self.truths[id];
-        self.promises.push(PromiseStatement {
+        let raw = runs.ended_at(truth.limit).probability_by(due);
+        let promise = NewPromise {
             job: truth.index,
-            probability: Probability::of_scenarios(in_time, runs.len()),
+            user: gate.view(now).job(id).spec.user,
+            due,
+            raw: quotable(raw),
             is_known: truth.is_known,
-        });
+        };
+        self.promises.add(now, promise);
     }
 
     /// Counts a job that is rejected at its submission as work that its user asked for, if others have the room. Any other
@@ -476,6 +481,7 @@ impl<'a> ClusterSim<'a> {
             utility: truth.utility,
             killed: truth.killed && decision.is_admitted(),
         };
+        self.promises.end(now, truth.index, &outcome);
         self.outcomes.set(truth.index, outcome);
         if let Some(placements) = &mut self.placements {
             placements.set(truth.index, job);

@@ -201,7 +201,7 @@ fn quote_of(
         admission: score,
         finish: prediction.map(|prediction| prediction.finish.since(now)),
         latest: prediction.map(|prediction| prediction.latest.since(now)),
-        probability: prediction.and_then(|prediction| prediction.probability),
+        probability: prediction.and_then(|prediction| prediction.decisive),
         price,
     }
 }
@@ -214,7 +214,7 @@ fn predict(world: &ClusterSim<'_>, now: Instant, estimate: &JobEstimate) -> Opti
     let run_time = estimate.forecast.as_ref().unwrap_or(&certain);
     let subject = OutlookSubject::New((spec, estimate.forecast.as_ref()), 1, estimate.kinship);
     if let Some(runs) = gate.possible_runs(now, subject, None) {
-        return JobPrediction::of_runs(runs.runs, due);
+        return JobPrediction::of_runs(runs, due);
     }
     let view = gate.view(now);
     let expected = |job: JobId| {

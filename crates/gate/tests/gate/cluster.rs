@@ -140,7 +140,12 @@ impl Cluster {
     pub(crate) fn possible_starts(&self, subject: OutlookSubject<'_>) -> Vec<Instant> {
         let gate = self.simulation.gate();
         let runs = gate.possible_runs(self.now, subject, None);
-        let mut starts: Vec<Instant> = runs.expect("futures").runs.iter().map(|run| run.start).collect();
+        let mut starts: Vec<Instant> = runs
+            .expect("futures")
+            .runs
+            .iter()
+            .map(|run| run.start)
+            .collect();
         starts.sort_unstable();
         starts
     }

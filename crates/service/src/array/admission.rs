@@ -250,7 +250,7 @@ impl Core {
         if look {
             *prospect = self.predict_candidate(self.now, &candidate);
         }
-        let probability = prospect.and_then(|prospect| prospect.probability);
+        let probability = prospect.and_then(|prospect| prospect.decisive);
         let probability = probability.or_else(|| candidate.best_case_probability());
         match probability.filter(|p: &Probability| p.as_f64() < threshold.min_probability()) {
             None => admission,

@@ -107,7 +107,7 @@ impl Core {
             youngest: running.iter().min_by_key(by_age).copied(),
             prediction: runs
                 .flatten()
-                .and_then(|runs| JobPrediction::of_runs(runs.runs, due)),
+                .and_then(|runs| JobPrediction::of_runs(runs, due)),
             basis: forecast.basis(),
         })
     }

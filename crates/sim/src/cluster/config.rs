@@ -76,7 +76,13 @@ impl ParameterEnum for OverrunRule {
 impl OverrunRule {
     /// Returns whether a job is killed at its limit, which is its own request.
     pub fn kills(self, arrival: &JobArrival) -> bool {
-        self == Self::Kill && arrival.is_requested && arrival.runtime > arrival.spec.estimate
+        self.limit(arrival)
+            .is_some_and(|limit| arrival.runtime > limit)
+    }
+
+    /// Returns the run time at which a job is killed; None if it runs to its end.
+    pub(super) fn limit(self, arrival: &JobArrival) -> Option<Span> {
+        (self == Self::Kill && arrival.is_requested).then_some(arrival.spec.estimate)
     }
 }
 

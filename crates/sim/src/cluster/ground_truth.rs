@@ -20,6 +20,8 @@ pub(super) struct GroundTruth {
     pub(super) on_slowest: Span,
     /// The same in seconds.
     pub(super) on_slowest_s: f64,
+    /// The run time at which it is killed, on the slowest node; None if it runs to its end.
+    pub(super) limit: Option<Span>,
     /// True if the job is killed at the end of its run time.
     pub(super) killed: bool,
     /// False if nothing was known of the job's user at its submission.

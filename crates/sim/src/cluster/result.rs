@@ -26,8 +26,10 @@ pub struct ReplayResult {
 pub struct PromiseStatement {
     /// The job's place in the order of arrival.
     pub job: usize,
-    /// The probability of the promise when it was made, never 0 or 1.
+    /// The probability that was stated when the promise was made, never 0 or 1.
     pub probability: Probability,
+    /// The probability by beliefs and futures alone, before it was corrected by what had become of earlier promises.
+    pub raw_probability: Probability,
     /// False if nothing was known of the job's user at its submission.
     pub is_known: bool,
 }

@@ -5,15 +5,15 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-use tollgate_model::{Decision, Market, NodeRange, Outcome, Probability, Span};
-use tollgate_sim::ReplayResult;
+use tollgate_model::{Decision, Market, NodeRange, Outcome, Span};
+use tollgate_sim::{PromiseStatement, ReplayResult};
 use tollgate_workload::Workload;
 
 use super::input::ReplayInput;
 use crate::exit::CliFailure;
 use crate::output::atomic::AtomicOutput;
 
-const COLUMNS: [&str; 28] = [
+const COLUMNS: [&str; 29] = [
     "policy",
     "job_id",
     "decision",
@@ -42,6 +42,7 @@ const COLUMNS: [&str; 28] = [
     "planned_run_s",
     "class",
     "batch",
+    "raw_probability",
 ];
 
 /// The file, open for writing.
@@ -213,11 +214,13 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
         outcome: &Outcome,
     ) -> io::Result<()> {
         let planned = outcome.decision == Decision::Accepted;
-        self.put_or_empty(stated.probabilities.get(&job).map(|p| p.as_f64()))?;
+        let promise = stated.promises.get(&job).copied();
+        self.put_or_empty(promise.map(|promise| promise.probability.as_f64()))?;
         self.put_or_empty(planned.then_some(outcome.planned_run))?;
         let kin = stated.replay.kin.get(&job);
         self.put_or_empty(kin.map(|kin| place(&mut stated.classes, kin.class)))?;
-        self.put_or_empty(kin.map(|kin| place(&mut stated.batches, kin.batch)))
+        self.put_or_empty(kin.map(|kin| place(&mut stated.batches, kin.batch)))?;
+        self.put_or_empty(promise.map(|promise| promise.raw_probability.as_f64()))
     }
 
     fn extra(&mut self, job: usize) -> io::Result<()> {
@@ -246,8 +249,8 @@ impl<'a, W: Write> JobRowWriter<'a, W> {
 /// What a policy stated about jobs.
 struct StatedColumns<'a> {
     replay: &'a ReplayResult,
-    /// The probabilities of promises, by job.
-    probabilities: BTreeMap<usize, Probability>,
+    /// The statements on promises, by job.
+    promises: BTreeMap<usize, &'a PromiseStatement>,
     /// The places of classes and batches in the order in which the file names them.
     classes: BTreeMap<u64, usize>,
     batches: BTreeMap<u64, usize>,
@@ -258,7 +261,7 @@ impl<'a> StatedColumns<'a> {
         let promises = replay.promises.iter();
         Self {
             replay,
-            probabilities: promises.map(|p| (p.job, p.probability)).collect(),
+            promises: promises.map(|promise| (promise.job, promise)).collect(),
             classes: BTreeMap::new(),
             batches: BTreeMap::new(),
         }
