@@ -43,13 +43,17 @@ impl Probability {
     }
 }
 
-/// Formats the probability with two digits, rounded down, and never as 0 or 1: `0.01` to `0.99`. A value
-/// below a minimum so never looks equal to the minimum, and nothing looks certain.
+/// Formats the probability with two digits, rounded down, and never as 0 or 1: `0.01` to `0.99`. Above 0.99 it has a
+/// third digit, up to `0.999`: what is missing to 1 is then known to about its first digit. A value below a minimum so
+/// never looks equal to the minimum, and nothing looks certain.
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The summand keeps a multiple of 0.01, which is rounded in binary, from its predecessor.
-        let hundredths = (self.0 * 100.0 + 1e-9).floor().clamp(1.0, 99.0);
-        write!(f, "{:.2}", hundredths / 100.0)
+        // The summand keeps a multiple of a unit, which is rounded in binary, from its predecessor.
+        let units = |in_one: f64| (self.0 * in_one + 1e-9).floor();
+        match units(1000.0) > 990.0 {
+            true => write!(f, "{:.3}", units(1000.0).min(999.0) / 1000.0),
+            false => write!(f, "{:.2}", units(100.0).max(1.0) / 100.0),
+        }
     }
 }
 
@@ -283,8 +287,10 @@ mod tests {
             (0.29, "0.29"),
             (0.8999, "0.89"),
             (0.9, "0.90"),
-            (0.996, "0.99"),
-            (1.0, "0.99"),
+            (0.9909, "0.99"),
+            (0.991, "0.991"),
+            (0.9969, "0.996"),
+            (1.0, "0.999"),
         ] {
             assert_eq!(p(value).to_string(), text);
         }

@@ -4,10 +4,14 @@ pub use tollgate_client::limits::AT_RISK;
 use tollgate_client::timestamp::parse_iso;
 use tollgate_model::Instant;
 
-/// Formats a probability: `54 %`, `>99 %`, `<1 %`. Nothing is certain.
+/// Formats a probability: `54 %`, `99.4 %`, `>99.9 %`, `<1 %`. Nothing is certain, and tenths of more than 99 % are
+/// rounded down.
 pub fn percent(probability: f64) -> String {
+    let tenths = (probability * 1000.0 + 1e-9).floor();
     match (probability * 100.0).round() {
-        pct if pct > 99.0 || probability > 0.99 => ">99 %".to_owned(),
+        _ if tenths > 999.0 => ">99.9 %".to_owned(),
+        _ if tenths > 990.0 => format!("{:.1} %", tenths / 10.0),
+        pct if pct > 99.0 => "99 %".to_owned(),
         pct if pct < 1.0 || probability < 0.01 => "<1 %".to_owned(),
         pct => format!("{pct:.0} %"),
     }
@@ -95,8 +99,10 @@ mod tests {
             (0.01, "1 %"),
             (0.544, "54 %"),
             (0.99, "99 %"),
-            (0.9901, ">99 %"),
-            (1.0, ">99 %"),
+            (0.9909, "99 %"),
+            (0.9969, "99.6 %"),
+            (0.999, "99.9 %"),
+            (1.0, ">99.9 %"),
         ] {
             assert_eq!(percent(probability), words, "{probability}");
         }

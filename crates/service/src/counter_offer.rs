@@ -73,7 +73,16 @@ impl Core {
                 confidence: Some(level),
                 ..submission.clone()
             };
-            self.confirm(at, OfferAxis::Confidence, &changed, forecast)
+            let offer = self.confirm(at, OfferAxis::Confidence, &changed, forecast)?;
+            // What the plan keeps room for is not offered before enough promises were kept to state it.
+            let is_stated = |least: Probability| {
+                let stated = offer.probability.map(Probability::as_f64);
+                stated.is_some_and(|stated| stated >= least.as_f64())
+            };
+            changed
+                .least_probability()
+                .is_some_and(is_stated)
+                .then_some(offer)
         };
         surer.filter_map(offer).collect()
     }

@@ -47,6 +47,7 @@ mod one_witness;
 mod openapi;
 mod placements;
 mod probabilities;
+mod promise_correction;
 mod promises;
 mod records;
 mod recovery;

@@ -12,6 +12,11 @@ fn probability(outcome: &SubmitOutcome) -> f64 {
     predicted.probability.expect("a deadline").as_f64()
 }
 
+fn decisive(outcome: &SubmitOutcome) -> f64 {
+    let predicted = outcome.prediction.expect("it is admitted");
+    predicted.decisive.expect("a deadline").as_f64()
+}
+
 #[test]
 fn first_quote_is_never_certain() {
     for policy in ["libra", "libra-risk", "tail-risk", "edf-bf"] {
@@ -25,7 +30,7 @@ fn first_quote_is_never_certain() {
         let found = probability(&outcome);
         assert!(found < 1.0, "{policy}: {found}");
         let text = outcome.prediction.unwrap().probability.unwrap().to_string();
-        assert_eq!(text, "0.99", "{policy}");
+        assert_eq!(text, "0.999", "{policy}");
         let sure = Submission {
             confidence: Some(1_000_000),
             ..loose
@@ -48,13 +53,17 @@ fn confidence_above_that_of_the_usual_scenarios_takes_more_of_them() {
             ..submission("new", 10)
         })
     };
-    assert_eq!(probability(&outcome(None)), 32.5 / 33.0);
+    // Nothing surer is stated before promises were kept, whatever the plan keeps room for.
+    let most = 1.0 - 1.0 / 64.0;
+    assert!((probability(&outcome(None)) - most).abs() < 1e-12);
+    assert_eq!(decisive(&outcome(None)), 32.5 / 33.0);
     let sure = outcome(Some(995_000));
     assert!(
         matches!(sure.admission, AdmissionState::Accepted { .. }),
         "{sure:?}"
     );
-    assert_eq!(probability(&sure), 400.5 / 401.0);
+    assert_eq!(decisive(&sure), 400.5 / 401.0);
+    assert!((probability(&sure) - most).abs() < 1e-12);
     // No number of scenarios that are played can tell more than 0.99903.
     let surest = outcome(Some(999_500));
     let AdmissionState::Rejected(reasons) = &surest.admission else {
@@ -80,9 +89,15 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         price.as_f64()
     };
     let quoted = site.quote_with_levels(template(1_000));
-    let [surer, surest] = &quoted.offers[..] else {
+    // No promise has been kept yet that would let a service state 0.99.
+    let [surer] = &quoted.offers[..] else {
         panic!("{:?}", quoted.offers);
     };
+    let sure = Submission {
+        confidence: Some(990_000),
+        ..template(1_000)
+    };
+    let surest = site.quote(sure.clone());
     // The belief about a job without history.
     let unknown = BeliefJob {
         user: UserId(0),
@@ -100,10 +115,13 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         belief.distribution.quantile(level).as_secs_f64()
     };
     let base = price(&quoted);
-    for (offer, confidence) in [(surer, 0.95), (surest, 0.99)] {
-        assert_eq!(offer.confidence.unwrap().as_f64(), confidence);
-        assert!(offer.probability.unwrap().as_f64() >= confidence);
-        let factor = offer.price.unwrap().as_f64() / base;
+    assert_eq!(surer.confidence.unwrap().as_f64(), 0.95);
+    assert!(surer.probability.unwrap().as_f64() >= 0.95);
+    for (price, confidence) in [
+        (surer.price.unwrap().as_f64(), 0.95),
+        (price(&surest), 0.99),
+    ] {
+        let factor = price / base;
         let expected = kept(confidence) / kept(0.8333);
         assert!(
             (factor / expected - 1.0).abs() < 0.02,
@@ -111,14 +129,11 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         );
     }
     // The offer is accepted, at its price.
-    let sure = Submission {
-        confidence: Some(990_000),
+    let offered = site.quote(Submission {
+        confidence: Some(950_000),
         ..template(1_000)
-    };
-    assert_eq!(
-        price(&site.quote(sure.clone())),
-        surest.price.unwrap().as_f64()
-    );
+    });
+    assert_eq!(price(&offered), surer.price.unwrap().as_f64());
     // The deadline is between the times that the plan keeps for the surer promises.
     let tight_s = 0.5 * (kept(0.95) + kept(0.99));
     let tight = site.quote_with_levels(template(tight_s as i64));

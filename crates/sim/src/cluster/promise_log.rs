@@ -90,3 +90,82 @@ impl PromiseLog {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_model::outcome::RunInterval;
+    use tollgate_model::{Credits, Decision, Span};
+
+    const RAW: f64 = 0.9;
+
+    fn at(secs: i64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    /// Makes a promise, and returns the probability that is stated.
+    fn promise(log: &mut PromiseLog, now_s: i64, due_s: i64, job: usize) -> f64 {
+        let promise = NewPromise {
+            job,
+            user: UserId(1),
+            due: at(due_s),
+            raw: Probability::new(RAW).unwrap(),
+            is_known: true,
+        };
+        log.add(at(now_s), promise);
+        let last = log.statements.last().unwrap();
+        assert_eq!((last.job, last.raw_probability.as_f64()), (job, RAW));
+        last.probability.as_f64()
+    }
+
+    /// Ends a job that ran from 0 s on.
+    fn end(log: &mut PromiseLog, now_s: i64, job: usize, killed: bool) {
+        let outcome = Outcome {
+            submit: Instant::ZERO,
+            runtime: Span::from_secs(now_s),
+            task_runtime: Span::from_secs(now_s),
+            planned_run: Span::from_secs(50),
+            procs: 1,
+            decision: Decision::Accepted,
+            decided: Instant::ZERO,
+            ran: Some(RunInterval {
+                start: Instant::ZERO,
+                finish: at(now_s),
+            }),
+            due: Some(at(100)),
+            budget: Credits::ZERO,
+            price: Credits::ZERO,
+            utility: Credits::ZERO,
+            killed,
+        };
+        log.end(at(now_s), job, &outcome);
+    }
+
+    #[test]
+    fn outcome_teaches_once_it_is_known_and_not_before() {
+        let mut log = PromiseLog::default();
+        let first = promise(&mut log, 0, 100, 0);
+        assert!((first - RAW).abs() < 1e-12);
+        assert_eq!(promise(&mut log, 20, 100, 1), first);
+        end(&mut log, 30, 0, false);
+        let after_kept = promise(&mut log, 30, 100, 2);
+        assert!(after_kept > first);
+        // At its deadline the second job may still end in time.
+        assert_eq!(promise(&mut log, 100, 100, 3), after_kept);
+        let after_broken = promise(&mut log, 101, 200, 4);
+        assert!(after_broken < first);
+        // The end of a job whose deadline had passed teaches nothing more.
+        end(&mut log, 102, 1, false);
+        assert_eq!(promise(&mut log, 102, 200, 5), after_broken);
+    }
+
+    #[test]
+    fn job_that_is_killed_at_its_limit_in_time_teaches_nothing() {
+        let mut log = PromiseLog::default();
+        let first = promise(&mut log, 0, 100, 0);
+        end(&mut log, 30, 0, true);
+        assert_eq!(promise(&mut log, 30, 100, 1), first);
+        assert!(log.open.keys().eq(&[1]));
+        assert_eq!(log.by_end.len(), 1);
+    }
+}
