@@ -47,7 +47,7 @@
 //! | `snapshot` | the state of a gate for storage |
 //! | `simulation` | a gate in simulated time: the ends of jobs and tasks, in order |
 //! | `prediction` | the predicted start and end of a job |
-//! | `promise_correction` | stated probabilities, corrected by what was kept of earlier promises |
+//! | `promise_correction` | stated probabilities, corrected by the outcomes of earlier promises |
 //! | `look_ahead` | the future of one job, on a [`Simulation`] or on the job's nodes alone |
 //!
 //! No input reports the start of a job's processes or their usage while they run. The gate counts

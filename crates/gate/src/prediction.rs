@@ -91,8 +91,8 @@ impl JobPrediction {
         })
     }
 
-    /// Returns the prediction for a job whose deadline is promised to this user: what became of earlier promises
-    /// corrects the probability.
+    /// Returns the prediction for a job whose deadline is promised to this user: the outcomes of earlier promises
+    /// correct the probability.
     #[must_use]
     pub fn corrected(self, correction: &PromiseCorrection, user: UserId) -> Self {
         Self {

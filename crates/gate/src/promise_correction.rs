@@ -1,16 +1,16 @@
-//! The correction of stated probabilities by what became of earlier promises.
+//! The correction of stated probabilities by the outcomes of earlier promises.
 //!
-//! The probability of a promise follows from beliefs about run times and from the futures that these give: the
-//! raw probability. How often promises were broken tells where such statements are wrong: at the whole site by how
-//! sure the promise was, and for each user, because the jobs of one user are late together. All is a matter of odds,
-//! and learned with a prior that the raw probability is right.
+//! The raw probability of a promise follows from beliefs about run times and from the futures that these give.
+//! Broken promises show where it is wrong. A site is corrected by how sure the promise was, and each user
+//! apart, because the jobs of one user are late together. Odds are corrected, and the prior is that the raw
+//! probability is right.
 //!
 //! - **Site.** The odds of a break are shifted by as much as the broken promises differ from the expected ones around
-//!   some [`ANCHORS`]; between two the shift is interpolated. What is stated never falls as the raw probability grows:
+//!   some [`ANCHORS`]; between two the shift is interpolated. The stated probability never falls as the raw one grows:
 //!   neighbours that contradict are pooled (isotonic regression by pooling adjacent violators, Ayer et al. 1955).
 //! - **User.** They are multiplied by (broken + w) / (expected + w) of the user's promises: the mean of a
 //!   gamma-distributed factor of Poisson counts. Older ones fade.
-//! - **Evidence.** Nothing surer is stated than so many outcomes can show.
+//! - **Evidence.** The stated probability is at most one that as many outcomes can show.
 //!
 //! The constants were chosen on five archived traces (SDSC SP2, KTH SP2, Blue Horizon, LANL CM-5, RICC) with
 //! deadlines that do not follow from true run times.
@@ -36,15 +36,14 @@ const SURE: f64 = 0.01;
 /// The number of kept sure promises that the prior counts for: with none 0.984 is stated at the most.
 const EVIDENCE_WEIGHT: f64 = 64.0;
 
-/// Promises that were broken, of those for which so many were expected to be.
+/// The number of broken promises, and the number that was expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct BreakSums {
     broken: f64,
     expected: f64,
 }
 
-/// How the probabilities of promises are to be corrected, learned from outcomes in the order in which these become
-/// known.
+/// The correction of the probabilities of promises, learned from outcomes in the order in which these become known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PromiseCorrection {
     /// By anchor.
@@ -64,14 +63,14 @@ impl PromiseCorrection {
             .shifted(of_user.ratio(USER_WEIGHT).ln(), raw);
         let least_break = 1.0 / (self.n_sure as f64 + EVIDENCE_WEIGHT);
         let kept = 1.0 - corrected.probability().max(least_break);
-        quotable(Probability::new(kept).expect("a break is no surer than certain"))
+        quotable(Probability::new(kept).expect("one minus a probability"))
     }
 
     /// Learns that a promise to a user, whose raw probability this was, was kept or broken.
     pub fn learn(&mut self, user: UserId, raw: Probability, is_kept: bool) {
         let raw = LogOdds::of_break(raw);
         let broken = if is_kept { 0.0 } else { 1.0 };
-        // What is special about the user is so apart from the site.
+        // The user is compared with the corrected statements, so that the site does not count twice.
         let expected = self.of_site(raw).probability();
         let of_user = self.users.entry(user).or_default();
         of_user.broken = USER_MEMORY * of_user.broken + broken;
@@ -85,7 +84,7 @@ impl PromiseCorrection {
         self.n_sure += u64::from(expected <= SURE * (1.0 + 1e-9));
     }
 
-    /// Returns the odds of a break by what became of promises at the site.
+    /// Returns the odds of a break, corrected by the outcomes at the site.
     fn of_site(&self, raw: LogOdds) -> LogOdds {
         let anchors = ANCHORS.iter().zip(&self.site);
         let rates = anchors.map(|(anchor, sums)| {
@@ -128,8 +127,8 @@ impl LogOdds {
         1.0 / (1.0 + (-self.0).exp())
     }
 
-    /// Returns these odds changed by `shift`. No promises with a raw probability of a break above the last anchor tell
-    /// that such ones are surer than they seem, so less and less of this is believed, and nothing at even odds.
+    /// Returns these odds changed by `shift`. Hardly any promises have a raw probability of a break above the last
+    /// anchor. So a shift towards a kept promise counts less and less above it, and not at all at even odds.
     fn shifted(self, shift: f64, raw: Self) -> Self {
         let last = Self::of(ANCHORS[ANCHORS.len() - 1]).0;
         let believed = match shift < 0.0 && raw.0 > last {

@@ -4,7 +4,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`policy`](Policy) | the interface of a policy |
-//! | [`possible_runs`](PossibleRuns) | the runs of some jobs in several futures, and what they say of a deadline |
+//! | [`possible_runs`](PossibleRuns) | the runs of some jobs in several futures, and the probability of a deadline |
 //! | [`state`](ClusterState) | the state a policy reads: jobs, nodes and placements |
 //! | [`context`](PolicyContext) | the interface a policy acts through: checked transitions that leave effects |
 //! | [`definition`](PolicyDefinition) | a policy with a name, and the settings from which it is created |

@@ -1,4 +1,4 @@
-//! The runs of some jobs in several possible futures, and what they say of a deadline.
+//! The runs of some jobs in several possible futures, and the probability of a deadline that follows.
 
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Distribution, Instant, Probability, Span};
@@ -11,7 +11,7 @@ const LEAST_REST: f64 = 1e-9;
 pub struct PossibleRuns {
     /// By future: the first start and the last end. [`Instant::MAX`] stands for never.
     pub runs: Vec<RunInterval>,
-    /// What is known of the run time beyond these, if it is the run of a single job.
+    /// The run time and the starts, if it is the run of a single job.
     pub single: Option<SingleJobRuns>,
 }
 

@@ -27,7 +27,7 @@ pub struct Core {
     pub(crate) gate: Gate,
     pub(crate) jobs: JobTable,
     pub(crate) history: LearnedHistory,
-    /// What became of promises whose probability was stated from futures.
+    /// The correction of probabilities that are stated from futures.
     pub(crate) correction: PromiseCorrection,
     /// The digests of the learned records.
     pub(crate) learned_records: BTreeSet<u64>,

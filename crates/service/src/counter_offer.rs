@@ -74,7 +74,7 @@ impl Core {
                 ..submission.clone()
             };
             let offer = self.confirm(at, OfferAxis::Confidence, &changed, forecast)?;
-            // What the plan keeps room for is not offered before enough promises were kept to state it.
+            // A level is offered only if enough promises were kept to state as much.
             let is_stated = |least: Probability| {
                 let stated = offer.probability.map(Probability::as_f64);
                 stated.is_some_and(|stated| stated >= least.as_f64())

@@ -64,8 +64,8 @@ impl LookAheadCache {
 }
 
 impl Core {
-    /// Returns a new job's prediction, with its raw probability. Under a policy that plays no futures it is the one
-    /// if every other job takes as long as its forecast, and the probability is that of a run time up to the longest with which this policy still meets the
+    /// Returns a new job's prediction, with its raw probability. A policy that plays no futures assumes that every
+    /// other job takes as long as its forecast. The probability is then that of a run time up to the longest with which this policy still meets the
     /// deadline. None if the look-ahead budget is exhausted or the job will not start.
     pub(crate) fn predict_candidate(
         &self,

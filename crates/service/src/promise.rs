@@ -194,8 +194,7 @@ impl Core {
         }
     }
 
-    /// Returns whether the probabilities of promises are corrected by their outcomes: those that a policy states from
-    /// futures.
+    /// Returns whether outcomes correct the probabilities of promises: the policy states these from futures.
     pub(crate) fn corrects_promises(&self) -> bool {
         self.rules.policy.uses_beliefs()
     }

@@ -143,8 +143,8 @@ impl FairTurns {
         }
     }
 
-    /// Returns the start from which it is judged whether a job that is asked about keeps its deadline, in a future in
-    /// which it starts so by deadline, and so as [`Self::combine`] sees it.
+    /// Returns the start in a future by which a job that is asked about keeps its deadline or not. `combined` is its
+    /// start by [`Self::combine`].
     pub(super) fn judged_start(
         promised_end: Option<Instant>,
         by_deadline: Instant,

@@ -1,4 +1,4 @@
-//! The probability of a promise is corrected by what became of earlier ones, and the service keeps what it learned.
+//! The probability of a promise is corrected by the outcomes of earlier ones, and a restarted service still knows these.
 
 use tollgate_gate::JobPrediction;
 use tollgate_model::{Otherwise, Probability, Span};
@@ -25,7 +25,7 @@ fn stated(answer: &SubmitOutcome) -> JobPrediction {
     answer.prediction.expect("it is promised")
 }
 
-/// Returns by how much what is stated of a promise differs from the raw probability.
+/// Returns the difference between the stated and the raw probability.
 fn correction(prediction: &JobPrediction) -> f64 {
     let value = |probability: Option<Probability>| probability.expect("a deadline").as_f64();
     let raw = value(prediction.raw);
@@ -41,7 +41,7 @@ fn prediction_of(site: &mut TestCluster, job: u64) -> JobPrediction {
 }
 
 #[test]
-fn broken_promise_lowers_what_is_stated_of_later_ones_once_its_deadline_has_passed() {
+fn broken_promise_lowers_later_probabilities_once_its_deadline_has_passed() {
     let mut site = TestCluster::new("plan");
     let late = site.submit_job(unsure(), &["work", "300"]).unwrap();
     assert!(correction(&stated(&late.answer)).abs() < 1e-12);
@@ -64,7 +64,7 @@ fn broken_promise_lowers_what_is_stated_of_later_ones_once_its_deadline_has_pass
 }
 
 #[test]
-fn kept_promises_raise_what_is_stated_and_void_ones_change_nothing() {
+fn kept_promise_raises_later_probabilities_and_void_ones_change_nothing() {
     let mut site = TestCluster::new("plan");
     let cancelled = site.submit_job(unsure(), &["work", "50"]).unwrap();
     site.advance(5);

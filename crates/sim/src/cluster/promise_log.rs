@@ -1,4 +1,4 @@
-//! The promises of a run: with what probability each was made, and what became of it.
+//! The promises of a run: the stated probabilities and the outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use tollgate_model::{Instant, Outcome, Probability, UserId};
 
 use super::result::PromiseStatement;
 
-/// The statements on promises, in the order in which they were made, and what their outcomes taught for later ones.
+/// The statements on promises, in the order in which they were made, and the correction that their outcomes taught.
 #[derive(Debug, Default)]
 pub(super) struct PromiseLog {
     statements: Vec<PromiseStatement>,
