@@ -81,13 +81,15 @@ impl TerminalOverview {
     }
 
     /// Waits for the end, and checks that the terminal is as it was.
-    fn ends(mut self) -> ExitStatus {
+    fn ends(mut self, site: &ClientTestSite) -> ExitStatus {
         let status = self.child.wait().expect("it is ours");
         let modes = tcgetattr(&self.leader).expect("a terminal").local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG));
-        let screen = self.screen.lock().expect("no panic");
-        let screen = screen.screen();
-        assert!(!screen.alternate_screen() && !screen.hide_cursor());
+        // The last bytes may still be on their way to the screen.
+        site.until("the screen of the shell is back, with its cursor", || {
+            let screen = self.screen.lock().expect("no panic");
+            !screen.screen().alternate_screen() && !screen.screen().hide_cursor()
+        });
         status
     }
 }
@@ -139,7 +141,7 @@ fn overview_follows_the_service_and_carries_out_keys() {
     assert!(site.serve_again(&[]));
     overview.until(&site, "  live ");
     overview.press("\u{3}");
-    assert!(overview.ends().success());
+    assert!(overview.ends(&site).success());
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn terminal_is_restored_after_every_end() {
         let overview = TerminalOverview::start(&site, &[]);
         overview.until(&site, "No job runs or waits.");
         kill_process(Pid::from_child(&overview.child), signal).expect("it runs");
-        assert!(overview.ends().success(), "{signal:?}");
+        assert!(overview.ends(&site).success(), "{signal:?}");
     }
     let overview = TerminalOverview::start(&site, &["--color", "never"]);
     overview.until(&site, "q quit");
@@ -158,7 +160,7 @@ fn terminal_is_restored_after_every_end() {
     kill_process(pid, Signal::WINCH).expect("it runs");
     overview.until(&site, "Too small: 40 x 10 at least");
     overview.press("q");
-    assert!(overview.ends().success());
+    assert!(overview.ends(&site).success());
 }
 
 #[test]
