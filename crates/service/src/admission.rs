@@ -154,8 +154,15 @@ impl Core {
         // If the look-ahead gives up, the probability is an upper bound: the job alone on its
         // nodes.
         let probability = decisive.or_else(|| candidate.best_case_probability());
-        if let (Some(floor), Some(probability)) =
-            (self.confidence_threshold(submission, accepted), probability)
+        let threshold = self.confidence_threshold(submission, accepted);
+        // Nobody is promised less in words than was asked for.
+        let is_asked_for = matches!(threshold, Some(ConfidenceThreshold::User(_)));
+        let stated = answer.prediction.and_then(|prospect| prospect.probability);
+        let probability = match (probability, stated.filter(|_| is_asked_for)) {
+            (Some(probability), Some(stated)) if stated < probability => Some(stated),
+            (probability, _) => probability,
+        };
+        if let (Some(floor), Some(probability)) = (threshold, probability)
             && probability.as_f64() < floor.min_probability()
         {
             let refusal = RejectReason::Confidence {

@@ -94,7 +94,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         panic!("{:?}", quoted.offers);
     };
     let sure = Submission {
-        confidence: Some(990_000),
+        confidence: Some(970_000),
         ..template(1_000)
     };
     let surest = site.quote(sure.clone());
@@ -119,7 +119,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
     assert!(surer.probability.unwrap().as_f64() >= 0.95);
     for (price, confidence) in [
         (surer.price.unwrap().as_f64(), 0.95),
-        (price(&surest), 0.99),
+        (price(&surest), 0.97),
     ] {
         let factor = price / base;
         let expected = kept(confidence) / kept(0.8333);
@@ -135,7 +135,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
     });
     assert_eq!(price(&offered), surer.price.unwrap().as_f64());
     // The deadline is between the times that the plan keeps for the surer promises.
-    let tight_s = 0.5 * (kept(0.95) + kept(0.99));
+    let tight_s = 0.5 * (kept(0.95) + kept(0.97));
     let tight = site.quote_with_levels(template(tight_s as i64));
     // Both prices are whole micro-credits.
     let scarcity = (100.0 + 100.0 / tight_s.floor()) / (100.0 + 100.0 / 1_000.0);

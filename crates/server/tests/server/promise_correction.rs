@@ -4,7 +4,7 @@ use tollgate_gate::JobPrediction;
 use tollgate_model::{Otherwise, Probability, Span};
 use tollgate_server::controller::ControllerRequest;
 use tollgate_service::{
-    AdmissionState, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
+    AdmissionState, RejectReason, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
 };
 
 use crate::common::{TestCluster, submission};
@@ -89,6 +89,41 @@ fn kept_promise_raises_later_probabilities_and_void_ones_change_nothing() {
     site.advance(91);
     assert_eq!(site.entry(kept.job), Some("kept"));
     assert!(correction(&stated(&site.quote(unsure()))) > 0.0);
+}
+
+#[test]
+fn probability_that_is_asked_for_is_promised_once_it_can_be_stated() {
+    let mut site = TestCluster::new("plan");
+    let sure = Submission {
+        deadline: Some(Span::from_secs(100_000)),
+        confidence: Some(990_000),
+        ..submission("sure", 100)
+    };
+    let refused = site.quote(sure.clone());
+    let AdmissionState::Rejected(reasons) = &refused.admission else {
+        panic!("{refused:?}");
+    };
+    let [RejectReason::Confidence { probability, .. }] = &reasons[..] else {
+        panic!("{reasons:?}");
+    };
+    assert!(
+        (0.97..0.99).contains(&probability.as_f64()),
+        "{probability}"
+    );
+    let unasked = Submission {
+        confidence: None,
+        ..sure.clone()
+    };
+    for _ in 0..50 {
+        let kept = site.submit_job(unasked.clone(), &["work", "10"]).unwrap();
+        site.advance(11);
+        assert_eq!(site.entry(kept.job), Some("kept"));
+    }
+    let promised = stated(&site.quote(sure));
+    assert!(
+        promised.probability.unwrap().as_f64() >= 0.99,
+        "{promised:?}"
+    );
 }
 
 #[test]
