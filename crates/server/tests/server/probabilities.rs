@@ -57,22 +57,25 @@ fn confidence_above_that_of_the_usual_scenarios_takes_more_of_them() {
     let most = 1.0 - 1.0 / 64.0;
     assert!((probability(&outcome(None)) - most).abs() < 1e-12);
     assert_eq!(decisive(&outcome(None)), 32.5 / 33.0);
-    let sure = outcome(Some(995_000));
+    let sure = outcome(Some(980_000));
     assert!(
         matches!(sure.admission, AdmissionState::Accepted { .. }),
         "{sure:?}"
     );
-    assert_eq!(decisive(&sure), 400.5 / 401.0);
+    assert_eq!(decisive(&sure), 100.5 / 101.0);
     assert!((probability(&sure) - most).abs() < 1e-12);
-    // No number of scenarios that are played can tell more than 0.99903.
-    let surest = outcome(Some(999_500));
-    let AdmissionState::Rejected(reasons) = &surest.admission else {
-        panic!("{surest:?}");
-    };
-    assert!(
-        matches!(reasons[..], [RejectReason::Confidence { .. }]),
-        "{reasons:?}"
-    );
+    // 0.995 cannot be stated yet, and no number of scenarios that are played can tell more than 0.99903.
+    for (confidence, scenarios) in [(995_000, 400.0), (999_500, 512.0)] {
+        let surest = outcome(Some(confidence));
+        let AdmissionState::Rejected(reasons) = &surest.admission else {
+            panic!("{surest:?}");
+        };
+        assert!(
+            matches!(reasons[..], [RejectReason::Confidence { .. }]),
+            "{reasons:?}"
+        );
+        assert_eq!(decisive(&surest), (scenarios + 0.5) / (scenarios + 1.0));
+    }
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
     });
     assert_eq!(price(&offered), surer.price.unwrap().as_f64());
     // The deadline is between the times that the plan keeps for the surer promises.
-    let tight_s = 0.5 * (kept(0.95) + kept(0.97));
+    let tight_s = 0.5 * (kept(0.95) + kept(0.99));
     let tight = site.quote_with_levels(template(tight_s as i64));
     // Both prices are whole micro-credits.
     let scarcity = (100.0 + 100.0 / tight_s.floor()) / (100.0 + 100.0 / 1_000.0);
