@@ -155,10 +155,10 @@ impl Core {
         // nodes.
         let probability = decisive.or_else(|| candidate.best_case_probability());
         let threshold = self.confidence_threshold(submission, accepted);
-        // Nobody is promised less in words than was asked for.
-        let is_asked_for = matches!(threshold, Some(ConfidenceThreshold::User(_)));
+        // A stated probability below the requested one is no promise of that.
+        let is_requested = matches!(threshold, Some(ConfidenceThreshold::User(_)));
         let stated = answer.prediction.and_then(|prospect| prospect.probability);
-        let probability = match (probability, stated.filter(|_| is_asked_for)) {
+        let probability = match (probability, stated.filter(|_| is_requested)) {
             (Some(probability), Some(stated)) if stated < probability => Some(stated),
             (probability, _) => probability,
         };

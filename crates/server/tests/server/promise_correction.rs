@@ -92,7 +92,7 @@ fn kept_promise_raises_later_probabilities_and_void_ones_change_nothing() {
 }
 
 #[test]
-fn probability_that_is_asked_for_is_promised_once_it_can_be_stated() {
+fn requested_probability_is_promised_once_it_can_be_stated() {
     let mut site = TestCluster::new("plan");
     let sure = Submission {
         deadline: Some(Span::from_secs(100_000)),
