@@ -1,6 +1,10 @@
 //! A log of the latest events of jobs, workers and nodes, in the order of commits, for subscribers. The log has a
 //! maximum length.
 
+mod job_steps;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
@@ -8,9 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tollgate_client::types::JobEventKind;
-use tollgate_model::{BookEntry, Instant, NodeRange};
-use tollgate_service::{AdmissionState, RowChange, TaskDropCause};
+use tollgate_model::{Instant, NodeRange};
+use tollgate_service::RowChange;
 use tollgate_workers::WorkerState;
+
+use self::job_steps::step_of;
 
 /// Maximum number of events in the log, of a few hundred bytes each.
 const MAX_EVENTS: usize = 16_384;
@@ -275,113 +281,6 @@ impl EventId {
     }
 }
 
-/// Converts a change to a step of a job; None if the change is not reported.
-fn step_of(change: &RowChange) -> Option<JobStep> {
-    let whole = |kind, job| (kind, job, None);
-    let (kind, job, tasks) = match change {
-        RowChange::Submitted { job, answer, .. } | RowChange::Decided { job, answer } => {
-            let reserved = answer.reserved_until.is_some();
-            whole(
-                if reserved {
-                    JobEventKind::Reserved
-                } else {
-                    admission_event(&answer.admission)
-                },
-                *job,
-            )
-        }
-        RowChange::Deferred { job, held } => whole(
-            if *held {
-                JobEventKind::Held
-            } else {
-                JobEventKind::Deferred
-            },
-            *job,
-        ),
-        RowChange::Altered { job, .. } => whole(JobEventKind::Altered, *job),
-        RowChange::Granted { job, .. } => whole(JobEventKind::Granted, *job),
-        RowChange::DependencyFailed { job, .. } => whole(JobEventKind::Cancelled, *job),
-        RowChange::TasksDropped { job, tasks, cause } => {
-            let kind = match cause {
-                TaskDropCause::Cancelled | TaskDropCause::Late => JobEventKind::Cancelled,
-                TaskDropCause::Rejected(_) => JobEventKind::Rejected,
-            };
-            (kind, *job, Some(EventTasks::Some(tasks.to_string().into())))
-        }
-        RowChange::HeldTasks { job, tasks } => (
-            JobEventKind::Held,
-            *job,
-            Some(EventTasks::Some(tasks.to_string().into())),
-        ),
-        RowChange::TaskEnded { attempt, ending } => (
-            (*ending).into(),
-            attempt.job,
-            Some(EventTasks::One(attempt.task)),
-        ),
-        RowChange::Claimed { job } => whole(JobEventKind::Claimed, *job),
-        RowChange::Expired { job } => whole(JobEventKind::Expired, *job),
-        RowChange::Accepted { job, .. } => whole(JobEventKind::Accepted, *job),
-        RowChange::Rejected { job, .. } => whole(JobEventKind::Rejected, *job),
-        RowChange::DroppedLate { job } => whole(JobEventKind::Cancelled, *job),
-        RowChange::Queued { job } => whole(JobEventKind::Queued, *job),
-        RowChange::NotPromised { job, .. } => whole(JobEventKind::Unpromised, *job),
-        RowChange::Held { job } => whole(JobEventKind::Held, *job),
-        RowChange::Started { attempt, of_array } => {
-            let task = of_array.then_some(EventTasks::One(attempt.task));
-            (JobEventKind::Started, attempt.job, task)
-        }
-        RowChange::Entered {
-            attempt,
-            entry: BookEntry::Broken(_),
-            of_array,
-            ..
-        } => {
-            let task = of_array.then_some(EventTasks::One(attempt.task));
-            (JobEventKind::Broken, attempt.job, task)
-        }
-        RowChange::AtRisk { job, .. } => whole(JobEventKind::AtRisk, *job),
-        RowChange::EnteredTogether {
-            job,
-            tasks,
-            entry: BookEntry::Broken(_),
-            ..
-        } => (
-            JobEventKind::Broken,
-            *job,
-            Some(EventTasks::Some(tasks.to_string().into())),
-        ),
-        RowChange::JobEnded { job, ending } => whole((*ending).into(), *job),
-        // A kept or void promise ends with its job.
-        RowChange::Entered { .. }
-        | RowChange::EnteredTogether { .. }
-        | RowChange::StartedLate { .. }
-        | RowChange::Promised { .. }
-        | RowChange::Priced { .. }
-        | RowChange::ArrayCounts { .. }
-        | RowChange::AttemptReported(_)
-        | RowChange::WorkMeasured { .. }
-        | RowChange::WorkerLost { .. }
-        | RowChange::Booked { .. } => return None,
-    };
-    Some(JobStep {
-        kind,
-        job,
-        is_last: tasks.is_none() && kind.is_end(),
-        tasks,
-    })
-}
-
-const fn admission_event(admission: &AdmissionState) -> JobEventKind {
-    match admission {
-        AdmissionState::Accepted { .. } => JobEventKind::Accepted,
-        AdmissionState::Queued => JobEventKind::Queued,
-        AdmissionState::Waitlisted { .. } => JobEventKind::Waitlisted,
-        AdmissionState::Unpromised(_) => JobEventKind::Unpromised,
-        AdmissionState::Deferred => JobEventKind::Deferred,
-        AdmissionState::Rejected(_) => JobEventKind::Rejected,
-    }
-}
-
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.batch, self.index)
@@ -405,104 +304,6 @@ impl fmt::Display for EventTasks {
         match self {
             Self::One(task) => task.fmt(f),
             Self::Some(tasks) => f.write_str(tasks),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn queued(jobs: std::ops::Range<u64>) -> Vec<RowChange> {
-        jobs.map(|job| RowChange::Queued { job }).collect()
-    }
-
-    fn id(batch: i64, place: u32) -> EventId {
-        EventId {
-            batch,
-            index: place,
-        }
-    }
-
-    #[test]
-    fn reader_that_resumes_misses_no_event() {
-        let log = EventLog::after_batch(7);
-        let mut watch = log.watch();
-        let begin = watch.borrow_and_update().id;
-        log.publish(8, Instant::ZERO, &queued(1..4));
-        log.publish(9, Instant::ZERO, &[]);
-        log.publish(10, Instant::ZERO, &queued(4..5));
-        assert!(watch.has_changed().unwrap());
-        let jobs = |from| -> Vec<u64> {
-            let events = log.events_after(from, 3).unwrap();
-            let steps = events.iter().filter_map(EventEntry::job_step);
-            steps.map(|step| step.job).collect()
-        };
-        assert_eq!(jobs(begin), [1, 2, 3]);
-        assert_eq!(jobs(id(8, 1)), [3, 4]);
-        assert_eq!(jobs(id(10, 0)), [0; 0]);
-    }
-
-    #[test]
-    fn dropped_events_are_reported_as_a_gap() {
-        let log = EventLog::after_batch(7);
-        // Batch 7 may have had more events than were read before the restart.
-        let gap = log.events_after(id(7, 3), 10);
-        assert!(gap.is_err());
-        log.publish(8, Instant::ZERO, &queued(0..MAX_EVENTS as u64 + 2));
-        let latest = id(8, MAX_EVENTS as u32 + 1);
-        assert_eq!(
-            log.events_after(id(8, 0), 10),
-            Err(EventGap { from: latest })
-        );
-        assert_eq!(log.events_after(id(8, 1), 1).unwrap()[0].id, id(8, 2));
-        assert_eq!(
-            log.events_after(id(9, 0), 10),
-            Err(EventGap { from: latest }),
-            "it is yet to come"
-        );
-    }
-
-    #[test]
-    fn events_of_workers_stand_between_those_of_jobs_and_no_identifier_comes_twice() {
-        let log = EventLog::after_batch(7);
-        let nodes = || {
-            EventSubject::Nodes(NodeStep {
-                worker: None,
-                nodes: NodeRange { first: 0, len: 1 },
-                is_up: true,
-                is_drained: false,
-            })
-        };
-        let begin = log.watch().borrow().id;
-        log.publish_others(7, Instant::ZERO, vec![nodes(), nodes()]);
-        log.publish(8, Instant::ZERO, &queued(1..3));
-        log.publish_others(8, Instant::ZERO, vec![nodes()]);
-        log.publish_others(9, Instant::ZERO, vec![nodes()]);
-        log.publish(10, Instant::ZERO, &queued(3..4));
-        let events = log.events_after(begin, 100).unwrap();
-        let ids: Vec<(i64, u32, bool)> = events
-            .iter()
-            .map(|event| (event.id.batch, event.id.index, event.job_step().is_some()))
-            .collect();
-        let expected = [
-            (8, 0, false),
-            (8, 1, false),
-            (8, 2, true),
-            (8, 3, true),
-            (8, 4, false),
-            (9, 0, false),
-            (10, 0, true),
-        ];
-        assert_eq!(ids, expected);
-        assert_eq!(log.events_after(id(8, 3), 1).unwrap()[0].id, id(8, 4));
-    }
-
-    #[test]
-    fn event_id_round_trips_through_text() {
-        assert_eq!(id(12, 3).to_string().parse(), Ok(id(12, 3)));
-        for words in ["", "12", "-", "a-1", "1-b", "1-2-3"] {
-            assert_eq!(words.parse::<EventId>(), Err(BadEventId), "{words}");
         }
     }
 }
