@@ -4,6 +4,9 @@ pub use tollgate_client::limits::AT_RISK;
 use tollgate_client::timestamp::parse_iso;
 use tollgate_model::Instant;
 
+/// The maximum number of things that are counted one by one.
+const COUNTED: u64 = 20;
+
 /// Formats a probability: `54 %`, `99.4 %`, `>99.9 %`, `<1 %`. Nothing is certain, and tenths of more than 99 % are
 /// rounded down.
 pub fn percent(probability: f64) -> String {
@@ -14,6 +17,21 @@ pub fn percent(probability: f64) -> String {
         pct if pct > 99.0 => "99 %".to_owned(),
         pct if pct < 1.0 || probability < 0.01 => "<1 %".to_owned(),
         pct => format!("{pct:.0} %"),
+    }
+}
+
+/// Formats what part of some things it was: `7 of 9`, and `98.6 %` where more than [`COUNTED`] were not all alike.
+pub fn part(count: u64, all: u64) -> String {
+    match count {
+        0 if all == 0 => "none".to_owned(),
+        _ if all <= COUNTED || count == 0 || count == all => format!("{count} of {all}"),
+        _ => {
+            // Some were not: neither bound is shown.
+            let tenths = (1000.0 * count as f64 / all as f64)
+                .floor()
+                .clamp(1.0, 999.0);
+            format!("{:.1} %", tenths / 10.0)
+        }
     }
 }
 
@@ -105,6 +123,22 @@ mod tests {
             (1.0, ">99.9 %"),
         ] {
             assert_eq!(percent(probability), words, "{probability}");
+        }
+    }
+
+    #[test]
+    fn few_things_are_counted_and_many_are_all_or_not_quite() {
+        for (count, all, words) in [
+            (0, 0, "none"),
+            (1, 1, "1 of 1"),
+            (7, 9, "7 of 9"),
+            (0, 500, "0 of 500"),
+            (500, 500, "500 of 500"),
+            (493, 500, "98.6 %"),
+            (99_999, 100_000, "99.9 %"),
+            (1, 100_000, "0.1 %"),
+        ] {
+            assert_eq!(part(count, all), words, "{count} of {all}");
         }
     }
 

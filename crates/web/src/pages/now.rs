@@ -215,7 +215,6 @@ fn facts(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<Fact> {
         promise: None,
         is_alarm: false,
     };
-    let kept = objectives.reliability_pct.map(|pct| pct / 100.0);
     let ended = objectives.kept + objectives.broken;
     let waits = status.queued + status.held;
     let done = waiting.iter().filter_map(|job| job.expected.as_ref());
@@ -269,8 +268,8 @@ fn facts(answers: &NowAnswers, waiting: &[&JobDetails]) -> Vec<Fact> {
             promise: Some(PromiseSelection::Kept.key()),
             ..plain(
                 "kept so far",
-                kept.map_or_else(|| "none".to_owned(), words::percent),
-                format!("{} of {}", objectives.kept, words::count(ended, "promise")),
+                words::part(objectives.kept, ended),
+                format!("of {} with a known end", words::count(ended, "promise")),
             )
         },
     ];
