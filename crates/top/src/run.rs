@@ -39,8 +39,6 @@ pub struct TopSettings {
     pub zone: TimeZone,
     /// The user whose jobs are listed first; None for those of all.
     pub user: Option<String>,
-    /// The user whose jobs the key for one user lists.
-    pub own: String,
     /// Whether text is coloured.
     pub colours: ScreenColours,
 }
@@ -101,7 +99,7 @@ async fn show(settings: TopSettings) -> Result<(), TopError> {
     let follower = feed.clone();
     tokio::spawn(async move { follower.follow(changed).await });
     let overview = RunningOverview {
-        state: TopState::new(settings.zone, settings.user, settings.own),
+        state: TopState::new(settings.zone, settings.user),
         colours: settings.colours,
         painter: ScreenPainter::new(0, 0),
         screen,

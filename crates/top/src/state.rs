@@ -74,8 +74,8 @@ pub struct TopState {
     pub(crate) zone: TimeZone,
     /// The user whose jobs are listed; None for those of all.
     pub(crate) user: Option<String>,
-    /// The user whose jobs the key for one user lists.
-    own: String,
+    /// The user whose jobs the key for one user lists, if that is not the one whom the service knows.
+    own: Option<String>,
     /// The selected job or task.
     pub(crate) selected: Option<JobKey>,
     /// The pane that covers the list.
@@ -103,15 +103,15 @@ pub(crate) fn job_key(job: &JobDetails) -> JobKey {
 }
 
 impl TopState {
-    /// Creates the state before any answer. `user` is the user whose jobs are listed first, None for those of all;
-    /// `own` the one whose jobs the key for one user lists.
-    pub fn new(zone: TimeZone, user: Option<String>, own: String) -> Self {
+    /// Creates the state before any answer. `user` is the user whose jobs are listed first, and later by the key for
+    /// one user; None for those of all, and later those of the user whom the service knows.
+    pub fn new(zone: TimeZone, user: Option<String>) -> Self {
         Self {
             answers: None,
             link: ServiceLink::Waiting,
             zone,
+            own: user.clone(),
             user,
-            own,
             selected: None,
             pane: TopPane::Jobs,
             pane_job: None,
@@ -207,9 +207,15 @@ impl TopState {
             TopKey::Last | TopKey::Letter('G') => self.select_by(isize::MAX),
             TopKey::Letter('q') => return Some(TopRequest::Quit),
             TopKey::Letter('m') => {
+                let caller = || self.answers.as_ref()?.status.user.clone();
+                let one = self.own.clone().or_else(caller);
+                if one.is_none() {
+                    self.notify("The service has not told your name.".to_owned(), true);
+                    return None;
+                }
                 self.user = match self.user {
                     Some(_) => None,
-                    None => Some(self.own.clone()),
+                    None => one,
                 };
                 return Some(TopRequest::Refresh);
             }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use console::Term;
 use tollgate_client::ServiceForwarder;
-use tollgate_host::UserAccount;
 use tollgate_top::answers::TopAnswers;
 use tollgate_top::state::{TopNews, TopState};
 use tollgate_top::view::{ScreenColours, whole_text};
@@ -101,7 +100,6 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), CliFailure> {
         reader: Arc::new(ThisHost),
         zone: time_zone::local(),
         user: args.user.clone(),
-        own: own_user(args),
         colours: args.colours(is_terminal),
     };
     Ok(tollgate_top::run(settings).map_err(TopCommandError::from)?)
@@ -111,26 +109,13 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), CliFailure> {
 fn print(args: &TopArgs, is_terminal: bool) -> Result<(), CliFailure> {
     let mut client = args.address.connect()?;
     let answers = TopAnswers::fetch_with(&mut client, args.user.clone())?;
-    let mut state = TopState::new(time_zone::local(), args.user.clone(), own_user(args));
+    let mut state = TopState::new(time_zone::local(), args.user.clone());
     state.on_news(TopNews::Answers(Box::new(answers)));
     let size = Term::stdout().size_checked().filter(|_| is_terminal);
     let width = size.map_or(TEXT_WIDTH, |(_, columns)| columns);
     let mut out = io::stdout().lock();
     let text = whole_text(&state, args.colours(is_terminal), width);
     Ok(out.write_all(text.as_bytes())?)
-}
-
-/// Returns the name of the user whose jobs the key for one user lists. A remote service knows the same names, or says
-/// that it does not.
-fn own_user(args: &TopArgs) -> String {
-    if let Some(user) = &args.user {
-        return user.clone();
-    }
-    let id = rustix::process::geteuid().as_raw();
-    match UserAccount::by_uid(id) {
-        Ok(Some(user)) => user.name,
-        Ok(None) | Err(_) => id.to_string(),
-    }
 }
 
 impl TopArgs {

@@ -63,6 +63,9 @@ pub struct ServiceStatus {
     /// The targets of notices, by the names that `notify` may end with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notice_targets: Vec<String>,
+    /// Name of the user of the request, by which the service knows this user's jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Whether the user of the request may drain nodes, and sees the jobs of all users.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_operate: bool,

@@ -54,6 +54,9 @@ pub(super) async fn status(
         promises,
         cause: cause.to_string(),
     });
+    let (names, caller) = (service.names.clone(), peer.user);
+    // The system's name service may take its time.
+    let caller = tokio::task::spawn_blocking(move || names.name(caller)).await;
     Ok(Json(ServiceStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
@@ -77,6 +80,7 @@ pub(super) async fn status(
         maintenance_until_at: census.maintenance.map(|window| format_iso(window.until)),
         sends_notices: !service.info.notice_targets.is_empty(),
         notice_targets: service.info.notice_targets.clone(),
+        user: caller.ok(),
         may_operate: peer.operator,
         // The total that all jobs earned is only for a peer that may see what each job earned.
         shadow: census

@@ -112,7 +112,7 @@ pub(crate) fn answers(jobs: Vec<JobDetails>) -> TopAnswers {
     };
     TopAnswers {
         status: read(json!({
-            "version": "0.1.0", "pid": 7, "now_at": "2026-12-01T09:10:00Z", "up_since_at": "2026-11-30T12:00:00Z",
+            "version": "0.1.0", "user": "alice", "pid": 7, "now_at": "2026-12-01T09:10:00Z", "up_since_at": "2026-11-30T12:00:00Z",
             "policy": "plan:share=auto", "market": "commodity", "nodes": 6, "idle_nodes": 1, "queued": 33, "held": 1,
             "running": 8, "at_risk": 1, "risks": [{"promises": 1, "cause": "it takes longer than was planned"}],
             "open_promises": 4, "open_unpromised": 1, "workers": 2, "workers_disconnected": 1,
@@ -131,7 +131,7 @@ pub(crate) fn answers(jobs: Vec<JobDetails>) -> TopAnswers {
 
 /// Returns the state after these answers.
 pub(crate) fn state_of(answers: TopAnswers) -> TopState {
-    let mut state = TopState::new(TimeZone::UTC, None, "alice".to_owned());
+    let mut state = TopState::new(TimeZone::UTC, None);
     state.on_news(TopNews::Answers(Box::new(answers)));
     state
 }
