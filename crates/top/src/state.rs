@@ -103,8 +103,8 @@ pub(crate) fn job_key(job: &JobDetails) -> JobKey {
 }
 
 impl TopState {
-    /// Creates the state before any answer. `user` is the user whose jobs are listed first, and later by the key for
-    /// one user; None for those of all, and later those of the user whom the service knows.
+    /// Creates the state before any answer. The jobs of `user` are listed at first, and by the key for one user. With None
+    /// they are those of all at first, and by that key those of the user of the request.
     pub fn new(zone: TimeZone, user: Option<String>) -> Self {
         Self {
             answers: None,

@@ -146,7 +146,7 @@ pub(crate) fn nodes() -> Value {
 }
 
 pub(crate) fn ledger() -> Value {
-    json!({"accounts": [{"user_id": 1000, "day": "2026-12-01", "charges": 12.5, "penalties": -4.86, "utility": 7.64}]})
+    json!({"accounts": [{"user_id": 1000, "user": "alice", "day": "2026-12-01", "charges": 12.5, "penalties": -4.86, "utility": 7.64}]})
 }
 
 /// Returns the nodes of the jobs that have started, of a task, and of a job of another user.
