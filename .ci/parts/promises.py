@@ -11,7 +11,8 @@ submission, as `--otherwise run`. Needs root, and a mount namespace of its own (
 
 Fails
 
-- if a bin of 30 promises or more was kept less often than stated, or one of a third of the run by more than 5 points;
+- if a bin of 30 promises or more, of the whole run or of a third of it, was kept less often than stated by more than
+  two standard errors: what is stated shall be right, and half of the bins of right statements are kept less often;
 - if the first third of the intervals that hold 8 times in 10 do not hold 76 to 88 % of the ends;
 - if too few deadlines were met, with a promise or without, of those that the closest first would have met with the true run
   times, without what was late: in the mean of the seeds less than 90 % with `--drop-late`, and in each less than 85 %;
@@ -51,8 +52,8 @@ BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """The lower bounds of the bins of stated probabilities."""
 JUDGED = 30
 """The smallest number of promises by which a bin is judged."""
-TOLERANCE = 0.05
-"""How much less often than stated the promises of a third of the run may be kept."""
+STANDARD_ERRORS = 2.0
+"""How much less often than stated the promises of a bin may be kept."""
 MET = 0.8
 MET_DROPPING = 0.9
 MET_DROPPING_EACH = 0.85
@@ -248,7 +249,7 @@ def write(path, fates):
         rows.writerows(fate.job + fate[1:] for fate in fates)
 
 
-def judge_bins(name, fates, tolerance):
+def judge_bins(name, fates):
     """Prints the bins of promises made at submission, and returns those that were kept too seldom."""
     bins = collections.defaultdict(list)
     for fate in fates:
@@ -258,7 +259,8 @@ def judge_bins(name, fates, tolerance):
     for place, promises in sorted(bins.items()):
         stated = sum(fate.probability for fate in promises) / len(promises)
         kept = sum(fate.promise == "kept" for fate in promises) / len(promises)
-        failed = len(promises) >= JUDGED and kept < stated - tolerance
+        error = math.sqrt(sum(fate.probability * (1.0 - fate.probability) for fate in promises)) / len(promises)
+        failed = len(promises) >= JUDGED and kept < stated - STANDARD_ERRORS * error
         bounds = f"{BINS[place]:.2f} - {(BINS[place + 1 :] or (1.0,))[0]:.2f}"
         print(f"{name:<12} {bounds} {len(promises):>9} {100 * stated:>8.1f} {100 * kept:>6.1f}{'  missed' if failed else ''}")
         if failed:
@@ -357,7 +359,7 @@ def main():
     missed = []
     print(f"{'jobs':<12} {'stated':<11} {'promises':>9} {'stated %':>8} {'kept %':>6}")
     for name, part, _ in parts:
-        missed += judge_bins(name, part, 0.0 if name == "all" else TOLERANCE)
+        missed += judge_bins(name, part)
     print(f"\n{'8 in 10':<12} {'jobs':>5} {'within %':>8} {'early %':>7} {'late %':>6}")
     for name, part, judged in parts:
         missed += judge_intervals(name, part, judged)
