@@ -20,7 +20,7 @@ pub fn percent(probability: f64) -> String {
     }
 }
 
-/// Formats what part of some things it was: `7 of 9`, and `98.6 %` where more than [`COUNTED`] were not all alike.
+/// Formats what part of some things it was: `7 of 9`, and `98.6 %` of more than 20 that were not all alike.
 pub fn part(count: u64, all: u64) -> String {
     match count {
         0 if all == 0 => "none".to_owned(),
