@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`serve`] | `tollgate serve` |
+//! | [`served_window`] | the window that a service serves itself |
 //! | [`detach`] | `tollgate serve --detach`: a service that outlives its terminal |
 //! | [`log`] | the flags of the log |
 //! | [`demo`] | `tollgate demo` |
@@ -41,6 +42,7 @@ pub(crate) mod prune;
 pub(crate) mod reference;
 pub(crate) mod schemas;
 pub(crate) mod serve;
+pub(crate) mod served_window;
 pub(crate) mod status;
 pub(crate) mod token;
 pub(crate) mod usage;

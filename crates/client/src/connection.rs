@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -9,7 +10,7 @@ use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::UnixStream;
 
 use crate::{ClientError, RemoteService, SecretToken};
@@ -26,6 +27,14 @@ pub enum ServiceTarget {
     Socket(PathBuf),
     /// On another host.
     Remote(RemoteService),
+    /// In this process.
+    InProcess(Arc<dyn InProcessService>),
+}
+
+/// A service in the same process, as one user has it.
+pub trait InProcessService: std::fmt::Debug + Send + Sync {
+    /// Returns the client's end of a new connection of the user. It is closed at once if the service stops.
+    fn connect(&self) -> DuplexStream;
 }
 
 /// A request that can be sent again.
@@ -74,6 +83,7 @@ impl ServiceTarget {
     pub(crate) async fn connect(&self) -> Result<Connection, ClientError> {
         match self {
             Self::Remote(remote) => Connection::open(remote.connect().await?).await,
+            Self::InProcess(service) => Connection::open(service.connect()).await,
             Self::Socket(socket) => {
                 let failed = |error: io::Error| {
                     let place = socket.display().to_string();
@@ -95,7 +105,7 @@ impl ServiceTarget {
         request: &ApiRequest<'_>,
     ) -> Result<Request<Full<Bytes>>, ClientError> {
         let (host, token) = match self {
-            Self::Socket(_) => ("localhost", None),
+            Self::Socket(_) | Self::InProcess(_) => ("localhost", None),
             Self::Remote(remote) => (remote.authority(), remote.token()),
         };
         let mut built = Request::builder()

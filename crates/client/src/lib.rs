@@ -58,7 +58,7 @@ mod whole_number;
 pub use api_client::ApiClient;
 pub use attach::{TERMINAL_PATH, TERMINAL_PROTOCOL};
 pub use client_error::ClientError;
-pub use connection::{KEY_HEADER, ServiceTarget};
+pub use connection::{InProcessService, KEY_HEADER, ServiceTarget};
 pub use endpoint::{RemoteError, RemoteService};
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use forwarder::{ForwardedRequest, ServiceForwarder};

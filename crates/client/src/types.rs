@@ -43,6 +43,7 @@ mod word;
 
 pub use access::{
     AccessRole, CredentialProof, GrantRequest, NewToken, TokenInfo, TokenList, TokenRequest,
+    WindowLink,
 };
 pub use array::{RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook};
 pub use decision::{

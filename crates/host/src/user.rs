@@ -1,6 +1,7 @@
 //! Accounts of users, as the system's name service knows them.
 
 use std::ffi::CString;
+use std::path::PathBuf;
 
 use nix::unistd::{self, Gid, Uid, getgrouplist};
 
@@ -13,6 +14,10 @@ pub struct UserAccount {
     pub uid: u32,
     /// Id of the first group.
     pub gid: u32,
+    /// Home directory.
+    pub home: PathBuf,
+    /// Shell of a log-in.
+    pub shell: PathBuf,
 }
 
 /// The name service does not answer: the system's words.
@@ -64,6 +69,8 @@ impl From<unistd::User> for UserAccount {
             name: user.name,
             uid: user.uid.as_raw(),
             gid: user.gid.as_raw(),
+            home: user.dir,
+            shell: user.shell,
         }
     }
 }

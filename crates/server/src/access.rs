@@ -138,7 +138,7 @@ pub struct AccessRules {
 }
 
 /// The user of a peer that has no account: nothing belongs to this user.
-const NO_USER: u32 = u32::MAX;
+pub(crate) const NO_USER: u32 = u32::MAX;
 
 /// The peer of a connection: a user with its access.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +162,8 @@ pub enum AuthMethod {
     Socket,
     /// TCP: a key with this fingerprint.
     Network(Fingerprint),
+    /// A session of the window that the service serves.
+    Window,
 }
 
 /// A reason why a user may not submit jobs.

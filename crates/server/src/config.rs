@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `listen`, `maintenance`, `engine`, `local`, `outputs`, `promise`, `workers`, `retention`, `log` | the sections of the file |
+//! | `listen`, `maintenance`, `engine`, `local`, `outputs`, `promise`, `workers`, `retention`, `web`, `log` | the sections of the file |
 //! | `rules`, `access`, `serve_options` | the settings, checked |
 //! | `catalogue` | the settings with their documentation |
 //! | `sample` | a sample of the file |
@@ -24,6 +24,7 @@ mod retention;
 mod rules;
 mod sample;
 mod serve_options;
+mod web;
 mod workers;
 
 use std::fs::File;
@@ -56,6 +57,7 @@ pub use maintenance::MaintenanceRule;
 pub use outputs::OutputConfig;
 pub use rules::DEFAULT_POLICY;
 pub use serve_options::ServeOptions;
+pub use web::WebConfig;
 
 /// The settings as they are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -131,6 +133,9 @@ pub struct ServiceConfig {
     /// TCP address to listen on besides the socket. Connections are always with TLS. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<ListenConfig>,
+    /// The window for browsers on this host, without TLS. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebConfig>,
     /// Tokens that are valid over TCP, besides those that `tollgate token new` creates. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<CredentialConfig>,
@@ -169,6 +174,7 @@ impl Default for ServiceConfig {
             licences: NamedResources::new(),
             notices: None,
             listen: None,
+            web: None,
             tokens: Vec::new(),
             certificates: Vec::new(),
             dir: PathBuf::new(),

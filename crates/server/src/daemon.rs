@@ -42,7 +42,7 @@ use crate::wall_clock::{now, read_clocks};
 use crate::workers::WorkerAcceptor;
 use crate::workers::batch_nodes::BatchNodes;
 pub use error::ServeError;
-use listen::{BoundTcpListener, listen, listen_for_parts, serve_parts};
+use listen::{BoundTcpListener, BoundWindow, listen, listen_for_parts, serve_parts};
 pub use own_files::check_own_files;
 use starting::{QUIET, StartProgress, StartingService};
 use startup::{
@@ -158,6 +158,10 @@ pub fn serve<E: Engine + 'static>(
         ))?),
         None => None,
     };
+    let window = match options.window {
+        Some(window) => Some(runtime.block_on(BoundWindow::open(window))?),
+        None => None,
+    };
     if let Some(system) = &options.batch_system {
         let nodes = BatchNodes {
             system: Arc::clone(system),
@@ -196,6 +200,7 @@ pub fn serve<E: Engine + 'static>(
         credentials: keyring,
         worker_acceptor,
         terminal: data_dir::terminal(dir.path()),
+        window: window.as_ref().map(|bound| Arc::clone(&bound.window)),
         log,
         stream_permits: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),
@@ -223,7 +228,7 @@ pub fn serve<E: Engine + 'static>(
                 () = pruning => Ok(()),
             }
         };
-        let served = listen(dir, service, starting, tcp, ready, checked).await;
+        let served = listen(dir, service, starting, (tcp, window), ready, checked).await;
         if let Some(notices) = notices {
             let _ = tokio::time::timeout(LAST_NOTICES, notices).await;
         }

@@ -20,6 +20,7 @@
 //! | [`notices`] | notices to users, by a command of the site |
 //! | [`part_socket`] | the socket where jobs ask for processes on their other hosts |
 //! | `kept_outputs` | the outputs that are kept of tasks on other hosts |
+//! | [`window`] | the window that the service serves itself |
 //! | [`permits`] | semaphores that count per key |
 //! | `wall_clock` | the host's clock |
 //! | `output_name` | names of output files with placeholders |
@@ -51,11 +52,12 @@ pub mod permits;
 pub mod privileges;
 pub mod user_names;
 mod wall_clock;
+pub mod window;
 pub mod workers;
 
 pub use access::{AccessRules, UserScope};
 pub use config::{
-    ConfigError, DEFAULT_POLICY, ListenConfig, LocalNodes, ServeOptions, ServiceConfig,
+    ConfigError, DEFAULT_POLICY, ListenConfig, LocalNodes, ServeOptions, ServiceConfig, WebConfig,
 };
 pub use daemon::{ServeError, check_own_files, serve};
 pub use kept_outputs::KeptOutputs;

@@ -54,13 +54,14 @@ async function openSession() {
   return sessionStorage.getItem(KEY) ? true : noSession();
 }
 
+const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
+
 function noSession(problem) {
   sessionStorage.removeItem(KEY);
   stream?.abort();
   const [part, title, text] = ["section", "h1", "p"].map((name) => document.createElement(name));
   title.textContent = "No session in this tab";
-  const why = problem?.error ? `${problem.error[0].toUpperCase()}${problem.error.slice(1)}. ` : "";
-  text.textContent = `${why}Press Enter where "tollgate open" runs, and open the link that it prints.`;
+  text.textContent = [problem?.error, main.dataset.link].filter(Boolean).map(sentence).join(" ");
   part.append(title, text);
   main.replaceChildren(part);
   shown = new Map();
@@ -78,7 +79,7 @@ async function ask(path, options = {}) {
   };
   if (options.body) headers["content-type"] = "application/json";
   const answer = await fetch(path, { ...options, headers }).catch((error) => {
-    if (error.name !== "AbortError") outage("The program behind this window has ended: start `tollgate open` again.");
+    if (error.name !== "AbortError") outage(main.dataset.gone);
     throw error;
   });
   if (answer.status === 401) {

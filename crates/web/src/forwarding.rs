@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -14,7 +14,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use tollgate_client::types::ErrorResponse;
 use tollgate_client::{ClientError, Fingerprint, ForwardedRequest, KEY_HEADER};
 
-use crate::router::WindowState;
+use crate::router::SessionWindow;
 use crate::sessions::WindowSessions;
 
 /// Maximum size of the body of a request, in bytes: that of the service.
@@ -25,8 +25,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Passes a request on to the service.
 pub(crate) async fn forward(
-    State(window): State<WindowState>,
-    Extension(session): Extension<Fingerprint>,
+    Extension(window): Extension<SessionWindow>,
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
@@ -34,7 +33,7 @@ pub(crate) async fn forward(
         return problem(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large", None);
     };
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    let sent = window.service.forward(ForwardedRequest {
+    let sent = window.client.service.forward(ForwardedRequest {
         method: head.method,
         path,
         body,
@@ -46,8 +45,8 @@ pub(crate) async fn forward(
             let (parts, body) = answer.into_parts();
             let mut response = Response::new(Body::new(SessionBody::new(
                 body,
-                window.sessions.clone(),
-                session,
+                window.sessions,
+                window.session,
             )));
             *response.status_mut() = window_status(parts.status);
             if let Some(kind) = parts.headers.get(header::CONTENT_TYPE) {

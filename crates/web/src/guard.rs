@@ -1,6 +1,8 @@
 //! The checks of every request before anything else, and the headers of every answer. A page of another origin can
 //! neither read from the window nor act through it.
 
+use std::net::SocketAddr;
+
 use axum::http::header::{self, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
@@ -41,10 +43,12 @@ impl GuardError {
 }
 
 impl WindowOrigins {
-    /// Returns the origins of a window at a port of the loopback address, and that of a reverse proxy before it if
-    /// there is one, as `https://host[:port]`.
-    pub fn new(port: u16, proxy: Option<&str>) -> Self {
-        let own = ["127.0.0.1", "localhost"].map(|name| format!("http://{name}:{port}"));
+    /// Returns the origins of a window at a loopback address, and that of a reverse proxy before it if there is one,
+    /// as `https://host[:port]`.
+    pub fn new(address: SocketAddr, proxy: Option<&str>) -> Self {
+        let port = address.port();
+        let own =
+            [address.to_string(), format!("localhost:{port}")].map(|name| format!("http://{name}"));
         let proxy = proxy.map(|origin| origin.trim_end_matches('/').to_ascii_lowercase());
         Self {
             origins: own.into_iter().chain(proxy).collect(),
@@ -111,7 +115,8 @@ mod tests {
         for (name, value) in words {
             headers.append(*name, value.parse().unwrap());
         }
-        WindowOrigins::new(4711, Some("https://hub.example/")).check(&headers)
+        let address = ([127, 0, 0, 1], 4711).into();
+        WindowOrigins::new(address, Some("https://hub.example/")).check(&headers)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`router`](window_router) | the paths of the window |
-//! | [`serve`](serve_loopback) | connections of browsers on a loopback address |
+//! | [`serve`](serve_loopback) | connections of browsers on a loopback address, and the prefix of a reverse proxy |
 //! | [`guard`](WindowOrigins) | checks of every request, headers of every answer |
 //! | [`sessions`](WindowSessions) | one-time tickets and sessions |
 //! | `forwarding` | requests that go to the service as they are |
@@ -29,7 +29,7 @@ mod templates;
 mod user_host;
 
 pub use guard::{GuardError, WindowOrigins};
-pub use router::{WindowSettings, window_router};
-pub use serve::{BadWindowPrefix, WindowPrefix, serve_loopback};
-pub use sessions::{SESSION_TIME, TICKET_TIME, WindowSessions};
+pub use router::{WindowClient, WindowClients, WindowServer, WindowSettings, window_router};
+pub use serve::{BadWindowPrefix, WindowPrefix, router_below, serve_loopback};
+pub use sessions::{OpenSession, SESSION_TIME, TICKET_TIME, WindowSessions, WindowUser};
 pub use user_host::{TypedJob, UserHost};

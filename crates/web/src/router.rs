@@ -14,7 +14,7 @@ use tollgate_client::{Fingerprint, ServiceForwarder};
 use crate::forwarding::{self, problem};
 use crate::guard::{self, WindowOrigins};
 use crate::pages;
-use crate::sessions::WindowSessions;
+use crate::sessions::{WindowSessions, WindowUser};
 use crate::templates;
 use crate::user_host::UserHost;
 
@@ -24,16 +24,77 @@ const ICON: &str = include_str!("../assets/icon.svg");
 
 /// The parts of a window.
 pub struct WindowSettings {
-    /// The service that the window shows.
-    pub service: ServiceForwarder,
+    /// The service that the window shows, as each user has it.
+    pub clients: Box<dyn WindowClients>,
     /// The tickets and sessions.
     pub sessions: WindowSessions,
     /// The origins under which browsers know the window.
     pub origins: WindowOrigins,
-    /// The host of the user.
-    pub host: Arc<dyn UserHost>,
     /// Whether nothing can be submitted or changed.
     pub read_only: bool,
+    /// The program that serves the window.
+    pub server: WindowServer,
+}
+
+/// The service as a user of a window has it.
+pub struct WindowClient {
+    /// The service, where requests are those of the user.
+    pub service: ServiceForwarder,
+    /// The host of the user.
+    pub host: Arc<dyn UserHost>,
+}
+
+/// The users of a window.
+pub trait WindowClients: Send + Sync {
+    /// Returns the service as a user has it.
+    fn client_of(&self, user: WindowUser) -> Arc<WindowClient>;
+}
+
+/// A window of one user: that of the program that serves it.
+impl WindowClients for Arc<WindowClient> {
+    fn client_of(&self, _: WindowUser) -> Arc<WindowClient> {
+        Self::clone(self)
+    }
+}
+
+/// The program that serves a window: its pages say what to do without a session or an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowServer {
+    /// `tollgate open`, for its user.
+    Open,
+    /// The service itself, for its users.
+    Service,
+}
+
+impl WindowServer {
+    /// Returns how a user gets another link.
+    pub(crate) const fn next_link(self) -> &'static str {
+        match self {
+            Self::Open => "press Enter where `tollgate open` runs: it prints another link",
+            Self::Service => {
+                "`tollgate open --web` prints another link, on the host of the service"
+            }
+        }
+    }
+
+    /// Returns what a page says while nothing answers at its address.
+    pub(crate) const fn gone(self) -> &'static str {
+        match self {
+            Self::Open => "The program behind this window has ended: start `tollgate open` again.",
+            Self::Service => {
+                "The service does not answer. This page shows what was known before, and goes on by itself."
+            }
+        }
+    }
+}
+
+/// The window as a session has it.
+#[derive(Clone)]
+pub(crate) struct SessionWindow {
+    pub(crate) client: Arc<WindowClient>,
+    pub(crate) session: Fingerprint,
+    pub(crate) sessions: WindowSessions,
+    pub(crate) read_only: bool,
 }
 
 /// The window, for all requests.
@@ -86,7 +147,7 @@ async fn check_request(
 ) -> Response {
     let mut response = match window.origins.check(request.headers()) {
         Ok(()) if window.read_only && !is_harmless(&request) => {
-            let error = "this window changes nothing: it was opened with --read-only";
+            let error = "this window is read-only: it changes nothing";
             problem(StatusCode::FORBIDDEN, error, None)
         }
         Ok(()) => next.run(request).await,
@@ -111,16 +172,18 @@ async fn require_session(
     let secret = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     match secret.and_then(|secret| window.sessions.find(secret)) {
         Some(session) => {
-            request.extensions_mut().insert(session);
+            request.extensions_mut().insert(SessionWindow {
+                client: window.clients.client_of(session.user),
+                session: session.print,
+                sessions: window.sessions.clone(),
+                read_only: window.read_only,
+            });
             next.run(request).await
         }
         None => {
-            let hint = "open another link of `tollgate open`";
-            problem(
-                StatusCode::UNAUTHORIZED,
-                "no session, or one that has ended",
-                Some(hint),
-            )
+            let hint = Some(window.server.next_link());
+            let error = "no session, or one that has ended";
+            problem(StatusCode::UNAUTHORIZED, error, hint)
         }
     }
 }
@@ -148,23 +211,20 @@ async fn open_session(
         .into_response(),
         Ok(None) => {
             let error = "this link was used before, or is older than a minute";
-            let hint = "press Enter where `tollgate open` runs: it prints another link";
-            problem(StatusCode::FORBIDDEN, error, Some(hint))
+            let hint = Some(window.server.next_link());
+            problem(StatusCode::FORBIDDEN, error, hint)
         }
         Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string(), None),
     }
 }
 
-async fn end_session(
-    State(window): State<WindowState>,
-    Extension(session): Extension<Fingerprint>,
-) -> StatusCode {
-    window.sessions.end(session);
+async fn end_session(Extension(window): Extension<SessionWindow>) -> StatusCode {
+    window.sessions.end(window.session);
     StatusCode::NO_CONTENT
 }
 
 async fn shell(State(window): State<WindowState>) -> Response {
-    let html = templates::shell(window.read_only);
+    let html = templates::shell(window.read_only, window.server);
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }
 

@@ -8,9 +8,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::uri::PathAndQuery;
 use axum::http::{Request, Response, StatusCode, Uri, header};
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
+use hyper::service::Service as _;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -69,7 +68,7 @@ impl WindowPrefix {
 }
 
 /// Serves browsers until the task is dropped.
-pub async fn serve_loopback(listener: TcpListener, router: Router, prefix: WindowPrefix) {
+pub async fn serve_loopback(listener: TcpListener, router: Router) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let permit = Arc::clone(&permits).acquire_owned().await;
@@ -77,20 +76,30 @@ pub async fn serve_loopback(listener: TcpListener, router: Router, prefix: Windo
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let (router, prefix) = (router.clone(), prefix.clone());
+        let router = router.clone();
         tokio::spawn(async move {
-            serve_connection(stream, router, prefix).await;
+            serve_connection(stream, router).await;
             drop(permit);
         });
     }
 }
 
-async fn serve_connection(stream: TcpStream, router: Router, prefix: WindowPrefix) {
+async fn serve_connection(stream: TcpStream, router: Router) {
+    // An aborted connection or an invalid request concerns only its browser.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .await;
+}
+
+/// Returns a router that finds the paths of another one below a prefix.
+pub fn router_below(prefix: WindowPrefix, router: Router) -> Router {
+    let below = format!("{}/", prefix.0.rsplit('/').next().unwrap_or_default());
     let router = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    Router::new().fallback(move |mut request: Request<Body>| {
+        let (stripped, below) = (prefix.strip(request.uri()), below.clone());
         let router = router.clone();
-        let stripped = prefix.strip(request.uri());
-        let below = format!("{}/", prefix.0.rsplit('/').next().unwrap_or_default());
         async move {
             match stripped {
                 Some(uri) => {
@@ -107,13 +116,7 @@ async fn serve_connection(stream: TcpStream, router: Router, prefix: WindowPrefi
                 }
             }
         }
-    });
-    // An aborted connection or an invalid request concerns only its browser.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+    })
 }
 
 #[cfg(test)]

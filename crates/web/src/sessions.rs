@@ -1,5 +1,6 @@
 //! One-time tickets, and the sessions that browsers trade them for.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -11,8 +12,21 @@ use tollgate_client::{Fingerprint, SecretToken};
 pub const TICKET_TIME: Duration = Duration::from_secs(60);
 /// The time after which a session ends.
 pub const SESSION_TIME: Duration = Duration::from_secs(8 * 3_600);
-/// Maximum number of sessions, and of tickets. The oldest ends for another one.
+/// Maximum number of sessions, and of tickets, of a user. The oldest ends for another one.
 const MAX_SECRETS: usize = 64;
+
+/// A user of a window: the number under which the service has what is the user's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WindowUser(pub u32);
+
+/// A session that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenSession {
+    /// The hash of its secret.
+    pub print: Fingerprint,
+    /// The user that it shows the service to.
+    pub user: WindowUser,
+}
 
 /// The tickets and sessions of a window. Only their hashes are kept.
 #[derive(Clone, Debug, Default)]
@@ -28,21 +42,22 @@ struct SecretLists {
 #[derive(Debug)]
 struct HashedSecret {
     print: Fingerprint,
+    user: WindowUser,
     expires: Instant,
 }
 
 impl WindowSessions {
-    /// Creates a ticket: 256 random bits, for one use within [`TICKET_TIME`].
+    /// Creates a ticket of a user: 256 random bits, for one use within [`TICKET_TIME`].
     ///
     /// # Errors
     /// If the system has no random bytes.
-    pub fn new_ticket(&self) -> io::Result<SecretToken> {
+    pub fn new_ticket(&self, user: WindowUser) -> io::Result<SecretToken> {
         let ticket = SecretToken::generate()?;
-        add(&mut self.lists().tickets, &ticket, TICKET_TIME);
+        add(&mut self.lists().tickets, &ticket, user, TICKET_TIME);
         Ok(ticket)
     }
 
-    /// Trades a ticket for a session. None if the ticket was used, is too old, or was never given.
+    /// Trades a ticket for a session of its user. None if the ticket was used, is too old, or was never given.
     ///
     /// # Errors
     /// If the system has no random bytes.
@@ -50,28 +65,49 @@ impl WindowSessions {
         let mut lists = self.lists();
         let print = Fingerprint::of(ticket.as_bytes());
         remove_expired(&mut lists.tickets);
-        let n_valid = lists.tickets.len();
-        lists.tickets.retain(|known| known.print != print);
-        if lists.tickets.len() == n_valid {
+        let mut tickets = lists.tickets.iter();
+        let Some(place) = tickets.position(|known| known.print == print) else {
             return Ok(None);
-        }
+        };
+        let ticket = lists.tickets.remove(place);
         let session = SecretToken::generate()?;
-        add(&mut lists.sessions, &session, SESSION_TIME);
+        add(&mut lists.sessions, &session, ticket.user, SESSION_TIME);
         Ok(Some(session))
     }
 
     /// Returns the session with this secret. None if there is none.
-    pub fn find(&self, secret: &str) -> Option<Fingerprint> {
-        let print = Fingerprint::of(secret.as_bytes());
-        self.is_open(print).then_some(print)
+    pub fn find(&self, secret: &str) -> Option<OpenSession> {
+        self.find_open(Fingerprint::of(secret.as_bytes()))
     }
 
     /// Returns whether a session has neither ended nor expired.
     pub fn is_open(&self, session: Fingerprint) -> bool {
+        self.find_open(session).is_some()
+    }
+
+    fn find_open(&self, print: Fingerprint) -> Option<OpenSession> {
         let now = Instant::now();
         let lists = self.lists();
         let mut sessions = lists.sessions.iter();
-        sessions.any(|known| known.print == session && known.expires > now)
+        let known = sessions.find(|known| known.print == print && known.expires > now)?;
+        let user = known.user;
+        Some(OpenSession { print, user })
+    }
+
+    /// Returns the users that have sessions or tickets, each once.
+    pub fn users(&self) -> BTreeSet<WindowUser> {
+        let lists = self.lists();
+        let known = lists.sessions.iter().chain(&lists.tickets);
+        known.map(|known| known.user).collect()
+    }
+
+    /// Ends the sessions of a user. Tickets of that user open nothing any more.
+    pub fn end_user(&self, user: WindowUser) {
+        let mut lists = self.lists();
+        let SecretLists { tickets, sessions } = &mut *lists;
+        for list in [tickets, sessions] {
+            list.retain(|known| known.user != user);
+        }
     }
 
     /// Ends a session.
@@ -84,13 +120,17 @@ impl WindowSessions {
     }
 }
 
-fn add(list: &mut Vec<HashedSecret>, secret: &SecretToken, time: Duration) {
+fn add(list: &mut Vec<HashedSecret>, secret: &SecretToken, user: WindowUser, time: Duration) {
     remove_expired(list);
-    if list.len() == MAX_SECRETS {
-        list.remove(0);
+    let mut of_user = list.iter().filter(|known| known.user == user);
+    if let Some(oldest) = of_user.next().map(|known| known.print)
+        && of_user.count() + 1 == MAX_SECRETS
+    {
+        list.retain(|known| known.print != oldest);
     }
     list.push(HashedSecret {
         print: secret.fingerprint(),
+        user,
         expires: Instant::now() + time,
     });
 }
@@ -104,22 +144,26 @@ fn remove_expired(list: &mut Vec<HashedSecret>) {
 mod tests {
     use super::*;
 
+    const ANN: WindowUser = WindowUser(7);
+    const BEN: WindowUser = WindowUser(8);
+
     #[test]
     fn ticket_opens_one_session() {
         let sessions = WindowSessions::default();
-        let ticket = sessions.new_ticket().unwrap();
+        let ticket = sessions.new_ticket(ANN).unwrap();
         let session = sessions.open(ticket.reveal()).unwrap().unwrap();
         assert!(sessions.open(ticket.reveal()).unwrap().is_none());
         let found = sessions.find(session.reveal()).unwrap();
         assert!(sessions.find(ticket.reveal()).is_none());
-        sessions.end(found);
-        assert!(!sessions.is_open(found));
+        assert_eq!(found.user, ANN);
+        sessions.end(found.print);
+        assert!(!sessions.is_open(found.print));
     }
 
     #[test]
     fn unknown_ticket_opens_nothing() {
         let sessions = WindowSessions::default();
-        let _ticket = sessions.new_ticket().unwrap();
+        let _ticket = sessions.new_ticket(ANN).unwrap();
         assert!(sessions.open("").unwrap().is_none());
         assert!(sessions.open("tollgate_00").unwrap().is_none());
     }
@@ -127,10 +171,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn tickets_and_sessions_expire() {
         let sessions = WindowSessions::default();
-        let late = sessions.new_ticket().unwrap();
+        let late = sessions.new_ticket(ANN).unwrap();
         tokio::time::advance(TICKET_TIME).await;
         assert!(sessions.open(late.reveal()).unwrap().is_none());
-        let ticket = sessions.new_ticket().unwrap();
+        let ticket = sessions.new_ticket(ANN).unwrap();
         let session = sessions.open(ticket.reveal()).unwrap().unwrap();
         tokio::time::advance(SESSION_TIME - Duration::from_secs(1)).await;
         assert!(sessions.find(session.reveal()).is_some());
@@ -142,16 +186,35 @@ mod tests {
     fn oldest_session_ends_for_another_one() {
         let sessions = WindowSessions::default();
         let open = || {
-            let ticket = sessions.new_ticket().unwrap();
+            let ticket = sessions.new_ticket(ANN).unwrap();
             sessions.open(ticket.reveal()).unwrap().unwrap()
         };
+        let ticket = sessions.new_ticket(BEN).unwrap();
+        let of_ben = sessions.open(ticket.reveal()).unwrap().unwrap();
         let first = open();
         let others: Vec<SecretToken> = (0..MAX_SECRETS).map(|_| open()).collect();
         assert!(sessions.find(first.reveal()).is_none());
+        assert!(sessions.find(of_ben.reveal()).is_some());
         assert!(
             others
                 .iter()
                 .all(|other| sessions.find(other.reveal()).is_some())
         );
+    }
+
+    #[test]
+    fn sessions_of_one_user_end_and_those_of_others_do_not() {
+        let sessions = WindowSessions::default();
+        let open = |user| {
+            let ticket = sessions.new_ticket(user).unwrap();
+            sessions.open(ticket.reveal()).unwrap().unwrap()
+        };
+        let (of_ann, of_ben) = (open(ANN), open(BEN));
+        let unused = sessions.new_ticket(ANN).unwrap();
+        assert_eq!(sessions.users(), BTreeSet::from([ANN, BEN]));
+        sessions.end_user(ANN);
+        assert!(sessions.find(of_ann.reveal()).is_none());
+        assert!(sessions.open(unused.reveal()).unwrap().is_none());
+        assert_eq!(sessions.find(of_ben.reveal()).unwrap().user, BEN);
     }
 }

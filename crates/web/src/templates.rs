@@ -8,6 +8,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, contex
 use serde::Serialize;
 use tollgate_report::svg::XmlEscaped;
 
+use crate::router::WindowServer;
 use tollgate_overview::words;
 
 /// The templates, by name.
@@ -40,12 +41,19 @@ pub(crate) fn render(template: &str, view: &impl Serialize) -> String {
 }
 
 /// Returns the page without data that every page is shown in.
-pub(crate) fn shell(read_only: bool) -> String {
+pub(crate) fn shell(read_only: bool, server: WindowServer) -> String {
     #[derive(Serialize)]
     struct Shell {
         read_only: bool,
+        next_link: &'static str,
+        gone: &'static str,
     }
-    render("shell", &Shell { read_only })
+    let shell = Shell {
+        read_only,
+        next_link: server.next_link(),
+        gone: server.gone(),
+    };
+    render("shell", &shell)
 }
 
 /// Returns a template environment that reads neither files nor clocks.

@@ -296,6 +296,12 @@ impl CliError for ConfigError {
             Self::Read { .. } | Self::Parse { .. } => Some(Cow::Borrowed(
                 "docs/service/settings.md lists the settings; without the file a service has the defaults",
             )),
+            Self::WebAddress(address) => {
+                let port = address.port();
+                Some(Cow::Owned(format!(
+                    "others reach it by `ssh -L {port}:127.0.0.1:{port} HOST`, or by a reverse proxy with TLS"
+                )))
+            }
             Self::Credential { .. }
             | Self::Policy { .. }
             | Self::Policies { .. }

@@ -219,7 +219,7 @@ impl JobArgs {
     /// Builds the request. Options on the command line override options in the script.
     pub(crate) fn request(&self, now: &Zoned) -> Result<JobRequest, CliFailure> {
         let Some(script) = JobScript::from_command(&self.command)? else {
-            let request = self.clone().build(None, now)?;
+            let request = self.clone().build(None, SubmitPlace::here(now.clone()))?;
             if let Some(program) = request.command.first()
                 && request.after.is_empty()
                 && self.begin.is_none()
@@ -230,7 +230,7 @@ impl JobArgs {
             return Ok(request);
         };
         let job = self.clone().override_defaults(script.directives()?);
-        job.build(Some(script.text), now)
+        job.build(Some(script.text), SubmitPlace::here(now.clone()))
     }
 
     /// Fills missing options from `below`.
@@ -280,11 +280,11 @@ impl JobArgs {
         }
     }
 
-    /// Builds the request with the script that the job runs.
+    /// Builds the request with the script that the job runs, as if it was typed at a place.
     pub(crate) fn build(
         self,
         script: Option<String>,
-        now: &Zoned,
+        place: SubmitPlace,
     ) -> Result<JobRequest, CliFailure> {
         if self.partial && self.array.is_none() {
             let message = "only an array can be promised in part: add --array";
@@ -303,7 +303,6 @@ impl JobArgs {
             None => DEFAULT_OUTPUT,
         };
         let output = self.output.as_deref().unwrap_or(usual);
-        let place = SubmitPlace::here(now.clone());
         let placed = place.request(&TypedJobParts {
             env: &self.env,
             dir: self.dir.as_deref(),

@@ -10,6 +10,8 @@ mod browser;
 mod user_host;
 mod watch;
 
+pub(crate) use user_host::{in_one_line, job_args};
+
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -19,8 +21,10 @@ use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tollgate_client::ServiceForwarder;
+use tollgate_client::types::WindowLink;
 use tollgate_web::{
-    WindowOrigins, WindowPrefix, WindowSessions, WindowSettings, serve_loopback, window_router,
+    WindowClient, WindowOrigins, WindowPrefix, WindowServer, WindowSessions, WindowSettings,
+    WindowUser, router_below, serve_loopback, window_router,
 };
 
 use super::job_numbers::parse_job_id;
@@ -28,6 +32,9 @@ use super::output_tail::ThisHost;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::output::messages::Verbosity;
+
+/// The only user of a window that `tollgate open` serves.
+const OWNER: WindowUser = WindowUser(0);
 
 /// The options of `tollgate open`.
 #[derive(Debug, clap::Args)]
@@ -55,6 +62,9 @@ pub(crate) struct OpenArgs {
     /// Origin of that proxy, as in https://hub.example
     #[arg(long, value_name = "URL", value_parser = parse_origin)]
     origin: Option<String>,
+    /// Open the window that the service serves itself, and return
+    #[arg(long, conflicts_with_all = ["port", "read_only", "prefix", "origin"])]
+    web: bool,
     #[command(flatten)]
     address: ServiceAddressArgs,
 }
@@ -97,7 +107,7 @@ fn parse_prefix(words: &str) -> Result<WindowPrefix, String> {
     WindowPrefix::parse(words).map_err(|error| error.to_string())
 }
 
-fn parse_origin(words: &str) -> Result<String, String> {
+pub(crate) fn parse_origin(words: &str) -> Result<String, String> {
     let origin = words.trim_end_matches('/');
     let name = origin
         .strip_prefix("https://")
@@ -121,7 +131,7 @@ struct WindowLinks {
 impl WindowLinks {
     /// Returns a link that opens the window once.
     fn next(&self) -> io::Result<String> {
-        let ticket = self.sessions.new_ticket()?;
+        let ticket = self.sessions.new_ticket(OWNER)?;
         Ok(format!("{}#ticket={}", self.page, ticket.reveal()))
     }
 
@@ -143,8 +153,31 @@ impl WindowLinks {
     }
 }
 
+/// Opens the window of the service, and prints another link to it.
+fn open_served(args: &OpenArgs) -> Result<(), CliFailure> {
+    let mut service = args.address.connect()?;
+    let mut next = || -> Result<String, CliFailure> {
+        let link: WindowLink = service.post("/v1/window", &())?;
+        let page = page_below(&link.url, args.id.as_deref());
+        Ok(format!("{page}#ticket={}", link.ticket))
+    };
+    let is_opened = !args.no_browser && browser::open(&next()?);
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", next()?)?;
+    out.flush()?;
+    if is_opened {
+        Verbosity::Notes.note("the browser opens; the link is for another one");
+    }
+    Verbosity::Notes
+        .note("a link works once, within a minute; the same command prints another one");
+    Ok(())
+}
+
 /// `tollgate open`.
 pub(crate) fn run(args: &OpenArgs) -> Result<(), CliFailure> {
+    if args.web {
+        return open_served(args);
+    }
     // A service that does not answer is an error here, before there is a window.
     drop(args.address.connect()?);
     let target = args.address.target()?;
@@ -157,21 +190,25 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), CliFailure> {
         let port = args.port;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
         let listener = listener.map_err(|error| WindowError::Port { port, error })?;
-        let port = listener.local_addr().map_err(WindowError::Runtime)?.port();
+        let address = listener.local_addr().map_err(WindowError::Runtime)?;
+        let port = address.port();
         let prefix = args.prefix.clone().unwrap_or_default();
         let sessions = WindowSessions::default();
         let router = window_router(WindowSettings {
-            service: ServiceForwarder::new(target.clone()),
+            clients: Box::new(Arc::new(WindowClient {
+                service: ServiceForwarder::new(target.clone()),
+                host: Arc::new(ThisHost),
+            })),
             sessions: sessions.clone(),
-            origins: WindowOrigins::new(port, args.origin.as_deref()),
-            host: Arc::new(ThisHost),
+            origins: WindowOrigins::new(address, args.origin.as_deref()),
             read_only: args.read_only,
+            server: WindowServer::Open,
         });
         let links = Arc::new(WindowLinks {
             sessions,
             page: first_page(args, port, &prefix),
         });
-        tokio::spawn(serve_loopback(listener, router, prefix));
+        tokio::spawn(serve_loopback(listener, router_below(prefix, router)));
         tokio::spawn(watch::watch(ServiceForwarder::new(target)));
         show(args, &links, port)?;
         wait_for_end().await.map_err(WindowError::Runtime)?;
@@ -186,10 +223,15 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), CliFailure> {
 fn first_page(args: &OpenArgs, port: u16, prefix: &WindowPrefix) -> String {
     let own = format!("http://127.0.0.1:{port}");
     let origin = args.origin.as_deref().unwrap_or(&own);
-    let prefix = prefix.as_str();
-    match &args.id {
-        Some(id) => format!("{origin}{prefix}/job?id={id}"),
-        None => format!("{origin}{prefix}/"),
+    let window = format!("{origin}{}/", prefix.as_str());
+    page_below(&window, args.id.as_deref())
+}
+
+/// Returns the address of the page of a job, or of the first page, of the window at an address.
+fn page_below(window: &str, job: Option<&str>) -> String {
+    match job {
+        Some(id) => format!("{window}job?id={id}"),
+        None => window.to_owned(),
     }
 }
 

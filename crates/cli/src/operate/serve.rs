@@ -27,6 +27,7 @@ use tollgate_store::data_dir::SETTINGS;
 
 use super::detach::detach;
 use super::log::LogArgs;
+use super::served_window;
 use crate::connection::endpoint::DataDirArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
 
@@ -46,6 +47,9 @@ pub(crate) struct ServeArgs {
     /// Listen on TCP too, with TLS, for clients with a token
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
+    /// Serve the window to browsers of this host
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    web: Option<String>,
     /// Admission policy, instead of the configured one; see `tollgate policies`
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     policy: Option<String>,
@@ -92,6 +96,9 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
             .get_or_insert_with(|| ListenConfig::for_address(address));
         listen.address = Some(address.clone());
     }
+    if let Some(address) = &args.web {
+        config.web.get_or_insert_default().address = Some(address.clone());
+    }
     args.override_engine(&mut config)?;
     let log = args.log.override_settings(config.log()?)?;
     log::start(log);
@@ -100,6 +107,7 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
     }
     let (rules, mut options) = (config.rules(registry)?, config.serve_options()?);
     options.accepts_clock = args.accept_clock;
+    options.window = served_window::setup(&config)?;
     // Root may read the key of a certificate, and the account that it becomes may not.
     options.read_certificate()?;
     let starter = match options.access.scope {

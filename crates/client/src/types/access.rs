@@ -81,6 +81,17 @@ pub struct TokenList {
     pub tokens: Vec<TokenInfo>,
 }
 
+/// A link to the window of the service. It works once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowLink {
+    /// The address of the window. It ends with a slash, behind which the names of pages follow.
+    pub url: String,
+    /// The ticket, for the end of the address of any page: `#ticket=TICKET`.
+    pub ticket: String,
+    /// Time in which the ticket must be used.
+    pub expires_s: f64,
+}
+
 /// The access that a credential gives.
 #[derive(
     Clone,

@@ -9,7 +9,7 @@ use tollgate_client::types::{
     JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds,
     NewToken, NodeList, PlacementList, ResubmitRequest, ServiceObjectives, ServiceStatus,
     SignalRequest, SignalResult, StepEnd, StepList, StepRef, StepStart, SubmitResponse, TokenList,
-    TokenRequest, WorkerEnds,
+    TokenRequest, WindowLink, WorkerEnds,
 };
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
@@ -23,7 +23,7 @@ use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
 use super::{
     actions, alter, batch, drain, grant, history, learn, metrics, openapi, outputs, placements,
-    prune, resubmit, signal, sse, status, steps, terminal_upgrade, tokens, worker_ends,
+    prune, resubmit, signal, sse, status, steps, terminal_upgrade, tokens, window, worker_ends,
     worker_upgrade,
 };
 use crate::workers;
@@ -338,6 +338,12 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                     .gives::<NewToken>(201)
                     .problems(&[403, 429]),
             ),
+        at("/v1/window").post(
+            window::new_link,
+            operation("Make a link to the window of the service, for one use within a minute")
+                .gives::<WindowLink>(201)
+                .problems(&[403, 404]),
+        ),
         at("/v1/tokens/{id}/revoke").post(
             tokens::revoke,
             operation("Revoke a token")

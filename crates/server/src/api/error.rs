@@ -217,7 +217,7 @@ impl IntoResponse for ApiError {
 pub(crate) async fn errors_as_json(method: &Method, response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
-    if !failed || is_json(response.headers()) {
+    if !failed || has_own_form(response.headers()) {
         return response;
     }
     let (mut head, body) = response.into_parts();
@@ -232,9 +232,12 @@ pub(crate) async fn errors_as_json(method: &Method, response: Response) -> Respo
     response
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
-    let media = headers.get(CONTENT_TYPE);
-    media.is_some_and(|media| media.as_bytes().starts_with(b"application/json"))
+/// Returns whether an error is in JSON already, or a page of the window.
+fn has_own_form(headers: &HeaderMap) -> bool {
+    let media = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    media.is_some_and(|media| {
+        media.starts_with(b"application/json") || media.starts_with(b"text/html")
+    })
 }
 
 fn error_text(

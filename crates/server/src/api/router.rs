@@ -30,7 +30,7 @@ pub fn router(service: ApiState) -> Router {
 
 /// Reads the whole request body before the handler runs, so that a slow or oversized request does
 /// not keep a handler busy.
-async fn buffer_body(
+pub(crate) async fn buffer_body(
     State(limits): State<ServiceLimits>,
     request: Request,
     next: Next,

@@ -21,6 +21,7 @@ use crate::events::EventLog;
 use crate::net::CredentialStore;
 use crate::permits::KeyedSemaphore;
 use crate::user_names::UserNames;
+use crate::window::ServiceWindow;
 use crate::workers::WorkerAcceptor;
 
 /// Returns the user whose jobs a peer may see and change; None if the peer may access the jobs of
@@ -56,6 +57,8 @@ pub struct ApiState {
     pub worker_acceptor: WorkerAcceptor,
     /// The socket of the terminal of a session, if the service belongs to one.
     pub terminal: PathBuf,
+    /// The window, if the service serves one.
+    pub window: Option<Arc<dyn ServiceWindow>>,
 }
 
 impl ApiState {

@@ -120,7 +120,7 @@ pub(super) async fn revoke(
 fn require_socket(peer: &Peer) -> Result<(), ApiError> {
     match peer.auth_method {
         AuthMethod::Socket => Ok(()),
-        AuthMethod::Network(_) => Err(ApiError::new(
+        AuthMethod::Network(_) | AuthMethod::Window => Err(ApiError::new(
             StatusCode::FORBIDDEN,
             "tokens are created, listed and revoked at the socket of the service only",
         )),

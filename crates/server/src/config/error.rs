@@ -1,6 +1,7 @@
 //! Errors of the configuration.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use tollgate_client::private_file::PrivateFileError;
@@ -78,6 +79,11 @@ pub enum ConfigError {
         /// The policy.
         policy: String,
     },
+    /// The window would be reachable from other hosts, without TLS.
+    #[error(
+        "web.address: {0} is reachable from other hosts, and the window has no TLS: expected an address as in 127.0.0.1:8018"
+    )]
+    WebAddress(SocketAddr),
     /// Notices to users would not work.
     #[error(transparent)]
     Notices(#[from] BadNoticeSettings),

@@ -20,6 +20,7 @@ use crate::access::AccessRules;
 use crate::net::Credential;
 use crate::notices::NoticeSettings;
 use crate::os_users;
+use crate::window::WindowSetup;
 
 /// The access rules and addresses of a service.
 #[derive(Debug, Default)]
@@ -33,6 +34,8 @@ pub struct ServeOptions {
     pub access: AccessRules,
     /// TCP address besides the Unix socket.
     pub listen: Option<TcpListenOptions>,
+    /// The window, if the service serves one. The program that makes its pages sets it.
+    pub window: Option<WindowSetup>,
     /// Tokens and certificates of the configuration.
     pub credentials: Vec<Credential>,
     /// The cores that the service offers of its own host.
@@ -91,6 +94,7 @@ impl ServiceConfig {
             accepts_clock: false,
             access,
             listen: listen.map(|listen| listen.resolve(&self.dir)).transpose()?,
+            window: None,
             credentials: listen::keys(&self.tokens, &self.certificates, scope)?,
             local_nodes: match self.engine {
                 Some(_) => LocalNodes::Count(0),

@@ -19,10 +19,11 @@ use crate::api::router::router;
 use crate::api::state::ApiState;
 use crate::config::TcpListenOptions;
 use crate::controller::{ControllerHandle, ControllerRequest, StartError};
-use crate::http::{TcpContext, serve_tls, serve_unix};
+use crate::http::{TcpContext, UserConnections, serve_tls, serve_unix, serve_window};
 use crate::net::{AllowedHosts, BoundAddress, CredentialStore, own_certificate, tls};
 use crate::part_socket::{self, ChannelPartSink};
 use crate::permits::KeyedSemaphore;
+use crate::window::{ServiceWindow, WindowSetup, end_sessions_without_right};
 
 /// Interval at which the service verifies that its data directory exists.
 const DATA_DIR_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -83,11 +84,35 @@ impl BoundTcpListener {
     }
 }
 
+/// The listener of a window that does not accept browsers yet.
+pub(super) struct BoundWindow {
+    listener: TcpListener,
+    pub(super) window: Arc<dyn ServiceWindow>,
+}
+
+impl BoundWindow {
+    /// Listens as `setup` says.
+    ///
+    /// # Errors
+    /// If the address is taken.
+    pub(super) async fn open(setup: WindowSetup) -> Result<Self, ServeError> {
+        let failed = |error| ServeError::Listen {
+            place: setup.address.to_string(),
+            error,
+        };
+        let listener = TcpListener::bind(setup.address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let window = (setup.make)(address);
+        tracing::info!(%address, "the service serves its window: `tollgate open --web` prints a link");
+        Ok(Self { listener, window })
+    }
+}
+
 pub(super) async fn listen(
     dir: &DataDir,
     service: ApiState,
     starting: StartingService,
-    tcp: Option<BoundTcpListener>,
+    (tcp, window): (Option<BoundTcpListener>, Option<BoundWindow>),
     ready: impl FnOnce(Option<BoundAddress>),
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
@@ -106,16 +131,25 @@ pub(super) async fn listen(
     let bound = tcp.as_ref().map(|tcp| tcp.bound);
     // `ready` comes before the first response, so that a client with a response can rely on it.
     ready(bound);
-    let mut serving = vec![tokio::spawn(serve_unix(
-        listener,
+    let hosts = tcp.as_ref().map(|tcp| tcp.hosts.clone());
+    let connections = UserConnections::new(
         router.clone(),
+        hosts.unwrap_or_default(),
         access.clone(),
-        tcp.as_ref()
-            .map(|tcp| tcp.hosts.clone())
-            .unwrap_or_default(),
         permits.clone(),
         stopped.clone(),
-    ))];
+    );
+    let unix = serve_unix(listener, connections.clone(), stopped.clone());
+    let mut serving = vec![tokio::spawn(unix)];
+    if let Some(BoundWindow { listener, window }) = window {
+        let limits = access.limits;
+        tokio::spawn(end_sessions_without_right(
+            Arc::clone(&window),
+            access.clone(),
+        ));
+        let browsers = serve_window(listener, window, connections, limits, stopped.clone());
+        serving.push(tokio::spawn(browsers));
+    }
     if let Some(tcp) = tcp {
         let network = TcpContext {
             tls: tcp.tls,

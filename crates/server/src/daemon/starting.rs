@@ -21,7 +21,7 @@ use tollgate_store::data_dir::DataDir;
 use super::error::ServeError;
 use crate::access::{AccessRules, UserScope};
 use crate::api::error::ApiError;
-use crate::http::serve_unix;
+use crate::http::{UserConnections, serve_unix};
 use crate::net::AllowedHosts;
 use crate::permits::KeyedSemaphore;
 
@@ -128,7 +128,8 @@ impl StartingService {
             let permits = KeyedSemaphore::new(access.limits.connections);
             let router = answer_all(progress.clone());
             let hosts = AllowedHosts::default();
-            let answers = serve_unix(own, router, access, hosts, permits, stopped);
+            let connections = UserConnections::new(router, hosts, access, permits, stopped.clone());
+            let answers = serve_unix(own, connections, stopped);
             let log = log_progress(&progress, |line| tracing::info!("{line}"));
             tokio::select! {
                 () = answers => {}

@@ -1,9 +1,9 @@
 //! Changes of a job that its user types.
 
-use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use jiff::Zoned;
 use serde::Deserialize;
 use tollgate_client::typed_instant::parse_deadline;
@@ -14,7 +14,7 @@ use tollgate_client::{ClientError, PathWithQuery};
 use super::job::checked_id;
 use super::submit::{RequestKind, render_answer, unclear};
 use super::{PageError, PagePart, now_in};
-use crate::router::WindowState;
+use crate::router::SessionWindow;
 use crate::templates;
 
 /// The word that removes a deadline or a time limit.
@@ -71,7 +71,7 @@ impl TypedChanges {
 
 /// Carries out the changes.
 pub(crate) async fn alter(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     Path(id): Path<String>,
     headers: HeaderMap,
     Json(typed): Json<TypedChanges>,
@@ -85,7 +85,8 @@ pub(crate) async fn alter(
         Err(message) => return unclear(&message, None),
     };
     let path = PathWithQuery::new(format!("/v1/jobs/{id}/alter"));
-    let answer: Result<AlterResponse, ClientError> = window.service.post(&path, &request).await;
+    let answer: Result<AlterResponse, ClientError> =
+        window.client.service.post(&path, &request).await;
     match answer {
         Ok(done) => PagePart(render(&done)).into_response(),
         Err(ClientError::Refused { problem, .. }) => {

@@ -2,7 +2,7 @@
 
 mod ledger_csv;
 
-use axum::extract::State;
+use axum::Extension;
 use serde::Serialize;
 use tollgate_client::PathWithQuery;
 use tollgate_client::types::{
@@ -11,7 +11,7 @@ use tollgate_client::types::{
 
 use super::{PageError, PagePart};
 use crate::charts::{ChartWidth, reliability};
-use crate::router::WindowState;
+use crate::router::SessionWindow;
 use crate::templates;
 use tollgate_overview::words;
 
@@ -55,13 +55,15 @@ struct HowWellView<'a> {
 }
 
 /// Returns the page.
-pub(crate) async fn page(State(window): State<WindowState>) -> Result<PagePart, PageError> {
+pub(crate) async fn page(
+    Extension(window): Extension<SessionWindow>,
+) -> Result<PagePart, PageError> {
     let path = |path: &str| PathWithQuery::new(path);
     let answers = HowWellAnswers {
-        status: window.service.get(&path("/v1/status")).await?,
-        calibration: window.service.get(&path("/v1/calibration")).await?,
-        objectives: window.service.get(&path("/v1/objectives")).await?,
-        ledger: window.service.get(&path("/v1/ledger")).await?,
+        status: window.client.service.get(&path("/v1/status")).await?,
+        calibration: window.client.service.get(&path("/v1/calibration")).await?,
+        objectives: window.client.service.get(&path("/v1/objectives")).await?,
+        ledger: window.client.service.get(&path("/v1/ledger")).await?,
     };
     Ok(PagePart(render(&answers)))
 }

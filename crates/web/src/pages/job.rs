@@ -1,9 +1,9 @@
 //! One job: what happened and why, when it should end, its details and its output.
 
-use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use tollgate_client::types::{
     JobDetails, JobExplanation, JobForecast, JobHistory, JobList, JobRef,
@@ -18,7 +18,7 @@ use super::{ActionDone, PageError, PagePart, now_in};
 use crate::charts::ChartWidth;
 use crate::charts::expectation::ExpectationChart;
 use crate::forwarding::{client_problem, problem};
-use crate::router::WindowState;
+use crate::router::SessionWindow;
 use crate::templates;
 
 /// The change of the probability that counts as a turn.
@@ -99,23 +99,23 @@ struct JobView<'a> {
 
 /// Returns the page.
 pub(crate) async fn page(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     Query(selection): Query<JobSelection>,
     headers: HeaderMap,
 ) -> Result<PagePart, PageError> {
     let id = checked_id(&selection.id)?;
     let path = |what: &str| PathWithQuery::new(format!("/v1/jobs/{id}{what}"));
-    let explained: JobExplanation = window.service.get(&path("/explain")).await?;
+    let explained: JobExplanation = window.client.service.get(&path("/explain")).await?;
     let tasks = match explained.job.array {
         Some(_) => {
             let tasks = path("/tasks").with("limit", SHOWN_TASKS);
-            Some(window.service.get(&tasks).await?)
+            Some(window.client.service.get(&tasks).await?)
         }
         None => None,
     };
-    let output = read_output(&window.service, &window.host, &explained.job).await?;
+    let output = read_output(&window.client.service, &window.client.host, &explained.job).await?;
     let answers = JobAnswers {
-        history: window.service.get(&path("/history")).await?,
+        history: window.client.service.get(&path("/history")).await?,
         offset_s: now_in(&headers).offset().seconds().into(),
         explained,
         tasks,
@@ -126,7 +126,7 @@ pub(crate) async fn page(
 
 /// Carries out a button.
 pub(crate) async fn act(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     Path((id, action)): Path<(String, String)>,
 ) -> Response {
     let Some(change) = JobStateChange::from_verb(&action) else {
@@ -136,7 +136,7 @@ pub(crate) async fn act(
         return problem(StatusCode::NOT_FOUND, "unknown job", None);
     };
     let path = PathWithQuery::new(format!("/v1/jobs/{id}/{action}"));
-    let answer: Result<JobRef, ClientError> = window.service.post(&path, &()).await;
+    let answer: Result<JobRef, ClientError> = window.client.service.post(&path, &()).await;
     match answer {
         Ok(_) => Json(ActionDone {
             done: change.done(id),

@@ -1,6 +1,7 @@
 //! The list of jobs.
 
-use axum::extract::{Query, State};
+use axum::Extension;
+use axum::extract::Query;
 use serde::{Deserialize, Serialize};
 use tollgate_client::PathWithQuery;
 use tollgate_client::types::{JobDetails, JobList, JobState, PromiseSelection, WireVocabulary};
@@ -9,7 +10,7 @@ use tollgate_overview::outlook::OpenPromise;
 use tollgate_overview::words::{count, percent};
 
 use super::{PageError, PagePart};
-use crate::router::WindowState;
+use crate::router::SessionWindow;
 use crate::templates;
 use tollgate_overview::job_facts::{ColouredWords, WordTone, is_promised, job_id, outcome, state};
 
@@ -103,10 +104,10 @@ struct JobsView<'a> {
 
 /// Returns the page.
 pub(crate) async fn page(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     Query(selection): Query<JobsSelection>,
 ) -> Result<PagePart, PageError> {
-    let list: JobList = window.service.get(&selection.path()).await?;
+    let list: JobList = window.client.service.get(&selection.path()).await?;
     Ok(PagePart(render(&list, &selection)))
 }
 

@@ -1,9 +1,9 @@
 //! Hosts, workers and devices.
 
-use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use tollgate_client::PathWithQuery;
 use tollgate_client::types::{
@@ -14,7 +14,7 @@ use tollgate_overview::job_facts::{ColouredWords, WordTone};
 
 use super::{ActionDone, PageError, PagePart};
 use crate::forwarding::{client_problem, problem};
-use crate::router::WindowState;
+use crate::router::SessionWindow;
 use crate::templates;
 
 /// A host with its nodes.
@@ -59,9 +59,16 @@ struct MachineView<'a> {
 }
 
 /// Returns the page.
-pub(crate) async fn page(State(window): State<WindowState>) -> Result<PagePart, PageError> {
-    let nodes: NodeList = window.service.get(&PathWithQuery::new("/v1/nodes")).await?;
+pub(crate) async fn page(
+    Extension(window): Extension<SessionWindow>,
+) -> Result<PagePart, PageError> {
+    let nodes: NodeList = window
+        .client
+        .service
+        .get(&PathWithQuery::new("/v1/nodes"))
+        .await?;
     let status: ServiceStatus = window
+        .client
         .service
         .get(&PathWithQuery::new("/v1/status"))
         .await?;
@@ -70,7 +77,7 @@ pub(crate) async fn page(State(window): State<WindowState>) -> Result<PagePart, 
 
 /// Carries out a button of a host.
 pub(crate) async fn act(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     Path(action): Path<String>,
     Query(HostSelection { worker }): Query<HostSelection>,
 ) -> Response {
@@ -85,7 +92,12 @@ pub(crate) async fn act(
     };
     let request = DrainRequest { worker, drained };
     let path = PathWithQuery::new("/v1/drain");
-    match window.service.post::<DrainRequest>(&path, &request).await {
+    match window
+        .client
+        .service
+        .post::<DrainRequest>(&path, &request)
+        .await
+    {
         Ok(_) => Json(ActionDone { done }).into_response(),
         Err(error) => client_problem(&error),
     }

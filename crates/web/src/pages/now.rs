@@ -8,7 +8,7 @@
 mod drawing;
 mod rows;
 
-use axum::extract::State;
+use axum::Extension;
 use axum::http::HeaderMap;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
@@ -26,7 +26,7 @@ use tollgate_overview::words::{self, instant, seconds, span};
 
 use super::{PageError, PagePart, now_in};
 use crate::charts::ChartWidth;
-use crate::router::WindowState;
+use crate::router::SessionWindow;
 use crate::templates;
 
 /// Maximum number of jobs that are asked for, and of rows of the tables.
@@ -127,7 +127,7 @@ struct NowView<'a> {
 
 /// Returns the page.
 pub(crate) async fn page(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     headers: HeaderMap,
 ) -> Result<PagePart, PageError> {
     let offset_s = now_in(&headers).offset().seconds().into();
@@ -135,28 +135,28 @@ pub(crate) async fn page(
     Ok(PagePart(render(&answers)))
 }
 
-async fn answers(window: &WindowState, offset_s: i64) -> Result<NowAnswers, ClientError> {
+async fn answers(window: &SessionWindow, offset_s: i64) -> Result<NowAnswers, ClientError> {
     let path = |path: &str| PathWithQuery::new(path);
     let jobs = || path("/v1/jobs").with("limit", MAX_JOBS);
     let live = jobs().with("live", true).with("expect", true);
-    let live: JobList = window.service.get(&live).await?;
-    let status: ServiceStatus = window.service.get(&path("/v1/status")).await?;
+    let live: JobList = window.client.service.get(&live).await?;
+    let status: ServiceStatus = window.client.service.get(&path("/v1/status")).await?;
     let now = instant(&status.now_at).unwrap_or(Instant::from_micros(0));
     let past = Span::from_secs_f64(past_s(future_s(&live.jobs, now)));
     let since = Instant::from_micros(now.as_micros() - past.as_micros());
     let placements = path("/v1/placements").with("since", format_iso(since));
     let ended = jobs().with("since", format_iso(since));
-    let ended: JobList = window.service.get(&ended).await?;
+    let ended: JobList = window.client.service.get(&ended).await?;
     let ended = ended
         .jobs
         .into_iter()
         .filter(|job| job.finished_at.is_some());
     Ok(NowAnswers {
         ended: ended.collect(),
-        placements: window.service.get(&placements).await?,
-        objectives: window.service.get(&path("/v1/objectives")).await?,
-        ledger: window.service.get(&path("/v1/ledger")).await?,
-        nodes: window.service.get(&path("/v1/nodes")).await?,
+        placements: window.client.service.get(&placements).await?,
+        objectives: window.client.service.get(&path("/v1/objectives")).await?,
+        ledger: window.client.service.get(&path("/v1/ledger")).await?,
+        nodes: window.client.service.get(&path("/v1/nodes")).await?,
         status,
         live,
         offset_s,

@@ -1,9 +1,8 @@
 //! The form of a job, its quotes and its submission.
 
-use axum::Json;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tollgate_client::types::{
@@ -13,7 +12,7 @@ use tollgate_client::types::{
 use tollgate_client::{ClientError, PathWithQuery};
 
 use super::{PageError, PagePart, now_in};
-use crate::router::WindowState;
+use crate::router::SessionWindow;
 use crate::templates;
 use crate::user_host::TypedJob;
 use tollgate_overview::job_facts::{ColouredWords, WordTone};
@@ -81,13 +80,13 @@ pub enum RequestKind {
 }
 
 /// Returns the form.
-pub(crate) async fn page(State(window): State<WindowState>) -> PagePart {
-    PagePart(render_form(window.host.dir(), window.read_only))
+pub(crate) async fn page(Extension(window): Extension<SessionWindow>) -> PagePart {
+    PagePart(render_form(window.client.host.dir(), window.read_only))
 }
 
 /// Answers a quote.
 pub(crate) async fn quote(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     headers: HeaderMap,
     Json(typed): Json<TypedJob>,
 ) -> Response {
@@ -96,7 +95,7 @@ pub(crate) async fn quote(
 
 /// Answers a quote whose room is reserved for a minute.
 pub(crate) async fn reserve(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     headers: HeaderMap,
     Json(typed): Json<TypedJob>,
 ) -> Response {
@@ -105,7 +104,7 @@ pub(crate) async fn reserve(
 
 /// Answers a submission, or claims the quote that was reserved for the job.
 pub(crate) async fn submit(
-    State(window): State<WindowState>,
+    Extension(window): Extension<SessionWindow>,
     headers: HeaderMap,
     Json(typed): Json<TypedJob>,
 ) -> Response {
@@ -113,7 +112,7 @@ pub(crate) async fn submit(
 }
 
 async fn answer(
-    window: &WindowState,
+    window: &SessionWindow,
     headers: &HeaderMap,
     typed: TypedJob,
     kind: RequestKind,
@@ -123,7 +122,8 @@ async fn answer(
     }
     let (now, quoted) = (now_in(headers), typed.quote.parse::<u64>().ok());
     let reader = window.clone();
-    let read = tokio::task::spawn_blocking(move || reader.host.job_request(&typed, now)).await;
+    let read =
+        tokio::task::spawn_blocking(move || reader.client.host.job_request(&typed, now)).await;
     let request = match read {
         Ok(Ok(request)) => request,
         Ok(Err(message)) => return unclear(&message, None),
@@ -139,7 +139,7 @@ async fn answer(
 }
 
 async fn send(
-    window: &WindowState,
+    window: &SessionWindow,
     request: JobRequest,
     kind: RequestKind,
     quoted: Option<u64>,
@@ -157,7 +157,7 @@ async fn send(
     };
     if let (RequestKind::Submission, Some(id)) = (kind, quoted) {
         let claim = PathWithQuery::new(format!("/v1/quotes/{id}/claim"));
-        let claimed: JobRef = window.service.post(&claim, &request).await?;
+        let claimed: JobRef = window.client.service.post(&claim, &request).await?;
         return Ok(render_claimed(&claimed));
     }
     let path = match kind {
@@ -165,6 +165,7 @@ async fn send(
         RequestKind::Submission => "/v1/jobs",
     };
     let answer: SubmitResponse = window
+        .client
         .service
         .post(&PathWithQuery::new(path), &request)
         .await?;

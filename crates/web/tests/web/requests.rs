@@ -14,7 +14,8 @@ use tollgate_client::types::{JobDetails, JobRequest};
 use tollgate_client::{ServiceForwarder, ServiceTarget};
 use tollgate_overview::output::{OutputReader, OutputTail, RunHost};
 use tollgate_web::{
-    TypedJob, UserHost, WindowOrigins, WindowSessions, WindowSettings, window_router,
+    TypedJob, UserHost, WindowClient, WindowOrigins, WindowServer, WindowSessions, WindowSettings,
+    WindowUser, window_router,
 };
 
 /// A host on which nothing can be submitted.
@@ -45,12 +46,16 @@ struct TestWindow {
 impl TestWindow {
     fn new(read_only: bool) -> Self {
         let sessions = WindowSessions::default();
+        let socket = PathBuf::from("/no/such/socket");
         let router = window_router(WindowSettings {
-            service: ServiceForwarder::new(ServiceTarget::Socket(PathBuf::from("/no/such/socket"))),
+            clients: Box::new(Arc::new(WindowClient {
+                service: ServiceForwarder::new(ServiceTarget::Socket(socket)),
+                host: Arc::new(NoHost),
+            })),
             sessions: sessions.clone(),
-            origins: WindowOrigins::new(4711, None),
-            host: Arc::new(NoHost),
+            origins: WindowOrigins::new(([127, 0, 0, 1], 4711).into(), None),
             read_only,
+            server: WindowServer::Open,
         });
         Self {
             sessions,
@@ -82,7 +87,7 @@ impl TestWindow {
 
     /// Opens a session as the script does, and returns its header.
     async fn session(&self) -> String {
-        let ticket = self.sessions.new_ticket().unwrap();
+        let ticket = self.sessions.new_ticket(WindowUser(7)).unwrap();
         let answer = self.trade(ticket.reveal()).await;
         assert_eq!(answer.status(), StatusCode::OK);
         let body = answer.into_body().collect().await.unwrap().to_bytes();
@@ -156,7 +161,7 @@ async fn session_reaches_the_service() {
 #[tokio::test]
 async fn ticket_is_refused_a_second_time() {
     let window = TestWindow::new(false);
-    let ticket = window.sessions.new_ticket().unwrap();
+    let ticket = window.sessions.new_ticket(WindowUser(7)).unwrap();
     assert_eq!(window.trade(ticket.reveal()).await.status(), StatusCode::OK);
     assert_eq!(
         window.trade(ticket.reveal()).await.status(),

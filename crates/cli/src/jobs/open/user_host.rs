@@ -9,16 +9,14 @@ use tollgate_client::types::JobRequest;
 use tollgate_frontends::words::split_words;
 use tollgate_web::{TypedJob, UserHost};
 
+use crate::exit::CliFailure;
 use crate::jobs::job_args::JobArgs;
 use crate::jobs::output_tail::ThisHost;
 
 impl UserHost for ThisHost {
     fn job_request(&self, typed: &TypedJob, now: Zoned) -> Result<JobRequest, String> {
         let args = job_args(typed)?;
-        args.request(&now).map_err(|failure| match failure.hint() {
-            Some(hint) => format!("{failure}; {hint}"),
-            None => failure.to_string(),
-        })
+        args.request(&now).map_err(|failure| in_one_line(&failure))
     }
 
     fn dir(&self) -> Option<String> {
@@ -26,8 +24,16 @@ impl UserHost for ThisHost {
     }
 }
 
+/// Returns a failure with its hint, for a page.
+pub(crate) fn in_one_line(failure: &CliFailure) -> String {
+    match failure.hint() {
+        Some(hint) => format!("{failure}; {hint}"),
+        None => failure.to_string(),
+    }
+}
+
 /// Returns a typed job as the options of `tollgate submit`.
-fn job_args(typed: &TypedJob) -> Result<JobArgs, String> {
+pub(crate) fn job_args(typed: &TypedJob) -> Result<JobArgs, String> {
     let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let number = |field: &str, text: &str| match given(text) {
         None => Ok(None),

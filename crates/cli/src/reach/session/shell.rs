@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use tollgate_client::ApiClient;
 use tollgate_client::types::JobRequest;
+use tollgate_frontends::SubmitPlace;
 use tollgate_session::{JobShell, JobShellError, JobShellUser, SessionFolder, TerminalEnd};
 use tollgate_terminal::DetachReason;
 
@@ -139,7 +140,7 @@ fn request(args: &SessionShellArgs, shell: &JobShell) -> Result<JobRequest, CliF
         command: JobShell::job_command(&program, &args.command),
         ..JobArgs::default()
     };
-    let mut request = job.build(None, &format::now())?;
+    let mut request = job.build(None, SubmitPlace::here(format::now()))?;
     shell.add_variables(&mut request);
     Ok(request)
 }

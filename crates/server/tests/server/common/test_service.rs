@@ -21,7 +21,7 @@ use tollgate_server::api::state::{ApiState, ServiceInfo};
 use tollgate_server::controller;
 use tollgate_server::controller::{Controller, ControllerHandle, ControllerRequest};
 use tollgate_server::events::EventLog;
-use tollgate_server::http::{TcpContext, serve_tls, serve_unix};
+use tollgate_server::http::{TcpContext, UserConnections, serve_tls, serve_unix};
 use tollgate_server::net::own_certificate;
 use tollgate_server::net::{AllowedHosts, Credential, CredentialStore, tls};
 use tollgate_server::permits::KeyedSemaphore;
@@ -118,6 +118,7 @@ impl TestService {
             metrics: Arc::default(),
             clock: || NOW,
             terminal: data_dir.path().join("terminal.sock"),
+            window: None,
             worker_acceptor: tollgate_server::workers::WorkerAcceptor::new(
                 controller_handle.clone(),
             ),
@@ -152,14 +153,14 @@ impl TestService {
         let listening = std::thread::spawn(move || {
             runtime.block_on(async {
                 let tcp = serve_tls(tcp, router.clone(), network, stopped.clone());
-                let unix = serve_unix(
-                    unix,
+                let connections = UserConnections::new(
                     router,
-                    access,
                     AllowedHosts::default(),
+                    access,
                     permits,
-                    stopped,
+                    stopped.clone(),
                 );
+                let unix = serve_unix(unix, connections, stopped);
                 tokio::join!(tcp, unix);
             });
         });

@@ -1,0 +1,100 @@
+//! The window of a service: pages for browsers at a loopback address. The program that runs the service makes the pages.
+//! The service has the socket, the limits and the rights of users.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tollgate_client::types::WindowLink;
+
+use crate::access::{AccessDenied, AccessRules};
+use crate::http::UserConnections;
+use crate::os_users::UserLookupError;
+
+/// Interval at which the rights of users with sessions are looked up.
+const RIGHTS_CHECK: Duration = Duration::from_secs(5);
+
+/// The pages, tickets and sessions of the window of a service. Users have the numbers under which the service stores what
+/// is theirs.
+pub trait ServiceWindow: Send + Sync {
+    /// Returns a link that opens the window once, as a user has it.
+    ///
+    /// # Errors
+    /// If the system has no random bytes.
+    fn new_link(&self, user: u32) -> io::Result<WindowLink>;
+
+    /// Returns the pages, whose sessions have the service by `connections`.
+    fn router(&self, connections: UserConnections) -> Router;
+
+    /// Returns the user of a session. None if there is no such session.
+    fn user_of(&self, session: &str) -> Option<u32>;
+
+    /// Returns the users that have sessions or tickets.
+    fn users(&self) -> Vec<u32>;
+
+    /// Ends the sessions and tickets of a user.
+    fn end_user(&self, user: u32);
+}
+
+/// Makes a window at the address where it is bound.
+pub type WindowMaker = Box<dyn FnOnce(SocketAddr) -> Arc<dyn ServiceWindow> + Send>;
+
+/// A window to serve.
+pub struct WindowSetup {
+    /// A loopback address; with port 0 the system picks a free port.
+    pub address: SocketAddr,
+    /// Makes the window.
+    pub make: WindowMaker,
+}
+
+impl fmt::Debug for WindowSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("WindowSetup");
+        shown
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ends the sessions of users whose accounts are gone or another's, again and again. Never returns.
+pub(crate) async fn end_sessions_without_right(
+    window: Arc<dyn ServiceWindow>,
+    access: AccessRules,
+) {
+    let mut interval = tokio::time::interval(RIGHTS_CHECK);
+    loop {
+        interval.tick().await;
+        for user in window.users() {
+            let access = access.clone();
+            let has_right = tokio::task::spawn_blocking(move || has_right(&access, user)).await;
+            if let Ok(false) = has_right {
+                tracing::info!(
+                    user,
+                    "the sessions of the window end: the user has no account"
+                );
+                window.end_user(user);
+            }
+        }
+    }
+}
+
+/// Returns whether a user still may look. A name service that does not answer takes no right away.
+fn has_right(access: &AccessRules, user: u32) -> bool {
+    let lost = |error: &UserLookupError| !matches!(error, UserLookupError::System { .. });
+    match access.peer_of_user(user) {
+        Err(error) => !lost(&error),
+        Ok(peer) => match peer.denied {
+            Some(AccessDenied::UserLookup(error)) => !lost(&error),
+            Some(
+                AccessDenied::OtherUser
+                | AccessDenied::Root
+                | AccessDenied::OwnAccount
+                | AccessDenied::SystemAccount(_),
+            )
+            | None => true,
+        },
+    }
+}
