@@ -25,5 +25,6 @@ run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT
 "$folder/venv/bin/python" "$here/window.py" "$program" "$chromium" "$run/behaviour"
 "$folder/venv/bin/python" "$here/access.py" "$program" "$chromium" "$run/access"
+"$folder/venv/bin/python" "$here/served.py" "$program" "$chromium" "$run/served"
 "$folder/venv/bin/python" "$here/crowd.py" "$program" "$chromium" "$run/crowd"
 "$folder/venv/bin/python" "$here/pictures.py" "$program" "$chromium" "$run/pictures" "$folder/shots"

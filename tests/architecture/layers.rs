@@ -73,7 +73,11 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     ),
     rule("client", &["host", "model"], Edge),
     rule("overview", &["model", "client"], Edge),
-    rule("web", &["model", "report", "client", "overview"], Edge),
+    rule(
+        "web",
+        &["host", "model", "report", "client", "overview"],
+        Edge,
+    ),
     rule("top", &["model", "client", "overview"], Edge),
     rule("frontends", &["client"], Edge),
     rule("listen", &[], Edge),

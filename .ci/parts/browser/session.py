@@ -1,5 +1,6 @@
 """A browser before the window: pages that note every request, message and error."""
 
+import http.client
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -64,3 +65,13 @@ def visit(page, base, name):
     """Goes to a page of the window and waits until it is there."""
     page.goto(f"{base}/{name}")
     expect(page.locator("#live")).to_have_text("live", timeout=30_000)
+
+
+def ask(link, method, path, headers):
+    """Asks the window without a browser, and returns the status."""
+    connection = http.client.HTTPConnection(urlsplit(link).netloc, timeout=10)
+    connection.putrequest(method, path, skip_host="host" in headers)
+    for name, value in {"content-length": "0", **headers}.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    return connection.getresponse().status

@@ -92,6 +92,16 @@ class Stage:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\S*#ticket=\S+", link), link
         return name, link
 
+    def served_link(self, *words, user=None):
+        """Returns a link to the window that the service serves itself, as a user has it."""
+        return self.call("open", "--web", "--no-browser", *words, user=user).stdout.strip()
+
+    def kill(self, name):
+        """Kills a process that was started under a name, as a host that fails does."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait(20)
+
     def close_windows(self):
         """Ends every `tollgate open`."""
         for name in [name for name in self.processes if name.startswith("open-")]:

@@ -1,7 +1,6 @@
 """Checks what the window does in a browser, before a real service: window.py PROGRAM CHROMIUM FOLDER."""
 
 import csv
-import http.client
 import http.server
 import json
 import re
@@ -12,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
-from session import PAGES, base_of, browser, open_window, origin_of, shown, visit
+from session import ask, PAGES, base_of, browser, open_window, origin_of, shown, visit
 from stage import Stage, wait_until
 
 
@@ -336,16 +335,6 @@ def check_job_that_is_named_is_shown_first(stage, chrome):
     shown(page, "Job 9: render")
     shown(page, "step 3 of render")
     context.close()
-
-
-def ask(link, method, path, headers):
-    """Asks the window without a browser, and returns the status."""
-    connection = http.client.HTTPConnection(urlsplit(link).netloc, timeout=10)
-    connection.putrequest(method, path, skip_host="host" in headers)
-    for name, value in {"content-length": "0", **headers}.items():
-        connection.putheader(name, value)
-    connection.endheaders()
-    return connection.getresponse().status
 
 
 def main(program, chromium, folder):

@@ -98,3 +98,33 @@ fn has_right(access: &AccessRules, user: u32) -> bool {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::UserScope;
+    use crate::accounts::Accounts;
+    use crate::os_users;
+
+    #[test]
+    fn right_to_look_ends_with_the_account() {
+        // Every system has an account with this number; here it was another's before.
+        let Ok(name) = os_users::name(1) else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let access = |name: &str| {
+            let file = dir.path().join(name);
+            let known = format!("[[accounts]]\nuser = 1\nuid = 1\nname = \"{name}\"\n");
+            std::fs::write(&file, known).unwrap();
+            AccessRules {
+                scope: UserScope::All,
+                accounts: Accounts::open(file, || Ok(Vec::new())).unwrap(),
+                ..AccessRules::default()
+            }
+        };
+        assert!(has_right(&access(&name), 1));
+        assert!(!has_right(&access("the-earlier-one"), 1));
+        assert!(!has_right(&access(&name), u32::MAX - 7));
+        // Root is no account of the service, and may look even if it may not submit.
+        assert!(has_right(&access(&name), 0));
+    }
+}

@@ -433,6 +433,11 @@ pub fn network_address(dir: &Path) -> PathBuf {
     dir.join("network.json")
 }
 
+/// Returns the file of the sessions of the window, which holds their fingerprints, in a data directory.
+pub fn window_sessions(dir: &Path) -> PathBuf {
+    dir.join("window.json")
+}
+
 /// Returns the directory of the outputs that are kept, in a data directory.
 pub fn outputs(dir: &Path) -> PathBuf {
     dir.join("outputs")

@@ -18,7 +18,7 @@ const pageName = () => PAGES.find((name) => location.pathname.endsWith(`/${name}
 
 /** The HTML of each part as it was fetched, by its id. */
 let shown = new Map();
-let [begun, placed, underway, lastBegun, following, timer, stream] = [0, 0, 0, 0, false, null, null];
+let [begun, placed, underway, lastBegun, following, timer, stream, pace] = [0, 0, 0, 0, null, null, null, "live"];
 
 // The session: from the ticket in the link, from this tab, or from another tab of this window.
 
@@ -26,6 +26,7 @@ const tabs = new BroadcastChannel("tollgate");
 tabs.onmessage = ({ data }) => {
   const session = sessionStorage.getItem(KEY);
   if (data.asks && session) tabs.postMessage({ session });
+  if (data.changed && session) [pace] = [data.changed, refresh()];
 };
 
 function sessionOfOtherTab() {
@@ -54,14 +55,13 @@ async function openSession() {
   return sessionStorage.getItem(KEY) ? true : noSession();
 }
 
-const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
-
 function noSession(problem) {
   sessionStorage.removeItem(KEY);
   stream?.abort();
   const [part, title, text] = ["section", "h1", "p"].map((name) => document.createElement(name));
   title.textContent = "No session in this tab";
-  text.textContent = [problem?.error, main.dataset.link].filter(Boolean).map(sentence).join(" ");
+  const sentences = [problem?.error, main.dataset.link].filter(Boolean);
+  text.textContent = sentences.map((words) => `${words[0].toUpperCase()}${words.slice(1)}.`).join(" ");
   part.append(title, text);
   main.replaceChildren(part);
   shown = new Map();
@@ -167,10 +167,8 @@ async function load(afresh) {
     [place.address, placed] = [asked, mine];
     arrive(name);
     banner.hidden = true;
-    setLive(answer.status === 403 ? "refused" : "live", answer.status !== 403);
-  } catch {
-    // The banner says why.
-  } finally {
+    setLive(answer.status === 403 ? "refused" : pace, answer.status !== 403 && pace === "live");
+  } catch { /* The banner says why. */ } finally {
     underway -= 1;
   }
 }
@@ -198,35 +196,40 @@ async function go(url) {
   main.focus({ preventScroll: true });
 }
 
-// Events of the service: each fetches the page again.
+// Events of the service: each fetches the page again. The pages of one browser share a stream: it allows few connections.
 
 async function follow() {
-  let last = null;
-  for (;;) {
-    if (document.hidden) {
-      await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
-      continue;
-    }
-    stream = new AbortController();
-    try {
-      const headers = last ? { "last-event-id": last } : {};
-      const answer = await ask("v1/events", { headers, signal: stream.signal });
-      refresh();
-      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      let text = "";
-      for (;;) {
-        const { value, done } = await reader.read();
-        if (done) break;
-        const events = (text + value).split("\n\n");
-        text = events.pop();
-        last = events.join("\n").match(/^id: (.*)$/gm)?.pop().slice(4) ?? last;
-        if (events.some((event) => /^event: /m.test(event))) refresh();
-      }
-    } catch {
-      if (!sessionStorage.getItem(KEY)) return;
-    }
-    await sleep(document.hidden ? 0 : RETRY_MS);
+  for (let last = null; sessionStorage.getItem(KEY); ) {
+    if (document.hidden) await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
+    else if (!navigator.locks) last = await listen(last);
+    else last = await navigator.locks.request(KEY, () => (document.hidden ? last : listen(last)));
   }
+}
+
+/** Follows one stream to its end; returns the last event of it. */
+async function listen(last) {
+  stream = new AbortController();
+  try {
+    const answer = await ask("v1/events", { headers: last ? { "last-event-id": last } : {}, signal: stream.signal });
+    pace = answer.status === 429 ? `every ${REFRESH_MS / 1000} s: too many pages are open` : "live";
+    changed();
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let text = ""; ; ) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      const events = (text + value).split("\n\n");
+      text = events.pop();
+      last = events.join("\n").match(/^id: (.*)$/gm)?.pop().slice(4) ?? last;
+      if (events.some((event) => /^event: /m.test(event))) changed();
+    }
+  } catch { /* The banner says why. */ }
+  await sleep(document.hidden ? 0 : pace === "live" ? RETRY_MS : REFRESH_MS);
+  return last;
+}
+
+function changed() {
+  refresh();
+  tabs.postMessage({ changed: pace });
 }
 
 // What the user does.
@@ -249,9 +252,7 @@ async function send(path, body, into) {
     const said = await answer.json();
     message(answer.ok ? said.done : [said.error, said.hint].filter(Boolean).join(": "), answer.ok);
     await load(false);
-  } catch {
-    // The banner says why.
-  }
+  } catch { /* The banner says why. */ }
 }
 
 document.addEventListener("click", (event) => {
@@ -292,10 +293,7 @@ addEventListener("hashchange", async () => location.hash.includes("ticket=") && 
 
 async function start() {
   await load(true);
-  if (following) return;
-  following = true;
-  await follow();
-  following = false;
+  following ??= follow().finally(() => (following = null));
 }
 
 if (await openSession()) start();

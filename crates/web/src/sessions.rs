@@ -1,12 +1,15 @@
 //! One-time tickets, and the sessions that browsers trade them for.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tollgate_client::{Fingerprint, SecretToken};
+use tollgate_host::replace_private;
 
 /// The time in which a ticket must be used.
 pub const TICKET_TIME: Duration = Duration::from_secs(60);
@@ -36,6 +39,17 @@ pub struct WindowSessions(Arc<Mutex<SecretLists>>);
 struct SecretLists {
     tickets: Vec<HashedSecret>,
     sessions: Vec<HashedSecret>,
+    /// The file of the sessions. None if they end with the program.
+    file: Option<PathBuf>,
+}
+
+/// A session in the file.
+#[derive(Serialize, Deserialize)]
+struct KeptSession {
+    print: Fingerprint,
+    user: u32,
+    /// Seconds since the epoch.
+    expires_s: u64,
 }
 
 /// A secret that is valid for some time.
@@ -47,6 +61,29 @@ struct HashedSecret {
 }
 
 impl WindowSessions {
+    /// Returns sessions that outlive the program, in a file that only its user can read. A missing file has none.
+    ///
+    /// # Errors
+    /// If the file cannot be read or holds something else.
+    pub fn kept_in(file: PathBuf) -> io::Result<Self> {
+        let kept: Vec<KeptSession> = match fs::read(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => serde_json::from_slice(&read?)?,
+        };
+        let (clock, now) = (seconds_since_epoch(), Instant::now());
+        let left = |expires_s: u64| expires_s.saturating_sub(clock).min(SESSION_TIME.as_secs());
+        let sessions = kept.into_iter().map(|kept| HashedSecret {
+            print: kept.print,
+            user: WindowUser(kept.user),
+            expires: now + Duration::from_secs(left(kept.expires_s)),
+        });
+        Ok(Self(Arc::new(Mutex::new(SecretLists {
+            tickets: Vec::new(),
+            sessions: sessions.collect(),
+            file: Some(file),
+        }))))
+    }
+
     /// Creates a ticket of a user: 256 random bits, for one use within [`TICKET_TIME`].
     ///
     /// # Errors
@@ -72,6 +109,7 @@ impl WindowSessions {
         let ticket = lists.tickets.remove(place);
         let session = SecretToken::generate()?;
         add(&mut lists.sessions, &session, ticket.user, SESSION_TIME);
+        lists.keep()?;
         Ok(Some(session))
     }
 
@@ -104,20 +142,49 @@ impl WindowSessions {
     /// Ends the sessions of a user. Tickets of that user open nothing any more.
     pub fn end_user(&self, user: WindowUser) {
         let mut lists = self.lists();
-        let SecretLists { tickets, sessions } = &mut *lists;
+        let SecretLists {
+            tickets, sessions, ..
+        } = &mut *lists;
         for list in [tickets, sessions] {
             list.retain(|known| known.user != user);
         }
+        // A file that cannot be written is noticed when the next session begins.
+        let _ = lists.keep();
     }
 
     /// Ends a session.
     pub fn end(&self, session: Fingerprint) {
-        self.lists().sessions.retain(|known| known.print != session);
+        let mut lists = self.lists();
+        lists.sessions.retain(|known| known.print != session);
+        // As above.
+        let _ = lists.keep();
     }
 
     fn lists(&self) -> MutexGuard<'_, SecretLists> {
         self.0.lock().expect("no holder of the lock panics")
     }
+}
+
+impl SecretLists {
+    /// Writes the sessions into their file, if they have one.
+    fn keep(&self) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let (clock, now) = (seconds_since_epoch(), Instant::now());
+        let sessions = self.sessions.iter().map(|known| KeptSession {
+            print: known.print,
+            user: known.user.0,
+            expires_s: clock + known.expires.saturating_duration_since(now).as_secs(),
+        });
+        let sessions: Vec<KeptSession> = sessions.collect();
+        replace_private(file, &serde_json::to_vec(&sessions)?)
+    }
+}
+
+fn seconds_since_epoch() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }
 
 fn add(list: &mut Vec<HashedSecret>, secret: &SecretToken, user: WindowUser, time: Duration) {
@@ -216,5 +283,50 @@ mod tests {
         assert!(sessions.find(of_ann.reveal()).is_none());
         assert!(sessions.open(unused.reveal()).unwrap().is_none());
         assert_eq!(sessions.find(of_ben.reveal()).unwrap().user, BEN);
+    }
+
+    #[test]
+    fn kept_sessions_outlive_the_program_and_their_secrets_are_not_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("sessions.json");
+        let sessions = WindowSessions::kept_in(file.clone()).unwrap();
+        let open = |user| {
+            let ticket = sessions.new_ticket(user).unwrap();
+            sessions.open(ticket.reveal()).unwrap().unwrap()
+        };
+        let (of_ann, of_ben) = (open(ANN), open(BEN));
+        let unused = sessions.new_ticket(ANN).unwrap();
+        let later = WindowSessions::kept_in(file.clone()).unwrap();
+        assert_eq!(later.find(of_ann.reveal()).unwrap().user, ANN);
+        assert!(later.open(unused.reveal()).unwrap().is_none());
+        let written = fs::read_to_string(&file).unwrap();
+        assert!(!written.contains(of_ann.reveal()), "{written}");
+        later.end_user(ANN);
+        let last = WindowSessions::kept_in(file.clone()).unwrap();
+        assert!(last.find(of_ann.reveal()).is_none());
+        assert!(last.find(of_ben.reveal()).is_some());
+        fs::write(&file, "{}").unwrap();
+        assert!(WindowSessions::kept_in(file).is_err());
+    }
+
+    #[test]
+    fn kept_session_that_has_expired_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("sessions.json");
+        let secret = SecretToken::generate().unwrap();
+        let write = |expires_s| {
+            let print = secret.fingerprint();
+            let kept = KeptSession {
+                print,
+                user: 7,
+                expires_s,
+            };
+            fs::write(&file, serde_json::to_vec(&[kept]).unwrap()).unwrap();
+            WindowSessions::kept_in(file.clone())
+                .unwrap()
+                .find(secret.reveal())
+        };
+        assert_eq!(write(seconds_since_epoch() - 1), None);
+        assert!(write(seconds_since_epoch() + 60).is_some());
     }
 }

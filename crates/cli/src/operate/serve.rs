@@ -107,7 +107,7 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
     }
     let (rules, mut options) = (config.rules(registry)?, config.serve_options()?);
     options.accepts_clock = args.accept_clock;
-    options.window = served_window::setup(&config)?;
+    options.window = served_window::setup(&config, &place)?;
     // Root may read the key of a certificate, and the account that it becomes may not.
     options.read_certificate()?;
     let starter = match options.access.scope {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -16,6 +16,7 @@ use tollgate_server::config::WebConfig;
 use tollgate_server::http::UserConnections;
 use tollgate_server::window::{ServiceWindow, WindowSetup};
 use tollgate_server::{ConfigError, ServiceConfig};
+use tollgate_store::data_dir;
 use tollgate_web::{
     TICKET_TIME, TypedJob, UserHost, WindowClient, WindowClients, WindowOrigins, WindowPrefix,
     WindowServer, WindowSessions, WindowSettings, WindowUser, router_below, window_router,
@@ -28,11 +29,14 @@ const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The umask of these jobs.
 const UMASK: u32 = 0o022;
 
-/// Returns the window of the settings. None if they name none.
+/// Returns the window of the settings, for a service in the data directory `place`. None if they name none.
 ///
 /// # Errors
 /// The first setting that cannot be used.
-pub(super) fn setup(config: &ServiceConfig) -> Result<Option<WindowSetup>, ConfigError> {
+pub(super) fn setup(
+    config: &ServiceConfig,
+    place: &Path,
+) -> Result<Option<WindowSetup>, ConfigError> {
     let Some(web) = &config.web else {
         return Ok(None);
     };
@@ -46,6 +50,7 @@ pub(super) fn setup(config: &ServiceConfig) -> Result<Option<WindowSetup>, Confi
         })
     });
     let (origin, read_only) = (origin.transpose()?, web.read_only);
+    let kept = data_dir::window_sessions(place);
     Ok(Some(WindowSetup {
         address,
         make: Box::new(move |bound| {
@@ -53,12 +58,20 @@ pub(super) fn setup(config: &ServiceConfig) -> Result<Option<WindowSetup>, Confi
             Arc::new(ServedWindow {
                 url: format!("{}{}/", origin.as_deref().unwrap_or(&own), prefix.as_str()),
                 origins: WindowOrigins::new(bound, origin.as_deref()),
-                sessions: WindowSessions::default(),
+                sessions: sessions_in(kept),
                 prefix,
                 read_only,
             })
         }),
     }))
+}
+
+/// Returns the sessions of an earlier service, which go on. Without them, users need another link.
+fn sessions_in(file: PathBuf) -> WindowSessions {
+    WindowSessions::kept_in(file).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the sessions of the window cannot be read: its users need other links");
+        WindowSessions::default()
+    })
 }
 
 fn prefix(web: &WebConfig) -> Result<WindowPrefix, ConfigError> {
@@ -205,8 +218,6 @@ fn place_of(account: &UserAccount, now: Zoned) -> SubmitPlace {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     fn mia() -> UserAccount {
@@ -253,7 +264,7 @@ mod tests {
                 web: Some(web),
                 ..ServiceConfig::default()
             };
-            setup(&config).map(|setup| setup.is_some())
+            setup(&config, Path::new("/no/such/folder")).map(|setup| setup.is_some())
         };
         let sound = WebConfig {
             address: Some("127.0.0.1:0".to_owned()),
@@ -289,6 +300,10 @@ mod tests {
             let message = with(web).unwrap_err().to_string();
             assert!(message.starts_with(key), "{message}");
         }
-        assert!(setup(&ServiceConfig::default()).unwrap().is_none());
+        assert!(
+            setup(&ServiceConfig::default(), Path::new("/no"))
+                .unwrap()
+                .is_none()
+        );
     }
 }
