@@ -8,14 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use tollgate_client::InProcessService;
 use tollgate_client::types::WindowLink;
 
 use crate::access::{AccessDenied, AccessRules};
-use crate::http::UserConnections;
 use crate::os_users::UserLookupError;
 
 /// Interval at which the rights of users with sessions are looked up.
 const RIGHTS_CHECK: Duration = Duration::from_secs(5);
+
+/// The service as each of its users has it, within the process.
+pub trait UserServices: Send + Sync {
+    /// Returns the service as a user has it. The access of the user is looked up for each connection, which is closed
+    /// once another account has the number of the user.
+    fn within(&self, user: u32) -> Arc<dyn InProcessService>;
+
+    /// Returns the number that the account of a user has, or had, on this host.
+    fn uid_of(&self, user: u32) -> u32;
+}
 
 /// The pages, tickets and sessions of the window of a service. Users have the numbers under which the service stores what
 /// is theirs.
@@ -26,8 +36,8 @@ pub trait ServiceWindow: Send + Sync {
     /// If the system has no random bytes.
     fn new_link(&self, user: u32) -> io::Result<WindowLink>;
 
-    /// Returns the pages, whose sessions have the service by `connections`.
-    fn router(&self, connections: UserConnections) -> Router;
+    /// Returns the pages. A session has the service as its user does.
+    fn router(&self, services: Arc<dyn UserServices>) -> Router;
 
     /// Returns the user of a session. None if there is no such session.
     fn user_of(&self, session: &str) -> Option<u32>;

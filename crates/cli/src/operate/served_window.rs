@@ -13,8 +13,7 @@ use tollgate_frontends::SubmitPlace;
 use tollgate_host::UserAccount;
 use tollgate_overview::output::{OutputReader, OutputTail, RunHost};
 use tollgate_server::config::WebConfig;
-use tollgate_server::http::UserConnections;
-use tollgate_server::window::{ServiceWindow, WindowSetup};
+use tollgate_server::window::{ServiceWindow, UserServices, WindowSetup};
 use tollgate_server::{ConfigError, ServiceConfig};
 use tollgate_store::data_dir;
 use tollgate_web::{
@@ -105,10 +104,10 @@ impl ServiceWindow for ServedWindow {
         })
     }
 
-    fn router(&self, connections: UserConnections) -> Router {
+    fn router(&self, services: Arc<dyn UserServices>) -> Router {
         let router = window_router(WindowSettings {
             clients: Box::new(ServiceUsers {
-                connections,
+                services,
                 clients: Mutex::default(),
             }),
             sessions: self.sessions.clone(),
@@ -135,7 +134,7 @@ impl ServiceWindow for ServedWindow {
 
 /// The users of a service, as its window has them.
 struct ServiceUsers {
-    connections: UserConnections,
+    services: Arc<dyn UserServices>,
     clients: Mutex<BTreeMap<WindowUser, Arc<WindowClient>>>,
 }
 
@@ -143,11 +142,11 @@ impl WindowClients for ServiceUsers {
     fn client_of(&self, user: WindowUser) -> Arc<WindowClient> {
         let mut clients = self.clients.lock().expect("no holder of the lock panics");
         let client = clients.entry(user).or_insert_with(|| {
-            let service = ServiceTarget::InProcess(self.connections.within(user.0));
+            let service = ServiceTarget::InProcess(self.services.within(user.0));
             Arc::new(WindowClient {
                 service: ServiceForwarder::new(service),
                 host: Arc::new(HostOfService {
-                    uid: self.connections.uid_of(user.0),
+                    uid: self.services.uid_of(user.0),
                 }),
             })
         });

@@ -30,7 +30,7 @@ impl WebConfig {
     /// Returns the address to listen on.
     ///
     /// # Errors
-    /// If it is none, or one that other hosts could reach: the window has no TLS.
+    /// If it is no address, or if other hosts could reach it: the window has no TLS.
     pub fn loopback_address(&self) -> Result<SocketAddr, ConfigError> {
         let written = self.address.as_deref().unwrap_or("nothing");
         let address: Option<SocketAddr> = written.parse().ok();

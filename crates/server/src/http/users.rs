@@ -18,6 +18,7 @@ use crate::api::error::ApiError;
 use crate::net::AllowedHosts;
 use crate::net::authenticate::check_socket_request;
 use crate::permits::{KeyedPermit, KeyedSemaphore};
+use crate::window::UserServices;
 
 /// Maximum number of connections of a user beyond its limit that get a refusal. Others are closed at once.
 const MAX_REFUSALS: u32 = 16;
@@ -108,19 +109,18 @@ impl UserConnections {
             None => ConnectionPlace::Closed,
         }
     }
+}
 
-    /// Returns the number that the account of a user has, or had, on this host.
-    pub fn uid_of(&self, user: u32) -> u32 {
-        self.access.accounts.uid_of(user)
-    }
-
-    /// Returns the service as a user has it within this process. The user's access is looked up for each connection,
-    /// and is none once the account of the user is another's.
-    pub fn within(&self, user: u32) -> Arc<dyn InProcessService> {
+impl UserServices for UserConnections {
+    fn within(&self, user: u32) -> Arc<dyn InProcessService> {
         Arc::new(ServiceWithin {
             connections: self.clone(),
             user,
         })
+    }
+
+    fn uid_of(&self, user: u32) -> u32 {
+        self.access.accounts.uid_of(user)
     }
 }
 

@@ -24,9 +24,9 @@ use crate::net::connection::{MAX_UNAUTHENTICATED, UnauthenticatedPermit};
 use crate::permits::{KeyedPermit, KeyedSemaphore};
 use crate::window::ServiceWindow;
 
-/// The connection of a browser.
+/// The user of a connection of a browser.
 #[derive(Debug)]
-enum BrowserSeat {
+enum BrowserUser {
     Stranger {
         _permit: UnauthenticatedPermit,
     },
@@ -38,7 +38,7 @@ enum BrowserSeat {
 
 /// The limits of browsers that have a session.
 #[derive(Clone)]
-struct SeatGuard {
+struct BrowserLimits {
     window: Arc<dyn ServiceWindow>,
     permits: KeyedSemaphore<u32>,
     limits: ServiceLimits,
@@ -52,15 +52,15 @@ pub async fn serve_window(
     limits: ServiceLimits,
     mut stop: watch::Receiver<bool>,
 ) {
-    let guard = SeatGuard {
+    let guard = BrowserLimits {
         permits: KeyedSemaphore::new(limits.connections),
         limits,
         window: Arc::clone(&window),
     };
     let router = window
-        .router(connections)
+        .router(Arc::new(connections))
         .layer(from_fn_with_state(limits, buffer_body))
-        .layer(from_fn_with_state(guard, take_seat));
+        .layer(from_fn_with_state(guard, count_connection));
     let limit = ConnectionLimit::new(limits.unauthenticated, MAX_UNAUTHENTICATED);
     let timeout = Duration::from_secs_f64(limits.request_s);
     let (gone, here) = watch::channel(());
@@ -79,8 +79,8 @@ pub async fn serve_window(
         };
         // Responses are short, and browsers wait for them.
         let _ = stream.set_nodelay(true);
-        let seat = BrowserSeat::Stranger { _permit: permit };
-        let router = router.clone().layer(Extension(Arc::new(Mutex::new(seat))));
+        let user = BrowserUser::Stranger { _permit: permit };
+        let router = router.clone().layer(Extension(Arc::new(Mutex::new(user))));
         let (stop, here) = (stop.clone(), here.clone());
         let connection = async move {
             serve_connection(stream, router, timeout, stop).await;
@@ -93,16 +93,16 @@ pub async fn serve_window(
 }
 
 /// Counts a connection among those of its user once a request shows a session.
-async fn take_seat(
-    State(guard): State<SeatGuard>,
-    Extension(seat): Extension<Arc<Mutex<BrowserSeat>>>,
+async fn count_connection(
+    State(guard): State<BrowserLimits>,
+    Extension(browser): Extension<Arc<Mutex<BrowserUser>>>,
     request: Request,
     next: Next,
 ) -> Response {
     let header = request.headers().get(AUTHORIZATION);
     let secret = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     if let Some(user) = secret.and_then(|secret| guard.window.user_of(secret))
-        && !guard.seat(&seat, user)
+        && !guard.admit(&browser, user)
     {
         let refused = ApiError::connection_limit(guard.limits.connections, "connections");
         let mut response = refused.into_response();
@@ -113,17 +113,17 @@ async fn take_seat(
     next.run(request).await
 }
 
-impl SeatGuard {
+impl BrowserLimits {
     /// Makes a connection that of a user. Returns false at the limit of the user's connections.
-    fn seat(&self, seat: &Mutex<BrowserSeat>, user: u32) -> bool {
-        let mut seat = seat.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*seat, BrowserSeat::User { user: known, .. } if known == user) {
+    fn admit(&self, browser: &Mutex<BrowserUser>, user: u32) -> bool {
+        let mut known = browser.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*known, BrowserUser::User { user: other, .. } if other == user) {
             return true;
         }
         let Some(permit) = self.permits.try_acquire(user) else {
             return false;
         };
-        *seat = BrowserSeat::User {
+        *known = BrowserUser::User {
             user,
             _permit: permit,
         };

@@ -22,10 +22,7 @@ impl WindowLink {
 
     /// Returns host and port of the window.
     fn host(&self) -> String {
-        let rest = self
-            .0
-            .strip_prefix("http://")
-            .expect("a link of this host");
+        let rest = self.0.strip_prefix("http://").expect("a link of this host");
         rest.split('/').next().expect("a host").to_owned()
     }
 
@@ -158,9 +155,15 @@ fn output_of_a_job_is_read_as_the_user() {
         .answer();
     site.tollgate(&["wait", "1"]).answer();
     let window = OpenWindow::start(&site, &["1"]);
-    assert!(window.link.0.contains("/job?id=1#ticket="), "{}", window.link.0);
+    assert!(
+        window.link.0.contains("/job?id=1#ticket="),
+        "{}",
+        window.link.0
+    );
     let session = window.link.session();
-    let (_, page) = window.link.send("GET /ui/page/job?id=1", Some(&session), "");
+    let (_, page) = window
+        .link
+        .send("GET /ui/page/job?id=1", Some(&session), "");
     assert!(page.contains("written &lt;by&gt; the job"), "{page}");
 }
 
@@ -168,7 +171,11 @@ fn output_of_a_job_is_read_as_the_user() {
 fn flags_of_the_window_change_its_link_and_its_answers() {
     let site = ClientTestSite::start("policy = \"plan\"\n");
     let window = OpenWindow::start(&site, &["--read-only", "--prefix", "/user/me/"]);
-    assert!(window.link.0.contains("/user/me/#ticket="), "{}", window.link.0);
+    assert!(
+        window.link.0.contains("/user/me/#ticket="),
+        "{}",
+        window.link.0
+    );
     let session = window.link.session();
     for path in ["/v1/status", "/user/me/v1/status"] {
         let (status, answer) = window.link.send(&format!("GET {path}"), Some(&session), "");
@@ -182,7 +189,13 @@ fn flags_of_the_window_change_its_link_and_its_answers() {
         "{}",
         proxied.link.0
     );
-    let port = window.link.host().split(':').nth(1).expect("a port").to_owned();
+    let port = window
+        .link
+        .host()
+        .split(':')
+        .nth(1)
+        .expect("a port")
+        .to_owned();
     let taken = site.tollgate(&["open", "--no-browser", "--port", &port]);
     assert_eq!(taken.code, Some(1));
     assert!(
@@ -230,14 +243,24 @@ fn window_of_the_service_has_links_and_sessions_that_outlive_it() {
         let body = json!({ "ticket": ticket }).to_string();
         link.send("POST /ui/session", None, &body)
     };
-    assert!(status == 403 && again.contains("was used before"), "{again}");
-    let typed = json!({"command": "sleep 600", "estimate": "10m", "deadline": "+3h", "name": "typed"});
+    assert!(
+        status == 403 && again.contains("was used before"),
+        "{again}"
+    );
+    let typed =
+        json!({"command": "sleep 600", "estimate": "10m", "deadline": "+3h", "name": "typed"});
     let (status, answer) = link.send("POST /ui/submit", Some(&session), &typed.to_string());
-    assert!(status == 200 && answer.contains("href=\"job?id=1\""), "{answer}");
-    // What a session may do ends with it: it makes neither tokens nor other links.
+    assert!(
+        status == 200 && answer.contains("href=\"job?id=1\""),
+        "{answer}"
+    );
+    // A session makes neither tokens nor other links, which would outlive it.
     for path in ["/v1/tokens", "/v1/window"] {
         let (status, answer) = link.send(&format!("POST {path}"), Some(&session), "{}");
-        assert!(status == 403 && answer.contains("at the socket"), "{answer}");
+        assert!(
+            status == 403 && answer.contains("at the socket"),
+            "{answer}"
+        );
     }
     let host = link.host();
     site.kill();
@@ -248,7 +271,7 @@ fn window_of_the_service_has_links_and_sessions_that_outlive_it() {
 }
 
 #[test]
-fn window_of_the_service_is_read_only_below_a_prefix_if_its_settings_say_so() {
+fn window_of_the_service_follows_its_settings() {
     let site = ClientTestSite::start(
         "[web]\naddress = \"127.0.0.1:0\"\nprefix = \"/tollgate\"\nread_only = true\n",
     );
