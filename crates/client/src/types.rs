@@ -39,6 +39,7 @@ mod signal;
 mod state;
 mod step;
 mod wait_reason;
+mod what_if;
 mod word;
 
 pub use access::{
@@ -74,4 +75,5 @@ pub use signal::{SignalRequest, SignalResult};
 pub use state::JobState;
 pub use step::{StepDetails, StepEnd, StepList, StepRef, StepStart};
 pub use wait_reason::{WaitMessage, WaitReason};
+pub use what_if::{PolicyRisk, RiskFigures, WhatIfReport, WhatIfState, WindowObjectives};
 pub use word::{WireVocabulary, WireWord};

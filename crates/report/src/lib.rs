@@ -46,3 +46,4 @@ pub use line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
 pub use page::ReportPage;
 pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};
 pub use series_style::SeriesStyle;
+pub use tollgate_risk::Risk;

@@ -10,7 +10,7 @@
 //! | `repeat` | requests with a key, which their clients may send again |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
 //! | [`state`] | the state that handlers share |
-//! | `submission`, `resubmit`, `jobs`, `job_list`, `actions`, `status`, `signal`, `steps`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `window`, `sse`, `metrics`, `usage`, `export`, `prune`, `outputs` | the handlers |
+//! | `submission`, `resubmit`, `jobs`, `job_list`, `actions`, `status`, `signal`, `steps`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `window`, `sse`, `metrics`, `usage`, `what_if`, `export`, `prune`, `outputs` | the handlers |
 
 mod actions;
 mod alter;
@@ -51,6 +51,7 @@ mod submission;
 mod terminal_upgrade;
 mod tokens;
 mod usage;
+mod what_if;
 mod window;
 mod worker_ends;
 mod worker_upgrade;

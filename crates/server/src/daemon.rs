@@ -39,6 +39,7 @@ use crate::os_users;
 use crate::permits::KeyedSemaphore;
 use crate::user_names::UserNames;
 use crate::wall_clock::{now, read_clocks};
+use crate::what_if::WhatIf;
 use crate::workers::WorkerAcceptor;
 use crate::workers::batch_nodes::BatchNodes;
 pub use error::ServeError;
@@ -200,6 +201,12 @@ pub fn serve<E: Engine + 'static>(
         credentials: keyring,
         worker_acceptor,
         terminal: data_dir::terminal(dir.path()),
+        what_if: Some(Arc::new(WhatIf::new(
+            controller_program()?,
+            &std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned()),
+            rules.market,
+            &policies_of(rules),
+        ))),
         window: window.as_ref().map(|bound| Arc::clone(&bound.window)),
         log,
         stream_permits: KeyedSemaphore::new(access.limits.streams),
@@ -238,6 +245,12 @@ pub fn serve<E: Engine + 'static>(
     // A panic of the thread has been reported already.
     let _ = thread.join();
     served
+}
+
+/// Returns the policy of the service, and that on paper if there is one.
+fn policies_of(rules: &AdmissionRules) -> Vec<String> {
+    let policies = [Some(&rules.policy), rules.shadow.as_ref()].into_iter();
+    policies.flatten().map(ToString::to_string).collect()
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {

@@ -20,6 +20,7 @@
 //! | [`notices`] | notices to users, by a command of the site |
 //! | [`part_socket`] | the socket where jobs ask for processes on their other hosts |
 //! | `kept_outputs` | the outputs that are kept of tasks on other hosts |
+//! | [`what_if`] | results of policies on the record of the service |
 //! | [`window`] | the window that the service serves itself |
 //! | [`permits`] | semaphores that count per key |
 //! | `wall_clock` | the host's clock |
@@ -52,6 +53,7 @@ pub mod permits;
 pub mod privileges;
 pub mod user_names;
 mod wall_clock;
+pub mod what_if;
 pub mod window;
 pub mod workers;
 

@@ -12,6 +12,7 @@
 //! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`calibration`] | what was promised against what was kept |
 //! | [`groups`] | the results by queue, user or size |
+//! | [`windows`] | the record in windows, and the risk over them |
 //! | [`jobs`] | a file with one row per job and policy |
 //! | [`gantt`] | the schedules of one or two policies as a picture |
 //! | [`html`] | the answer as a page |
@@ -35,6 +36,7 @@ mod plan;
 mod print;
 mod run;
 mod table;
+mod windows;
 
 use std::io::{BufWriter, Write, stdout};
 

@@ -9,7 +9,7 @@ use tollgate_client::types::{
     JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds,
     NewToken, NodeList, PlacementList, ResubmitRequest, ServiceObjectives, ServiceStatus,
     SignalRequest, SignalResult, StepEnd, StepList, StepRef, StepStart, SubmitResponse, TokenList,
-    TokenRequest, WindowLink, WorkerEnds,
+    TokenRequest, WhatIfReport, WindowLink, WorkerEnds,
 };
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
@@ -21,10 +21,11 @@ use super::request_schemas::{quote_request, runnable, submission as submission_r
 use super::steps::StepsQuery;
 use super::submission::{self, ClaimQuery};
 use super::usage::{self, UsageQuery};
+use super::what_if::WhatIfQuery;
 use super::{
     actions, alter, batch, drain, grant, history, learn, metrics, openapi, outputs, placements,
-    prune, resubmit, signal, sse, status, steps, terminal_upgrade, tokens, window, worker_ends,
-    worker_upgrade,
+    prune, resubmit, signal, sse, status, steps, terminal_upgrade, tokens, what_if, window,
+    worker_ends, worker_upgrade,
 };
 use crate::workers;
 
@@ -338,6 +339,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                     .gives::<NewToken>(201)
                     .problems(&[403, 429]),
             ),
+        at("/v1/what-if").get(
+            what_if::what_if,
+            operation("Compare policies on the record of the service, by simulation")
+                .query::<WhatIfQuery>()
+                .gives::<WhatIfReport>(200)
+                .problems(&[403, 404, 422]),
+        ),
         at("/v1/window").post(
             window::new_link,
             operation("Make a link to the window of the service, for one use within a minute")

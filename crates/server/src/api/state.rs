@@ -21,6 +21,7 @@ use crate::events::EventLog;
 use crate::net::CredentialStore;
 use crate::permits::KeyedSemaphore;
 use crate::user_names::UserNames;
+use crate::what_if::WhatIf;
 use crate::window::ServiceWindow;
 use crate::workers::WorkerAcceptor;
 
@@ -57,6 +58,8 @@ pub struct ApiState {
     pub worker_acceptor: WorkerAcceptor,
     /// The socket of the terminal of a session, if the service belongs to one.
     pub terminal: PathBuf,
+    /// Simulations of policies on the record. None if the service has no program for them.
+    pub what_if: Option<Arc<WhatIf>>,
     /// The window, if the service serves one.
     pub window: Option<Arc<dyn ServiceWindow>>,
 }

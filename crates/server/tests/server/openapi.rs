@@ -386,6 +386,7 @@ fn every_response_matches_its_schema() {
             &json!({"kind": "worker", "expires_s": 60.0}),
             201,
         ),
+        ("get", "/v1/what-if", "/v1/what-if?windows=6", &no, 404),
         ("post", "/v1/window", "/v1/window", &no, 404),
         (
             "post",

@@ -1,14 +1,16 @@
 //! Promises against what was kept, the books, the policy on paper and the ledger.
 
 mod ledger_csv;
+mod risk;
 
 use axum::Extension;
 use serde::Serialize;
 use tollgate_client::PathWithQuery;
 use tollgate_client::types::{
-    CalibrationReport, LedgerReport, ServiceObjectives, ServiceStatus, ShadowStatus,
+    CalibrationReport, LedgerReport, ServiceObjectives, ServiceStatus, ShadowStatus, WhatIfReport,
 };
 
+use self::risk::RiskView;
 use super::{PageError, PagePart};
 use crate::charts::{ChartWidth, reliability};
 use crate::router::SessionWindow;
@@ -26,6 +28,8 @@ pub struct HowWellAnswers {
     pub objectives: ServiceObjectives,
     /// The ledger.
     pub ledger: LedgerReport,
+    /// Policies on the record of the service. None if the user may not ask.
+    pub what_if: Option<WhatIfReport>,
 }
 
 /// A row of two policies side by side.
@@ -50,6 +54,7 @@ struct HowWellView<'a> {
     shadow: Option<&'a ShadowStatus>,
     side_by_side: Vec<PolicyComparisonRow>,
     ledger: &'a LedgerReport,
+    risk: Option<RiskView<'a>>,
     /// The address of the ledger as CSV.
     csv: String,
 }
@@ -59,8 +64,14 @@ pub(crate) async fn page(
     Extension(window): Extension<SessionWindow>,
 ) -> Result<PagePart, PageError> {
     let path = |path: &str| PathWithQuery::new(path);
+    let status: ServiceStatus = window.client.service.get(&path("/v1/status")).await?;
+    let what_if = match status.may_operate {
+        true => Some(window.client.service.get(&path("/v1/what-if")).await?),
+        false => None,
+    };
     let answers = HowWellAnswers {
-        status: window.client.service.get(&path("/v1/status")).await?,
+        status,
+        what_if,
         calibration: window.client.service.get(&path("/v1/calibration")).await?,
         objectives: window.client.service.get(&path("/v1/objectives")).await?,
         ledger: window.client.service.get(&path("/v1/ledger")).await?,
@@ -85,6 +96,7 @@ pub fn render(answers: &HowWellAnswers) -> String {
         shadow,
         side_by_side: shadow.map_or_else(Vec::new, side_by_side),
         ledger: &answers.ledger,
+        risk: answers.what_if.as_ref().map(RiskView::of),
         csv: ledger_csv::address(&answers.ledger.accounts),
     };
     templates::render("how-well", &view)

@@ -194,7 +194,18 @@ pub(crate) fn how_well_answers() -> HowWellAnswers {
         calibration: read(json!({"bins": [bin(0.5, 3, 2), bin(0.8, 12, 10), bin(0.9, 80, 75)]})),
         objectives: read(objectives()),
         ledger: read(ledger()),
+        what_if: Some(read(what_if())),
     }
+}
+
+/// Returns the results of two policies over two windows.
+pub(crate) fn what_if() -> Value {
+    let policy = |name: &str, performance: f64, volatility: f64| {
+        let risk = json!({"performance": performance, "volatility": volatility});
+        json!({"policy": name, "windows": [], "separate": {"sla": risk, "reliability": risk}, "integrated": risk})
+    };
+    json!({"state": "ready", "jobs": 410, "needed_jobs": 60, "windows": 6, "made_at": "2026-12-01T09:05:00Z", "made_of": 400,
+        "policies": [policy("plan", 0.81, 0.07), policy("edf-bf", 0.64, 0.22)]})
 }
 
 /// Returns a history whose forecast moved twice.

@@ -247,3 +247,31 @@ fn table_beside_the_chart_is_cut_with_a_note() {
 fn how_well_shows_promises_against_kept_ones() {
     assert_snapshot!(checked(&how_well::render(&answers::how_well_answers())));
 }
+
+#[test]
+fn how_well_says_why_policies_are_not_compared() {
+    let mut well = answers::how_well_answers();
+    let mut with = |state: &str, problem: Option<&str>| {
+        let report = json!({"state": state, "jobs": 12, "needed_jobs": 60, "windows": 6, "problem": problem, "policies": []});
+        well.what_if = Some(answers::read(report));
+        checked(&how_well::render(&well))
+    };
+    for (state, problem, words) in [
+        (
+            "too_few_jobs",
+            None,
+            "12 jobs are over, and 6 windows need at least 60.",
+        ),
+        ("running", None, "A simulation runs."),
+        (
+            "failed",
+            Some("nice: not found"),
+            "The simulation failed: nice: not found.",
+        ),
+    ] {
+        let html = with(state, problem);
+        assert!(html.contains(words), "{html}");
+    }
+    well.what_if = None;
+    assert!(!how_well::render(&well).contains("well-risk"));
+}

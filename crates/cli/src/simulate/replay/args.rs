@@ -147,6 +147,16 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, value_name = "PROPERTY")]
     pub(super) by: Option<ReplayGrouping>,
 
+    /// Cut the record into N windows; print results and risk of each
+    ///
+    /// The windows have equal numbers of jobs, by their submission. The risk of a policy is how its results
+    /// vary over them.
+    #[arg(
+        long, value_name = "N", conflicts_with = "by",
+        value_parser = parse_count::<NonZeroU32>, allow_negative_numbers = true,
+    )]
+    pub(super) windows: Option<NonZeroU32>,
+
     /// Print the share of promises kept, by the probability that was promised
     ///
     /// Of policies that state one at the promise, such as `plan`.

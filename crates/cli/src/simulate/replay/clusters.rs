@@ -232,6 +232,7 @@ fn run_one(
         objectives: Objectives::of(&ran.outcomes, nodes, market),
         seeds: None,
         groups: Vec::new(),
+        risk: None,
         calibration: None,
     };
     Ok((jobs, answer))

@@ -45,6 +45,13 @@ pub(crate) enum ReplayError {
     /// A calibration as CSV, which has one row per policy.
     #[error("--calibration: expected the format table or json, got csv")]
     CalibrationAsCsv,
+    /// A record with too few jobs for its windows.
+    #[error("--windows: {windows} windows need at least {needed} jobs, and the record has {jobs}")]
+    FewJobs {
+        windows: u32,
+        needed: usize,
+        jobs: usize,
+    },
     /// A chart of more than two policies.
     #[error("--gantt: expected one policy or two, got {policies}")]
     GanttOfSeveral { policies: usize },
@@ -86,6 +93,7 @@ impl CliError for ReplayError {
             | Self::Speeds(_)
             | Self::JobsOutToStdout
             | Self::CalibrationAsCsv
+            | Self::FewJobs { .. }
             | Self::ScheduleOfSeveralSizes { .. }
             | Self::ClusterFile { .. }
             | Self::SameName { .. }
@@ -113,6 +121,7 @@ impl CliError for ReplayError {
             Self::Speeds(_) => "a last speed without a count takes the rest of the nodes",
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
             Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
+            Self::FewJobs { .. } => "ask for fewer windows, or for more of the record",
             Self::GanttOfSeveral { .. } => "choose those to be drawn with `--policy`",
             Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
             Self::Dateless(_) => {

@@ -1,6 +1,7 @@
 //! The results of a policy by queue, by user or by size of the jobs.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
@@ -75,6 +76,17 @@ impl GroupedJobs {
             ReplayGrouping::Queue | ReplayGrouping::User => {
                 Self::by_name(&jobs.map(name).collect::<Vec<_>>())
             }
+        }
+    }
+
+    /// Groups jobs by their place in the order of arrival, into windows of equal numbers of jobs.
+    pub(super) fn by_windows(windows: NonZeroU32, jobs: usize) -> Self {
+        let windows = windows.get() as usize;
+        Self {
+            names: (1..=windows)
+                .map(|window| format!("{window} of {windows}"))
+                .collect(),
+            groups: (0..jobs).map(|job| job * windows / jobs).collect(),
         }
     }
 

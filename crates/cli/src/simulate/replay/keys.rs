@@ -12,6 +12,7 @@ use super::calibration::{ProbabilityBinKeys, PromiseCalibration};
 use super::input::ReplayInput;
 use super::plan::ReplayPlan;
 use super::run::{PolicyAnswer, SeedStatistics};
+use super::windows::{WindowRisk, WindowRiskKeys};
 
 /// The whole output.
 #[derive(Serialize)]
@@ -28,6 +29,8 @@ struct PolicyReportKeys<'a> {
     results: PolicyKeys<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     groups: Vec<GroupKeys<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    risk: Option<WindowRiskKeys>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<Vec<ProbabilityBinKeys>>,
 }
@@ -52,6 +55,7 @@ impl<'a> PolicyReportKeys<'a> {
         Self {
             results: PolicyKeys::new(answer),
             groups: GroupKeys::of(answer),
+            risk: answer.risk.as_ref().map(WindowRisk::keys),
             calibration: calibration.map(PromiseCalibration::keys),
         }
     }

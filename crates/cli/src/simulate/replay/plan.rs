@@ -49,6 +49,8 @@ pub(super) struct ReplayPlan {
     pub(super) gantt: Option<PathBuf>,
     /// The property by which the results are split.
     pub(super) by: Option<ReplayGrouping>,
+    /// Number of windows into which the record is cut.
+    pub(super) windows: Option<NonZeroU32>,
     /// Whether promises are compared with what was kept.
     pub(super) calibration: bool,
     /// The file of the page.
@@ -107,6 +109,7 @@ impl ReplayPlan {
             jobs_out: args.jobs_out.clone(),
             gantt: args.gantt.clone(),
             by: args.by,
+            windows: args.windows,
             calibration: args.calibration,
             html: args.html.clone(),
             threads: args.threads,
@@ -142,9 +145,14 @@ impl ReplayPlan {
         learns(self.estimates, &self.choices)
     }
 
+    /// Returns whether there are results for groups of jobs.
+    pub(super) fn splits_jobs(&self) -> bool {
+        self.by.is_some() || self.windows.is_some()
+    }
+
     /// Returns whether more of a replay is needed than its objectives.
     pub(super) fn needs_replay(&self) -> bool {
-        self.calibration || self.by.is_some() || self.record != RecordLevel::Outcomes
+        self.calibration || self.splits_jobs() || self.record != RecordLevel::Outcomes
     }
 
     /// Returns the sentence about the speed of the nodes. None if it is the speed of those of the record.

@@ -9,7 +9,7 @@ use super::input::ReplayInput;
 use super::keys::{GroupKeys, PolicyKeys, ReplayReportKeys};
 use super::plan::ReplayPlan;
 use super::run::PolicyAnswer;
-use super::table;
+use super::{table, windows};
 use crate::args::OutputFormat;
 use crate::output::csv_rows;
 
@@ -22,17 +22,21 @@ pub(super) fn write_answers(
 ) -> io::Result<()> {
     match plan.format {
         OutputFormat::Table => {
-            let by = plan.by.map(ReplayGrouping::name);
+            let by = match plan.windows {
+                Some(_) => Some("window"),
+                None => plan.by.map(ReplayGrouping::name),
+            };
             let killed = input.overrun_sentence(plan);
             let killed = killed.filter(|_| plan.overrun == OverrunRule::Kill);
             out.write_all(table::render(answers, by, input.deadlines).as_bytes())?;
+            out.write_all(windows::render(answers).as_bytes())?;
             killed.map_or(Ok(()), |killed| writeln!(out, "\n{killed}"))
         }
         OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &ReplayReportKeys::new(plan, input, answers))?;
             writeln!(out)
         }
-        OutputFormat::Csv if plan.by.is_some() => csv_by_group(out, answers),
+        OutputFormat::Csv if plan.splits_jobs() => csv_by_group(out, answers),
         OutputFormat::Csv => csv(out, answers),
     }
 }

@@ -12,6 +12,7 @@ use super::groups::{GroupAnswer, GroupedJobs};
 use super::input::{ReplayInput, ReplayMachine};
 use super::jobs::JobsCsvFile;
 use super::plan::ReplayPlan;
+use super::windows::{self, WindowRisk};
 use crate::exit::CliFailure;
 use crate::output::progress::{CountProgress, ProgressIterator};
 use crate::parallel::run_in_order;
@@ -30,6 +31,8 @@ pub(super) struct PolicyAnswer {
     pub(super) seeds: Option<SeedStatistics>,
     /// The results for each group of jobs with the first seed; empty if not requested.
     pub(super) groups: Vec<GroupAnswer>,
+    /// The risk over the windows, if the record is cut into some.
+    pub(super) risk: Option<WindowRisk>,
     /// The calibration of promises with the first seed, if requested.
     pub(super) calibration: Option<PromiseCalibration>,
 }
@@ -84,7 +87,11 @@ pub(super) fn run_all_policies(
     let mut jobs_out = jobs_out
         .map(|path| JobsCsvFile::create(path, input))
         .transpose()?;
-    let grouped = plan.by.map(|by| GroupedJobs::of(by, &input.workload));
+    windows::check(plan.windows, input.workload.len())?;
+    let grouped = match plan.windows {
+        Some(windows) => Some(GroupedJobs::by_windows(windows, input.workload.len())),
+        None => plan.by.map(|by| GroupedJobs::of(by, &input.workload)),
+    };
     let choices = &plan.choices;
     let runs: Vec<(&ReplayMachine, &PolicySpec)> = input
         .machines
@@ -128,6 +135,7 @@ pub(super) fn run_all_policies(
                 objectives,
                 seeds,
                 groups,
+                risk: None,
                 calibration,
             });
             Ok(())
@@ -135,6 +143,9 @@ pub(super) fn run_all_policies(
     );
     drop(progress);
     done?;
+    if plan.windows.is_some() {
+        windows::weigh(&mut answers);
+    }
     if let Some(path) = &plan.gantt {
         gantt::write(path, input, &schedules)?;
     }

@@ -332,6 +332,7 @@ mod tests {
             nodes: 1,
             seeds: None,
             groups: Vec::new(),
+            risk: None,
             calibration: None,
             objectives: measured(),
         };
@@ -353,6 +354,7 @@ mod tests {
             nodes: 1,
             seeds: None,
             groups: Vec::new(),
+            risk: None,
             calibration: None,
             objectives: free,
         };

@@ -118,6 +118,7 @@ impl TestService {
             metrics: Arc::default(),
             clock: || NOW,
             terminal: data_dir.path().join("terminal.sock"),
+            what_if: None,
             window: None,
             worker_acceptor: tollgate_server::workers::WorkerAcceptor::new(
                 controller_handle.clone(),

@@ -8,7 +8,7 @@ use crate::jobs::submit::parse_preference;
 
 /// Options that have no meaning with several clusters: their files say the same, or the output has no
 /// place for it.
-const NOT_WITH_CLUSTERS: [&str; 12] = [
+const NOT_WITH_CLUSTERS: [&str; 13] = [
     "policies",
     "market",
     "nodes",
@@ -18,6 +18,7 @@ const NOT_WITH_CLUSTERS: [&str; 12] = [
     "gantt",
     "html",
     "by",
+    "windows",
     "calibration",
     "check",
     "learn_before",
