@@ -152,7 +152,7 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
         (_, "--without-deadline") => "0.5",
         (_, "--overrun") => "kill",
         (_, "--last" | "--first") => "2",
-        (_, "--seed" | "--seeds" | "--threads" | "--computers" | "--chunks") => "2",
+        (_, "--seed" | "--seeds" | "--threads" | "--computers" | "--chunks" | "--windows") => "2",
         (_, "--estimates") => "forecast:0.9",
         (_, "--learn") => "earlier.swf",
         (_, "--format") => "json",

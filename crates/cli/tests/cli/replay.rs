@@ -456,3 +456,42 @@ fn results_by_user_and_by_size() {
     let by_size = [&by_size[..], &["--by", "size", "--quiet"]].concat();
     insta::assert_snapshot!(tollgate(&by_size));
 }
+
+#[test]
+fn windows_have_results_of_their_own_and_policies_a_risk_over_them() {
+    let words = [
+        "replay",
+        "--last",
+        "300",
+        "--quiet",
+        "--policy",
+        "easy,edf-bf",
+        "--windows",
+    ];
+    let json = tollgate(&[&words[..], &["3", "--format", "json"]].concat()).answer();
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    for policy in report["policies"].as_array().expect("policies") {
+        let windows = policy["groups"].as_array().expect("windows");
+        let submitted = windows.iter().map(|window| window["submitted"].as_u64());
+        assert_eq!(submitted.collect::<Vec<_>>(), [Some(91); 3]);
+        let sums = windows.iter().map(|window| window["fulfilled"].as_u64());
+        assert_eq!(sums.sum::<Option<u64>>(), policy["fulfilled"].as_u64());
+        let risk = &policy["risk"];
+        let separate = risk["separate"].as_object().expect("objectives");
+        assert_eq!(separate.len(), 3, "no market, no profitability");
+        let mean = separate
+            .values()
+            .map(|risk| risk["performance"].as_f64().expect("a number"));
+        let mean = mean.sum::<f64>() / 3.0;
+        let all = risk["integrated"]["performance"]
+            .as_f64()
+            .expect("a number");
+        assert!((mean - all).abs() < 1e-9, "{risk}");
+    }
+    insta::assert_snapshot!(tollgate(&[&words[..], &["2"]].concat()));
+    let many = tollgate(&[&words[..], &["28"]].concat());
+    assert!(
+        many.stderr
+            .contains("28 windows need at least 280 jobs, and the record has 273")
+    );
+}
