@@ -345,17 +345,17 @@ mod tests {
     #[tokio::test]
     async fn failure_is_known_until_the_record_has_grown() {
         let what_if = broken();
-        let asked = question("easy");
+        let first = question("easy");
         Arc::clone(&what_if)
-            .simulate(asked.clone(), moment(100))
+            .simulate(first.clone(), moment(100))
             .await;
-        let failed = what_if.answer(&asked, moment(104));
+        let failed = what_if.answer(&first, moment(104));
         assert_eq!(failed.state, WhatIfState::Failed);
         assert!(failed.problem.is_some());
         what_if.known.lock().unwrap().is_running = true;
-        for (asked, jobs) in [(&asked, 105), (&question("edf-bf"), 100)] {
+        for (question, jobs) in [(&first, 105), (&question("edf-bf"), 100)] {
             assert_eq!(
-                what_if.answer(asked, moment(jobs)).state,
+                what_if.answer(question, moment(jobs)).state,
                 WhatIfState::Running
             );
         }

@@ -340,7 +340,7 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                     .problems(&[403, 429]),
             ),
         at("/v1/what-if").get(
-            what_if::what_if,
+            what_if::compare_policies,
             operation("Compare policies on the record of the service, by simulation")
                 .query::<WhatIfQuery>()
                 .gives::<WhatIfReport>(200)

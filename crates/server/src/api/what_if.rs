@@ -32,7 +32,7 @@ pub(super) struct WhatIfQuery {
 
 /// Answers with the results that are known. The first question starts a simulation, so that its results come with a later
 /// answer. Only operators may ask: the results are about the jobs of all users.
-pub(super) async fn what_if(
+pub(super) async fn compare_policies(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     query: Result<Query<WhatIfQuery>, QueryRejection>,

@@ -194,12 +194,12 @@ pub(crate) fn how_well_answers() -> HowWellAnswers {
         calibration: read(json!({"bins": [bin(0.5, 3, 2), bin(0.8, 12, 10), bin(0.9, 80, 75)]})),
         objectives: read(objectives()),
         ledger: read(ledger()),
-        what_if: Some(read(what_if())),
+        what_if: Some(read(policy_risks())),
     }
 }
 
 /// Returns the results of two policies over two windows.
-pub(crate) fn what_if() -> Value {
+pub(crate) fn policy_risks() -> Value {
     let policy = |name: &str, performance: f64, volatility: f64| {
         let risk = json!({"performance": performance, "volatility": volatility});
         json!({"policy": name, "windows": [], "separate": {"sla": risk, "reliability": risk}, "integrated": risk})

@@ -249,7 +249,7 @@ fn how_well_shows_promises_against_kept_ones() {
 }
 
 #[test]
-fn how_well_says_why_policies_are_not_compared() {
+fn how_well_has_a_reason_why_policies_are_not_compared() {
     let mut well = answers::how_well_answers();
     let mut with = |state: &str, problem: Option<&str>| {
         let report = json!({"state": state, "jobs": 12, "needed_jobs": 60, "windows": 6, "problem": problem, "policies": []});

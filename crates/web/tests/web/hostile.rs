@@ -97,7 +97,7 @@ fn pages(text: &str) -> Vec<String> {
     });
     let mut well = answers::how_well_answers();
     well.status = read(poisoned(answers::status(), text));
-    well.what_if = Some(read(poisoned(answers::what_if(), text)));
+    well.what_if = Some(read(poisoned(answers::policy_risks(), text)));
     let answers = JobAnswers {
         explained,
         tasks: Some(read(poisoned(value(&list), text))),
