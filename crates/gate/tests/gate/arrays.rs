@@ -22,12 +22,14 @@ impl std::fmt::Debug for SubmittedJobs {
             estimate_s,
             deadline_s,
             user,
+            needs,
             ..
         } = self.job;
         write!(
             f,
-            "{} jobs at {} s: {procs} processors, {run_s} s, asks for {estimate_s} s (sure: {}), due {deadline_s:?}, user {user}",
-            self.count, self.at_s, self.is_sure,
+            "{} jobs at {} s: {procs} processors (on one host: {}), {run_s} s, asks for {estimate_s} s (sure: {}), \
+             due {deadline_s:?}, user {user}",
+            self.count, self.at_s, needs.one_host, self.is_sure,
         )
     }
 }

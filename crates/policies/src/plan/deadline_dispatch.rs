@@ -88,16 +88,15 @@ impl DeadlineDispatch {
         // A dispatch without the jobs that have started is no measure: it may keep fewer promises, as others
         // then fill other gaps.
         test.keeps_all_on(machine) || {
-            let kept = kept_jobs(machine, others);
-            let kept_now = kept_jobs(&self.machine, &self.waiting);
-            let in_time = |of: &BTreeMap<JobId, u32>, id| of.get(&id).copied().unwrap_or(0);
-            let waiting = self.waiting.iter();
-            let before: BTreeMap<JobId, u32> =
-                waiting.map(|job| (job.id, job.group.count)).collect();
-            // The jobs of a group end in order, so those in time are the first ones.
-            others.iter().all(|job| {
-                let n_started = before[&job.id] - job.group.count;
-                in_time(&kept, job.id) + n_started >= in_time(&kept_now, job.id)
+            let firsts = first_alike(&self.waiting);
+            let kept = kept_jobs(machine, others, &firsts);
+            let kept_now = kept_jobs(&self.machine, &self.waiting, &firsts);
+            let (left, before) = (n_alike(others, &firsts), n_alike(&self.waiting, &firsts));
+            let of = |counts: &BTreeMap<JobId, u32>, id| counts.get(id).copied().unwrap_or(0);
+            // Promises to jobs that are alike count together, and those that have started count as kept.
+            left.iter().all(|(first, &n_left)| {
+                let n_started = of(&before, first) - n_left;
+                of(&kept, first) + n_started >= of(&kept_now, first)
             })
         }
     }
@@ -119,13 +118,33 @@ impl DeadlineDispatch {
     }
 }
 
-/// Returns the number of jobs of each group whose promises a dispatch by deadline keeps.
-fn kept_jobs(machine: &PlanMachine, waiting: &[RuleJob]) -> BTreeMap<JobId, u32> {
+/// Returns of each group the first one in an unbroken row of groups of one user that are alike.
+fn first_alike(waiting: &[RuleJob]) -> BTreeMap<JobId, JobId> {
+    let rows = waiting.chunk_by(|job, next| job.user == next.user && job.is_like(next));
+    let firsts = rows.flat_map(|row| row.iter().map(|job| (job.id, row[0].id)));
+    firsts.collect()
+}
+
+/// Returns the number of jobs that are alike, by the first group of each row.
+fn n_alike(jobs: &[RuleJob], firsts: &BTreeMap<JobId, JobId>) -> BTreeMap<JobId, u32> {
+    let mut counts = BTreeMap::new();
+    for job in jobs {
+        *counts.entry(firsts[&job.id]).or_default() += job.group.count;
+    }
+    counts
+}
+
+/// Returns of how many jobs that are alike, by the first group of each row, a dispatch by deadline keeps the promises.
+fn kept_jobs(
+    machine: &PlanMachine,
+    waiting: &[RuleJob],
+    firsts: &BTreeMap<JobId, JobId>,
+) -> BTreeMap<JobId, u32> {
     let groups: Vec<JobGroup> = waiting.iter().map(|job| job.group).collect();
     let mut kept = BTreeMap::new();
     machine.play(&groups, |start| {
         let in_time = start.n_ended_by(groups[start.group].due);
-        *kept.entry(waiting[start.group].id).or_default() += in_time;
+        *kept.entry(firsts[&waiting[start.group].id]).or_default() += in_time;
         true
     });
     kept

@@ -38,18 +38,18 @@ pub(super) struct GroupPlaces {
 pub(super) type LatePlace = (usize, usize);
 
 impl GroupPlaces {
-    /// Returns the first of the latest places, and the first one on each other choice of hosts that begins before an
-    /// instant. Jobs in turn had them in this order.
+    /// Returns the latest places that differ for a job which runs from now until `before`: by hosts or by start. They are
+    /// in the order in which jobs in turn had them. Of those that begin later it meets none, so only the first is there.
     pub(super) fn first_late(&self, before: Instant) -> Vec<LatePlace> {
         let mut found: Vec<(PlannedPlace, LatePlace)> = Vec::new();
+        let mut meets_none = false;
         for (wave, places) in self.late.iter().enumerate().rev() {
             for choice in (0..places.n_choices()).rev() {
                 let place = places.first_on(choice);
-                let is_too_late = !found.is_empty() && place.at >= before;
-                if is_too_late {
+                if place.at >= before && std::mem::replace(&mut meets_none, true) {
                     break;
                 }
-                if found.iter().all(|(other, _)| other.parts != place.parts) {
+                if found.iter().all(|(other, _)| *other != place) {
                     found.push((place, (wave, choice)));
                 }
             }

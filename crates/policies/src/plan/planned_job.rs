@@ -174,6 +174,7 @@ impl PlannedJob {
     pub(super) fn rule(&self, view: View<'_>) -> RuleJob {
         RuleJob {
             id: self.id,
+            user: self.user,
             group: self.group(view),
             guard: self.guard,
             latest_end: self.latest_end(),

@@ -10,9 +10,11 @@
 //! costs a promise that was safe. Until a promised job is due it stands in the fair order like any other.
 
 #[cfg(test)]
+mod group_tests;
+#[cfg(test)]
 mod tests;
 
-use tollgate_model::{Instant, JobId, Span};
+use tollgate_model::{Instant, JobId, Span, UserId};
 use tollgate_policy::HostPart;
 
 use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace};
@@ -23,6 +25,7 @@ use super::timetable::JobGroup;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleJob {
     pub(super) id: JobId,
+    pub(super) user: UserId,
     /// Their number, and the size and the run times at its own level and as reserved.
     pub(super) group: JobGroup,
     /// The run time of each at guard.
@@ -37,7 +40,17 @@ impl RuleJob {
         u64::from(self.group.count)
     }
 
-    /// Returns whether the plan treats both jobs alike.
+    /// Returns the jobs of the group behind the first `n` of them.
+    fn without_first(&self, n: u32) -> Self {
+        let count = self.group.count - n;
+        let group = JobGroup {
+            count,
+            ..self.group
+        };
+        Self { group, ..*self }
+    }
+
+    /// Returns whether the plan treats both jobs alike, of one user or not.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.guard == other.guard
             && self.latest_end == other.latest_end
@@ -124,8 +137,10 @@ impl StartRule<'_> {
                 }
                 FairJob::Unplanned(job) => {
                     let n_started = self.start_unplanned(&job, &mut failed);
-                    if n_started < job.group.count && self.n_idle > 0 {
-                        self.hold(&job);
+                    if n_started < job.group.count && self.n_idle > 0 && self.hold(&job) {
+                        // The place that is held may leave those behind it another one now.
+                        let behind = job.without_first(n_started + 1);
+                        self.start_unplanned(&behind, &mut failed);
                     }
                 }
                 FairJob::Hopeless(job) => {
@@ -136,30 +151,48 @@ impl StartRule<'_> {
     }
 
     /// Starts a planned job of a group, of those that are not due, before its place if all others keep theirs; returns
-    /// whether one does. Of several on the same hosts the first place is given back, as no later one helps more.
+    /// whether one does.
     fn start_planned(&mut self, index: usize) -> bool {
         let job = &self.planned[index];
         if job.group.procs > self.n_idle {
             return false;
         }
         let by = self.plan.profile.instant() + job.guard;
-        let mut first = self.plan.places[index].first_late(by).into_iter();
-        first.any(|late| self.start_for_place(index, late))
+        let mut failed = FailedPlaces::default();
+        let mut late = self.plan.places[index].first_late(by).into_iter();
+        late.any(|late| self.start_for_place(index, late, &mut failed))
     }
 
     /// Starts a planned job of a group before one of its places if all others keep theirs; returns whether it does.
-    fn start_for_place(&mut self, index: usize, late: LatePlace) -> bool {
+    fn start_for_place(
+        &mut self,
+        index: usize,
+        late: LatePlace,
+        failed: &mut FailedPlaces,
+    ) -> bool {
         let job = &self.planned[index];
         let own = self.plan.places[index].late_place(late);
+        if failed.given_back.contains(&own.parts) {
+            return false;
+        }
         self.plan.profile.lift(&job.group, &own);
         let place = self.plan.profile.now(&job.group, job.guard);
-        let place = place.filter(|place| self.start(job, place));
-        let booked = place.as_ref().unwrap_or(&own);
+        let starts = match &place {
+            Some(place) if failed.refused.contains(place) => false,
+            Some(place) => self.start(job, place),
+            None => false,
+        };
+        let booked = place.as_ref().filter(|_| starts).unwrap_or(&own);
         self.plan.profile.book(&job.group, booked);
-        if place.is_some() {
+        if starts {
             self.plan.places[index].remove_late(late);
+            return true;
         }
-        place.is_some()
+        match place {
+            Some(place) => failed.refused.push(place),
+            None => failed.given_back.push(own.parts),
+        }
+        false
     }
 
     /// Starts jobs without a place, one after another, as long as all planned ones keep theirs; returns how many.
@@ -185,16 +218,17 @@ impl StartRule<'_> {
         starts
     }
 
-    /// Gives the first job without a promise that cannot start its earliest place.
-    fn hold(&mut self, job: &RuleJob) {
+    /// Gives the first job without a promise that cannot start its earliest place; returns whether this is that job.
+    fn hold(&mut self, job: &RuleJob) -> bool {
         if self.decision.held.is_some() {
-            return;
+            return false;
         }
         let place = self.plan.profile.earliest(&job.group, job.guard);
         if let Some(place) = &place {
             self.plan.profile.book(&job.group, place);
         }
         self.decision.held = Some((*job, place.map(|place| place.at)));
+        true
     }
 
     /// Starts a job at a place if no promise suffers; returns whether it does.
@@ -221,6 +255,15 @@ impl StartRule<'_> {
             ..self.decision
         }
     }
+}
+
+/// The failed tries to start a job of a group that is not due.
+#[derive(Debug, Default)]
+struct FailedPlaces {
+    /// The hosts of a place that was given back for nothing: a later place there helps no more.
+    given_back: Vec<Vec<(usize, u32)>>,
+    /// The places at which a job cannot start, for a promise would suffer.
+    refused: Vec<PlannedPlace>,
 }
 
 /// The sizes of jobs that could not start in this pass: none that is as wide and as long can.

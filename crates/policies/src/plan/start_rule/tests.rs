@@ -2,7 +2,7 @@
 //! each search from one end of time to the other.
 
 use proptest::prelude::*;
-use tollgate_model::{Instant, JobId, MaintenanceCalendar, ResourceCounts, Span};
+use tollgate_model::{Instant, JobId, MaintenanceCalendar, ResourceCounts, Span, UserId};
 
 use super::super::free_profile::RunningUntil;
 use super::*;
@@ -17,6 +17,7 @@ fn rule_job(id: usize, (procs, run, more, even_more, latest_end): WaitingJobCase
     let secs = |secs: usize| Span::from_secs(secs as i64);
     RuleJob {
         id: JobId(id as u32),
+        user: UserId(0),
         group: JobGroup {
             procs,
             count: 1,
