@@ -66,6 +66,28 @@ const fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
 }
 
+/// Returns an instant as a date and time in UTC, without a zone, as in `2026-11-22T04:02:37`.
+pub(crate) fn iso_text(at: Instant) -> String {
+    let seconds = at.as_micros().div_euclid(1_000_000);
+    let (day, second) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
+    let (year, month, day) = date_of(day);
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}", second % 60)
+}
+
+/// Returns the year, month and day of a day since 1 January 1970: the inverse of [`days_since_epoch`].
+fn date_of(day: i64) -> (i64, i64, i64) {
+    // Eras have 400 years from 1 March.
+    let day = day + 719_468;
+    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = month_from_march + if month_from_march < 10 { 3 } else { -9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
 /// Parses a whole number of at most 18 digits. None if it is not one.
 pub(crate) fn digits(text: &str) -> Option<i64> {
     let is_number =
@@ -147,6 +169,14 @@ mod tests {
         let leap = iso_instant("2024-02-29T00:00:00").zip(iso_instant("2024-03-01T00:00:00"));
         let (before, after) = leap.expect("both are dates");
         assert_eq!(after.since(before), Span::from_secs(SECONDS_PER_DAY));
+    }
+
+    #[test]
+    fn text_of_an_instant_is_parsed_as_the_same_instant() {
+        for day in (-1..60_000).step_by(7) {
+            let at = Instant::from_secs(day.max(0) * SECONDS_PER_DAY + day.max(0) * 977 % 86_400);
+            assert_eq!(iso_instant(&iso_text(at)), Some(at), "{}", iso_text(at));
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! | [`state`](BatchJobReport) | where a job is: it waits, runs, is stuck or over |
 //! | [`limits`](QueueLimits) | the queues of an engine and their limits |
 //! | [`node`](BatchNode) | the nodes of an engine |
+//! | [`queue`](QueueDialect) | the jobs of all users of an engine, read only |
 //! | [`fault`](EngineFault) | refusals, and answers that are not understood |
 //! | [`command`](EngineCommand) | words, standard input, and the answer |
 //! | [`shell`] | words quoted for a shell |
@@ -33,6 +34,7 @@ mod job;
 mod limits;
 mod local;
 mod node;
+mod queue;
 mod sge;
 pub mod shell;
 mod slurm;
@@ -46,4 +48,5 @@ pub use job::{BatchJob, BatchJobId, BatchJobName, BatchPlacement, InvalidJobName
 pub use limits::QueueLimits;
 pub use local::{LOCAL_QUEUE_ARG, LocalQueueVerb};
 pub use node::BatchNode;
+pub use queue::{QueueDialect, QueueJob, QueuePhase, QueueSettings};
 pub use state::{BatchJobPhase, BatchJobReport, BatchLimit};

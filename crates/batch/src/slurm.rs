@@ -1,6 +1,10 @@
 //! Slurm: `sbatch`, `squeue`, `sacct`, `scancel`, `sinfo`.
 
+mod queue;
+
 use tollgate_model::{Instant, Span};
+
+pub(crate) use queue::SlurmQueue;
 
 use crate::fields::{
     NEUTRAL, clock_span, count, digits, iso_instant, mebibytes, whole_mebibytes, whole_seconds,

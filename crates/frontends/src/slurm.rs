@@ -6,6 +6,7 @@
 //! | [`sbatch`](SbatchCall) | a call of `sbatch`, and the request that it makes |
 //! | `sbatch_options` | the options of `sbatch`, and what becomes of each |
 //! | `sbatch_job`, `sbatch_resources`, `sbatch_files` | the job that they describe, what it needs, and its files |
+//! | [`asked_job`](AskedSbatch) | a call of `sbatch` that is read and not carried out |
 //! | `directives` | the `#SBATCH` lines of a script |
 //! | `dependency`, `mail`, `numbers`, `time`, `file_names` | the values of options |
 //! | `environment`, `prelude` | the variables of a job, known at the submission and at the start |
@@ -18,6 +19,7 @@
 //! | [`hosts`] | lists of hosts |
 //! | [`error`](SlurmError) | errors in Slurm's words |
 
+mod asked_job;
 mod dependency;
 mod directives;
 mod environment;
@@ -49,6 +51,7 @@ mod states;
 mod step_row;
 pub mod time;
 
+pub use asked_job::{AskedSbatch, AskedSlurmJob};
 pub use environment::DEFAULT_PARTITION;
 pub use error::SlurmError;
 pub use field::{FieldContext, MemoryUnit};

@@ -30,6 +30,7 @@ pub struct WaitForecaster {
     wait: QuantityModel,
     rest: QuantityModel,
     end: QuantityModel,
+    rest_to_end: QuantityModel,
     open: BTreeMap<u64, OpenJob>,
     /// The next bound of each statement that is not judged.
     next_bounds: BTreeSet<(Instant, u64, StatementPlace)>,
@@ -56,6 +57,7 @@ impl Default for WaitForecaster {
             wait: QuantityModel::new(WaitQuantity::Wait, N_SUBMISSION_GROUPS),
             rest: QuantityModel::new(WaitQuantity::Rest, N_AGE_GROUPS),
             end: QuantityModel::new(WaitQuantity::End, N_SUBMISSION_GROUPS),
+            rest_to_end: QuantityModel::new(WaitQuantity::RestToEnd, N_AGE_GROUPS),
             open: BTreeMap::new(),
             next_bounds: BTreeSet::new(),
             timers: BTreeSet::new(),
@@ -101,6 +103,7 @@ impl WaitForecaster {
             queued: now,
             waits: vec![open(&wait)],
             end: open(&end),
+            later_ends: Vec::new(),
         };
         self.state.add(now, id, job);
         self.open.insert(id, open);
@@ -140,6 +143,12 @@ impl WaitForecaster {
         judge_kept(&mut self.end, &job.end);
         let outcome = ln_wait(now.since(job.queued));
         self.end.learn(&job.end.row, job.job.class(), outcome);
+        for later in &job.later_ends {
+            judge_kept(&mut self.rest_to_end, later);
+            let outcome = ln_wait(now.since(later.at));
+            self.rest_to_end
+                .learn(&later.row, job.job.class(), outcome);
+        }
     }
 
     /// Learns that a job was cancelled while it waited. Its bounds count as neither kept nor broken.
@@ -153,6 +162,9 @@ impl WaitForecaster {
         let next = job.queued + statement_age(job.waits.len());
         self.timers.remove(&(next, id));
         retract_broken(&mut self.end, &job.end);
+        for later in &job.later_ends {
+            retract_broken(&mut self.rest_to_end, later);
+        }
         for (nth, statement) in job.waits.iter().enumerate() {
             let model = match nth {
                 0 => &mut self.wait,
@@ -166,21 +178,31 @@ impl WaitForecaster {
     pub fn restate(&self, now: Instant, id: u64) -> Option<WaitStatement> {
         let open = self.open.get(&id)?;
         let nth = open.waits.len().checked_sub(1)?;
-        let forecast = if nth == 0 {
+        let (wait, end) = if nth == 0 {
             // The forest of waiting jobs has seen none as young.
             let row = features(&self.state, now, &open.job, now);
-            self.forecast_submission(&row, &open.job).0
+            self.forecast_submission(&row, &open.job)
         } else {
             let row = features(&self.state, now, &open.job, open.queued);
             self.forecast_rest(&row, &open.job, nth)
         };
-        Some(statement(now, &forecast?, None))
+        Some(statement(now, &wait?, end.as_ref()))
     }
 
     /// Returns the waiting jobs with the instants of their submission, in order of submission.
     pub fn waiting(&self) -> impl Iterator<Item = (u64, &WaitJob, Instant)> {
         let waiting = self.state.waiting.iter();
         waiting.map(|(id, queued)| (*id, &queued.job, queued.queued))
+    }
+
+    /// Returns the number of processors in use.
+    pub fn procs_in_use(&self) -> u64 {
+        self.state.procs_in_use
+    }
+
+    /// Returns the largest number of processors in use in the last 60 days, at least 1.
+    pub fn capacity(&self) -> u64 {
+        self.state.capacity.procs()
     }
 
     /// Returns the jobs that wait and run.
@@ -206,7 +228,12 @@ impl WaitForecaster {
 
     /// Returns a fit of a forest that is due. Run it anywhere, and [`install`](Self::install) the result.
     pub fn refit_due(&mut self, now: Instant) -> Option<WaitRefit> {
-        let models = [&mut self.wait, &mut self.rest, &mut self.end];
+        let models = [
+            &mut self.wait,
+            &mut self.rest,
+            &mut self.end,
+            &mut self.rest_to_end,
+        ];
         models.into_iter().find_map(|model| model.refit_due(now))
     }
 
@@ -216,6 +243,7 @@ impl WaitForecaster {
             WaitQuantity::Wait => &mut self.wait,
             WaitQuantity::Rest => &mut self.rest,
             WaitQuantity::End => &mut self.end,
+            WaitQuantity::RestToEnd => &mut self.rest_to_end,
         };
         model.install(fitted);
     }
@@ -244,9 +272,13 @@ impl WaitForecaster {
         row: &FeatureRow,
         job: &WaitJob,
         nth: usize,
-    ) -> Option<QuantityForecast> {
+    ) -> (Option<QuantityForecast>, Option<QuantityForecast>) {
         let group = nth.clamp(1, N_AGE_GROUPS) - 1;
-        self.rest.forecast(row, job.class(), |_| group)
+        let class = job.class();
+        (
+            self.rest.forecast(row, class, |_| group),
+            self.rest_to_end.forecast(row, class, |_| group),
+        )
     }
 
     fn make_later_statement(&mut self) -> Option<LaterStatement> {
@@ -255,15 +287,17 @@ impl WaitForecaster {
         let open = self.open.get(&id)?;
         let (job, queued, nth) = (open.job, open.queued, open.waits.len());
         let row = features(&self.state, at, &job, queued);
-        let forecast = self.forecast_rest(&row, &job, nth);
-        let later = open_statement(at, row, forecast.as_ref());
-        self.open.get_mut(&id)?.waits.push(later);
+        let (wait, end) = self.forecast_rest(&row, &job, nth);
+        let open = self.open.get_mut(&id)?;
+        open.waits.push(open_statement(at, row, wait.as_ref()));
+        open.later_ends.push(open_statement(at, row, end.as_ref()));
         self.expect_next_bound(id, StatementPlace::Wait(nth as u32));
+        self.expect_next_bound(id, StatementPlace::LaterEnd(nth as u32 - 1));
         self.timers.insert((queued + statement_age(nth + 1), id));
         Some(LaterStatement {
             job: id,
             nth,
-            statement: statement(at, &forecast?, None),
+            statement: statement(at, &wait?, end.as_ref()),
         })
     }
 
@@ -284,6 +318,7 @@ impl WaitForecaster {
             StatementPlace::Wait(0) => &mut self.wait,
             StatementPlace::Wait(_) => &mut self.rest,
             StatementPlace::End => &mut self.end,
+            StatementPlace::LaterEnd(_) => &mut self.rest_to_end,
         };
         model.judge(group, level, false);
         self.expect_next_bound(id, place);

@@ -14,8 +14,10 @@ pub(super) struct OpenJob {
     pub(super) queued: Instant,
     /// The statements about the start: the first one at submission, each later one at an age.
     pub(super) waits: Vec<OpenStatement>,
-    /// The statement about the end.
+    /// The statement about the end, at submission.
     pub(super) end: OpenStatement,
+    /// The later statements about the end, one for each later statement about the start.
+    pub(super) later_ends: Vec<OpenStatement>,
 }
 
 /// A statement that is not judged yet.
@@ -57,7 +59,10 @@ impl JudgedBounds {
 pub(super) enum StatementPlace {
     /// The statement about the start with this index.
     Wait(u32),
+    /// The statement about the end at submission.
     End,
+    /// The later statement about the end with this index.
+    LaterEnd(u32),
 }
 
 impl OpenJob {
@@ -65,6 +70,7 @@ impl OpenJob {
         match place {
             StatementPlace::Wait(idx) => self.waits.get_mut(idx as usize),
             StatementPlace::End => Some(&mut self.end),
+            StatementPlace::LaterEnd(idx) => self.later_ends.get_mut(idx as usize),
         }
     }
 }

@@ -35,6 +35,8 @@ pub enum WaitQuantity {
     Rest,
     /// The time from submission to the end, at submission.
     End,
+    /// The time to the end, while the job waits.
+    RestToEnd,
 }
 
 /// The forest of a quantity with its rows and its offsets. Outcomes are ln(1 + seconds).

@@ -15,8 +15,7 @@ pub struct WaitStatement {
     pub at: Instant,
     /// The time from `at` to the start of the job.
     pub wait: SpanBounds,
-    /// The time from `at` to the end of the job. None while the job waits: only a statement at submission is about
-    /// the end.
+    /// The time from `at` to the end of the job. None if too little is known.
     pub end: Option<SpanBounds>,
     /// The probability that the job starts within a minute after `at`.
     pub at_once: Probability,

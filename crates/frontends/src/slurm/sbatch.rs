@@ -15,7 +15,7 @@ use super::sbatch_options;
 use crate::place::{SubmitPlace, TypedJobParts};
 
 /// The name of the command in its messages.
-const TOOL: &str = "sbatch";
+pub(super) const TOOL: &str = "sbatch";
 /// The first lines of a script that `--wrap` makes.
 const WRAP_HEAD: &str = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n";
 
@@ -93,18 +93,7 @@ impl SbatchCall {
         options.add(TOOL, &environment)?;
         options.add(TOOL, &parsed.options)?;
         let mut operands = parsed.operands.into_iter();
-        let script = match (&options.wrap, operands.next()) {
-            (Some(command), None) => SbatchScript::Wrapped(format!("{WRAP_HEAD}{command}\n")),
-            (Some(_), Some(_)) => {
-                let message = "Script arguments not permitted with --wrap option";
-                return Err(SlurmError::of(TOOL, message));
-            }
-            (None, None) => SbatchScript::StandardInput,
-            (None, Some(name)) => match name.as_str() {
-                "-" => SbatchScript::StandardInput,
-                _ => SbatchScript::File(name),
-            },
-        };
+        let script = script_of(options.wrap.as_deref(), operands.next())?;
         Ok(Self {
             environment,
             typed: parsed.options,
@@ -283,6 +272,28 @@ impl SbatchCall {
     }
 }
 
+/// Returns the script of a call, given the command of `--wrap` and the first operand.
+///
+/// # Errors
+/// If there are both.
+pub(super) fn script_of(
+    wrapped: Option<&str>,
+    operand: Option<String>,
+) -> Result<SbatchScript, SlurmError> {
+    Ok(match (wrapped, operand) {
+        (Some(command), None) => SbatchScript::Wrapped(format!("{WRAP_HEAD}{command}\n")),
+        (Some(_), Some(_)) => {
+            let message = "Script arguments not permitted with --wrap option";
+            return Err(SlurmError::of(TOOL, message));
+        }
+        (None, None) => SbatchScript::StandardInput,
+        (None, Some(name)) => match name.as_str() {
+            "-" => SbatchScript::StandardInput,
+            _ => SbatchScript::File(name),
+        },
+    })
+}
+
 /// Cuts a text to the length of labels, without control characters; a note names the option.
 fn short(options: &mut SbatchOptions, option: &str, text: String) -> String {
     let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
@@ -306,7 +317,7 @@ fn instant(
 }
 
 /// Returns the options that variables of the environment set.
-fn of_environment(place: &SubmitPlace) -> Vec<TypedOption> {
+pub(super) fn of_environment(place: &SubmitPlace) -> Vec<TypedOption> {
     let set = place.variables.iter().filter_map(|(name, value)| {
         let rule = sbatch_options::of_variable(name)?;
         Some(TypedOption {

@@ -1,0 +1,253 @@
+//! The answer about one job.
+
+use serde::Serialize;
+use tollgate_forecast::wait::{
+    FEATURES, JobWidth, N_WAIT_LEVELS, WAIT_LEVELS, WaitJob, WaitStatement,
+};
+use tollgate_model::{Instant, Span};
+
+use crate::calibration::{StatedQuantity, TallyScope};
+use crate::follower::QueueFollower;
+use crate::job::JobKey;
+use crate::open::{FollowedJob, key_order};
+use crate::statement::{StatedBounds, instants};
+
+/// The features of an explanation that are named.
+const NAMED_FEATURES: usize = 3;
+/// The index of .9 among the levels.
+const LEVEL_90: usize = 3;
+
+/// A job that is asked about and is not submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedJob {
+    /// The user.
+    pub user: String,
+    /// The queue. Empty if the batch system has none.
+    pub queue: String,
+    /// Number of processors, at least 1.
+    pub procs: u32,
+    /// The time limit. None if the job has none.
+    pub limit: Option<Span>,
+}
+
+/// The answer about a job: when it starts and ends, and why then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobAnswer {
+    /// The name of the job. None for a job that is not submitted.
+    pub key: Option<JobKey>,
+    /// The requested job.
+    pub job: AskedJob,
+    /// The instant of the answer.
+    pub at: Instant,
+    /// The instant from which the job has waited. None for a held job and for one that is not submitted.
+    pub queued: Option<Instant>,
+    /// The start of a job that runs.
+    pub started: Option<Instant>,
+    /// Whether the job is held, or depends on another one.
+    pub is_held: bool,
+    /// The reason why the job waits, in the words of the batch system. Empty without one.
+    pub reason: String,
+    /// The start and the end of the job, by level. None if too little is known.
+    pub stated: Option<StatedLevels>,
+    /// Whether the job waits for longer than the first statement about it gave at 0.9.
+    pub is_late: bool,
+    /// The queue around the job.
+    pub around: QueueAround,
+    /// The features of the queue that move the forecast most, each with its factor.
+    pub features: Vec<(&'static str, f64)>,
+    /// How many statements about the start of such jobs were kept.
+    pub kept_starts: KeptStatements,
+    /// How many statements about the end of such jobs were kept.
+    pub kept_ends: KeptStatements,
+}
+
+/// Instants by level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StatedLevels {
+    /// The origin of the bounds: `forest`, `class` or `site`.
+    pub basis: &'static str,
+    /// The instants by which the job starts, by level. None for a job that runs.
+    pub starts_by: Option<StatedBounds>,
+    /// The instants by which the job ends, by level. None if too little is known.
+    pub ends_by: Option<StatedBounds>,
+    /// The probability that the job starts within a minute. None for a job that runs.
+    pub at_once: Option<f64>,
+}
+
+/// The queue around a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct QueueAround {
+    /// Number of jobs that wait.
+    pub waiting: usize,
+    /// Number of jobs of the same queue that have waited longer.
+    pub before: usize,
+    /// Number of processors in use.
+    pub procs_in_use: u64,
+    /// The largest number of processors in use in the last 60 days.
+    pub capacity: u64,
+}
+
+/// How many of the last statements about jobs like one were kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KeptStatements {
+    /// The statements that are counted.
+    pub scope: TallyScope,
+    /// Number of statements.
+    pub of: u64,
+    /// Number of kept bounds, by level.
+    pub kept: [u64; N_WAIT_LEVELS],
+}
+
+impl QueueFollower {
+    /// Answers about a job of the queue. None if no job has the name, or the job is over.
+    pub fn answer(&self, key: &JobKey, now: Instant) -> Option<JobAnswer> {
+        let followed = self.jobs.get(key)?;
+        let stated = match (followed.started, followed.number) {
+            (Some(_), _) => running(followed),
+            (None, Some(number)) => {
+                let stated = self.forecaster.restate(now, number);
+                stated.map(|stated| self.levels(&stated))
+            }
+            (None, None) => None,
+        };
+        let first = followed.starts.first().filter(|first| first.nth == 0);
+        let mut answer = JobAnswer {
+            key: Some(key.clone()),
+            job: AskedJob {
+                user: self.users.name(followed.facts.user).to_owned(),
+                queue: self.queues.name(followed.facts.queue).to_owned(),
+                procs: followed.facts.procs,
+                limit: followed.facts.request,
+            },
+            queued: followed.queued,
+            started: followed.started,
+            is_held: followed.is_held,
+            reason: followed.reason.clone(),
+            stated,
+            is_late: first.is_some_and(|first| first.due[LEVEL_90] < now),
+            ..self.about(&followed.facts, now)
+        };
+        if let (None, Some(number)) = (followed.started, followed.number) {
+            let older = |(id, job, _): &(u64, &WaitJob, Instant)| {
+                *id < number && job.queue == followed.facts.queue
+            };
+            answer.around.before = self.forecaster.waiting().filter(older).count();
+        }
+        Some(answer)
+    }
+
+    /// Answers about a job as if it was submitted now.
+    pub fn quote(&self, job: &AskedJob, now: Instant) -> JobAnswer {
+        let facts = self.facts(job);
+        let stated = self.forecaster.quote(now, &facts);
+        JobAnswer {
+            job: job.clone(),
+            stated: stated.map(|stated| self.levels(&stated)),
+            ..self.about(&facts, now)
+        }
+    }
+
+    /// Returns the jobs of the queue that are not over, by number of their names. Those of one user if one is named.
+    pub fn open_jobs(&self, user: Option<&str>) -> Vec<JobKey> {
+        let of_user = |job: &FollowedJob| {
+            user.is_none_or(|user| self.users.name(job.facts.user) == user)
+        };
+        let open = self.jobs.iter().filter(|(_, job)| of_user(job));
+        let mut keys: Vec<JobKey> = open.map(|(key, _)| key.clone()).collect();
+        keys.sort_by(|a, b| key_order(a).cmp(&key_order(b)));
+        keys
+    }
+
+    pub(crate) fn facts(&self, job: &AskedJob) -> WaitJob {
+        WaitJob {
+            user: self.users.find(&job.user),
+            queue: self.queues.find(&job.queue),
+            procs: job.procs.max(1),
+            request: job.limit,
+        }
+    }
+
+    pub(crate) fn levels(&self, stated: &WaitStatement) -> StatedLevels {
+        let mut wait = stated.wait;
+        if self.hides_others {
+            self.own_waits.widen(&mut wait);
+        }
+        StatedLevels {
+            basis: wait.basis.key(),
+            starts_by: Some(instants(stated.at, &wait)),
+            ends_by: stated.end.as_ref().map(|end| instants(stated.at, end)),
+            at_once: Some(stated.at_once.as_f64()),
+        }
+    }
+
+    /// Returns how many statements about a quantity of jobs like one were kept.
+    pub(crate) fn kept(&self, quantity: StatedQuantity, facts: &WaitJob) -> KeptStatements {
+        let width = JobWidth::of_procs(facts.procs);
+        let (scope, tally) = self.calibration.like(quantity, facts.queue, width);
+        KeptStatements {
+            scope,
+            of: tally.n,
+            kept: tally.n_kept,
+        }
+    }
+
+    /// Returns an answer about a job with these facts that says nothing about the job itself.
+    fn about(&self, facts: &WaitJob, now: Instant) -> JobAnswer {
+        let explained = self.forecaster.explain(now, facts, 0);
+        let mut features: Vec<(&'static str, f64)> = match explained {
+            Some(explained) => FEATURES.into_iter().zip(explained.contributions).collect(),
+            None => Vec::new(),
+        };
+        features.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        features.truncate(NAMED_FEATURES);
+        let mut waiting = self.forecaster.waiting();
+        let n_waiting = waiting.by_ref().count();
+        let of_queue = self.forecaster.waiting();
+        let of_queue = of_queue.filter(|(_, job, _)| job.queue == facts.queue);
+        JobAnswer {
+            key: None,
+            job: AskedJob {
+                user: String::new(),
+                queue: String::new(),
+                procs: facts.procs,
+                limit: facts.request,
+            },
+            at: now,
+            queued: None,
+            started: None,
+            is_held: false,
+            reason: String::new(),
+            stated: None,
+            is_late: false,
+            around: QueueAround {
+                waiting: n_waiting,
+                before: of_queue.count(),
+                procs_in_use: self.forecaster.procs_in_use(),
+                capacity: self.forecaster.capacity(),
+            },
+            features: features
+                .into_iter()
+                .map(|(feature, ln)| (feature, ln.exp()))
+                .collect(),
+            kept_starts: self.kept(StatedQuantity::StartAtSubmission, facts),
+            kept_ends: self.kept(StatedQuantity::End, facts),
+        }
+    }
+}
+
+/// Returns what was stated about the end of a job that runs, at most its time limit. The last statement counts.
+fn running(followed: &FollowedJob) -> Option<StatedLevels> {
+    let last = followed.ends.last()?;
+    let limit = followed.started.zip(followed.facts.request);
+    let latest = limit.map(|(started, limit)| started + limit);
+    let due = last.due;
+    let at_most = |due: Instant| latest.map_or(due, |latest| due.min(latest));
+    Some(StatedLevels {
+        basis: if last.is_forest { "forest" } else { "site" },
+        starts_by: None,
+        ends_by: Some(std::array::from_fn::<_, { WAIT_LEVELS.len() }, _>(|idx| {
+            at_most(due[idx])
+        })),
+        at_once: None,
+    })
+}

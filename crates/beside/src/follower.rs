@@ -1,0 +1,313 @@
+//! Learns from observations, states, and answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use tollgate_forecast::wait::{JobWidth, LaterStatement, WaitForecaster, WaitJob, WaitStatement};
+use tollgate_model::{Instant, Span};
+
+use crate::calibration::{Calibration, KeptTally, StatedQuantity};
+use crate::events::{self, JobEvent, JobEventKind};
+use crate::job::{JobKey, SeenJob, SeenPhase};
+use crate::names::Names;
+use crate::observation::{QueueObservation, QueueSight};
+use crate::open::FollowedJob;
+use crate::own_jobs::OwnWaits;
+use crate::statement::{JobStatement, OpenBounds, instants};
+
+/// Number of waits below which an answer is a guess.
+pub const MIN_OUTCOMES: u64 = 300;
+/// The time for which a job that is over is remembered, so that a second report of it changes nothing.
+const REMEMBERED: Span = Span::from_secs(3 * 86_400);
+
+/// A follower of a queue: learns from observations and states every job.
+///
+/// Observations come in order of time. A job is stated at the instant of its submission from the events before it, even
+/// if the observation with it came later: what is known of its own course never enters its own statement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueFollower {
+    pub(crate) forecaster: WaitForecaster,
+    pub(crate) users: Names,
+    pub(crate) queues: Names,
+    pub(crate) jobs: BTreeMap<JobKey, FollowedJob>,
+    /// The job of each number that the forecaster follows.
+    keys: BTreeMap<u64, JobKey>,
+    /// The submission and the end of the jobs that are over.
+    over: BTreeMap<JobKey, (Instant, Instant)>,
+    n_numbers: u64,
+    /// The instant of the last observation. None before the first one.
+    pub(crate) at: Option<Instant>,
+    pub(crate) hides_others: bool,
+    pub(crate) calibration: Calibration,
+    pub(crate) own_waits: OwnWaits,
+}
+
+impl QueueFollower {
+    /// Learns from an observation. Returns the statements that were made meanwhile, in order of time.
+    pub fn observe(&mut self, observation: &QueueObservation) -> Vec<JobStatement> {
+        let now = observation.at;
+        self.hides_others = observation.sight == QueueSight::OwnJobs;
+        let mut events = Vec::new();
+        for job in &observation.jobs {
+            self.note(job, now, &mut events);
+        }
+        events::sort(&mut events);
+        let mut made = Vec::new();
+        for event in &events {
+            self.advance(event.at, &mut made);
+            self.apply(event, &mut made);
+        }
+        for key in &observation.gone {
+            self.lose(key, now);
+        }
+        self.advance(now, &mut made);
+        self.forget(now);
+        self.at = Some(now);
+        made
+    }
+
+    /// Returns the instant of the last observation. None before the first one.
+    pub fn at(&self) -> Option<Instant> {
+        self.at
+    }
+
+    /// Returns whether the batch system hides the jobs of other users.
+    pub fn hides_others(&self) -> bool {
+        self.hides_others
+    }
+
+    /// Returns the number of waits that were learned.
+    pub fn n_waits(&self) -> u64 {
+        self.forecaster.n_waits()
+    }
+
+    /// Returns the followed jobs that a view of the whole queue lacks.
+    pub fn missing(&self, view: &[SeenJob]) -> Vec<JobKey> {
+        let seen: BTreeSet<&JobKey> = view.iter().map(|job| &job.key).collect();
+        let missing = self.jobs.keys().filter(|key| !seen.contains(key));
+        missing.cloned().collect()
+    }
+
+    /// Returns the number of jobs that wait.
+    pub fn n_waiting(&self) -> usize {
+        self.forecaster.waiting().count()
+    }
+
+    /// Returns the number of jobs that wait beyond the highest bound that was stated about them.
+    pub fn n_overdue(&self) -> usize {
+        let Some(at) = self.at else { return 0 };
+        self.jobs.values().filter(|job| job.is_overdue(at)).count()
+    }
+
+    /// Returns whether so few waits are known that every answer is a guess.
+    pub fn is_guessing(&self) -> bool {
+        self.n_waits() < MIN_OUTCOMES
+    }
+
+    /// Returns the outcomes of statements.
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// Returns the tallies of the statements about a quantity since an instant, by queue and width.
+    pub fn kept_by_group(
+        &self,
+        quantity: StatedQuantity,
+        since: Instant,
+    ) -> Vec<(String, JobWidth, KeptTally)> {
+        let groups = self.calibration.by_group(quantity, since);
+        let group = |((queue, width), tally): ((Option<u32>, JobWidth), KeptTally)| {
+            (self.queues.name(queue).to_owned(), width, tally)
+        };
+        groups.into_iter().map(group).collect()
+    }
+
+    /// Returns the queues that were seen.
+    pub fn queues(&self) -> &[String] {
+        self.queues.all()
+    }
+
+    /// Enters a job that is new, and collects its new events.
+    fn note(&mut self, job: &SeenJob, now: Instant, events: &mut Vec<JobEvent>) {
+        let is_known_end = self.over.get(&job.key).is_some_and(|(submitted, ended)| {
+            *submitted == job.submitted || job.ended.is_some_and(|again| again <= *ended)
+        });
+        if is_known_end {
+            return;
+        }
+        let again = self.jobs.get(&job.key);
+        if again.is_some_and(|known| known.submitted < job.submitted) {
+            // The batch system has queued the job again, under the same name.
+            self.lose(&job.key, job.submitted);
+        }
+        if job.phase == SeenPhase::Held {
+            self.hold(&job.key, now);
+        }
+        let facts = WaitJob {
+            user: self.users.number(&job.user),
+            queue: self.queues.number(&job.queue),
+            procs: job.procs.max(1),
+            request: job.limit,
+        };
+        events.extend(events::new_events(job, self.jobs.get(&job.key), now));
+        let followed = self.jobs.entry(job.key.clone());
+        let followed = followed.or_insert_with(|| FollowedJob {
+            number: None,
+            facts,
+            submitted: job.submitted,
+            queued: None,
+            started: None,
+            is_held: false,
+            held_at: None,
+            reason: String::new(),
+            starts: Vec::new(),
+            ends: Vec::new(),
+        });
+        if followed.number.is_none() {
+            followed.facts = facts;
+        }
+        followed.is_held = job.phase == SeenPhase::Held;
+        followed.reason.clone_from(&job.reason);
+    }
+
+    /// Takes a job that is held out of the queue. Its statements count as neither kept nor broken, and its wait counts anew
+    /// from its release.
+    fn hold(&mut self, key: &JobKey, now: Instant) {
+        let waiting = self.jobs.get_mut(key).filter(|job| job.started.is_none());
+        let Some(job) = waiting else {
+            return;
+        };
+        job.held_at = Some(now);
+        job.queued = None;
+        job.starts.clear();
+        job.ends.clear();
+        if let Some(number) = job.number.take() {
+            self.keys.remove(&number);
+            self.forecaster.cancel(number);
+        }
+    }
+
+    /// Lets time pass until just before the events of `now`.
+    fn advance(&mut self, now: Instant, made: &mut Vec<JobStatement>) {
+        for later in self.forecaster.advance(now) {
+            self.note_later(&later, made);
+        }
+        while let Some(refit) = self.forecaster.refit_due(now) {
+            self.forecaster.install(refit.run());
+        }
+    }
+
+    fn note_later(&mut self, later: &LaterStatement, made: &mut Vec<JobStatement>) {
+        if let Some(key) = self.keys.get(&later.job).cloned() {
+            self.open(&key, later.nth, &later.statement, made);
+        }
+    }
+
+    fn apply(&mut self, event: &JobEvent, made: &mut Vec<JobStatement>) {
+        let Some(job) = self.jobs.get_mut(&event.key) else {
+            return;
+        };
+        match event.kind {
+            JobEventKind::Queued => {
+                let number = self.n_numbers;
+                self.n_numbers += 1;
+                job.number = Some(number);
+                job.queued = Some(event.at);
+                let facts = job.facts;
+                self.keys.insert(number, event.key.clone());
+                let stated = self.forecaster.submit(event.at, number, facts);
+                if let Some(stated) = stated {
+                    self.open(&event.key, 0, &stated, made);
+                }
+            }
+            JobEventKind::Started => {
+                job.started = Some(event.at);
+                let outcomes = job.judge_starts(event.at);
+                let waited = job.queued.map(|queued| event.at.since(queued));
+                let number = job.number;
+                outcomes
+                    .into_iter()
+                    .for_each(|outcome| self.calibration.add(outcome));
+                if let Some(number) = number {
+                    self.forecaster.start(event.at, number);
+                }
+                if let Some(waited) = waited {
+                    self.own_waits.learn(waited);
+                }
+            }
+            JobEventKind::Ended => {
+                let outcomes = job.judge_ends(event.at);
+                outcomes
+                    .into_iter()
+                    .for_each(|outcome| self.calibration.add(outcome));
+                if let Some(number) = job.number {
+                    self.forecaster.end(event.at, number);
+                }
+                self.close(&event.key, event.at);
+            }
+            JobEventKind::Cancelled => {
+                if let Some(number) = job.number {
+                    self.forecaster.cancel(number);
+                }
+                if !job.starts.is_empty() {
+                    self.calibration.add_cancelled();
+                }
+                self.close(&event.key, event.at);
+            }
+        }
+    }
+
+    /// Enters a statement, to be judged at the start and the end of its job.
+    fn open(
+        &mut self,
+        key: &JobKey,
+        nth: usize,
+        stated: &WaitStatement,
+        made: &mut Vec<JobStatement>,
+    ) {
+        let mut stated = *stated;
+        if self.hides_others {
+            self.own_waits.widen(&mut stated.wait);
+        }
+        let Some(job) = self.jobs.get_mut(key) else {
+            return;
+        };
+        let bounds = |bounds: &tollgate_forecast::wait::SpanBounds| OpenBounds {
+            nth: nth as u32,
+            is_forest: bounds.basis == tollgate_forecast::wait::WaitBasis::Forest,
+            due: instants(stated.at, bounds),
+        };
+        job.starts.push(bounds(&stated.wait));
+        job.ends.extend(stated.end.as_ref().map(bounds));
+        made.push(JobStatement::new(key.clone(), nth, &stated));
+    }
+
+    /// Closes a job that is no longer in the queue, and of which nothing more is known.
+    fn lose(&mut self, key: &JobKey, now: Instant) {
+        let Some(job) = self.jobs.get(key) else {
+            return;
+        };
+        if let Some(number) = job.number {
+            match job.started {
+                // The end lies between two observations; its statements are not judged by it.
+                Some(_) => self.forecaster.end(now, number),
+                None => self.forecaster.cancel(number),
+            }
+        }
+        self.close(key, now);
+    }
+
+    fn close(&mut self, key: &JobKey, at: Instant) {
+        if let Some(job) = self.jobs.remove(key) {
+            if let Some(number) = job.number {
+                self.keys.remove(&number);
+            }
+            self.over.insert(key.clone(), (job.submitted, at));
+        }
+    }
+
+    fn forget(&mut self, now: Instant) {
+        self.over
+            .retain(|_, (_, ended)| now.since(*ended) <= REMEMBERED);
+    }
+}

@@ -1,0 +1,49 @@
+//! Statements about the jobs of a queue that another scheduler serves: when each starts and ends, with a probability,
+//! and whether such statements were kept.
+//!
+//! Observations of the queue and records of ended jobs come in, statements and outcomes go out. The same observations
+//! give the same statements, byte for byte, whether they arrive live or from a record.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`job`] | [`SeenJob`]: a job as its batch system shows it |
+//! | [`observation`] | [`QueueObservation`]: the jobs that changed, at an instant |
+//! | [`changes`] | [`QueueChanges`]: two views of a queue, and what changed between them |
+//! | [`follower`] | [`QueueFollower`]: learns from observations, states, and answers |
+//! | `events` | observations as events of single jobs, in order of time |
+//! | `names` | users and queues as numbers |
+//! | [`statement`] | [`JobStatement`]: a statement with its instants |
+//! | [`calibration`] | [`Calibration`]: how many statements were kept |
+//! | `open` | the statements that are not judged yet |
+//! | [`answer`] | [`JobAnswer`]: the answer about one job |
+//! | [`offers`] | [`SoonerOffer`]: requests that would start or end sooner |
+//! | [`own_jobs`] | wider bounds where only the jobs of one user are seen |
+//! | [`snapshot`] | the follower as bytes |
+//!
+//! The crate reads no clock and runs no process: instants are arguments.
+
+pub mod answer;
+pub mod calibration;
+pub mod changes;
+mod events;
+pub mod follower;
+pub mod job;
+mod names;
+pub mod observation;
+pub mod offers;
+mod open;
+pub mod own_jobs;
+pub mod snapshot;
+pub mod statement;
+
+pub use answer::{AskedJob, JobAnswer, KeptStatements, QueueAround, StatedLevels};
+pub use calibration::{
+    Calibration, CalibrationDrift, KeptTally, StatedQuantity, StatementOutcome, TallyScope,
+};
+pub use changes::QueueChanges;
+pub use follower::{MIN_OUTCOMES, QueueFollower};
+pub use job::{JobKey, SeenJob, SeenPhase};
+pub use observation::{QueueObservation, QueueSight};
+pub use offers::{OfferedChange, SoonerOffer};
+pub use snapshot::SnapshotError;
+pub use statement::{JobStatement, StatedBounds};
