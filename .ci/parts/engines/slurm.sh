@@ -3,6 +3,7 @@
 #
 #   .ci/parts/engines/slurm.sh up FOLDER     starts what is not running; then: . FOLDER/env; sbatch ..
 #   .ci/parts/engines/slurm.sh down FOLDER   ends what `up` has started
+#   .ci/parts/engines/slurm.sh munge FOLDER  starts its authentication alone
 #   .ci/parts/engines/slurm.sh try FOLDER    whether it starts here: `up`, then `down`
 #   .ci/parts/engines/slurm.sh install       only installs it
 #
@@ -10,9 +11,10 @@
 # PORT + N, so that several clusters can run at once. KILL_WAIT (10): seconds from SIGTERM to SIGKILL at a time limit.
 # ADDRESS (127.0.0.1): where the controller listens. NODE_ADDRESS, NODE_HOST, NODE_ENTER (those of the controller): the address and
 # the host name of the nodes, and a command that starts their daemons there. SETTINGS: further lines of slurm.conf.
+# ACCOUNTING (accounting_storage/none): where records of ended jobs go.
 # The partition `main` takes all jobs, `short` those of at most 5 minutes.
 set -euo pipefail
-command=${1:?expected up, down, try or install} folder=${2:-/nonexistent}
+command=${1:?expected up, down, munge, try or install} folder=${2:-/nonexistent}
 address=${ADDRESS:-127.0.0.1} node_address=${NODE_ADDRESS:-127.0.0.1} node_host=${NODE_HOST:-$(hostname)}
 read -ra node_enter <<<"${NODE_ENTER:-}"
 nodes=${NODES:-2} cpus=${CPUS:-4} memory=${MEMORY:-2000} port=${PORT:-7817} kill_wait=${KILL_WAIT:-10}
@@ -57,7 +59,7 @@ SlurmctldTimeout=30
 SlurmdTimeout=60
 EnforcePartLimits=ALL
 JobCompType=jobcomp/none
-AccountingStorageType=accounting_storage/none
+AccountingStorageType=${ACCOUNTING:-accounting_storage/none}
 NodeName=n[1-$nodes] NodeHostname=$node_host NodeAddr=$node_address Port=[$((port + 1))-$((port + nodes))] CPUs=$cpus RealMemory=$memory
 PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=720 DefaultTime=60 State=UP
 PartitionName=short Nodes=n[1-$nodes] MaxTime=5 DefaultTime=5 State=UP
@@ -69,7 +71,7 @@ all_nodes_are_up() {
   [ "$(sinfo --noheader --Node --format='%N %t' | grep -cE ' (idle|mix|alloc)$')" -ge "$nodes" ]
 }
 
-up() {
+start_munge() {
   install_packages
   mkdir -p "$folder"/{state,spool,run,log,munge}
   chmod 755 "$folder" "$folder/munge"
@@ -79,6 +81,10 @@ up() {
   runs "$folder/munge/pid" || setpriv --reuid=munge --regid=munge --clear-groups munged --force \
     --key-file="$folder/munge/key" --socket="$folder/munge/socket" --pid-file="$folder/munge/pid" \
     --log-file="$folder/munge/log" --seed-file="$folder/munge/seed"
+}
+
+up() {
+  start_munge
   # In one step: commands of users may read it meanwhile.
   configure >"$folder/slurm.conf.new"
   mv "$folder/slurm.conf.new" "$folder/slurm.conf"
@@ -112,10 +118,14 @@ down() {
 
 case "$command" in
   install) install_packages ;;
-  up | down | try)
+  up | down | munge | try)
     mkdir -p "$folder"
     folder=$(realpath "$folder")
-    if [ "$command" = try ]; then trap down EXIT; up; else "$command"; fi
+    case "$command" in
+      try) trap down EXIT; up ;;
+      munge) start_munge ;;
+      *) "$command" ;;
+    esac
     ;;
-  *) echo "$command: expected up, down, try or install" >&2; exit 2 ;;
+  *) echo "$command: expected up, down, munge, try or install" >&2; exit 2 ;;
 esac

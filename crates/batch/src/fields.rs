@@ -69,10 +69,16 @@ const fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
 /// Returns an instant as a date and time in UTC, without a zone, as in `2026-11-22T04:02:37`.
 pub(crate) fn iso_text(at: Instant) -> String {
     let seconds = at.as_micros().div_euclid(1_000_000);
-    let (day, second) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
+    let (day, second) = (
+        seconds.div_euclid(SECONDS_PER_DAY),
+        seconds.rem_euclid(SECONDS_PER_DAY),
+    );
     let (year, month, day) = date_of(day);
     let (hour, minute) = (second / 3600, second / 60 % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}", second % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}",
+        second % 60
+    )
 }
 
 /// Returns the year, month and day of a day since 1 January 1970: the inverse of [`days_since_epoch`].

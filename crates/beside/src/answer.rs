@@ -149,9 +149,8 @@ impl QueueFollower {
 
     /// Returns the jobs of the queue that are not over, by number of their names. Those of one user if one is named.
     pub fn open_jobs(&self, user: Option<&str>) -> Vec<JobKey> {
-        let of_user = |job: &FollowedJob| {
-            user.is_none_or(|user| self.users.name(job.facts.user) == user)
-        };
+        let of_user =
+            |job: &FollowedJob| user.is_none_or(|user| self.users.name(job.facts.user) == user);
         let open = self.jobs.iter().filter(|(_, job)| of_user(job));
         let mut keys: Vec<JobKey> = open.map(|(key, _)| key.clone()).collect();
         keys.sort_by(|a, b| key_order(a).cmp(&key_order(b)));
@@ -169,9 +168,7 @@ impl QueueFollower {
 
     pub(crate) fn levels(&self, stated: &WaitStatement) -> StatedLevels {
         let mut wait = stated.wait;
-        if self.hides_others {
-            self.own_waits.widen(&mut wait);
-        }
+        self.widen(&mut wait, stated.at);
         StatedLevels {
             basis: wait.basis.key(),
             starts_by: Some(instants(stated.at, &wait)),

@@ -173,9 +173,8 @@ impl Calibration {
             let level = WAIT_LEVELS[DRIFT_LEVEL];
             let miss = (last.coverage(DRIFT_LEVEL)? - level).abs();
             let error = (level * (1.0 - level) / last.n as f64).sqrt();
-            let is_drift = last.n >= DRIFT_OUTCOMES as u64
-                && miss > DRIFT_PART
-                && miss > DRIFT_ERRORS * error;
+            let is_drift =
+                last.n >= DRIFT_OUTCOMES as u64 && miss > DRIFT_PART && miss > DRIFT_ERRORS * error;
             is_drift.then_some(CalibrationDrift {
                 quantity,
                 level,
@@ -233,9 +232,8 @@ mod tests {
     #[test]
     fn tally_widens_until_there_are_enough_outcomes() {
         let calibration = with(100, 90);
-        let like = |queue, width| {
-            calibration.like(StatedQuantity::StartAtSubmission, Some(queue), width)
-        };
+        let like =
+            |queue, width| calibration.like(StatedQuantity::StartAtSubmission, Some(queue), width);
         let expected = KeptTally {
             n: 100,
             n_kept: [90; N_WAIT_LEVELS],

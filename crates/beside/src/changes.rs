@@ -13,10 +13,8 @@ pub struct QueueChanges {
 impl QueueChanges {
     /// Takes a new view, and returns its jobs that are new or have changed. The order is that of their names.
     pub fn take(&mut self, view: Vec<SeenJob>) -> Vec<SeenJob> {
-        let view: BTreeMap<JobKey, SeenJob> = view
-            .into_iter()
-            .map(|job| (job.key.clone(), job))
-            .collect();
+        let view: BTreeMap<JobKey, SeenJob> =
+            view.into_iter().map(|job| (job.key.clone(), job)).collect();
         let changed = view
             .values()
             .filter(|job| self.last.get(&job.key) != Some(job));

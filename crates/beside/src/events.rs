@@ -25,12 +25,20 @@ pub(crate) enum JobEventKind {
 }
 
 /// Returns the events of a job that are not known yet, given what is known of the job.
-pub(crate) fn new_events(job: &SeenJob, known: Option<&FollowedJob>, now: Instant) -> Vec<JobEvent> {
+pub(crate) fn new_events(
+    job: &SeenJob,
+    known: Option<&FollowedJob>,
+    now: Instant,
+) -> Vec<JobEvent> {
     let mut events = Vec::new();
     let known_queued = known.and_then(|known| known.queued);
     // A job that may start only later is not in the queue yet.
     let held_at = known.and_then(|known| known.held_at);
-    let fresh = job.queued().map(|queued| held_at.map_or(queued, |held| held.max(queued)));
+    let fresh = job.queued().map(|queued| {
+        let released = held_at.map_or(queued, |held| held.max(queued));
+        job.started
+            .map_or(released, |started| released.min(started))
+    });
     let queued = known_queued.or_else(|| fresh.filter(|queued| *queued <= now));
     let order = queued.unwrap_or(job.submitted);
     let mut push = |at, kind| {

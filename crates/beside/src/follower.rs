@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::wait::{JobWidth, LaterStatement, WaitForecaster, WaitJob, WaitStatement};
+use tollgate_forecast::wait::{
+    JobWidth, LaterStatement, SpanBounds, WaitBasis, WaitForecaster, WaitJob, WaitStatement,
+};
 use tollgate_model::{Instant, Span};
 
 use crate::calibration::{Calibration, KeptTally, StatedQuantity};
 use crate::events::{self, JobEvent, JobEventKind};
+use crate::first_guess::LastWaits;
 use crate::job::{JobKey, SeenJob, SeenPhase};
 use crate::names::Names;
 use crate::observation::{QueueObservation, QueueSight};
 use crate::open::FollowedJob;
-use crate::own_jobs::OwnWaits;
 use crate::statement::{JobStatement, OpenBounds, instants};
 
 /// Number of waits below which an answer is a guess.
@@ -39,7 +41,7 @@ pub struct QueueFollower {
     pub(crate) at: Option<Instant>,
     pub(crate) hides_others: bool,
     pub(crate) calibration: Calibration,
-    pub(crate) own_waits: OwnWaits,
+    pub(crate) last_waits: LastWaits,
 }
 
 impl QueueFollower {
@@ -79,6 +81,14 @@ impl QueueFollower {
     /// Returns the number of waits that were learned.
     pub fn n_waits(&self) -> u64 {
         self.forecaster.n_waits()
+    }
+
+    /// Returns whether the end of a job is known already.
+    pub fn knows_end(&self, job: &SeenJob) -> bool {
+        let known = self.over.get(&job.key);
+        known.is_some_and(|(submitted, ended)| {
+            *submitted == job.submitted || job.ended.is_some_and(|again| again <= *ended)
+        })
     }
 
     /// Returns the followed jobs that a view of the whole queue lacks.
@@ -129,10 +139,7 @@ impl QueueFollower {
 
     /// Enters a job that is new, and collects its new events.
     fn note(&mut self, job: &SeenJob, now: Instant, events: &mut Vec<JobEvent>) {
-        let is_known_end = self.over.get(&job.key).is_some_and(|(submitted, ended)| {
-            *submitted == job.submitted || job.ended.is_some_and(|again| again <= *ended)
-        });
-        if is_known_end {
+        if self.knows_end(job) {
             return;
         }
         let again = self.jobs.get(&job.key);
@@ -232,7 +239,7 @@ impl QueueFollower {
                     self.forecaster.start(event.at, number);
                 }
                 if let Some(waited) = waited {
-                    self.own_waits.learn(waited);
+                    self.last_waits.learn(waited);
                 }
             }
             JobEventKind::Ended => {
@@ -266,20 +273,25 @@ impl QueueFollower {
         made: &mut Vec<JobStatement>,
     ) {
         let mut stated = *stated;
-        if self.hides_others {
-            self.own_waits.widen(&mut stated.wait);
-        }
+        self.widen(&mut stated.wait, stated.at);
         let Some(job) = self.jobs.get_mut(key) else {
             return;
         };
-        let bounds = |bounds: &tollgate_forecast::wait::SpanBounds| OpenBounds {
+        let bounds = |bounds: &SpanBounds| OpenBounds {
             nth: nth as u32,
-            is_forest: bounds.basis == tollgate_forecast::wait::WaitBasis::Forest,
+            is_forest: bounds.basis == WaitBasis::Forest,
             due: instants(stated.at, bounds),
         };
         job.starts.push(bounds(&stated.wait));
         job.ends.extend(stated.end.as_ref().map(bounds));
         made.push(JobStatement::new(key.clone(), nth, &stated));
+    }
+
+    /// Widens a first guess.
+    pub(crate) fn widen(&self, bounds: &mut SpanBounds, now: Instant) {
+        let waiting = self.forecaster.waiting();
+        let ages = waiting.map(|(_, _, queued)| now.since(queued).max(Span::ZERO));
+        self.last_waits.widen(bounds, ages);
     }
 
     /// Closes a job that is no longer in the queue, and of which nothing more is known.

@@ -17,7 +17,7 @@
 //! | `open` | the statements that are not judged yet |
 //! | [`answer`] | [`JobAnswer`]: the answer about one job |
 //! | [`offers`] | [`SoonerOffer`]: requests that would start or end sooner |
-//! | [`own_jobs`] | wider bounds where only the jobs of one user are seen |
+//! | `first_guess` | wider bounds where little is known |
 //! | [`snapshot`] | the follower as bytes |
 //!
 //! The crate reads no clock and runs no process: instants are arguments.
@@ -26,13 +26,13 @@ pub mod answer;
 pub mod calibration;
 pub mod changes;
 mod events;
+mod first_guess;
 pub mod follower;
 pub mod job;
 mod names;
 pub mod observation;
 pub mod offers;
 mod open;
-pub mod own_jobs;
 pub mod snapshot;
 pub mod statement;
 

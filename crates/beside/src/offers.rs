@@ -41,11 +41,14 @@ pub enum OfferedChange {
 impl QueueFollower {
     /// Returns changed requests that would start sooner than an answer says, if they were submitted now: one of each
     /// kind at most, and every queue of `queues` that is sooner. The median of an offer is no later, and its bound at .9 is a
-    /// tenth of the wait sooner.
+    /// tenth of the wait sooner. Empty while answers are guesses.
     pub fn offers(&self, answer: &JobAnswer, queues: &[String], now: Instant) -> Vec<SoonerOffer> {
         let Some(present) = answer.stated.as_ref().and_then(|stated| stated.starts_by) else {
             return Vec::new();
         };
+        if self.is_guessing() {
+            return Vec::new();
+        }
         let job = &answer.job;
         let with = |change: OfferedChange| self.offer(job, change, now);
         let is_sooner = |offer: &SoonerOffer| is_sooner(offer, &present, now);

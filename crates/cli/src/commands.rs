@@ -31,7 +31,7 @@ use crate::exit::{self, CliFailure};
 use crate::jobs::act::ActionOnJobs;
 use crate::jobs::frontends;
 use crate::simulate::{campus, forecast, policies, replay, study, trace};
-use crate::{jobs, operate, reach};
+use crate::{beside, jobs, operate, reach};
 
 /// Decide which jobs a shared cluster promises to finish in time.
 #[derive(Debug, Parser)]
@@ -175,6 +175,16 @@ enum CliCommand {
     ///
     /// The cluster is a service of your own with pilots at your sites. The session outlives the terminal.
     Session(Deferred<reach::session::SessionArgs>),
+    /// Follow the queue of a scheduler that others run, read only.
+    ///
+    /// The follower learns how long jobs wait, states when each starts and ends, and counts how many statements
+    /// were kept. Nothing is written to the cluster.
+    Beside(Deferred<beside::BesideArgs>),
+    /// Say when jobs of a scheduler start and end.
+    ///
+    /// Reads the queue and the records of the scheduler of this host. The job may be one that is not submitted
+    /// yet: `tollgate eta -- sbatch -n 64 -t 4:00:00 job.sh` submits nothing.
+    Eta(Deferred<beside::eta::EtaArgs>),
     /// Run a command on the hosts of the calling job.
     Spread(Deferred<jobs::spread::SpreadArgs>),
     /// Submit a job as with qsub of PBS or Grid Engine.
@@ -305,6 +315,8 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Agent(args) => reach::site::agent::run(&args),
         CliCommand::Cluster(args) => reach::cluster::run(&args),
         CliCommand::Session(args) => reach::session::run(&args),
+        CliCommand::Beside(args) => beside::run(&args),
+        CliCommand::Eta(args) => beside::eta::run(&args),
         CliCommand::Spread(args) => jobs::spread::run(&args),
         CliCommand::Learn(args) => operate::learn::run(&args),
         CliCommand::Backup(args) => operate::backup::back_up(&args, registry),

@@ -7,6 +7,7 @@
 //! | `jobs` | commands about jobs |
 //! | `operate` | commands of operators |
 //! | `reach` | commands about other hosts: sites, sessions, clusters, pilots |
+//! | `beside` | commands beside a scheduler that others run: `beside`, `eta` |
 //! | `simulate` | commands without a service: `replay`, `study`, `forecast`, `trace`, .. |
 //! | `connection` | the connection to a service |
 //! | `output` | what commands print: tables, JSON, CSV, messages and files |
@@ -15,6 +16,7 @@
 //! | `parallel` | work in parallel, results in order |
 
 mod args;
+mod beside;
 mod commands;
 mod connection;
 mod exit;

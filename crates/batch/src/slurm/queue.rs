@@ -46,9 +46,12 @@ const HELD_REASONS: [&str; 6] = [
 impl QueueDialect for SlurmQueue {
     fn queue(&self) -> EngineCommand {
         let words = ["squeue", "--noheader", "--array", "--all", "--states=all"];
-        command(words.map(str::to_owned).into_iter().chain([format!(
-            "--Format={QUEUE_FIELDS}"
-        )]))
+        command(
+            words
+                .map(str::to_owned)
+                .into_iter()
+                .chain([format!("--Format={QUEUE_FIELDS}")]),
+        )
     }
 
     fn parse_queue(&self, answer: &CommandAnswer) -> Result<Vec<QueueJob>, EngineFault> {
@@ -62,7 +65,13 @@ impl QueueDialect for SlurmQueue {
     }
 
     fn records(&self, since: Instant, until: Instant) -> EngineCommand {
-        let words = ["sacct", "--noheader", "--parsable2", "--allocations", "--allusers"];
+        let words = [
+            "sacct",
+            "--noheader",
+            "--parsable2",
+            "--allocations",
+            "--allusers",
+        ];
         command(words.map(str::to_owned).into_iter().chain([
             format!("--starttime={}", iso_text(since)),
             format!("--endtime={}", iso_text(until)),
@@ -279,7 +288,10 @@ mod tests {
         assert_eq!(phases, [Waits, Held, Runs, Held, Waits]);
         assert_eq!((jobs[0].queue.as_str(), jobs[0].started), ("main", None));
         assert_eq!(jobs[1].limit, Some(Span::from_secs(86_400)));
-        assert_eq!((jobs[2].started, jobs[2].limit), (at("2026-11-28T16:40:00"), None));
+        assert_eq!(
+            (jobs[2].started, jobs[2].limit),
+            (at("2026-11-28T16:40:00"), None)
+        );
         assert!(jobs[4].reason.ends_with("higher priority"));
     }
 
@@ -295,7 +307,10 @@ mod tests {
         assert_eq!(jobs.len(), 3);
         assert_eq!(jobs[0].started, at("2026-11-28T16:01:00"));
         assert_eq!((jobs[1].started, jobs[1].procs), (None, 8));
-        assert_eq!((jobs[2].started, jobs[2].ended), (None, at("2026-11-28T16:03:00")));
+        assert_eq!(
+            (jobs[2].started, jobs[2].ended),
+            (None, at("2026-11-28T16:03:00"))
+        );
     }
 
     #[test]
@@ -322,7 +337,11 @@ mod tests {
 
     #[test]
     fn other_texts_are_faults() {
-        for text in ["CLUSTER: lab\n", "1|RUNNING\n", "1|UNHEARD|a|b|1|1:00|x|y|z|w|v|\n"] {
+        for text in [
+            "CLUSTER: lab\n",
+            "1|RUNNING\n",
+            "1|UNHEARD|a|b|1|1:00|x|y|z|w|v|\n",
+        ] {
             assert!(SlurmQueue.parse_queue(&answer(text)).is_err(), "{text}");
             assert!(SlurmQueue.parse_records(&answer(text)).is_err(), "{text}");
         }
@@ -335,7 +354,15 @@ mod tests {
         assert!(queue.words.contains(&"TZ=UTC0".to_owned()));
         let records = SlurmQueue.records(Instant::ZERO, Instant::from_secs(86_400));
         assert_eq!(records.program(), "sacct");
-        assert!(records.words.contains(&"--starttime=1970-01-01T00:00:00".to_owned()));
-        assert!(records.words.contains(&"--endtime=1970-01-02T00:00:00".to_owned()));
+        assert!(
+            records
+                .words
+                .contains(&"--starttime=1970-01-01T00:00:00".to_owned())
+        );
+        assert!(
+            records
+                .words
+                .contains(&"--endtime=1970-01-02T00:00:00".to_owned())
+        );
     }
 }

@@ -5,7 +5,7 @@ use clap::builder::Styles;
 use console::Term;
 
 /// The groups, each with its commands in the order of the list.
-pub(super) const GROUPS: [(&str, &[&str]); 5] = [
+pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Jobs",
         &[
@@ -40,6 +40,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
         "Sites, sessions and clusters",
         &["site", "session", "cluster"],
     ),
+    ("Beside the scheduler of a cluster", &["eta", "beside"]),
     (
         "Simulate and forecast",
         &["replay", "campus", "policies", "study", "forecast", "trace"],

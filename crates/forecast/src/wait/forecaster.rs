@@ -146,8 +146,7 @@ impl WaitForecaster {
         for later in &job.later_ends {
             judge_kept(&mut self.rest_to_end, later);
             let outcome = ln_wait(now.since(later.at));
-            self.rest_to_end
-                .learn(&later.row, job.job.class(), outcome);
+            self.rest_to_end.learn(&later.row, job.job.class(), outcome);
         }
     }
 

@@ -1,0 +1,217 @@
+//! `tollgate eta`: when jobs start and end.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use tollgate_batch::EngineKind;
+use tollgate_beside::{AskedJob, JobAnswer, JobKey, QueueFollower, SoonerOffer};
+use tollgate_model::{Instant, Span};
+use tollgate_sites::EngineShell;
+
+use super::error::BesideError;
+use super::follow::{note_clocks, stored_or_new};
+use super::print::{self, EtaAnswer};
+use super::queue::LiveQueue;
+use super::request;
+use super::round::QueueRounds;
+use super::state_dir::{StateDir, StateWriter};
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::output::format;
+use crate::output::messages::{Verbosity, pluralise};
+
+/// The age of an observation of the follower from which the queue is asked again.
+const FRESH: Span = Span::from_secs(20);
+/// Number of tasks of an array that are shown.
+const SHOWN_TASKS: usize = 3;
+
+/// The options of `tollgate eta`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct EtaArgs {
+    /// Jobs; without any, all of your own
+    #[arg(value_name = "JOBID")]
+    jobs: Vec<String>,
+    /// A command that would submit a job: nothing is submitted
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "jobs")]
+    command: Vec<String>,
+    /// Directory of what was learned; by default in the user's cache
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+    /// Print no notes
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// `tollgate eta`.
+pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
+    if args.format == OutputFormat::Csv {
+        return Err(CsvUnsupported.into());
+    }
+    let verbosity = Verbosity::from_quiet(args.quiet);
+    let engine = LiveQueue::detect()?;
+    let live = LiveQueue::open(engine)?;
+    note_clocks(&live, verbosity);
+    let asked = match args.command.is_empty() {
+        true => None,
+        false => Some(request::asked_job(&args.command, live.user())?),
+    };
+    let dir = StateDir::find(args.state.as_deref(), engine)?;
+    let follower = learn(&dir, &live, verbosity)?;
+    let now = follower.at().map_or(live.now(), |at| at.max(live.now()));
+    if follower.hides_others() {
+        verbosity.note("the site shows users their own jobs alone: bounds are wider");
+    }
+    let limits = queue_limits(engine);
+    let answers = match asked {
+        Some(mut job) => {
+            limits.complete(&mut job);
+            vec![with_offers(
+                &follower,
+                follower.quote(&job, now),
+                &limits,
+                now,
+            )]
+        }
+        None => {
+            let keys = keys(&follower, &args.jobs, live.user(), verbosity)?;
+            let answers = keys.iter().filter_map(|key| follower.answer(key, now));
+            answers
+                .map(|answer| with_offers(&follower, answer, &limits, now))
+                .collect()
+        }
+    };
+    let answer = EtaAnswer {
+        cluster: live.settings().cluster.clone(),
+        waits_learned: follower.n_waits(),
+        is_guess: follower.is_guessing(),
+        jobs: answers,
+    };
+    let mut out = io::stdout().lock();
+    match args.format {
+        OutputFormat::Json => format::write_json(&mut out, &print::json(&answer))?,
+        OutputFormat::Table | OutputFormat::Csv => {
+            let short = args.jobs.is_empty() && args.command.is_empty();
+            let text = print::text(&answer, short, &format::now());
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is known now. Without a follower it is learned from the queue and the records, and stored.
+fn learn(
+    dir: &StateDir,
+    live: &LiveQueue,
+    verbosity: Verbosity,
+) -> Result<QueueFollower, BesideError> {
+    let lock = dir.lock().ok().flatten();
+    let stored = stored_or_new(dir, verbosity)?;
+    let is_fresh = |at: Instant| live.now().since(at) <= FRESH;
+    if lock.is_none() && stored.follower.at().is_some_and(is_fresh) {
+        return Ok(stored.follower);
+    }
+    if stored.follower.at().is_none() {
+        verbosity.note("first call: learning from the accounting, once");
+    }
+    let writer = lock.map(|lock| StateWriter::new(dir, lock, &stored));
+    let mut rounds = QueueRounds::new(stored.follower);
+    let round = rounds.look(live, verbosity)?;
+    if let Some(writer) = writer {
+        writer?.add(&round.observation, &rounds.follower)?;
+    }
+    Ok(rounds.follower)
+}
+
+/// Returns the jobs that are asked about. A number of an array stands for its next tasks.
+fn keys(
+    follower: &QueueFollower,
+    named: &[String],
+    user: &str,
+    verbosity: Verbosity,
+) -> Result<Vec<JobKey>, BesideError> {
+    if named.is_empty() {
+        return Ok(follower.open_jobs(Some(user)));
+    }
+    let mut keys = Vec::new();
+    let all = follower.open_jobs(None);
+    for name in named {
+        let key = JobKey(name.clone());
+        if all.contains(&key) {
+            keys.push(key);
+            continue;
+        }
+        let prefix = format!("{name}_");
+        let tasks: Vec<&JobKey> = all
+            .iter()
+            .filter(|key| key.0.starts_with(&prefix))
+            .collect();
+        if tasks.is_empty() {
+            return Err(BesideError::UnknownJob(key));
+        }
+        if tasks.len() > SHOWN_TASKS {
+            let shown = pluralise(SHOWN_TASKS, "task");
+            verbosity.note(format_args!(
+                "{name}: the first {shown} of {} that are not over",
+                tasks.len()
+            ));
+        }
+        keys.extend(tasks.into_iter().take(SHOWN_TASKS).cloned());
+    }
+    Ok(keys)
+}
+
+/// An answer, with the requests that would start sooner.
+fn with_offers(
+    follower: &QueueFollower,
+    answer: JobAnswer,
+    limits: &Queues,
+    now: Instant,
+) -> (JobAnswer, Vec<SoonerOffer>) {
+    let queues = limits.taking(&answer.job);
+    let offers = follower.offers(&answer, &queues, now);
+    (answer, offers)
+}
+
+/// The queues of the engine.
+struct Queues(Vec<tollgate_batch::QueueLimits>);
+
+fn queue_limits(engine: EngineKind) -> Queues {
+    let dialect = engine.dialect("tollgate");
+    let answer = EngineShell::new(None).run(&dialect.limits());
+    let limits = answer.map(|answer| dialect.parse_limits(&answer));
+    Queues(limits.ok().and_then(Result::ok).unwrap_or_default())
+}
+
+impl Queues {
+    /// Fills in the queue and the limit of a job that names none: those of the engine.
+    fn complete(&self, job: &mut AskedJob) {
+        if job.queue.is_empty()
+            && let Some(default) = self.0.iter().find(|queue| queue.is_default)
+        {
+            job.queue.clone_from(&default.name);
+        }
+        if job.limit.is_none() {
+            let own = self.0.iter().find(|queue| queue.name == job.queue);
+            job.limit = own.and_then(|own| own.max_time);
+        }
+    }
+
+    /// Returns the queues that take a job as large and as long.
+    fn taking(&self, job: &AskedJob) -> Vec<String> {
+        let takes = |queue: &&tollgate_batch::QueueLimits| {
+            let is_short = match (queue.max_time, job.limit) {
+                (None, _) => true,
+                (Some(most), Some(limit)) => limit <= most,
+                (Some(_), None) => false,
+            };
+            let cores = queue.nodes.zip(queue.max_cores);
+            let cores = cores.map(|(nodes, each)| nodes.saturating_mul(each));
+            is_short && cores.is_none_or(|cores| job.procs <= cores)
+        };
+        let taking = self.0.iter().filter(takes);
+        taking.map(|queue| queue.name.clone()).collect()
+    }
+}

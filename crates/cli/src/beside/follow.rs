@@ -1,0 +1,228 @@
+//! `tollgate beside slurm`: the follower.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use tollgate_batch::EngineKind;
+use tollgate_beside::{QueueFollower, StatedQuantity};
+use tollgate_model::{Instant, Span};
+
+use super::error::BesideError;
+use super::pace::Pace;
+use super::queue::LiveQueue;
+use super::record::RecordWriter;
+use super::round::{QueueRound, QueueRounds};
+use super::state_dir::{StateDir, StateWriter, StoredFollower};
+use crate::exit::CliFailure;
+use crate::output::format;
+use crate::output::messages::{Verbosity, pluralise};
+use crate::parse;
+
+/// The time between two comparisons of the clocks.
+const CLOCKS_EVERY: Span = Span::from_secs(3_600);
+
+/// Follow a Slurm that others run, and learn its waits.
+///
+/// Asks `squeue` for all jobs in one query, and `sacct` for those that ended unseen. Changes nothing at the
+/// cluster. `tollgate eta` then answers from what was learned, until Ctrl-C and after it.
+#[derive(Debug, clap::Args)]
+pub(super) struct FollowArgs {
+    /// Directory for observations and statements, to be replayed
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// Directory of what was learned; by default in the user's cache
+    ///
+    /// The variable TOLLGATE_BESIDE names it too. Others may read it: `tollgate eta` of every user who sets the
+    /// variable answers from it.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Shortest time between two queries, at least 5s
+    ///
+    /// A controller that answers slowly is asked less often: the pause is at least 100 times as long as its
+    /// answer took.
+    #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = parse_period)]
+    every: Duration,
+    /// Number of queries, after which the follower ends
+    #[arg(long, value_name = "N")]
+    queries: Option<u64>,
+    /// Print errors only
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn parse_period(word: &str) -> Result<Duration, String> {
+    let secs = parse::parse_span(word)?;
+    match secs >= 5.0 {
+        true => Ok(Duration::from_secs_f64(secs)),
+        false => Err("expected at least 5s".to_owned()),
+    }
+}
+
+/// Follows the queue of an engine.
+pub(super) fn run(engine: EngineKind, args: &FollowArgs) -> Result<(), CliFailure> {
+    let verbosity = Verbosity::from_quiet(args.quiet);
+    let dir = StateDir::find(args.state.as_deref(), engine)?;
+    let lock = dir.lock()?;
+    let lock = lock.ok_or_else(|| BesideError::Locked(dir.path().to_owned()))?;
+    let stored = dir.read()?.unwrap_or_default();
+    let mut live = LiveQueue::open(engine)?;
+    let mut following = Following {
+        writer: StateWriter::new(&dir, lock, &stored)?,
+        record: None,
+        rounds: QueueRounds::new(stored.follower),
+        pace: Pace::new(args.every),
+        clocks_at: live.now(),
+        is_down: false,
+        hides_others: false,
+        n_drifts: 0,
+        verbosity,
+    };
+    if let Some(below) = &args.record {
+        let record = RecordWriter::new(below, live.now(), &following.rounds.follower)?;
+        verbosity.note(format_args!("record: {}", record.dir().display()));
+        following.record = Some(record);
+    }
+    following.introduce(&live, &dir, args.every);
+    let mut n_queries = 0;
+    loop {
+        following.look(&mut live)?;
+        n_queries += 1;
+        if args.queries.is_some_and(|most| n_queries >= most) {
+            return Ok(());
+        }
+        thread::sleep(following.pace.pause());
+    }
+}
+
+/// A follower at work.
+struct Following {
+    writer: StateWriter,
+    record: Option<RecordWriter>,
+    rounds: QueueRounds,
+    pace: Pace,
+    clocks_at: Instant,
+    is_down: bool,
+    hides_others: bool,
+    n_drifts: usize,
+    verbosity: Verbosity,
+}
+
+impl Following {
+    fn introduce(&self, live: &LiveQueue, dir: &StateDir, every: Duration) {
+        let cluster = &live.settings().cluster;
+        self.verbosity.note(format_args!(
+            "following `{cluster}`: one query every {} s, learned so far: {}, kept in {}",
+            every.as_secs(),
+            pluralise(self.rounds.follower.n_waits() as usize, "wait"),
+            dir.path().display()
+        ));
+        note_clocks(live, self.verbosity);
+    }
+
+    /// Looks at the queue. An engine that does not answer is asked again later.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn look(&mut self, live: &mut LiveQueue) -> Result<(), BesideError> {
+        if live.now().since(self.clocks_at) >= CLOCKS_EVERY {
+            live.compare_clocks();
+            self.clocks_at = live.now();
+            note_clocks(live, self.verbosity);
+        }
+        match self.rounds.look(live, self.verbosity) {
+            Ok(round) => self.learn(&round),
+            Err(error @ (BesideError::Shell(_) | BesideError::Engine(_))) => {
+                self.pace.failed();
+                if !self.is_down {
+                    self.verbosity.note(format_args!(
+                        "no answer, asking again in {} s: {error}",
+                        self.pace.pause().as_secs()
+                    ));
+                }
+                self.is_down = true;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn learn(&mut self, round: &QueueRound) -> Result<(), BesideError> {
+        self.pace.answered(round.took);
+        let follower = &self.rounds.follower;
+        self.writer.add(&round.observation, follower)?;
+        if let Some(record) = &mut self.record {
+            record.add(&round.observation, &round.statements)?;
+        }
+        if self.is_down {
+            self.is_down = false;
+            self.verbosity.note("the controller answers again");
+        }
+        if follower.hides_others() && !self.hides_others {
+            self.hides_others = true;
+            self.verbosity.note(
+                "the site shows users their own jobs alone: bounds are wider, and hold for your jobs",
+            );
+        }
+        self.note_drift();
+        Ok(())
+    }
+
+    fn note_drift(&mut self) {
+        let drifts = drift_lines(&self.rounds.follower);
+        if drifts.len() > self.n_drifts {
+            drifts.iter().for_each(|line| self.verbosity.note(line));
+        }
+        self.n_drifts = drifts.len();
+        let _ = io::stderr().flush();
+    }
+}
+
+/// Returns a line for each quantity whose last statements are far from their level.
+pub(super) fn drift_lines(follower: &QueueFollower) -> Vec<String> {
+    let drifts = follower.calibration().drift();
+    let line = |drift: &tollgate_beside::CalibrationDrift| {
+        let quantity = match drift.quantity {
+            StatedQuantity::StartAtSubmission => "the start at submission",
+            StatedQuantity::StartLater => "the start of jobs that wait",
+            StatedQuantity::End => "the end",
+        };
+        format!(
+            "drift: of the last {} statements about {quantity} at {}, {} were kept",
+            drift.last.n, drift.level, drift.last.n_kept[3]
+        )
+    };
+    drifts.iter().map(line).collect()
+}
+
+/// Says by how much the clock of the controller differs.
+pub(super) fn note_clocks(live: &LiveQueue, verbosity: Verbosity) {
+    let error = live.clock_error();
+    if error == Span::ZERO {
+        return;
+    }
+    let by = format::format_span(error.as_secs_f64().abs());
+    let way = match error > Span::ZERO {
+        true => "ahead of",
+        false => "behind",
+    };
+    verbosity.note(format_args!(
+        "the controller's clock is {by} {way} that of this host: all instants are in its time"
+    ));
+}
+
+/// Answers without a follower start from what is stored, or from nothing if it is damaged.
+pub(super) fn stored_or_new(
+    dir: &StateDir,
+    verbosity: Verbosity,
+) -> Result<StoredFollower, BesideError> {
+    match dir.read() {
+        Ok(stored) => Ok(stored.unwrap_or_default()),
+        Err(error @ (BesideError::Snapshot { .. } | BesideError::Line { .. })) => {
+            verbosity.note(format_args!("{error}: learned anew from the accounting"));
+            Ok(StoredFollower::default())
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,412 @@
+//! Answers as text and JSON.
+
+use std::collections::BTreeMap;
+
+use jiff::Zoned;
+use serde::Serialize;
+use tollgate_beside::{
+    JobAnswer, KeptStatements, OfferedChange, QueueAround, SoonerOffer, StatedBounds, TallyScope,
+};
+use tollgate_client::timestamp::format_iso;
+use tollgate_forecast::wait::{JobWidth, WAIT_LEVELS};
+use tollgate_model::{Instant, Span};
+
+use crate::output::format::{format_local_time, format_short_time, format_span};
+use crate::output::messages::pluralise;
+use crate::output::table::{Column, FigureLayout, render_figures};
+
+/// The levels of an answer.
+const SHOWN_LEVELS: [usize; 3] = [2, 3, 4];
+/// The index of .05 among the levels.
+const LEVEL_05: usize = 0;
+/// The index of .9 among the levels.
+const LEVEL_90: usize = 3;
+/// The index of .95 among the levels.
+const LEVEL_95: usize = 4;
+/// The factor below which a feature is not named.
+const NAMED_FACTOR: f64 = 1.1;
+
+/// Reasons of Slurm, in a sentence.
+const REASONS: [(&str, &str); 10] = [
+    ("Priority", "jobs with a higher priority are before it"),
+    (
+        "Resources",
+        "it is next, and its processors or memory are not free",
+    ),
+    ("Dependency", "it depends on a job that is not over"),
+    ("JobHeldUser", "its user holds it"),
+    ("JobHeldAdmin", "an administrator holds it"),
+    ("BeginTime", "it may start only later"),
+    (
+        "JobArrayTaskLimit",
+        "its array runs as many tasks as it may",
+    ),
+    ("PartitionDown", "its partition is down"),
+    (
+        "PartitionTimeLimit",
+        "its limit is above that of the partition",
+    ),
+    (
+        "ReqNodeNotAvail",
+        "nodes that it needs are reserved or down",
+    ),
+];
+
+/// The answer of `tollgate eta`.
+pub(super) struct EtaAnswer {
+    pub(super) cluster: String,
+    pub(super) waits_learned: u64,
+    pub(super) is_guess: bool,
+    pub(super) jobs: Vec<(JobAnswer, Vec<SoonerOffer>)>,
+}
+
+/// The answer as JSON.
+#[derive(Serialize)]
+pub(super) struct EtaJson {
+    cluster: String,
+    /// Number of waits that were learned.
+    waits_learned: u64,
+    /// Whether so few waits were learned that the bounds are guesses.
+    is_guess: bool,
+    jobs: Vec<JobJson>,
+}
+
+#[derive(Serialize)]
+struct JobJson {
+    /// None for a job that is not submitted.
+    job: Option<String>,
+    user: String,
+    queue: String,
+    procs: u32,
+    limit_s: Option<f64>,
+    at: String,
+    queued_at: Option<String>,
+    started_at: Option<String>,
+    is_held: bool,
+    reason: String,
+    #[serde(flatten)]
+    stated: StatedJson,
+    /// Whether the job waits for longer than was stated at 0.9 at its submission.
+    is_late: bool,
+    around: QueueAround,
+    /// The factor by which each feature moves the forecast of 1 s + wait.
+    features: Vec<(&'static str, f64)>,
+    kept_starts: KeptStatements,
+    kept_ends: KeptStatements,
+    sooner: Vec<OfferJson>,
+}
+
+#[derive(Serialize)]
+struct StatedJson {
+    known_from: Option<&'static str>,
+    /// Instants by level.
+    starts_by: BTreeMap<String, String>,
+    ends_by: BTreeMap<String, String>,
+    at_once: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct OfferJson {
+    procs: Option<u32>,
+    limit_s: Option<f64>,
+    queue: Option<String>,
+    #[serde(flatten)]
+    stated: StatedJson,
+    kept_starts: KeptStatements,
+}
+
+/// Returns the answer as JSON.
+pub(super) fn json(answer: &EtaAnswer) -> EtaJson {
+    EtaJson {
+        cluster: answer.cluster.clone(),
+        waits_learned: answer.waits_learned,
+        is_guess: answer.is_guess,
+        jobs: answer.jobs.iter().map(job_json).collect(),
+    }
+}
+
+fn job_json((job, offers): &(JobAnswer, Vec<SoonerOffer>)) -> JobJson {
+    JobJson {
+        job: job.key.as_ref().map(ToString::to_string),
+        user: job.job.user.clone(),
+        queue: job.job.queue.clone(),
+        procs: job.job.procs,
+        limit_s: job.job.limit.map(Span::as_secs_f64),
+        at: format_iso(job.at),
+        queued_at: job.queued.map(format_iso),
+        started_at: job.started.map(format_iso),
+        is_held: job.is_held,
+        reason: job.reason.clone(),
+        stated: stated_json(job.stated.as_ref()),
+        is_late: job.is_late,
+        around: job.around,
+        features: job.features.clone(),
+        kept_starts: job.kept_starts,
+        kept_ends: job.kept_ends,
+        sooner: offers.iter().map(offer_json).collect(),
+    }
+}
+
+fn offer_json(offer: &SoonerOffer) -> OfferJson {
+    let (procs, limit_s, queue) = match &offer.change {
+        OfferedChange::Procs(procs) => (Some(*procs), None, None),
+        OfferedChange::Limit(limit) => (None, Some(limit.as_secs_f64()), None),
+        OfferedChange::Queue(queue) => (None, None, Some(queue.clone())),
+    };
+    OfferJson {
+        procs,
+        limit_s,
+        queue,
+        stated: stated_json(Some(&offer.stated)),
+        kept_starts: offer.kept_starts,
+    }
+}
+
+fn stated_json(stated: Option<&tollgate_beside::StatedLevels>) -> StatedJson {
+    let by_level = |bounds: Option<StatedBounds>| {
+        let levels = WAIT_LEVELS.iter().map(ToString::to_string);
+        let instants = bounds.into_iter().flatten().map(format_iso);
+        levels.zip(instants).collect()
+    };
+    StatedJson {
+        known_from: stated.map(|stated| stated.basis),
+        starts_by: by_level(stated.and_then(|stated| stated.starts_by)),
+        ends_by: by_level(stated.and_then(|stated| stated.ends_by)),
+        at_once: stated.and_then(|stated| stated.at_once),
+    }
+}
+
+/// Returns the answer as text: a table of several jobs, or a paragraph about each.
+pub(super) fn text(answer: &EtaAnswer, short: bool, now: &Zoned) -> String {
+    let mut text = String::new();
+    if answer.jobs.is_empty() {
+        text += "None of your jobs waits or runs.\n";
+    } else if short && answer.jobs.len() > 1 {
+        text += &table(answer, now);
+    } else {
+        let paragraphs = answer.jobs.iter().map(|job| paragraph(job, now));
+        text += &paragraphs.collect::<Vec<_>>().join("\n");
+    }
+    if answer.is_guess {
+        let learned = pluralise(answer.waits_learned as usize, "wait");
+        text += &format!("A guess: {learned} learned so far. Bounds hold from 300 on.\n");
+    }
+    text
+}
+
+fn table(answer: &EtaAnswer, now: &Zoned) -> String {
+    type Row = (JobAnswer, Vec<SoonerOffer>);
+    let time = |at: Instant| format_short_time(&format_iso(at), now);
+    let starts = move |row: &Row, idx: usize| match (row.0.started, &row.0.stated) {
+        (Some(_), _) => Some("runs".to_owned()),
+        (None, Some(stated)) => stated.starts_by.map(|bounds| time(bounds[idx])),
+        (None, None) => Some(if row.0.is_held { "held" } else { "?" }.to_owned()),
+    };
+    let ends = move |row: &Row, idx: usize| {
+        let stated = row.0.stated.as_ref()?;
+        stated.ends_by.map(|bounds| time(bounds[idx]))
+    };
+    let columns = [
+        Column::figure("job", |row: &Row| {
+            row.0
+                .key
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string)
+        }),
+        Column::new("queue", |row: &Row| row.0.job.queue.clone()),
+        Column::figure("procs", |row: &Row| row.0.job.procs.to_string()),
+        Column::optional("starts by (0.5)", move |row: &Row| starts(row, 2)),
+        Column::optional("(0.9)", move |row: &Row| starts(row, LEVEL_90)),
+        Column::optional("ends by (0.5)", move |row: &Row| ends(row, 2)),
+        Column::optional("(0.9)", move |row: &Row| ends(row, LEVEL_90)),
+        Column::new("why", |row: &Row| row.0.reason.clone()),
+    ];
+    render_figures(&columns, &answer.jobs, FigureLayout::Open)
+}
+
+fn paragraph((job, offers): &(JobAnswer, Vec<SoonerOffer>), now: &Zoned) -> String {
+    let mut lines = vec![head(job, now)];
+    match (&job.stated, job.is_held) {
+        (Some(stated), _) => {
+            lines.extend(stated_lines(job, stated, now));
+            lines.extend(kept_lines(job, stated));
+        }
+        (None, true) => lines.push("It is held: its wait begins with its release.".to_owned()),
+        (None, false) => lines.push("Too little is known to say when.".to_owned()),
+    }
+    if job.started.is_none() {
+        lines.extend(why_lines(job));
+        lines.extend(offer_lines(job, offers, now));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn head(job: &JobAnswer, now: &Zoned) -> String {
+    let name = match &job.key {
+        Some(key) => format!("Job {key} of {}", job.job.user),
+        None => "A job submitted now".to_owned(),
+    };
+    let queue = match job.job.queue.as_str() {
+        "" => String::new(),
+        queue => format!(" in {queue}"),
+    };
+    let procs = pluralise(job.job.procs as usize, "processor");
+    let limit = job.job.limit.map_or_else(
+        || "no limit".to_owned(),
+        |limit| format!("a limit of {}", format_span(limit.as_secs_f64())),
+    );
+    let time = |at| format_local_time(&format_iso(at), now);
+    let since = match (job.started, job.queued) {
+        (Some(started), _) => format!("; runs since {}", time(started)),
+        (None, Some(queued)) => format!(
+            "; waits since {} ({})",
+            time(queued),
+            format_span(job.at.since(queued).as_secs_f64())
+        ),
+        (None, None) => String::new(),
+    };
+    format!("{name}{queue}: {procs}, {limit}{since}.")
+}
+
+fn stated_lines(
+    job: &JobAnswer,
+    stated: &tollgate_beside::StatedLevels,
+    now: &Zoned,
+) -> Vec<String> {
+    let time = |at: Instant| {
+        let span = format_span(at.since(job.at).as_secs_f64().max(0.0));
+        format!("{} (in {span})", format_local_time(&format_iso(at), now))
+    };
+    let mut lines = Vec::new();
+    if let Some(starts_by) = &stated.starts_by {
+        if let Some(at_once) = stated.at_once.filter(|at_once| *at_once >= 0.5) {
+            lines.push(format!("Starts at once with probability {at_once:.2}."));
+        }
+        lines.push(format!(
+            "Starts between {} and {}, in 9 of 10 cases.",
+            time(starts_by[LEVEL_05]),
+            time(starts_by[LEVEL_95])
+        ));
+    }
+    for idx in SHOWN_LEVELS {
+        let level = WAIT_LEVELS[idx];
+        let start = stated
+            .starts_by
+            .map(|bounds| format!("starts by {}", time(bounds[idx])));
+        let end = stated
+            .ends_by
+            .map(|bounds| format!("ends by {}", time(bounds[idx])));
+        let said: Vec<String> = start.into_iter().chain(end).collect();
+        lines.push(format!("  {level:<4}  {}", said.join(", ")));
+    }
+    if job.is_late && job.started.is_none() {
+        lines.push("It waits for longer than was stated at 0.9 at its submission.".to_owned());
+    }
+    lines
+}
+
+fn kept_lines(job: &JobAnswer, stated: &tollgate_beside::StatedLevels) -> Vec<String> {
+    let width = JobWidth::of_procs(job.job.procs).key();
+    let line = |what: &str, kept: &KeptStatements| {
+        if kept.of == 0 {
+            return format!("No such statement about the {what} was judged yet.");
+        }
+        let like = match kept.scope {
+            TallyScope::QueueAndWidth => {
+                format!("jobs of {} with {width} processors", job.job.queue)
+            }
+            TallyScope::Width => format!("jobs with {width} processors"),
+            TallyScope::All => "all jobs".to_owned(),
+        };
+        format!(
+            "Of the last {} such statements about the {what} at 0.9, {} were kept ({like}).",
+            kept.of, kept.kept[LEVEL_90]
+        )
+    };
+    let start = stated.starts_by.map(|_| line("start", &job.kept_starts));
+    let end = stated.ends_by.map(|_| line("end", &job.kept_ends));
+    start.into_iter().chain(end).collect()
+}
+
+fn why_lines(job: &JobAnswer) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !job.reason.is_empty() {
+        let known = REASONS
+            .iter()
+            .find(|(word, _)| job.reason.starts_with(word));
+        lines.push(match known {
+            Some((_, sentence)) => format!("Why: {} ({sentence}).", job.reason),
+            None => format!("Why: {}.", job.reason),
+        });
+    }
+    let around = &job.around;
+    let queue = match job.job.queue.as_str() {
+        "" => String::new(),
+        queue => format!(" of {queue}"),
+    };
+    lines.push(format!(
+        "{}{queue} before it, {} waiting in all; {} of {} processors in use.",
+        pluralise(around.before, "job"),
+        around.waiting,
+        around.procs_in_use,
+        around.capacity
+    ));
+    let named = job
+        .features
+        .iter()
+        .filter(|(_, factor)| *factor >= NAMED_FACTOR || *factor <= 1.0 / NAMED_FACTOR);
+    let named: Vec<String> = named
+        .map(|(feature, factor)| format!("{feature} x {factor:.2}"))
+        .collect();
+    if !named.is_empty() {
+        lines.push(format!("Against the usual wait: {}.", named.join(", ")));
+    }
+    lines
+}
+
+fn offer_lines(job: &JobAnswer, offers: &[SoonerOffer], now: &Zoned) -> Vec<String> {
+    if offers.is_empty() {
+        return Vec::new();
+    }
+    let time = |at: Instant| format_short_time(&format_iso(at), now);
+    let line = |offer: &SoonerOffer| {
+        let change = match &offer.change {
+            OfferedChange::Procs(procs) => {
+                format!(
+                    "{} (the run takes longer)",
+                    pluralise(*procs as usize, "processor")
+                )
+            }
+            OfferedChange::Limit(limit) => {
+                format!("a limit of {}", format_span(limit.as_secs_f64()))
+            }
+            OfferedChange::Queue(queue) => format!("queue {queue}"),
+        };
+        let starts = offer.stated.starts_by.map_or_else(String::new, |bounds| {
+            let by =
+                SHOWN_LEVELS.map(|idx| format!("{} ({})", time(bounds[idx]), WAIT_LEVELS[idx]));
+            format!("starts by {}", by.join(", "))
+        });
+        let ends = match (&offer.change, offer.stated.ends_by) {
+            // The forecast end is that of such jobs, not of this one on fewer processors.
+            (OfferedChange::Procs(_), _) | (_, None) => String::new(),
+            (OfferedChange::Limit(_) | OfferedChange::Queue(_), Some(bounds)) => format!(
+                ", ends by {} ({})",
+                time(bounds[LEVEL_90]),
+                WAIT_LEVELS[LEVEL_90]
+            ),
+        };
+        let kept = &offer.kept_starts;
+        let kept = format!(
+            "; of the last {} such statements at 0.9, {} were kept",
+            kept.of, kept.kept[LEVEL_90]
+        );
+        format!("  {change}: {starts}{ends}{kept}")
+    };
+    let head = match job.key {
+        Some(_) => "Sooner, if submitted anew now:",
+        None => "Sooner:",
+    };
+    let lines = offers.iter().map(line);
+    std::iter::once(head.to_owned()).chain(lines).collect()
+}

@@ -1,0 +1,232 @@
+//! The queue of a live engine, and its records of ended jobs. Nothing is written to the engine.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::time::{Duration, Instant as Stopwatch, SystemTime, UNIX_EPOCH};
+
+use tollgate_batch::{EngineKind, QueueDialect, QueueJob, QueuePhase, QueueSettings};
+use tollgate_beside::{JobKey, QueueSight, SeenJob, SeenPhase};
+use tollgate_host::UserAccount;
+use tollgate_model::{Instant, Span};
+use tollgate_sites::EngineShell;
+
+use super::error::BesideError;
+use crate::output::messages::Verbosity;
+
+/// The maximum time of a question about the records: those of a long time take long.
+const RECORDS_LIMIT: Duration = Duration::from_secs(120);
+/// The lengths of the parts in which the first records are asked for, in days, from now back.
+const HISTORY_DAYS: [i64; 7] = [1, 1, 2, 4, 8, 16, 28];
+/// Number of records after which no older ones are asked for: a forest learns from the last 10,000.
+const HISTORY_JOBS: usize = 12_000;
+/// The time after which no older records are asked for.
+const HISTORY_LIMIT: Duration = Duration::from_secs(60);
+/// The greatest difference of two clocks that is none.
+const CLOCK_TOLERANCE: Span = Span::from_secs(2);
+
+/// The queue of a live engine.
+pub(super) struct LiveQueue {
+    dialect: Box<dyn QueueDialect>,
+    shell: EngineShell,
+    settings: QueueSettings,
+    /// The name of this user.
+    user: String,
+    /// By how much the engine's clock is ahead of that of this host.
+    ahead: Span,
+}
+
+/// A look at the whole queue.
+pub(super) struct QueueView {
+    /// The instant of the question, by the engine's clock.
+    pub(super) at: Instant,
+    pub(super) sight: QueueSight,
+    pub(super) jobs: Vec<SeenJob>,
+    /// The time that the engine needed.
+    pub(super) took: Duration,
+}
+
+impl LiveQueue {
+    /// Finds the engine of this host.
+    ///
+    /// # Errors
+    /// If none that is known has its commands here.
+    pub(super) fn detect() -> Result<EngineKind, BesideError> {
+        let path =
+            env::var_os(tollgate_sites::ENGINE_PATH_VARIABLE).or_else(|| env::var_os("PATH"));
+        let has = |program: &str| {
+            let dirs = path.iter().flat_map(env::split_paths);
+            dirs.into_iter().any(|dir| dir.join(program).is_file())
+        };
+        match has("squeue") {
+            true => Ok(EngineKind::Slurm),
+            false => Err(BesideError::NoEngine),
+        }
+    }
+
+    /// Asks an engine for its settings and its clock.
+    ///
+    /// # Errors
+    /// If its queue cannot be followed, or it does not answer.
+    pub(super) fn open(engine: EngineKind) -> Result<Self, BesideError> {
+        let dialect = engine.queue_dialect().ok_or(BesideError::NoEngine)?;
+        let shell = EngineShell::new(None);
+        let settings = dialect.parse_settings(&shell.run(&dialect.settings())?)?;
+        let mut live = Self {
+            dialect,
+            shell,
+            settings,
+            user: own_name(),
+            ahead: Span::ZERO,
+        };
+        live.compare_clocks();
+        Ok(live)
+    }
+
+    /// Returns the settings of the site.
+    pub(super) fn settings(&self) -> &QueueSettings {
+        &self.settings
+    }
+
+    /// Returns the name of this user.
+    pub(super) fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// Returns by how much the engine's clock is ahead of that of this host; negative if it is behind.
+    pub(super) fn clock_error(&self) -> Span {
+        self.ahead
+    }
+
+    /// Compares the engine's clock with that of this host. An engine that does not say its time has the time of this
+    /// host.
+    pub(super) fn compare_clocks(&mut self) {
+        let Some(command) = self.dialect.clock() else {
+            return;
+        };
+        let before = host_now();
+        let Ok(answer) = self.shell.run(&command) else {
+            return;
+        };
+        let after = host_now();
+        if let Some(theirs) = self.dialect.parse_clock(&answer) {
+            let ahead = theirs.since(after).max(Span::ZERO);
+            // The engine's time has whole seconds.
+            let behind = before.since(theirs + Span::from_secs(1)).max(Span::ZERO);
+            let error = ahead - behind;
+            let is_real = error.as_micros().abs() > CLOCK_TOLERANCE.as_micros();
+            self.ahead = if is_real { error } else { Span::ZERO };
+        }
+    }
+
+    /// Returns the present instant by the engine's clock.
+    pub(super) fn now(&self) -> Instant {
+        host_now() + self.ahead
+    }
+
+    /// Looks at the queue.
+    ///
+    /// # Errors
+    /// If the engine does not answer, or its answer is not understood.
+    pub(super) fn view(&self) -> Result<QueueView, BesideError> {
+        let at = self.now();
+        let began = Stopwatch::now();
+        let answer = self.shell.run(&self.dialect.queue())?;
+        let took = began.elapsed();
+        let jobs = self.dialect.parse_queue(&answer)?;
+        let sees_own_alone =
+            self.settings.hides_jobs && jobs.iter().all(|job| job.user == self.user);
+        Ok(QueueView {
+            at,
+            sight: match sees_own_alone {
+                true => QueueSight::OwnJobs,
+                false => QueueSight::AllJobs,
+            },
+            jobs: jobs.into_iter().map(seen).collect(),
+            took,
+        })
+    }
+
+    /// Returns the jobs that ended between two instants. None if the site keeps no records that users may read.
+    ///
+    /// # Errors
+    /// If the engine does not answer, or its answer is not understood.
+    pub(super) fn records(
+        &self,
+        since: Instant,
+        until: Instant,
+    ) -> Result<Option<Vec<SeenJob>>, BesideError> {
+        if !self.settings.keeps_records {
+            return Ok(None);
+        }
+        let shell = self.shell.clone().with_limit(RECORDS_LIMIT);
+        let answer = shell.run(&self.dialect.records(since, until))?;
+        let jobs = self.dialect.parse_records(&answer)?;
+        Ok(jobs.map(|jobs| jobs.into_iter().map(seen).collect()))
+    }
+
+    /// Returns the last jobs that ended, from now back, until there are enough to learn from. Empty if the site keeps no
+    /// records.
+    ///
+    /// # Errors
+    /// If not even the first part can be had.
+    pub(super) fn history(&self, verbosity: Verbosity) -> Result<Vec<SeenJob>, BesideError> {
+        let began = Stopwatch::now();
+        let mut until = self.now();
+        let mut found: BTreeMap<JobKey, SeenJob> = BTreeMap::new();
+        for (nth, days) in HISTORY_DAYS.into_iter().enumerate() {
+            let since = until - Span::from_secs(days * 86_400);
+            let jobs = match self.records(since, until) {
+                Ok(Some(jobs)) => jobs,
+                Ok(None) => {
+                    verbosity.note("the site keeps no records of ended jobs: learning begins now");
+                    break;
+                }
+                Err(error) if nth == 0 => return Err(error),
+                Err(error) => {
+                    verbosity.note(format_args!("older records are left out: {error}"));
+                    break;
+                }
+            };
+            let jobs = jobs.into_iter().map(|job| (job.key.clone(), job));
+            found.extend(jobs);
+            until = since;
+            if found.len() >= HISTORY_JOBS || began.elapsed() >= HISTORY_LIMIT {
+                break;
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+}
+
+fn seen(job: QueueJob) -> SeenJob {
+    SeenJob {
+        key: JobKey(job.id),
+        user: job.user,
+        queue: job.queue,
+        procs: job.procs,
+        limit: job.limit,
+        submitted: job.submitted,
+        eligible: job.eligible,
+        started: job.started,
+        ended: job.ended,
+        phase: match job.phase {
+            QueuePhase::Held => SeenPhase::Held,
+            QueuePhase::Waits => SeenPhase::Waits,
+            QueuePhase::Runs => SeenPhase::Runs,
+            QueuePhase::Over => SeenPhase::Over,
+        },
+        reason: job.reason,
+    }
+}
+
+fn own_name() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let account = UserAccount::by_uid(uid).ok().flatten();
+    account.map_or_else(|| uid.to_string(), |account| account.name)
+}
+
+fn host_now() -> Instant {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let micros = since.map_or(0, |since| since.as_micros());
+    Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,116 @@
+//! One look at the queue, and what it teaches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_beside::{
+    JobKey, JobStatement, QueueChanges, QueueFollower, QueueObservation, SeenJob,
+};
+use tollgate_model::{Instant, Span};
+
+use super::error::BesideError;
+use super::queue::{LiveQueue, QueueView};
+use crate::output::messages::Verbosity;
+
+/// The shortest time between two questions about the records.
+const RECORDS_EVERY: Span = Span::from_secs(300);
+/// A time without observations after which the records are asked, whatever is missing.
+const GAP: Span = Span::from_secs(240);
+/// How far back before the last observation records are asked for: an accounting daemon may be late.
+const OVERLAP: Span = Span::from_secs(3_600);
+
+/// Looks at a queue again and again.
+pub(super) struct QueueRounds {
+    pub(super) follower: QueueFollower,
+    changes: QueueChanges,
+    records_at: Option<Instant>,
+    /// The jobs that were missing at the last question about the records.
+    suspects: BTreeSet<JobKey>,
+}
+
+/// The outcome of one look.
+pub(super) struct QueueRound {
+    pub(super) observation: QueueObservation,
+    pub(super) statements: Vec<JobStatement>,
+    /// The time that the engine needed to list its queue.
+    pub(super) took: std::time::Duration,
+}
+
+impl QueueRounds {
+    /// Starts from what is known.
+    pub(super) fn new(follower: QueueFollower) -> Self {
+        Self {
+            follower,
+            changes: QueueChanges::default(),
+            records_at: None,
+            suspects: BTreeSet::new(),
+        }
+    }
+
+    /// Looks at the queue, and at the records if jobs have left the queue unseen.
+    ///
+    /// # Errors
+    /// If the engine does not answer.
+    pub(super) fn look(
+        &mut self,
+        live: &LiveQueue,
+        verbosity: Verbosity,
+    ) -> Result<QueueRound, BesideError> {
+        let mut view = live.view()?;
+        // A clock that was set back does not let time run backwards.
+        view.at = self.follower.at().map_or(view.at, |last| last.max(view.at));
+        let (ended, gone) = self.left(live, &view, verbosity)?;
+        let mut jobs: BTreeMap<JobKey, SeenJob> = BTreeMap::new();
+        jobs.extend(ended.into_iter().map(|job| (job.key.clone(), job)));
+        // The queue knows its own jobs better than the records do.
+        let changed = self.changes.take(view.jobs);
+        jobs.extend(changed.into_iter().map(|job| (job.key.clone(), job)));
+        let observation = QueueObservation {
+            at: view.at,
+            sight: view.sight,
+            jobs: jobs.into_values().collect(),
+            gone,
+        };
+        let statements = self.follower.observe(&observation);
+        Ok(QueueRound {
+            observation,
+            statements,
+            took: view.took,
+        })
+    }
+
+    /// Returns the records of jobs that have ended unseen, and the jobs of which nothing is known any more.
+    fn left(
+        &mut self,
+        live: &LiveQueue,
+        view: &QueueView,
+        verbosity: Verbosity,
+    ) -> Result<(Vec<SeenJob>, Vec<JobKey>), BesideError> {
+        let Some(last) = self.follower.at() else {
+            self.records_at = Some(view.at);
+            return Ok((live.history(verbosity)?, Vec::new()));
+        };
+        let missing = self.follower.missing(&view.jobs);
+        let is_gap = view.at.since(last) >= GAP;
+        let is_time = self
+            .records_at
+            .is_none_or(|asked| view.at.since(asked) >= RECORDS_EVERY);
+        if !live.settings().keeps_records {
+            return Ok((Vec::new(), missing));
+        }
+        if !is_gap && (missing.is_empty() || !is_time) {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let ended = live.records(last - OVERLAP, view.at)?.unwrap_or_default();
+        self.records_at = Some(view.at);
+        let known: BTreeSet<&JobKey> = ended.iter().map(|job| &job.key).collect();
+        let unknown = missing.into_iter().filter(|key| !known.contains(key));
+        // An accounting daemon may be late: a job is given up at the second question.
+        let (gone, suspects): (Vec<JobKey>, Vec<JobKey>) =
+            unknown.partition(|key| is_gap || self.suspects.contains(key));
+        self.suspects = suspects.into_iter().collect();
+        let open: BTreeSet<JobKey> = view.jobs.iter().map(|job| job.key.clone()).collect();
+        let is_new = |job: &SeenJob| !open.contains(&job.key) && !self.follower.knows_end(job);
+        let ended = ended.into_iter().filter(is_new);
+        Ok((ended.collect(), gone))
+    }
+}
