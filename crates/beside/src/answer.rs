@@ -167,11 +167,10 @@ impl QueueFollower {
     }
 
     pub(crate) fn levels(&self, stated: &WaitStatement) -> StatedLevels {
-        let mut wait = stated.wait;
-        self.widen(&mut wait, stated.at);
+        let stated = self.repaired(stated);
         StatedLevels {
-            basis: wait.basis.key(),
-            starts_by: Some(instants(stated.at, &wait)),
+            basis: stated.wait.basis.key(),
+            starts_by: Some(instants(stated.at, &stated.wait)),
             ends_by: stated.end.as_ref().map(|end| instants(stated.at, end)),
             at_once: Some(stated.at_once.as_f64()),
         }
@@ -180,7 +179,9 @@ impl QueueFollower {
     /// Returns how many statements about a quantity of jobs like one were kept.
     pub(crate) fn kept(&self, quantity: StatedQuantity, facts: &WaitJob) -> KeptStatements {
         let width = JobWidth::of_procs(facts.procs);
-        let (scope, tally) = self.calibration.like(quantity, facts.queue, width);
+        let (scope, tally) =
+            self.calibration
+                .like(quantity, facts.queue, width, !self.is_guessing());
         KeptStatements {
             scope,
             of: tally.n,

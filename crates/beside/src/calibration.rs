@@ -123,14 +123,17 @@ impl Calibration {
     }
 
     /// Returns the tally of the last statements about jobs like one. It counts those of the queue and the width, or of
-    /// the width, or all, so that there are enough.
+    /// the width, or all, so that there are enough. Guesses and statements of forests are counted apart.
     pub(crate) fn like(
         &self,
         quantity: StatedQuantity,
         queue: Option<u32>,
         width: JobWidth,
+        is_forest: bool,
     ) -> (TallyScope, KeptTally) {
-        let of_quantity = |outcome: &&StatementOutcome| outcome.quantity == quantity;
+        let of_quantity = |outcome: &&StatementOutcome| {
+            outcome.quantity == quantity && outcome.is_forest == is_forest
+        };
         let of_width = |outcome: &&StatementOutcome| outcome.width == width;
         let of_queue = |outcome: &&StatementOutcome| outcome.queue == queue;
         let stated = || self.outcomes.iter().rev().filter(of_quantity);
@@ -145,7 +148,16 @@ impl Calibration {
         (TallyScope::All, tally(stated()))
     }
 
-    /// Returns the tallies of the outcomes since an instant, by queue and width.
+    /// Returns the tally of all guesses since an instant.
+    pub fn guesses(&self, since: Instant) -> KeptTally {
+        let mut guesses = KeptTally::default();
+        let counted = self.outcomes.iter();
+        let counted = counted.filter(|outcome| !outcome.is_forest && outcome.at >= since);
+        counted.for_each(|outcome| guesses.add(outcome));
+        guesses
+    }
+
+    /// Returns the tallies of the outcomes of forests since an instant, by queue and width.
     pub(crate) fn by_group(
         &self,
         quantity: StatedQuantity,
@@ -155,6 +167,7 @@ impl Calibration {
         let counted = self
             .outcomes
             .iter()
+            .filter(|outcome| outcome.is_forest)
             .filter(|outcome| outcome.quantity == quantity && outcome.at >= since);
         for outcome in counted {
             let group = (outcome.queue, outcome.width);
@@ -232,8 +245,9 @@ mod tests {
     #[test]
     fn tally_widens_until_there_are_enough_outcomes() {
         let calibration = with(100, 90);
-        let like =
-            |queue, width| calibration.like(StatedQuantity::StartAtSubmission, Some(queue), width);
+        let like = |queue, width| {
+            calibration.like(StatedQuantity::StartAtSubmission, Some(queue), width, true)
+        };
         let expected = KeptTally {
             n: 100,
             n_kept: [90; N_WAIT_LEVELS],

@@ -32,11 +32,11 @@ impl LastWaits {
 
     /// Raises upper bounds of a first guess, and lowers lower ones. Bounds of a forest stay: its offsets have learned from
     /// the same jobs.
-    pub(crate) fn widen(&self, bounds: &mut SpanBounds, ages: impl Iterator<Item = Span>) {
+    pub(crate) fn widen(&self, bounds: &mut SpanBounds, ages: &[Span]) {
         if bounds.basis == WaitBasis::Forest || self.waits.is_empty() {
             return;
         }
-        let mut sorted: Vec<Span> = self.waits.iter().copied().chain(ages).collect();
+        let mut sorted: Vec<Span> = self.waits.iter().chain(ages).copied().collect();
         sorted.sort_unstable();
         for (bound, level) in bounds.bounds.iter_mut().zip(WAIT_LEVELS) {
             if level >= 0.5 {
@@ -87,15 +87,15 @@ mod tests {
             basis,
         };
         let mut guess = bounds(WaitBasis::Site);
-        own.widen(&mut guess, std::iter::empty());
+        own.widen(&mut guess, &[]);
         assert_eq!(guess.bounds[4], Span::from_secs(59));
         assert_eq!(guess.bounds[2], Span::from_secs(37));
         assert_eq!(guess.bounds[0], Span::from_secs(1));
         let mut late = bounds(WaitBasis::Site);
-        own.widen(&mut late, [500, 600].map(Span::from_secs).into_iter());
+        own.widen(&mut late, &[500, 600].map(Span::from_secs));
         assert_eq!(late.bounds[4], Span::from_secs(600));
         let mut forest = bounds(WaitBasis::Forest);
-        own.widen(&mut forest, std::iter::empty());
+        own.widen(&mut forest, &[]);
         assert_eq!(forest, bounds(WaitBasis::Forest));
     }
 }

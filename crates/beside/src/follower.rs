@@ -42,6 +42,8 @@ pub struct QueueFollower {
     pub(crate) hides_others: bool,
     pub(crate) calibration: Calibration,
     pub(crate) last_waits: LastWaits,
+    /// The last times from entering the queue to the end.
+    last_ends: LastWaits,
 }
 
 impl QueueFollower {
@@ -119,7 +121,7 @@ impl QueueFollower {
         &self.calibration
     }
 
-    /// Returns the tallies of the statements about a quantity since an instant, by queue and width.
+    /// Returns the tallies of the statements of forests about a quantity since an instant, by queue and width.
     pub fn kept_by_group(
         &self,
         quantity: StatedQuantity,
@@ -244,6 +246,9 @@ impl QueueFollower {
             }
             JobEventKind::Ended => {
                 let outcomes = job.judge_ends(event.at);
+                if let Some(queued) = job.queued {
+                    self.last_ends.learn(event.at.since(queued));
+                }
                 outcomes
                     .into_iter()
                     .for_each(|outcome| self.calibration.add(outcome));
@@ -272,8 +277,7 @@ impl QueueFollower {
         stated: &WaitStatement,
         made: &mut Vec<JobStatement>,
     ) {
-        let mut stated = *stated;
-        self.widen(&mut stated.wait, stated.at);
+        let stated = self.repaired(stated);
         let Some(job) = self.jobs.get_mut(key) else {
             return;
         };
@@ -287,11 +291,21 @@ impl QueueFollower {
         made.push(JobStatement::new(key.clone(), nth, &stated));
     }
 
-    /// Widens a first guess.
-    pub(crate) fn widen(&self, bounds: &mut SpanBounds, now: Instant) {
+    /// Returns a statement whose first guesses are wider, and whose ends are not before its starts: the end has a forest of
+    /// its own.
+    pub(crate) fn repaired(&self, stated: &WaitStatement) -> WaitStatement {
+        let mut stated = *stated;
         let waiting = self.forecaster.waiting();
-        let ages = waiting.map(|(_, _, queued)| now.since(queued).max(Span::ZERO));
-        self.last_waits.widen(bounds, ages);
+        let ages = waiting.map(|(_, _, queued)| stated.at.since(queued).max(Span::ZERO));
+        let ages: Vec<Span> = ages.collect();
+        self.last_waits.widen(&mut stated.wait, &ages);
+        if let Some(end) = &mut stated.end {
+            self.last_ends.widen(end, &ages);
+            for (end, start) in end.bounds.iter_mut().zip(stated.wait.bounds) {
+                *end = (*end).max(start);
+            }
+        }
+        stated
     }
 
     /// Closes a job that is no longer in the queue, and of which nothing more is known.

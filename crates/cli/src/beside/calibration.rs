@@ -22,6 +22,8 @@ use crate::parse;
 
 /// The levels of the table.
 const SHOWN_LEVELS: [usize; 3] = [2, 3, 4];
+/// The index of .9 among the levels.
+const LEVEL_90: usize = 3;
 
 /// Compare stated probabilities with how many statements were kept.
 ///
@@ -48,6 +50,9 @@ struct CalibrationAnswer {
     cancelled: u64,
     overdue: usize,
     drift: Vec<String>,
+    /// The guesses before enough waits were known.
+    guesses: GuessesKept,
+    /// The statements of forests.
     groups: Vec<CalibrationRow>,
 }
 
@@ -59,6 +64,12 @@ struct CalibrationRow {
     procs: &'static str,
     statements: u64,
     /// The part that was kept, by level.
+    kept: Vec<LevelKept>,
+}
+
+#[derive(Serialize)]
+struct GuessesKept {
+    statements: u64,
     kept: Vec<LevelKept>,
 }
 
@@ -129,7 +140,12 @@ fn answer(follower: &QueueFollower, since: f64) -> CalibrationAnswer {
                 kept: kept(&tally),
             })
     });
+    let guesses = follower.calibration().guesses(since);
     CalibrationAnswer {
+        guesses: GuessesKept {
+            statements: guesses.n,
+            kept: kept(&guesses),
+        },
         waits_learned: follower.n_waits(),
         is_guess: follower.is_guessing(),
         cancelled: follower.calibration().n_cancelled(),
@@ -165,9 +181,16 @@ fn text(answer: &CalibrationAnswer) -> String {
             pluralise(answer.cancelled as usize, "job")
         ));
     }
+    if answer.guesses.statements > 0 {
+        lines.push(format!(
+            "{} before enough was known, of which {:.3} kept at 0.9.",
+            pluralise(answer.guesses.statements as usize, "guess statement"),
+            answer.guesses.kept[LEVEL_90].part
+        ));
+    }
     lines.extend(answer.drift.iter().cloned());
     if answer.groups.is_empty() {
-        lines.push("No statement was judged yet.".to_owned());
+        lines.push("No statement of a forest was judged yet.".to_owned());
         return lines.join("\n") + "\n";
     }
     let mut columns = vec![

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
         false => Some(request::asked_job(&args.command, live.user())?),
     };
     let dir = StateDir::find(args.state.as_deref(), engine)?;
-    let follower = learn(&dir, &live, verbosity)?;
+    let follower = learn(&dir, &live, &args.jobs, verbosity)?;
     let now = follower.at().map_or(live.now(), |at| at.max(live.now()));
     if follower.hides_others() {
         verbosity.note("the site shows users their own jobs alone: bounds are wider");
@@ -105,12 +105,14 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
 fn learn(
     dir: &StateDir,
     live: &LiveQueue,
+    named: &[String],
     verbosity: Verbosity,
 ) -> Result<QueueFollower, BesideError> {
     let lock = dir.lock().ok().flatten();
     let stored = stored_or_new(dir, verbosity)?;
     let is_fresh = |at: Instant| live.now().since(at) <= FRESH;
-    if lock.is_none() && stored.follower.at().is_some_and(is_fresh) {
+    let is_new = |name: &String| tasks(&stored.follower, name).is_empty();
+    if lock.is_none() && stored.follower.at().is_some_and(is_fresh) && !named.iter().any(is_new) {
         return Ok(stored.follower);
     }
     if stored.follower.at().is_none() {
@@ -136,20 +138,10 @@ fn keys(
         return Ok(follower.open_jobs(Some(user)));
     }
     let mut keys = Vec::new();
-    let all = follower.open_jobs(None);
     for name in named {
-        let key = JobKey(name.clone());
-        if all.contains(&key) {
-            keys.push(key);
-            continue;
-        }
-        let prefix = format!("{name}_");
-        let tasks: Vec<&JobKey> = all
-            .iter()
-            .filter(|key| key.0.starts_with(&prefix))
-            .collect();
+        let tasks = tasks(follower, name);
         if tasks.is_empty() {
-            return Err(BesideError::UnknownJob(key));
+            return Err(BesideError::UnknownJob(JobKey(name.clone())));
         }
         if tasks.len() > SHOWN_TASKS {
             let shown = pluralise(SHOWN_TASKS, "task");
@@ -158,9 +150,17 @@ fn keys(
                 tasks.len()
             ));
         }
-        keys.extend(tasks.into_iter().take(SHOWN_TASKS).cloned());
+        keys.extend(tasks.into_iter().take(SHOWN_TASKS));
     }
     Ok(keys)
+}
+
+/// Returns the job of a name, or the tasks of the array with that number. Empty if no such job waits or runs.
+fn tasks(follower: &QueueFollower, name: &str) -> Vec<JobKey> {
+    let prefix = format!("{name}_");
+    let mut tasks = follower.open_jobs(None);
+    tasks.retain(|key| key.0 == name || key.0.starts_with(&prefix));
+    tasks
 }
 
 /// An answer, with the requests that would start sooner.

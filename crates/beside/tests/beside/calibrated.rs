@@ -1,0 +1,153 @@
+//! Statements about the jobs of archived records are kept as often as their levels demand.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use flate2::read::MultiGzDecoder;
+use tollgate_beside::{
+    JobKey, KeptTally, QueueFollower, QueueObservation, QueueSight, SeenJob, SeenPhase,
+    StatedQuantity,
+};
+use tollgate_forecast::wait::WAIT_LEVELS;
+use tollgate_model::{Instant, Span};
+
+/// Number of jobs of each record, unless `TOLLGATE_JOBS` says otherwise.
+const N_JOBS: usize = 8_000;
+/// Number of jobs that an observation has.
+const OBSERVED_TOGETHER: usize = 2_000;
+/// The levels that are judged: .5, .9 and .95.
+const LEVELS: [usize; 3] = [2, 3, 4];
+
+/// Returns the jobs of an archived record that waited or ran, in order of submission.
+fn recorded(name: &str) -> Option<Vec<SeenJob>> {
+    let path = tollgate_needs::traces()?.join("swf").join(name);
+    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let lines = BufReader::new(MultiGzDecoder::new(file)).lines();
+    let lines = lines.map(|line| line.expect("text"));
+    let mut jobs: Vec<SeenJob> = lines.filter_map(|line| job(&line)).collect();
+    jobs.sort_by_key(|job| job.submitted);
+    let n_jobs = std::env::var("TOLLGATE_JOBS").map(|jobs| jobs.parse().expect("a number"));
+    jobs.truncate(n_jobs.unwrap_or(N_JOBS));
+    Some(jobs)
+}
+
+/// Parses a line of the Standard Workload Format.
+fn job(line: &str) -> Option<SeenJob> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with(';') {
+        return None;
+    }
+    let fields: Vec<i64> = line
+        .split_ascii_whitespace()
+        .map(|field| field.parse::<f64>().expect("a number") as i64)
+        .collect();
+    let (submit, wait, run, status) = (fields[1], fields[2], fields[3], fields[10]);
+    if wait < 0 || run < 0 {
+        return None;
+    }
+    let procs = [fields[4], fields[7], 1]
+        .into_iter()
+        .find(|procs| *procs > 0)?;
+    let at = |secs| Instant::from_secs(900_000_000 + secs);
+    let has_run = run > 0 || status != 5;
+    Some(SeenJob {
+        key: JobKey(fields[0].to_string()),
+        user: fields[11].to_string(),
+        queue: fields[14].to_string(),
+        procs: procs as u32,
+        limit: (fields[8] > 0).then(|| Span::from_secs(fields[8])),
+        submitted: at(submit),
+        eligible: None,
+        started: has_run.then(|| at(submit + wait)),
+        ended: Some(at(submit + wait + run)),
+        phase: SeenPhase::Over,
+        reason: String::new(),
+    })
+}
+
+/// Returns what a follower observes: the jobs as they are at some instants.
+fn observed(jobs: &[SeenJob]) -> Vec<QueueObservation> {
+    let mut open: BTreeMap<usize, SeenJob> = BTreeMap::new();
+    let mut observations = Vec::new();
+    for (nth, chunk) in jobs.chunks(OBSERVED_TOGETHER).enumerate() {
+        let at = chunk.last().expect("a job").submitted;
+        let first = nth * OBSERVED_TOGETHER;
+        open.extend((first..).zip(chunk.iter().cloned()));
+        let seen = open.values().map(|job| {
+            let mut seen = job.clone();
+            seen.started = job.started.filter(|started| *started <= at);
+            seen.ended = job.ended.filter(|ended| *ended <= at);
+            seen.phase = match (seen.ended, seen.started) {
+                (Some(_), _) => SeenPhase::Over,
+                (None, Some(_)) => SeenPhase::Runs,
+                (None, None) => SeenPhase::Waits,
+            };
+            seen
+        });
+        observations.push(QueueObservation {
+            at,
+            sight: QueueSight::AllJobs,
+            jobs: seen.collect(),
+            gone: Vec::new(),
+        });
+        open.retain(|_, job| job.ended.is_none_or(|ended| ended > at));
+    }
+    observations
+}
+
+/// Checks the coverage of the statements of forests about a record: of all within `all` of each level, and of every group
+/// of at least 1,000 statements within `group`.
+fn check(name: &str, all: f64, group: f64) {
+    let Some(jobs) = recorded(name) else {
+        return;
+    };
+    let mut follower = QueueFollower::default();
+    let mut tallies: BTreeMap<(StatedQuantity, &str), KeptTally> = BTreeMap::new();
+    let mut last = Instant::ZERO;
+    for observation in observed(&jobs) {
+        follower.observe(&observation);
+        let fresh = follower.calibration().outcomes().rev();
+        let fresh = fresh.take_while(|outcome| outcome.at > last);
+        for outcome in fresh.filter(|outcome| outcome.is_forest) {
+            for part in ["all", outcome.width.key()] {
+                let tally = tallies.entry((outcome.quantity, part)).or_default();
+                tally.add(outcome);
+            }
+        }
+        last = observation.at;
+    }
+    let mut wrong = Vec::new();
+    for ((quantity, part), tally) in &tallies {
+        let limit = if *part == "all" { all } else { group };
+        let coverages = LEVELS.map(|idx| tally.coverage(idx).unwrap_or(0.0));
+        let line = format!(
+            "{name} {} {part}: {} {coverages:.3?}",
+            quantity.key(),
+            tally.n
+        );
+        println!("{line}");
+        let miss = LEVELS.iter().zip(coverages);
+        let miss = miss.map(|(idx, coverage)| (coverage - WAIT_LEVELS[*idx]).abs());
+        if tally.n >= 1_000 && miss.fold(0.0, f64::max) > limit {
+            wrong.push(line);
+        }
+    }
+    assert!(tallies.len() > 3);
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn statements_about_kth_sp2_are_calibrated() {
+    check("KTH-SP2-1996-2.1-cln.swf.gz", 0.02, 0.04);
+}
+
+#[test]
+fn statements_about_sdsc_sp2_are_calibrated() {
+    check("SDSC-SP2-1998-4.2-cln.swf.gz", 0.02, 0.04);
+}
+
+#[test]
+fn statements_about_osc_are_calibrated() {
+    check("OSC-Clust-2000-3.1-cln.swf.gz", 0.02, 0.04);
+}
