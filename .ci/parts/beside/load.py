@@ -16,13 +16,13 @@ jobs, seed, procs = (int(word) for word in sys.argv[1:4])
 users = sys.argv[4:]
 draw = random.Random(seed)
 # Each user has habits: a usual run time in seconds, and the widths of the jobs.
-habits = {user: (draw.choice([3, 5, 8, 12]), draw.choice([[1, 1, 2], [2, 4, 8], [4, 8, 16], [16, 32]])) for user in users}
+habits = {user: (draw.choice([2, 3, 4, 6]), draw.choice([[1, 1, 2], [1, 2, 4], [2, 4, 8], [4, 8, 16]])) for user in users}
 began = time.monotonic()
 submitted = 0
 while submitted < jobs:
     user = draw.choice(users)
     usual, widths = habits[user]
-    for _ in range(min(draw.choice([1, 1, 2, 3, 6, 12]), jobs - submitted)):
+    for _ in range(min(draw.choice([1, 2, 4, 8, 16]), jobs - submitted)):
         width = min(draw.choice(widths), procs // 2)
         run_s = max(1, round(draw.lognormvariate(0, 0.5) * usual))
         limit = draw.choice([1, 2, 5])
@@ -32,7 +32,7 @@ while submitted < jobs:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         submitted += 1
     # The next burst comes when at most a few jobs wait, now more, now less.
-    few = draw.choice([0, 4, 8, 16, 30])
+    few = draw.choice([4, 8, 16, 30, 60])
     while len(subprocess.run(WAITING, capture_output=True, text=True).stdout.split()) > few:
         time.sleep(1)
 print(f"{submitted} jobs in {time.monotonic() - began:.0f} s")
