@@ -8,7 +8,7 @@ use tollgate_model::{Instant, Span};
 
 use crate::calibration::{StatedQuantity, TallyScope};
 use crate::follower::QueueFollower;
-use crate::job::JobKey;
+use crate::job::SeenJobKey;
 use crate::open::{FollowedJob, key_order};
 use crate::statement::{StatedBounds, instants};
 
@@ -19,7 +19,7 @@ const LEVEL_90: usize = 3;
 
 /// A job that is asked about and is not submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedJob {
+pub struct RequestedJob {
     /// The user.
     pub user: String,
     /// The queue. Empty if the batch system has none.
@@ -34,9 +34,9 @@ pub struct AskedJob {
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobAnswer {
     /// The name of the job. None for a job that is not submitted.
-    pub key: Option<JobKey>,
+    pub key: Option<SeenJobKey>,
     /// The requested job.
-    pub job: AskedJob,
+    pub job: RequestedJob,
     /// The instant of the answer.
     pub at: Instant,
     /// The instant from which the job has waited. None for a held job and for one that is not submitted.
@@ -100,7 +100,7 @@ pub struct KeptStatements {
 
 impl QueueFollower {
     /// Answers about a job of the queue. None if no job has the name, or the job is over.
-    pub fn answer(&self, key: &JobKey, now: Instant) -> Option<JobAnswer> {
+    pub fn answer(&self, key: &SeenJobKey, now: Instant) -> Option<JobAnswer> {
         let followed = self.jobs.get(key)?;
         let stated = match (followed.started, followed.number) {
             (Some(_), _) => running(followed),
@@ -113,7 +113,7 @@ impl QueueFollower {
         let first = followed.starts.first().filter(|first| first.nth == 0);
         let mut answer = JobAnswer {
             key: Some(key.clone()),
-            job: AskedJob {
+            job: RequestedJob {
                 user: self.users.name(followed.facts.user).to_owned(),
                 queue: self.queues.name(followed.facts.queue).to_owned(),
                 procs: followed.facts.procs,
@@ -137,7 +137,7 @@ impl QueueFollower {
     }
 
     /// Answers about a job as if it was submitted now.
-    pub fn quote(&self, job: &AskedJob, now: Instant) -> JobAnswer {
+    pub fn quote(&self, job: &RequestedJob, now: Instant) -> JobAnswer {
         let facts = self.facts(job);
         let stated = self.forecaster.quote(now, &facts);
         JobAnswer {
@@ -148,16 +148,16 @@ impl QueueFollower {
     }
 
     /// Returns the jobs of the queue that are not over, by number of their names. Those of one user if one is named.
-    pub fn open_jobs(&self, user: Option<&str>) -> Vec<JobKey> {
+    pub fn open_jobs(&self, user: Option<&str>) -> Vec<SeenJobKey> {
         let of_user =
             |job: &FollowedJob| user.is_none_or(|user| self.users.name(job.facts.user) == user);
         let open = self.jobs.iter().filter(|(_, job)| of_user(job));
-        let mut keys: Vec<JobKey> = open.map(|(key, _)| key.clone()).collect();
+        let mut keys: Vec<SeenJobKey> = open.map(|(key, _)| key.clone()).collect();
         keys.sort_by(|a, b| key_order(a).cmp(&key_order(b)));
         keys
     }
 
-    pub(crate) fn facts(&self, job: &AskedJob) -> WaitJob {
+    pub(crate) fn facts(&self, job: &RequestedJob) -> WaitJob {
         WaitJob {
             user: self.users.find(&job.user),
             queue: self.queues.find(&job.queue),
@@ -204,7 +204,7 @@ impl QueueFollower {
         let of_queue = of_queue.filter(|(_, job, _)| job.queue == facts.queue);
         JobAnswer {
             key: None,
-            job: AskedJob {
+            job: RequestedJob {
                 user: String::new(),
                 queue: String::new(),
                 procs: facts.procs,

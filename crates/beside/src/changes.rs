@@ -1,19 +1,19 @@
-//! What changed between two views of a queue.
+//! The changes between two views of a queue.
 
 use std::collections::BTreeMap;
 
-use crate::job::{JobKey, SeenJob};
+use crate::job::{SeenJob, SeenJobKey};
 
 /// The last view of a queue, from which changes are computed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueChanges {
-    last: BTreeMap<JobKey, SeenJob>,
+    last: BTreeMap<SeenJobKey, SeenJob>,
 }
 
 impl QueueChanges {
     /// Takes a new view, and returns its jobs that are new or have changed. The order is that of their names.
     pub fn take(&mut self, view: Vec<SeenJob>) -> Vec<SeenJob> {
-        let view: BTreeMap<JobKey, SeenJob> =
+        let view: BTreeMap<SeenJobKey, SeenJob> =
             view.into_iter().map(|job| (job.key.clone(), job)).collect();
         let changed = view
             .values()
@@ -33,7 +33,7 @@ mod tests {
 
     fn job(key: &str, phase: SeenPhase) -> SeenJob {
         SeenJob {
-            key: JobKey(key.to_owned()),
+            key: SeenJobKey(key.to_owned()),
             user: "anna".to_owned(),
             queue: "main".to_owned(),
             procs: 1,

@@ -14,8 +14,8 @@ const CONFIDENCE: f64 = 0.95;
 /// The last waits, from which bounds with a confidence are taken.
 ///
 /// Few waits are a poor sample of the waits to come, all the more if they are those of one user. So a first guess is not
-/// the quantile of these waits but a bound that is above the true quantile with 95 % confidence, for waits that are alike
-/// (Brevik, Nurmi & Wolski, *Predicting bounds on queuing delay for batch-scheduled parallel machines*, PPoPP 2006). A
+/// the quantile of these waits. It is a bound that is above the true quantile with 95 % confidence, for waits that are
+/// alike. Brevik, Nurmi & Wolski, *Predicting bounds on queuing delay for batch-scheduled parallel machines*, PPoPP 2006. A
 /// departure: the ages of the jobs that wait count as waits, because the first waits that end are the short ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LastWaits {
@@ -52,7 +52,7 @@ impl LastWaits {
 }
 
 /// Returns the place, from 1, of the smallest of `n` sorted values that is above the quantile at `level` with the
-/// confidence: the binomial probability of fewer than that many values below the quantile. It is n + 1 if no value is.
+/// confidence. That is the binomial probability of fewer than that many values below the quantile. It is n + 1 if no value is.
 fn upper_place(n: usize, level: f64) -> usize {
     let mut probability = (1.0 - level).powi(n as i32);
     let mut cumulative = 0.0;

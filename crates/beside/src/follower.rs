@@ -9,9 +9,9 @@ use tollgate_forecast::wait::{
 use tollgate_model::{Instant, Span};
 
 use crate::calibration::{Calibration, KeptTally, StatedQuantity};
-use crate::events::{self, JobEvent, JobEventKind};
+use crate::events::{self, FollowedEvent, FollowedEventKind};
 use crate::first_guess::LastWaits;
-use crate::job::{JobKey, SeenJob, SeenPhase};
+use crate::job::{SeenJob, SeenJobKey, SeenPhase};
 use crate::names::Names;
 use crate::observation::{QueueObservation, QueueSight};
 use crate::open::FollowedJob;
@@ -25,17 +25,17 @@ const REMEMBERED: Span = Span::from_secs(3 * 86_400);
 /// A follower of a queue: learns from observations and states every job.
 ///
 /// Observations come in order of time. A job is stated at the instant of its submission from the events before it, even
-/// if the observation with it came later: what is known of its own course never enters its own statement.
+/// if the observation with it came later. The later course of a job never enters its own statement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueFollower {
     pub(crate) forecaster: WaitForecaster,
     pub(crate) users: Names,
     pub(crate) queues: Names,
-    pub(crate) jobs: BTreeMap<JobKey, FollowedJob>,
+    pub(crate) jobs: BTreeMap<SeenJobKey, FollowedJob>,
     /// The job of each number that the forecaster follows.
-    keys: BTreeMap<u64, JobKey>,
+    keys: BTreeMap<u64, SeenJobKey>,
     /// The submission and the end of the jobs that are over.
-    over: BTreeMap<JobKey, (Instant, Instant)>,
+    over: BTreeMap<SeenJobKey, (Instant, Instant)>,
     n_numbers: u64,
     /// The instant of the last observation. None before the first one.
     pub(crate) at: Option<Instant>,
@@ -94,8 +94,8 @@ impl QueueFollower {
     }
 
     /// Returns the followed jobs that a view of the whole queue lacks.
-    pub fn missing(&self, view: &[SeenJob]) -> Vec<JobKey> {
-        let seen: BTreeSet<&JobKey> = view.iter().map(|job| &job.key).collect();
+    pub fn missing(&self, view: &[SeenJob]) -> Vec<SeenJobKey> {
+        let seen: BTreeSet<&SeenJobKey> = view.iter().map(|job| &job.key).collect();
         let missing = self.jobs.keys().filter(|key| !seen.contains(key));
         missing.cloned().collect()
     }
@@ -140,7 +140,7 @@ impl QueueFollower {
     }
 
     /// Enters a job that is new, and collects its new events.
-    fn note(&mut self, job: &SeenJob, now: Instant, events: &mut Vec<JobEvent>) {
+    fn note(&mut self, job: &SeenJob, now: Instant, events: &mut Vec<FollowedEvent>) {
         if self.knows_end(job) {
             return;
         }
@@ -181,7 +181,7 @@ impl QueueFollower {
 
     /// Takes a job that is held out of the queue. Its statements count as neither kept nor broken, and its wait counts anew
     /// from its release.
-    fn hold(&mut self, key: &JobKey, now: Instant) {
+    fn hold(&mut self, key: &SeenJobKey, now: Instant) {
         let waiting = self.jobs.get_mut(key).filter(|job| job.started.is_none());
         let Some(job) = waiting else {
             return;
@@ -212,12 +212,12 @@ impl QueueFollower {
         }
     }
 
-    fn apply(&mut self, event: &JobEvent, made: &mut Vec<JobStatement>) {
+    fn apply(&mut self, event: &FollowedEvent, made: &mut Vec<JobStatement>) {
         let Some(job) = self.jobs.get_mut(&event.key) else {
             return;
         };
         match event.kind {
-            JobEventKind::Queued => {
+            FollowedEventKind::Queued => {
                 let number = self.n_numbers;
                 self.n_numbers += 1;
                 job.number = Some(number);
@@ -229,7 +229,7 @@ impl QueueFollower {
                     self.open(&event.key, 0, &stated, made);
                 }
             }
-            JobEventKind::Started => {
+            FollowedEventKind::Started => {
                 job.started = Some(event.at);
                 let outcomes = job.judge_starts(event.at);
                 let waited = job.queued.map(|queued| event.at.since(queued));
@@ -244,7 +244,7 @@ impl QueueFollower {
                     self.last_waits.learn(waited);
                 }
             }
-            JobEventKind::Ended => {
+            FollowedEventKind::Ended => {
                 let outcomes = job.judge_ends(event.at);
                 if let Some(queued) = job.queued {
                     self.last_ends.learn(event.at.since(queued));
@@ -257,7 +257,7 @@ impl QueueFollower {
                 }
                 self.close(&event.key, event.at);
             }
-            JobEventKind::Cancelled => {
+            FollowedEventKind::Cancelled => {
                 if let Some(number) = job.number {
                     self.forecaster.cancel(number);
                 }
@@ -272,7 +272,7 @@ impl QueueFollower {
     /// Enters a statement, to be judged at the start and the end of its job.
     fn open(
         &mut self,
-        key: &JobKey,
+        key: &SeenJobKey,
         nth: usize,
         stated: &WaitStatement,
         made: &mut Vec<JobStatement>,
@@ -309,7 +309,7 @@ impl QueueFollower {
     }
 
     /// Closes a job that is no longer in the queue, and of which nothing more is known.
-    fn lose(&mut self, key: &JobKey, now: Instant) {
+    fn lose(&mut self, key: &SeenJobKey, now: Instant) {
         let Some(job) = self.jobs.get(key) else {
             return;
         };
@@ -323,7 +323,7 @@ impl QueueFollower {
         self.close(key, now);
     }
 
-    fn close(&mut self, key: &JobKey, at: Instant) {
+    fn close(&mut self, key: &SeenJobKey, at: Instant) {
         if let Some(job) = self.jobs.remove(key) {
             if let Some(number) = job.number {
                 self.keys.remove(&number);

@@ -8,9 +8,9 @@ use tollgate_model::{Instant, Span};
 /// The name of a job at its batch system: `1234`, or `1234_5` for a task of an array.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct JobKey(pub String);
+pub struct SeenJobKey(pub String);
 
-impl fmt::Display for JobKey {
+impl fmt::Display for SeenJobKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -20,7 +20,7 @@ impl fmt::Display for JobKey {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenJob {
     /// The name of the job.
-    pub key: JobKey,
+    pub key: SeenJobKey,
     /// The user.
     pub user: String,
     /// The queue or partition. Empty if the batch system has none. The first one of several.

@@ -18,7 +18,6 @@
 //! | [`answer`] | [`JobAnswer`]: the answer about one job |
 //! | [`offers`] | [`SoonerOffer`]: requests that would start or end sooner |
 //! | `first_guess` | wider bounds where little is known |
-//! | [`snapshot`] | the follower as bytes |
 //!
 //! The crate reads no clock and runs no process: instants are arguments.
 
@@ -33,17 +32,15 @@ mod names;
 pub mod observation;
 pub mod offers;
 mod open;
-pub mod snapshot;
 pub mod statement;
 
-pub use answer::{AskedJob, JobAnswer, KeptStatements, QueueAround, StatedLevels};
+pub use answer::{JobAnswer, KeptStatements, QueueAround, RequestedJob, StatedLevels};
 pub use calibration::{
     Calibration, CalibrationDrift, KeptTally, StatedQuantity, StatementOutcome, TallyScope,
 };
 pub use changes::QueueChanges;
 pub use follower::{MIN_OUTCOMES, QueueFollower};
-pub use job::{JobKey, SeenJob, SeenPhase};
+pub use job::{SeenJob, SeenJobKey, SeenPhase};
 pub use observation::{QueueObservation, QueueSight};
 pub use offers::{OfferedChange, SoonerOffer};
-pub use snapshot::SnapshotError;
 pub use statement::{JobStatement, StatedBounds};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::Instant;
 
-use crate::job::{JobKey, SeenJob};
+use crate::job::{SeenJob, SeenJobKey};
 
 /// The changes of a queue that were seen at an instant. A record of a queue is a list of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct QueueObservation {
     /// The jobs that are new or have changed, with those from the records of ended jobs.
     pub jobs: Vec<SeenJob>,
     /// The jobs that were in the queue before and of which nothing is known any more.
-    pub gone: Vec<JobKey>,
+    pub gone: Vec<SeenJobKey>,
 }
 
 /// The jobs of a queue that are visible.

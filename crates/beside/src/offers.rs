@@ -3,7 +3,7 @@
 use tollgate_forecast::wait::N_WAIT_LEVELS;
 use tollgate_model::{Instant, Span};
 
-use crate::answer::{AskedJob, JobAnswer, KeptStatements, StatedLevels};
+use crate::answer::{JobAnswer, KeptStatements, RequestedJob, StatedLevels};
 use crate::calibration::StatedQuantity;
 use crate::follower::QueueFollower;
 
@@ -75,7 +75,12 @@ impl QueueFollower {
         offers
     }
 
-    fn offer(&self, job: &AskedJob, change: OfferedChange, now: Instant) -> Option<SoonerOffer> {
+    fn offer(
+        &self,
+        job: &RequestedJob,
+        change: OfferedChange,
+        now: Instant,
+    ) -> Option<SoonerOffer> {
         let mut changed = job.clone();
         match &change {
             OfferedChange::Procs(procs) => changed.procs = *procs,

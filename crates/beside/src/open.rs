@@ -5,7 +5,7 @@ use tollgate_forecast::wait::{JobWidth, WAIT_LEVELS, WaitJob};
 use tollgate_model::Instant;
 
 use crate::calibration::{StatedQuantity, StatementOutcome};
-use crate::job::JobKey;
+use crate::job::SeenJobKey;
 use crate::statement::{OpenBounds, kept};
 
 /// A job of the queue that is followed.
@@ -70,6 +70,6 @@ impl FollowedJob {
 }
 
 /// Returns an order of jobs that names decide last: numbers before the letters of their digits.
-pub(crate) fn key_order(key: &JobKey) -> (usize, &str) {
+pub(crate) fn key_order(key: &SeenJobKey) -> (usize, &str) {
     (key.0.len(), &key.0)
 }

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use tollgate_forecast::wait::{N_WAIT_LEVELS, SpanBounds, WaitStatement};
 use tollgate_model::{Instant, Span};
 
-use crate::job::JobKey;
+use crate::job::SeenJobKey;
 
 /// A statement about a job, as it was made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobStatement {
     /// The job.
-    pub key: JobKey,
+    pub key: SeenJobKey,
     /// The instant of the statement.
     pub at: Instant,
     /// The number of the statement about this job: 0 at its submission, then with its age.
@@ -27,7 +27,7 @@ pub struct JobStatement {
 pub type StatedBounds = [Instant; N_WAIT_LEVELS];
 
 impl JobStatement {
-    pub(crate) fn new(key: JobKey, nth: usize, stated: &WaitStatement) -> Self {
+    pub(crate) fn new(key: SeenJobKey, nth: usize, stated: &WaitStatement) -> Self {
         Self {
             key,
             at: stated.at,

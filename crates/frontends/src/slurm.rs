@@ -6,7 +6,7 @@
 //! | [`sbatch`](SbatchCall) | a call of `sbatch`, and the request that it makes |
 //! | `sbatch_options` | the options of `sbatch`, and what becomes of each |
 //! | `sbatch_job`, `sbatch_resources`, `sbatch_files` | the job that they describe, what it needs, and its files |
-//! | [`asked_job`](AskedSbatch) | a call of `sbatch` that is read and not carried out |
+//! | [`unsubmitted`](UnsubmittedSbatch) | a call of `sbatch` that submits nothing |
 //! | `directives` | the `#SBATCH` lines of a script |
 //! | `dependency`, `mail`, `numbers`, `time`, `file_names` | the values of options |
 //! | `environment`, `prelude` | the variables of a job, known at the submission and at the start |
@@ -19,7 +19,6 @@
 //! | [`hosts`] | lists of hosts |
 //! | [`error`](SlurmError) | errors in Slurm's words |
 
-mod asked_job;
 mod dependency;
 mod directives;
 mod environment;
@@ -50,8 +49,8 @@ pub mod squeue_format;
 mod states;
 mod step_row;
 pub mod time;
+mod unsubmitted;
 
-pub use asked_job::{AskedSbatch, AskedSlurmJob};
 pub use environment::DEFAULT_PARTITION;
 pub use error::SlurmError;
 pub use field::{FieldContext, MemoryUnit};
@@ -63,3 +62,4 @@ pub use sbatch::{SbatchAction, SbatchCall, SbatchQuestion, SbatchScript, SbatchS
 pub use sbatch_job::{CLUSTER_NAME, check_clusters};
 pub use squeue_format::SqueueFormat;
 pub use states::{SlurmState, SlurmStatus, signal_words};
+pub use unsubmitted::{UnsubmittedSbatch, UnsubmittedSlurmJob};

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_ask_under_a_neutral_environment() {
+    fn commands_have_a_neutral_environment() {
         let queue = SlurmQueue.queue();
         assert_eq!(queue.program(), "squeue");
         assert!(queue.words.contains(&"TZ=UTC0".to_owned()));

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 
 use flate2::read::MultiGzDecoder;
 use tollgate_beside::{
-    JobKey, KeptTally, QueueFollower, QueueObservation, QueueSight, SeenJob, SeenPhase,
+    KeptTally, QueueFollower, QueueObservation, QueueSight, SeenJob, SeenJobKey, SeenPhase,
     StatedQuantity,
 };
 use tollgate_forecast::wait::WAIT_LEVELS;
@@ -48,7 +48,7 @@ fn job(line: &str) -> Option<SeenJob> {
     let at = |secs| Instant::from_secs(900_000_000 + secs);
     let has_run = run > 0 || status != 5;
     Some(SeenJob {
-        key: JobKey(fields[0].to_string()),
+        key: SeenJobKey(fields[0].to_string()),
         user: fields[11].to_string(),
         queue: fields[14].to_string(),
         procs: procs as u32,

@@ -1,7 +1,7 @@
 //! Jobs on a machine with known rules, and the views of a batch system that has them.
 
 use tollgate_beside::{
-    JobKey, JobStatement, QueueChanges, QueueFollower, QueueObservation, QueueSight, SeenJob,
+    JobStatement, QueueChanges, QueueFollower, QueueObservation, QueueSight, SeenJob, SeenJobKey,
     SeenPhase,
 };
 use tollgate_model::{Instant, Span};
@@ -49,7 +49,7 @@ pub(crate) fn jobs(n: usize, seed: u64) -> Vec<SeenJob> {
             }
         };
         SeenJob {
-            key: JobKey((nth + 1).to_string()),
+            key: SeenJobKey((nth + 1).to_string()),
             user: ["anna", "bert", "carl"][course.next(3) as usize].to_owned(),
             queue: ["main", "short"][course.next(2) as usize].to_owned(),
             procs: procs as u32,

@@ -1,6 +1,8 @@
 //! Jobs that are held, queued again, cancelled or lost.
 
-use tollgate_beside::{JobKey, QueueFollower, QueueObservation, QueueSight, SeenJob, SeenPhase};
+use tollgate_beside::{
+    QueueFollower, QueueObservation, QueueSight, SeenJob, SeenJobKey, SeenPhase,
+};
 use tollgate_model::{Instant, Span};
 
 use crate::drawn;
@@ -11,7 +13,7 @@ fn at(secs: i64) -> Instant {
 
 fn waiting(key: &str, submitted: i64) -> SeenJob {
     SeenJob {
-        key: JobKey(key.to_owned()),
+        key: SeenJobKey(key.to_owned()),
         user: "anna".to_owned(),
         queue: "main".to_owned(),
         procs: 2,
@@ -48,7 +50,7 @@ fn experienced() -> QueueFollower {
 #[test]
 fn wait_of_a_held_job_begins_with_its_release() {
     let mut follower = experienced();
-    let key = JobKey("x1".to_owned());
+    let key = SeenJobKey("x1".to_owned());
     let mut job = waiting("x1", 10);
     (job.phase, job.eligible) = (SeenPhase::Held, None);
     assert_eq!(look(&mut follower, 15, vec![job.clone()]), 0);
@@ -88,7 +90,7 @@ fn cancelled_job_is_neither_kept_nor_broken() {
     look(&mut follower, 30, vec![job]);
     assert_eq!(n_judged(&follower), before);
     assert_eq!(follower.calibration().n_cancelled(), cancelled + 1);
-    assert_eq!(follower.answer(&JobKey("x1".to_owned()), at(30)), None);
+    assert_eq!(follower.answer(&SeenJobKey("x1".to_owned()), at(30)), None);
 }
 
 #[test]
@@ -99,7 +101,7 @@ fn job_queued_again_under_its_name_waits_anew() {
     look(&mut follower, 15, vec![job]);
     assert_eq!(look(&mut follower, 30, vec![waiting("x1", 25)]), 1);
     let again = follower
-        .answer(&JobKey("x1".to_owned()), at(30))
+        .answer(&SeenJobKey("x1".to_owned()), at(30))
         .expect("known");
     assert_eq!((again.queued, again.started), (Some(at(25)), None));
 }
@@ -120,12 +122,12 @@ fn lost_job_leaves_the_queue_unjudged() {
     let mut follower = experienced();
     let before = n_judged(&follower);
     look(&mut follower, 15, vec![waiting("x1", 10)]);
-    assert_eq!(follower.missing(&[]), [JobKey("x1".to_owned())]);
+    assert_eq!(follower.missing(&[]), [SeenJobKey("x1".to_owned())]);
     follower.observe(&QueueObservation {
         at: at(30),
         sight: QueueSight::AllJobs,
         jobs: Vec::new(),
-        gone: vec![JobKey("x1".to_owned())],
+        gone: vec![SeenJobKey("x1".to_owned())],
     });
     assert_eq!((follower.n_waiting(), n_judged(&follower)), (0, before));
 }

@@ -5,9 +5,10 @@ use std::io;
 use std::path::PathBuf;
 
 use tollgate_batch::EngineFault;
-use tollgate_beside::{JobKey, SnapshotError};
+use tollgate_beside::SeenJobKey;
 use tollgate_sites::ShellError;
 
+use super::snapshot::FollowerSnapshotError;
 use crate::exit::{CliError, ExitKind};
 
 /// An error of a command beside a scheduler.
@@ -39,13 +40,13 @@ pub(crate) enum BesideError {
     /// Nothing was learned yet.
     #[error("{}: nothing was learned yet", .0.display())]
     NothingLearned(PathBuf),
-    /// What was learned cannot be used.
+    /// The stored knowledge cannot be used.
     #[error("{}: {error}", path.display())]
     Snapshot {
         /// The file.
         path: PathBuf,
         /// The damage.
-        error: SnapshotError,
+        error: FollowerSnapshotError,
     },
     /// A line of a record is damaged.
     #[error("{}:{line}: expected an observation: {error}", path.display())]
@@ -59,7 +60,7 @@ pub(crate) enum BesideError {
     },
     /// The queue has no such job.
     #[error("{0}: no such job waits or runs")]
-    UnknownJob(JobKey),
+    UnknownJob(SeenJobKey),
     /// The words behind `--` submit no job.
     #[error("{0}: expected `sbatch` and its options")]
     NotASubmission(String),

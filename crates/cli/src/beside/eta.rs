@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use tollgate_batch::EngineKind;
-use tollgate_beside::{AskedJob, JobAnswer, JobKey, QueueFollower, SoonerOffer};
+use tollgate_beside::{JobAnswer, QueueFollower, RequestedJob, SeenJobKey, SoonerOffer};
 use tollgate_model::{Instant, Span};
 use tollgate_sites::EngineShell;
 
@@ -54,9 +54,9 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
     let engine = LiveQueue::detect()?;
     let live = LiveQueue::open(engine)?;
     note_clocks(&live, verbosity);
-    let asked = match args.command.is_empty() {
+    let requested = match args.command.is_empty() {
         true => None,
-        false => Some(request::asked_job(&args.command, live.user())?),
+        false => Some(request::requested_job(&args.command, live.user())?),
     };
     let dir = StateDir::find(args.state.as_deref(), engine)?;
     let follower = learn(&dir, &live, &args.jobs, verbosity)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
         verbosity.note("the site shows users their own jobs alone: bounds are wider");
     }
     let limits = queue_limits(engine);
-    let answers = match asked {
+    let answers = match requested {
         Some(mut job) => {
             limits.complete(&mut job);
             vec![with_offers(
@@ -133,7 +133,7 @@ fn keys(
     named: &[String],
     user: &str,
     verbosity: Verbosity,
-) -> Result<Vec<JobKey>, BesideError> {
+) -> Result<Vec<SeenJobKey>, BesideError> {
     if named.is_empty() {
         return Ok(follower.open_jobs(Some(user)));
     }
@@ -141,7 +141,7 @@ fn keys(
     for name in named {
         let tasks = tasks(follower, name);
         if tasks.is_empty() {
-            return Err(BesideError::UnknownJob(JobKey(name.clone())));
+            return Err(BesideError::UnknownJob(SeenJobKey(name.clone())));
         }
         if tasks.len() > SHOWN_TASKS {
             let shown = pluralise(SHOWN_TASKS, "task");
@@ -156,7 +156,7 @@ fn keys(
 }
 
 /// Returns the job of a name, or the tasks of the array with that number. Empty if no such job waits or runs.
-fn tasks(follower: &QueueFollower, name: &str) -> Vec<JobKey> {
+fn tasks(follower: &QueueFollower, name: &str) -> Vec<SeenJobKey> {
     let prefix = format!("{name}_");
     let mut tasks = follower.open_jobs(None);
     tasks.retain(|key| key.0 == name || key.0.starts_with(&prefix));
@@ -187,7 +187,7 @@ fn queue_limits(engine: EngineKind) -> Queues {
 
 impl Queues {
     /// Fills in the queue and the limit of a job that names none: those of the engine.
-    fn complete(&self, job: &mut AskedJob) {
+    fn complete(&self, job: &mut RequestedJob) {
         if job.queue.is_empty()
             && let Some(default) = self.0.iter().find(|queue| queue.is_default)
         {
@@ -200,7 +200,7 @@ impl Queues {
     }
 
     /// Returns the queues that take a job as large and as long.
-    fn taking(&self, job: &AskedJob) -> Vec<String> {
+    fn taking(&self, job: &RequestedJob) -> Vec<String> {
         let takes = |queue: &&tollgate_batch::QueueLimits| {
             let is_short = match (queue.max_time, job.limit) {
                 (None, _) => true,

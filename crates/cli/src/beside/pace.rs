@@ -61,7 +61,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn slow_engine_is_asked_less_often() {
+    fn pause_grows_with_the_time_of_an_answer() {
         let mut pace = Pace::new(15 * SECOND);
         pace.answered(SECOND / 50);
         assert_eq!(pace.pause(), 15 * SECOND);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn engine_that_is_down_is_asked_ever_less_often() {
+    fn pause_doubles_with_each_failure() {
         let mut pace = Pace::new(15 * SECOND);
         let pauses: Vec<u64> = (0..8)
             .map(|_| {

@@ -296,8 +296,8 @@ fn stated_lines(
         let end = stated
             .ends_by
             .map(|bounds| format!("ends by {}", time(bounds[idx])));
-        let said: Vec<String> = start.into_iter().chain(end).collect();
-        lines.push(format!("  {level:<4}  {}", said.join(", ")));
+        let bounds: Vec<String> = start.into_iter().chain(end).collect();
+        lines.push(format!("  {level:<4}  {}", bounds.join(", ")));
     }
     if job.is_late && job.started.is_none() {
         lines.push("It waits for longer than was stated at 0.9 at its submission.".to_owned());

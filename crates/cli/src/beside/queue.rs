@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::time::{Duration, Instant as Stopwatch, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tollgate_batch::{EngineKind, QueueDialect, QueueJob, QueuePhase, QueueSettings};
-use tollgate_beside::{JobKey, QueueSight, SeenJob, SeenPhase};
+use tollgate_beside::{QueueSight, SeenJob, SeenJobKey, SeenPhase};
 use tollgate_host::UserAccount;
 use tollgate_model::{Instant, Span};
 use tollgate_sites::EngineShell;
@@ -21,7 +21,7 @@ const HISTORY_DAYS: [i64; 7] = [1, 1, 2, 4, 8, 16, 28];
 const HISTORY_JOBS: usize = 12_000;
 /// The time after which no older records are asked for.
 const HISTORY_LIMIT: Duration = Duration::from_secs(60);
-/// The greatest difference of two clocks that is none.
+/// The greatest difference of two clocks that counts as no difference.
 const CLOCK_TOLERANCE: Span = Span::from_secs(2);
 
 /// The queue of a live engine.
@@ -36,7 +36,7 @@ pub(super) struct LiveQueue {
 }
 
 /// A look at the whole queue.
-pub(super) struct QueueView {
+pub(super) struct QueueLook {
     /// The instant of the question, by the engine's clock.
     pub(super) at: Instant,
     pub(super) sight: QueueSight,
@@ -127,15 +127,15 @@ impl LiveQueue {
     ///
     /// # Errors
     /// If the engine does not answer, or its answer is not understood.
-    pub(super) fn view(&self) -> Result<QueueView, BesideError> {
+    pub(super) fn view(&self) -> Result<QueueLook, BesideError> {
         let at = self.now();
-        let began = Stopwatch::now();
+        let began = std::time::Instant::now();
         let answer = self.shell.run(&self.dialect.queue())?;
         let took = began.elapsed();
         let jobs = self.dialect.parse_queue(&answer)?;
         let sees_own_alone =
             self.settings.hides_jobs && jobs.iter().all(|job| job.user == self.user);
-        Ok(QueueView {
+        Ok(QueueLook {
             at,
             sight: match sees_own_alone {
                 true => QueueSight::OwnJobs,
@@ -170,9 +170,9 @@ impl LiveQueue {
     /// # Errors
     /// If not even the first part can be had.
     pub(super) fn history(&self, verbosity: Verbosity) -> Result<Vec<SeenJob>, BesideError> {
-        let began = Stopwatch::now();
+        let began = std::time::Instant::now();
         let mut until = self.now();
-        let mut found: BTreeMap<JobKey, SeenJob> = BTreeMap::new();
+        let mut found: BTreeMap<SeenJobKey, SeenJob> = BTreeMap::new();
         for (nth, days) in HISTORY_DAYS.into_iter().enumerate() {
             let since = until - Span::from_secs(days * 86_400);
             let jobs = match self.records(since, until) {
@@ -200,7 +200,7 @@ impl LiveQueue {
 
 fn seen(job: QueueJob) -> SeenJob {
     SeenJob {
-        key: JobKey(job.id),
+        key: SeenJobKey(job.id),
         user: job.user,
         queue: job.queue,
         procs: job.procs,

@@ -3,9 +3,9 @@
 use std::fs;
 use std::io::{self, Read};
 
-use tollgate_beside::AskedJob;
+use tollgate_beside::RequestedJob;
 use tollgate_frontends::SubmitPlace;
-use tollgate_frontends::slurm::{AskedSbatch, SbatchScript};
+use tollgate_frontends::slurm::{SbatchScript, UnsubmittedSbatch};
 use tollgate_model::Span;
 
 use super::error::{BesideError, file_error};
@@ -15,7 +15,7 @@ use crate::output::format;
 ///
 /// # Errors
 /// If the words are not those of a known command, or its script cannot be read.
-pub(super) fn asked_job(words: &[String], user: &str) -> Result<AskedJob, BesideError> {
+pub(super) fn requested_job(words: &[String], user: &str) -> Result<RequestedJob, BesideError> {
     let (program, rest) = match words {
         [program, rest @ ..] => (program.as_str(), rest),
         [] => return Err(BesideError::NotASubmission(String::new())),
@@ -26,7 +26,7 @@ pub(super) fn asked_job(words: &[String], user: &str) -> Result<AskedJob, Beside
     }
     let place = SubmitPlace::here(format::now());
     let wrong = |error: tollgate_frontends::slurm::SlurmError| BesideError::Submission(error.text);
-    let call = AskedSbatch::parse(rest, &place).map_err(wrong)?;
+    let call = UnsubmittedSbatch::parse(rest, &place).map_err(wrong)?;
     let text = match call.script() {
         SbatchScript::Wrapped(text) => text.clone(),
         SbatchScript::File(name) => {
@@ -40,7 +40,7 @@ pub(super) fn asked_job(words: &[String], user: &str) -> Result<AskedJob, Beside
         }
     };
     let job = call.job(&text).map_err(wrong)?;
-    Ok(AskedJob {
+    Ok(RequestedJob {
         user: user.to_owned(),
         queue: job.partition.unwrap_or_default(),
         procs: job.procs,

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_beside::{
-    JobKey, JobStatement, QueueChanges, QueueFollower, QueueObservation, SeenJob,
+    JobStatement, QueueChanges, QueueFollower, QueueObservation, SeenJob, SeenJobKey,
 };
 use tollgate_model::{Instant, Span};
 
 use super::error::BesideError;
-use super::queue::{LiveQueue, QueueView};
+use super::queue::{LiveQueue, QueueLook};
 use crate::output::messages::Verbosity;
 
 /// The shortest time between two questions about the records.
@@ -24,7 +24,7 @@ pub(super) struct QueueRounds {
     changes: QueueChanges,
     records_at: Option<Instant>,
     /// The jobs that were missing at the last question about the records.
-    suspects: BTreeSet<JobKey>,
+    suspects: BTreeSet<SeenJobKey>,
 }
 
 /// The outcome of one look.
@@ -59,7 +59,7 @@ impl QueueRounds {
         // A clock that was set back does not let time run backwards.
         view.at = self.follower.at().map_or(view.at, |last| last.max(view.at));
         let (ended, gone) = self.left(live, &view, verbosity)?;
-        let mut jobs: BTreeMap<JobKey, SeenJob> = BTreeMap::new();
+        let mut jobs: BTreeMap<SeenJobKey, SeenJob> = BTreeMap::new();
         jobs.extend(ended.into_iter().map(|job| (job.key.clone(), job)));
         // The queue knows its own jobs better than the records do.
         let changed = self.changes.take(view.jobs);
@@ -82,9 +82,9 @@ impl QueueRounds {
     fn left(
         &mut self,
         live: &LiveQueue,
-        view: &QueueView,
+        view: &QueueLook,
         verbosity: Verbosity,
-    ) -> Result<(Vec<SeenJob>, Vec<JobKey>), BesideError> {
+    ) -> Result<(Vec<SeenJob>, Vec<SeenJobKey>), BesideError> {
         let Some(last) = self.follower.at() else {
             self.records_at = Some(view.at);
             return Ok((live.history(verbosity)?, Vec::new()));
@@ -93,7 +93,7 @@ impl QueueRounds {
         let is_gap = view.at.since(last) >= GAP;
         let is_time = self
             .records_at
-            .is_none_or(|asked| view.at.since(asked) >= RECORDS_EVERY);
+            .is_none_or(|last| view.at.since(last) >= RECORDS_EVERY);
         if !live.settings().keeps_records {
             return Ok((Vec::new(), missing));
         }
@@ -102,13 +102,13 @@ impl QueueRounds {
         }
         let ended = live.records(last - OVERLAP, view.at)?.unwrap_or_default();
         self.records_at = Some(view.at);
-        let known: BTreeSet<&JobKey> = ended.iter().map(|job| &job.key).collect();
+        let known: BTreeSet<&SeenJobKey> = ended.iter().map(|job| &job.key).collect();
         let unknown = missing.into_iter().filter(|key| !known.contains(key));
         // An accounting daemon may be late: a job is given up at the second question.
-        let (gone, suspects): (Vec<JobKey>, Vec<JobKey>) =
+        let (gone, suspects): (Vec<SeenJobKey>, Vec<SeenJobKey>) =
             unknown.partition(|key| is_gap || self.suspects.contains(key));
         self.suspects = suspects.into_iter().collect();
-        let open: BTreeSet<JobKey> = view.jobs.iter().map(|job| job.key.clone()).collect();
+        let open: BTreeSet<SeenJobKey> = view.jobs.iter().map(|job| job.key.clone()).collect();
         let is_new = |job: &SeenJob| !open.contains(&job.key) && !self.follower.knows_end(job);
         let ended = ended.into_iter().filter(is_new);
         Ok((ended.collect(), gone))

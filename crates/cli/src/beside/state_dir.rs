@@ -1,4 +1,4 @@
-//! What was learned, on disk: a snapshot, and the observations since.
+//! The knowledge of a follower on disk: a snapshot, and the observations since.
 //!
 //! `snapshot` has the number of the file of observations that follow it, `since-N`, as a first line. A new snapshot comes
 //! with a new, empty file, which exists before the snapshot does. So a reader always finds both, without a lock. The
@@ -14,6 +14,7 @@ use tollgate_beside::{QueueFollower, QueueObservation};
 use tollgate_host::replace_public;
 
 use super::error::{BesideError, file_error};
+use super::snapshot;
 
 /// The variable with the directory of what was learned.
 pub(super) const STATE_VARIABLE: &str = "TOLLGATE_BESIDE";
@@ -28,7 +29,7 @@ pub(super) struct StateDir {
     path: PathBuf,
 }
 
-/// What is in the directory.
+/// The knowledge in a directory.
 pub(super) struct StoredFollower {
     pub(super) follower: QueueFollower,
     generation: u64,
@@ -90,16 +91,16 @@ impl StateDir {
     /// If a file cannot be read, or is damaged.
     pub(super) fn read(&self) -> Result<Option<StoredFollower>, BesideError> {
         for _ in 0..READS {
-            let path = self.snapshot();
+            let path = self.snapshot_path();
             let bytes = match fs::read(&path) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                 Err(error) => return Err(file_error(path, error)),
             };
             let (generation, bytes) = split_generation(&bytes);
-            let follower = QueueFollower::from_bytes(bytes);
+            let follower = snapshot::from_bytes(bytes);
             let mut follower = follower.map_err(|error| BesideError::Snapshot { path, error })?;
-            let since = self.since(generation);
+            let since = self.since_path(generation);
             match fs::read(&since) {
                 Ok(bytes) => {
                     learn_lines(&mut follower, &bytes, &since)?;
@@ -114,7 +115,7 @@ impl StateDir {
             }
         }
         let error = io::Error::other("its observations are missing");
-        Err(file_error(self.snapshot(), error))
+        Err(file_error(self.snapshot_path(), error))
     }
 
     /// Becomes the writer. None if there is another one, or this user may not write here.
@@ -139,11 +140,11 @@ impl StateDir {
         }
     }
 
-    fn snapshot(&self) -> PathBuf {
+    fn snapshot_path(&self) -> PathBuf {
         self.path.join("snapshot")
     }
 
-    fn since(&self, generation: u64) -> PathBuf {
+    fn since_path(&self, generation: u64) -> PathBuf {
         self.path.join(format!("since-{generation}"))
     }
 }
@@ -158,7 +159,7 @@ impl StateWriter {
         lock: File,
         stored: &StoredFollower,
     ) -> Result<Self, BesideError> {
-        let path = dir.since(stored.generation);
+        let path = dir.since_path(stored.generation);
         let since = OpenOptions::new().create(true).append(true).open(&path);
         let since = since.map_err(|error| file_error(&path, error))?;
         let length = since.metadata().map_err(|error| file_error(&path, error))?;
@@ -191,15 +192,15 @@ impl StateWriter {
         }
         self.n_since += line.len() as u64;
         let written = self.since.write_all(&line);
-        written.map_err(|error| file_error(self.dir.since(self.generation), error))
+        written.map_err(|error| file_error(self.dir.since_path(self.generation), error))
     }
 
     fn write_snapshot(&mut self, follower: &QueueFollower) -> Result<(), BesideError> {
         let generation = self.generation + 1;
-        let path = self.dir.since(generation);
+        let path = self.dir.since_path(generation);
         let since = File::create(&path).map_err(|error| file_error(&path, error))?;
-        let path = self.dir.snapshot();
-        let bytes = follower.to_bytes();
+        let path = self.dir.snapshot_path();
+        let bytes = snapshot::to_bytes(follower);
         let bytes = bytes.map_err(|error| BesideError::Snapshot {
             path: path.clone(),
             error,
@@ -207,7 +208,7 @@ impl StateWriter {
         let mut text = format!("{generation}\n").into_bytes();
         text.extend(bytes);
         replace_public(&path, &text).map_err(|error| file_error(&path, error))?;
-        let old = self.dir.since(self.generation);
+        let old = self.dir.since_path(self.generation);
         (self.generation, self.since, self.n_since) = (generation, since, 0);
         match fs::remove_file(&old) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(old, error)),

@@ -10,7 +10,7 @@ use crate::place::SubmitPlace;
 
 /// A call of `sbatch` that is read and not carried out. Options that tollgate itself refuses are read over.
 #[derive(Clone, Debug)]
-pub struct AskedSbatch {
+pub struct UnsubmittedSbatch {
     environment: Vec<TypedOption>,
     typed: Vec<TypedOption>,
     script: SbatchScript,
@@ -18,7 +18,7 @@ pub struct AskedSbatch {
 
 /// The job of a call, as far as it decides about the wait.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AskedSlurmJob {
+pub struct UnsubmittedSlurmJob {
     /// Number of processors, at least 1.
     pub procs: u32,
     /// The time limit in seconds. None without one.
@@ -27,7 +27,7 @@ pub struct AskedSlurmJob {
     pub partition: Option<String>,
 }
 
-impl AskedSbatch {
+impl UnsubmittedSbatch {
     /// Parses the words behind the name of the program. The environment stands below the command line.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl AskedSbatch {
     ///
     /// # Errors
     /// If an option of the script is unknown or invalid.
-    pub fn job(&self, text: &str) -> Result<AskedSlurmJob, SlurmError> {
+    pub fn job(&self, text: &str) -> Result<UnsubmittedSlurmJob, SlurmError> {
         let mut options = SbatchOptions::default();
         options.add(TOOL, &without_refused(directives::parse(text)?))?;
         options.add(TOOL, &self.environment)?;
@@ -64,7 +64,7 @@ impl AskedSbatch {
         let n_tasks = options.n_tasks(TOOL);
         let n_tasks = n_tasks.unwrap_or(options.nodes.unwrap_or(1));
         let first = |names: &String| names.split(',').next().unwrap_or(names).to_owned();
-        Ok(AskedSlurmJob {
+        Ok(UnsubmittedSlurmJob {
             procs: options.procs(n_tasks).max(1),
             limit_s: options.limit_s(),
             partition: options.partition.as_ref().map(first),
@@ -85,16 +85,16 @@ mod tests {
     use super::*;
     use crate::fuzz::fixed_place;
 
-    fn asked(words: &str, text: &str) -> Result<AskedSlurmJob, String> {
+    fn described(words: &str, text: &str) -> Result<UnsubmittedSlurmJob, String> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let call = AskedSbatch::parse(&words, &fixed_place()).map_err(|error| error.text)?;
+        let call = UnsubmittedSbatch::parse(&words, &fixed_place()).map_err(|error| error.text)?;
         call.job(text).map_err(|error| error.text)
     }
 
     #[test]
     fn command_line_overrides_the_script() {
         let text = "#!/bin/bash\n#SBATCH -n 4 -c 2 -t 60 -p long,short\nhostname\n";
-        let job = asked("-t 4:00:00 job.sh", text).unwrap();
+        let job = described("-t 4:00:00 job.sh", text).unwrap();
         assert_eq!((job.procs, job.limit_s), (8, Some(14_400.0)));
         assert_eq!(job.partition.as_deref(), Some("long"));
     }
@@ -102,12 +102,12 @@ mod tests {
     #[test]
     fn refused_options_are_read_over() {
         let text = "#!/bin/bash\nhostname\n";
-        let job = asked("--uid 7 -N 4 job.sh", text).unwrap();
+        let job = described("--uid 7 -N 4 job.sh", text).unwrap();
         assert_eq!((job.procs, job.limit_s, job.partition), (4, None, None));
     }
 
     #[test]
     fn unknown_option_is_an_error() {
-        assert!(asked("--no-such-option job.sh", "#!/bin/sh\n").is_err());
+        assert!(described("--no-such-option job.sh", "#!/bin/sh\n").is_err());
     }
 }
