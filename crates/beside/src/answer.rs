@@ -14,6 +14,8 @@ use crate::statement::{StatedBounds, instants};
 
 /// The features of an explanation that are named.
 const NAMED_FEATURES: usize = 3;
+/// The origin of bounds of a job that has waited for longer than all jobs before it.
+pub const AS_NEW: &str = "as-new";
 /// The index of .9 among the levels.
 const LEVEL_90: usize = 3;
 
@@ -64,7 +66,7 @@ pub struct JobAnswer {
 /// Instants by level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StatedLevels {
-    /// The origin of the bounds: `forest`, `class` or `site`.
+    /// The origin of the bounds: `forest`, `class` or `site`, or [`AS_NEW`].
     pub basis: &'static str,
     /// The instants by which the job starts, by level. None for a job that runs.
     pub starts_by: Option<StatedBounds>,
@@ -106,7 +108,14 @@ impl QueueFollower {
             (Some(_), _) => running(followed),
             (None, Some(number)) => {
                 let stated = self.forecaster.restate(now, number);
-                stated.map(|stated| self.levels(&stated))
+                let as_new = || {
+                    let stated = self.forecaster.quote(now, &followed.facts)?;
+                    Some(StatedLevels {
+                        basis: AS_NEW,
+                        ..self.levels(&stated)
+                    })
+                };
+                stated.map(|stated| self.levels(&stated)).or_else(as_new)
             }
             (None, None) => None,
         };

@@ -34,7 +34,7 @@ pub mod offers;
 mod open;
 pub mod statement;
 
-pub use answer::{JobAnswer, KeptStatements, QueueAround, RequestedJob, StatedLevels};
+pub use answer::{AS_NEW, JobAnswer, KeptStatements, QueueAround, RequestedJob, StatedLevels};
 pub use calibration::{
     Calibration, CalibrationDrift, KeptTally, StatedQuantity, StatementOutcome, TallyScope,
 };

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Zoned;
 use serde::Serialize;
 use tollgate_beside::{
-    JobAnswer, KeptStatements, OfferedChange, QueueAround, SoonerOffer, StatedBounds, TallyScope,
+    AS_NEW, JobAnswer, KeptStatements, OfferedChange, QueueAround, SoonerOffer, StatedBounds,
+    TallyScope,
 };
 use tollgate_client::timestamp::format_iso;
 use tollgate_forecast::wait::{JobWidth, WAIT_LEVELS};
@@ -298,6 +299,12 @@ fn stated_lines(
             .map(|bounds| format!("ends by {}", time(bounds[idx])));
         let bounds: Vec<String> = start.into_iter().chain(end).collect();
         lines.push(format!("  {level:<4}  {}", bounds.join(", ")));
+    }
+    if stated.basis == AS_NEW {
+        lines.push(
+            "No job has waited as long before: the bounds are those of a job submitted now."
+                .to_owned(),
+        );
     }
     if job.is_late && job.started.is_none() {
         lines.push("It waits for longer than was stated at 0.9 at its submission.".to_owned());

@@ -32,6 +32,7 @@
 
 mod access;
 mod bad_input;
+mod beside;
 mod campus;
 mod checked;
 mod crashes;

@@ -1,0 +1,343 @@
+//! `tollgate eta` and `tollgate beside`, with a stand-in for Slurm that prints files.
+//!
+//! The stand-in's `sdiag` says what time it is, so that the clock of this host does not matter.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{ProgramOutput, command};
+
+/// The number of seconds of 2026-01-15T12:00:00Z since the epoch.
+const NOW: i64 = 1_768_478_400;
+
+/// A script that logs its call, and prints the answer of its name.
+const STAND_IN: &str = "#!/bin/sh\n\
+    name=${0##*/}\n\
+    echo \"$name $*\" >> \"$HOME/calls\"\n\
+    cat \"$HOME/answers/$name\"\n\
+    [ ! -e \"$HOME/answers/$name.fails\" ] || { cat \"$HOME/answers/$name.fails\" >&2; exit 1; }\n";
+
+/// A user at a host with a Slurm.
+struct SlurmUser {
+    home: TempDir,
+}
+
+/// Returns an instant as Slurm prints it, `before` seconds before now. At most a day.
+fn ago(before: i64) -> String {
+    let second = (NOW - before).rem_euclid(86_400);
+    let day = 15 - i64::from(before > 43_200);
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!("2026-01-{day:02}T{hour:02}:{minute:02}:{:02}", second % 60)
+}
+
+impl SlurmUser {
+    fn new() -> Self {
+        let home = tempfile::tempdir().expect("a directory");
+        let user = Self { home };
+        for name in ["bin", "answers"] {
+            fs::create_dir(user.path(name)).expect("a directory");
+        }
+        for name in ["squeue", "sacct", "scontrol", "sdiag", "sinfo"] {
+            let script = user.path("bin").join(name);
+            fs::write(&script, STAND_IN).expect("a script");
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("its rights");
+        }
+        user.says(
+            "scontrol",
+            "AccountingStorageType = accounting_storage/slurmdbd\nClusterName = lab\nPrivateData = none\n",
+        );
+        user.says("sdiag", &format!("sdiag output at Thu Jan 15 ({NOW})\n"));
+        user.says("sinfo", "main*|12:00:00|4|16|4000\nshort|5:00|4|16|4000\n");
+        user.says("sacct", &records(400));
+        let waits = format!(
+            "900|PENDING|anna|main|16|1:00:00|{0}|{0}|N/A|N/A|Priority|\n",
+            ago(600)
+        );
+        let runs = format!(
+            "899|RUNNING|bert|main|48|2:00:00|{0}|{0}|{1}|N/A|None|\n",
+            ago(4_000),
+            ago(3_000)
+        );
+        user.says("squeue", &(waits + &runs));
+        user
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Sets the answer of a command.
+    fn says(&self, name: &str, answer: &str) {
+        fs::write(self.path("answers").join(name), answer).expect("an answer");
+    }
+
+    fn tollgate(&self, words: &[&str]) -> ProgramOutput {
+        let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
+        let output = command(words)
+            .env("HOME", self.home.path())
+            .env("PATH", path)
+            .env("TZ", "UTC")
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("SLURM_CONF")
+            .env_remove("TOLLGATE_BESIDE")
+            .env_remove("TOLLGATE_ENGINE_PATH")
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs");
+        ProgramOutput {
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+            code: output.status.code(),
+        }
+    }
+
+    /// Returns the answer of `tollgate eta` as JSON.
+    fn eta(&self, words: &[&str]) -> Value {
+        let all: Vec<&str> = ["eta", "--format", "json"]
+            .iter()
+            .chain(words)
+            .copied()
+            .collect();
+        serde_json::from_str(&self.tollgate(&all).answer()).expect("JSON")
+    }
+
+    /// Returns the programs that were called, and forgets them.
+    fn calls(&self) -> Vec<String> {
+        let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
+        let _ = fs::remove_file(self.path("calls"));
+        let program = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+        calls.lines().map(program).collect()
+    }
+}
+
+/// Returns records of jobs of the last ten hours, of which the wide ones waited long.
+fn records(n: i64) -> String {
+    let record = |nth: i64| {
+        let procs = [1, 2, 4, 16][(nth % 4) as usize];
+        let submitted = 36_000 - nth * 60;
+        let wait = procs * (20 + nth * 7 % 13);
+        let run = 100 + nth * 31 % 200;
+        let instants = [
+            submitted,
+            submitted,
+            submitted - wait,
+            submitted - wait - run,
+        ];
+        let instants = instants.map(ago).join("|");
+        format!(
+            "{}|COMPLETED|anna|main|{procs}|{procs}|01:00:00|{instants}\n",
+            nth + 1
+        )
+    };
+    (0..n).map(record).collect()
+}
+
+/// Returns an instant of an answer, in seconds after now.
+fn after_now(at: &Value) -> f64 {
+    let at: jiff::Timestamp = at
+        .as_str()
+        .expect("an instant")
+        .parse()
+        .expect("an instant");
+    at.as_second() as f64 - NOW as f64
+}
+
+#[test]
+fn job_that_is_not_submitted_has_bounds_and_nothing_is_submitted() {
+    let user = SlurmUser::new();
+    let answer = user.eta(&["--", "sbatch", "-n", "16", "-t", "60", "--wrap", "hostname"]);
+    assert_eq!(
+        (&answer["cluster"], &answer["is_guess"]),
+        (&"lab".into(), &false.into())
+    );
+    let job = &answer["jobs"][0];
+    assert_eq!((&job["procs"], &job["queue"]), (&16.into(), &"main".into()));
+    assert_eq!(job["limit_s"], 3_600.0);
+    let start = |level: &str| after_now(&job["starts_by"][level]);
+    let end = |level: &str| after_now(&job["ends_by"][level]);
+    for (low, high) in [("0.05", "0.5"), ("0.5", "0.9"), ("0.9", "0.95")] {
+        assert!(
+            start(low) <= start(high) && end(low) <= end(high),
+            "{answer:#}"
+        );
+    }
+    // Wide jobs waited for 320 s and more.
+    assert!(start("0.5") > 200.0 && start("0.5") < 2_000.0, "{answer:#}");
+    assert!(end("0.9") >= start("0.9"), "{answer:#}");
+    let mut calls = user.calls();
+    calls.sort();
+    calls.dedup();
+    assert_eq!(calls, ["sacct", "scontrol", "sdiag", "sinfo", "squeue"]);
+}
+
+#[test]
+fn second_call_does_not_ask_the_accounting_again() {
+    let user = SlurmUser::new();
+    let first = user.eta(&["900"]);
+    assert!(user.calls().contains(&"sacct".to_owned()));
+    let second = user.eta(&["900"]);
+    let calls = user.calls();
+    assert_eq!(calls, ["scontrol", "sdiag", "squeue", "sinfo"]);
+    assert_eq!(first["waits_learned"], second["waits_learned"]);
+    assert_eq!(second["jobs"][0]["reason"], "Priority");
+    assert_eq!(second["jobs"][0]["around"]["procs_in_use"], 48);
+}
+
+#[test]
+fn text_answers_when_and_why() {
+    let user = SlurmUser::new();
+    let text = user.tollgate(&["eta", "900"]).answer();
+    for part in [
+        "Job 900 of anna in main: 16 processors, a limit of 1h; waits since 2026-01-15 11:50:00 UTC (10m",
+        "in 9 of 10 cases.",
+        "  0.9   starts by ",
+        "such statements about the start at 0.9, ",
+        "No job has waited as long before: the bounds are those of a job submitted now.",
+        "Why: Priority (jobs with a higher priority are before it).",
+        "0 jobs of main before it, 1 waiting in all; 48 of ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn few_records_are_a_guess() {
+    let user = SlurmUser::new();
+    user.says("sacct", &records(40));
+    let text = user.tollgate(&["eta", "900"]).answer();
+    assert!(text.contains("A guess: "), "{text}");
+    assert!(!text.contains("Sooner"), "{text}");
+}
+
+#[test]
+fn unknown_job_is_an_error_with_a_hint() {
+    let user = SlurmUser::new();
+    let output = user.tollgate(&["eta", "12345", "--quiet"]);
+    assert_eq!(output.code, Some(1));
+    assert_eq!(
+        output.stderr,
+        "error: 12345: no such job waits or runs\nhint: `squeue --me` lists your jobs\n"
+    );
+}
+
+#[test]
+fn controller_that_is_down_is_reported_and_survived() {
+    let user = SlurmUser::new();
+    let words = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n";
+    user.says("squeue.fails", words);
+    let output = user.tollgate(&["eta", "900"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(
+        output.stderr.contains("Unable to contact slurm controller"),
+        "{output}"
+    );
+    let output = user.tollgate(&["beside", "slurm", "--queries", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(
+        output.stderr.contains("no answer, asking again in 30 s"),
+        "{output}"
+    );
+}
+
+#[test]
+fn site_that_hides_jobs_of_others_is_named() {
+    let user = SlurmUser::new();
+    user.says(
+        "scontrol",
+        "AccountingStorageType = accounting_storage/slurmdbd\nClusterName = lab\nPrivateData = jobs,usage\n",
+    );
+    let output = user.tollgate(&["eta", "900"]);
+    // The stand-in shows jobs of two users, as to an operator.
+    assert!(!output.stderr.contains("own jobs alone"), "{output}");
+    user.says("squeue", "");
+    let output = user.tollgate(&["eta", "--", "sbatch", "--wrap", "true"]);
+    assert!(output.stderr.contains("own jobs alone"), "{output}");
+}
+
+#[test]
+fn clock_of_the_controller_is_compared() {
+    let user = SlurmUser::new();
+    let output = user.tollgate(&["eta", "900"]);
+    assert!(
+        output.stderr.contains("note: the controller's clock is "),
+        "{output}"
+    );
+}
+
+#[test]
+fn record_gives_the_same_statements_again() {
+    let user = SlurmUser::new();
+    let record = user.path("record");
+    let record = record.to_str().expect("text");
+    let followed = ["beside", "slurm", "--queries", "1", "--record", record];
+    user.tollgate(&followed).answer();
+    let runs: Vec<PathBuf> = fs::read_dir(record)
+        .expect("runs")
+        .map(|run| run.expect("a run").path())
+        .collect();
+    assert_eq!(runs.len(), 1);
+    let statements = fs::read_to_string(runs[0].join("statements")).expect("statements");
+    assert!(statements.lines().count() > 300, "{statements}");
+    let replayed = user.tollgate(&["beside", "replay", runs[0].to_str().expect("text")]);
+    assert_eq!(replayed.answer(), statements);
+}
+
+#[test]
+fn calibration_counts_by_queue_and_processors() {
+    let user = SlurmUser::new();
+    let output = user.tollgate(&["beside", "calibration"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(
+        output.stderr.contains("nothing was learned yet"),
+        "{output}"
+    );
+    user.tollgate(&["beside", "slurm", "--queries", "1", "--quiet"])
+        .answer();
+    let answer = user
+        .tollgate(&["beside", "calibration", "--format", "json"])
+        .answer();
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    // 400 jobs have started, and the one that runs.
+    assert_eq!(answer["waits_learned"], 401);
+    assert!(answer["guesses"]["statements"].as_u64().expect("a count") > 100);
+    let groups = answer["groups"].as_array().expect("groups");
+    assert!(
+        groups
+            .iter()
+            .any(|group| group["procs"] == "5-16" && group["queue"] == "main")
+    );
+    let since = ["beside", "calibration", "--since", "1s", "--format", "csv"];
+    let lines = user.tollgate(&since).answer();
+    assert_eq!(lines, "");
+}
+
+#[test]
+fn damaged_knowledge_is_learned_anew() {
+    let user = SlurmUser::new();
+    let state = user.path("state");
+    let state = state.to_str().expect("text");
+    user.eta(&["--state", state, "900"]);
+    fs::write(user.path("state").join("snapshot"), "7\nrubbish").expect("written");
+    let output = user.tollgate(&["eta", "--state", state, "900"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(
+        output.stderr.contains("learned anew from the accounting"),
+        "{output}"
+    );
+}
+
+#[test]
+fn words_that_submit_no_job_are_refused() {
+    let user = SlurmUser::new();
+    let output = user.tollgate(&["eta", "--quiet", "--", "srun", "hostname"]);
+    assert_eq!(output.code, Some(2), "{output}");
+    assert!(
+        output.stderr.starts_with("error: srun: expected `sbatch`"),
+        "{output}"
+    );
+}
