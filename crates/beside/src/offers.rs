@@ -61,8 +61,11 @@ impl QueueFollower {
                 .find(is_sooner),
         );
         let limits = PARTS.iter().filter_map(|part| {
-            let limit = Span::from_micros(job.limit?.as_micros() / i64::from(*part));
-            (limit >= SHORTEST_LIMIT).then_some(limit)
+            let part = job.limit?.as_micros() / i64::from(*part);
+            // Slurm's limits have whole minutes.
+            let minutes = part.div_euclid(60_000_000) + i64::from(part.rem_euclid(60_000_000) > 0);
+            let limit = Span::from_secs(60 * minutes);
+            (limit >= SHORTEST_LIMIT && Some(limit) < job.limit).then_some(limit)
         });
         offers.extend(
             limits

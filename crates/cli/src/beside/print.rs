@@ -281,7 +281,9 @@ fn stated_lines(
     let mut lines = Vec::new();
     if let Some(starts_by) = &stated.starts_by {
         if let Some(at_once) = stated.at_once.filter(|at_once| *at_once >= 0.5) {
-            lines.push(format!("Starts at once with probability {at_once:.2}."));
+            lines.push(format!(
+                "Starts within a minute with probability {at_once:.2}."
+            ));
         }
         lines.push(format!(
             "Starts between {} and {}, in 9 of 10 cases.",

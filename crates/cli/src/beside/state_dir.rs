@@ -30,6 +30,7 @@ pub(super) struct StateDir {
 }
 
 /// The knowledge in a directory.
+#[derive(Default)]
 pub(super) struct StoredFollower {
     pub(super) follower: QueueFollower,
     generation: u64,
@@ -213,15 +214,6 @@ impl StateWriter {
         match fs::remove_file(&old) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(old, error)),
             Ok(()) | Err(_) => Ok(()),
-        }
-    }
-}
-
-impl Default for StoredFollower {
-    fn default() -> Self {
-        Self {
-            follower: QueueFollower::default(),
-            generation: 0,
         }
     }
 }
