@@ -47,7 +47,7 @@ answer() {
   [ "$took" -lt 1000 ]
 }
 answer -- sbatch -n 16 -t 5 --wrap 'sleep 1'
-waiting=$(squeue --noheader --states=PENDING --format=%A | head -n 1)
+waiting=$(squeue --noheader --states=PENDING --format=%A | sed -n 1p)
 [ -z "$waiting" ] || answer "$waiting"
 
 echo "== the controller goes away, and comes back"

@@ -176,7 +176,7 @@ fn job_that_is_not_submitted_has_bounds_and_nothing_is_submitted() {
 }
 
 #[test]
-fn second_call_does_not_ask_the_accounting_again() {
+fn second_call_reads_no_records() {
     let user = SlurmUser::new();
     let first = user.eta(&["900"]);
     assert!(user.calls().contains(&"sacct".to_owned()));
