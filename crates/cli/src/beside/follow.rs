@@ -1,6 +1,5 @@
 //! `tollgate beside slurm`: the follower.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -20,6 +19,8 @@ use crate::output::format;
 use crate::output::messages::{Verbosity, pluralise};
 use crate::parse;
 
+/// The shortest time between two notes about drift.
+const DRIFT_EVERY: Span = Span::from_secs(86_400);
 /// The time between two comparisons of the clocks.
 const CLOCKS_EVERY: Span = Span::from_secs(3_600);
 
@@ -76,7 +77,7 @@ pub(super) fn run(engine: EngineKind, args: &FollowArgs) -> Result<(), CliFailur
         clocks_at: live.now(),
         is_down: false,
         hides_others: false,
-        n_drifts: 0,
+        drift_at: None,
         verbosity,
     };
     if let Some(below) = &args.record {
@@ -105,7 +106,8 @@ struct Following {
     clocks_at: Instant,
     is_down: bool,
     hides_others: bool,
-    n_drifts: usize,
+    /// The instant of the last note about drift.
+    drift_at: Option<Instant>,
     verbosity: Verbosity,
 }
 
@@ -170,12 +172,18 @@ impl Following {
     }
 
     fn note_drift(&mut self) {
+        let Some(at) = self.rounds.follower.at() else {
+            return;
+        };
+        let is_known = self
+            .drift_at
+            .is_some_and(|noted| at.since(noted) < DRIFT_EVERY);
         let drifts = drift_lines(&self.rounds.follower);
-        if drifts.len() > self.n_drifts {
-            drifts.iter().for_each(|line| self.verbosity.note(line));
+        if is_known || drifts.is_empty() {
+            return;
         }
-        self.n_drifts = drifts.len();
-        let _ = io::stderr().flush();
+        drifts.iter().for_each(|line| self.verbosity.note(line));
+        self.drift_at = Some(at);
     }
 }
 

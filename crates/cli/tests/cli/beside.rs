@@ -47,13 +47,13 @@ impl SlurmUser {
             fs::write(&script, STAND_IN).expect("a script");
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("its rights");
         }
-        user.says(
+        user.set_answer(
             "scontrol",
             "AccountingStorageType = accounting_storage/slurmdbd\nClusterName = lab\nPrivateData = none\n",
         );
-        user.says("sdiag", &format!("sdiag output at Thu Jan 15 ({NOW})\n"));
-        user.says("sinfo", "main*|12:00:00|4|16|4000\nshort|5:00|4|16|4000\n");
-        user.says("sacct", &records(400));
+        user.set_answer("sdiag", &format!("sdiag output at Thu Jan 15 ({NOW})\n"));
+        user.set_answer("sinfo", "main*|12:00:00|4|16|4000\nshort|5:00|4|16|4000\n");
+        user.set_answer("sacct", &records(400));
         let waits = format!(
             "900|PENDING|anna|main|16|1:00:00|{0}|{0}|N/A|N/A|Priority|\n",
             ago(600)
@@ -63,7 +63,7 @@ impl SlurmUser {
             ago(4_000),
             ago(3_000)
         );
-        user.says("squeue", &(waits + &runs));
+        user.set_answer("squeue", &(waits + &runs));
         user
     }
 
@@ -72,7 +72,7 @@ impl SlurmUser {
     }
 
     /// Sets the answer of a command.
-    fn says(&self, name: &str, answer: &str) {
+    fn set_answer(&self, name: &str, answer: &str) {
         fs::write(self.path("answers").join(name), answer).expect("an answer");
     }
 
@@ -208,7 +208,7 @@ fn text_answers_when_and_why() {
 #[test]
 fn few_records_are_a_guess() {
     let user = SlurmUser::new();
-    user.says("sacct", &records(40));
+    user.set_answer("sacct", &records(40));
     let text = user.tollgate(&["eta", "900"]).answer();
     assert!(text.contains("A guess: "), "{text}");
     assert!(!text.contains("Sooner"), "{text}");
@@ -229,7 +229,7 @@ fn unknown_job_is_an_error_with_a_hint() {
 fn controller_that_is_down_is_reported_and_survived() {
     let user = SlurmUser::new();
     let words = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n";
-    user.says("squeue.fails", words);
+    user.set_answer("squeue.fails", words);
     let output = user.tollgate(&["eta", "900"]);
     assert_eq!(output.code, Some(1), "{output}");
     assert!(
@@ -247,14 +247,14 @@ fn controller_that_is_down_is_reported_and_survived() {
 #[test]
 fn site_that_hides_jobs_of_others_is_named() {
     let user = SlurmUser::new();
-    user.says(
+    user.set_answer(
         "scontrol",
         "AccountingStorageType = accounting_storage/slurmdbd\nClusterName = lab\nPrivateData = jobs,usage\n",
     );
     let output = user.tollgate(&["eta", "900"]);
     // The stand-in shows jobs of two users, as to an operator.
     assert!(!output.stderr.contains("own jobs alone"), "{output}");
-    user.says("squeue", "");
+    user.set_answer("squeue", "");
     let output = user.tollgate(&["eta", "--", "sbatch", "--wrap", "true"]);
     assert!(output.stderr.contains("own jobs alone"), "{output}");
 }
