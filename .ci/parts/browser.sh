@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The window in a real browser, in front of a real service: what it shows, what it refuses, who sees what, how long its
-# pages are busy before many jobs, and pictures of each page.
+# pages are busy before many jobs, pictures of each page, and figures of their speed.
 #
 #   .ci/parts/browser.sh PROGRAM FOLDER
 #
@@ -28,3 +28,4 @@ trap 'rm -rf "$run"' EXIT
 "$folder/venv/bin/python" "$here/served.py" "$program" "$chromium" "$run/served"
 "$folder/venv/bin/python" "$here/crowd.py" "$program" "$chromium" "$run/crowd"
 "$folder/venv/bin/python" "$here/pictures.py" "$program" "$chromium" "$run/pictures" "$folder/shots"
+"$folder/venv/bin/python" "$here/figures.py" "$program" "$chromium" "$run/figures"

@@ -11,6 +11,9 @@ use serde::Serialize;
 const TEMPLATE: &str = include_str!("../templates/page.html");
 const STYLE: &str = include_str!("../templates/page.css");
 
+/// The style sheet of every page, also of the window: colours, fonts, cards and tables.
+pub const LOOK: &str = include_str!("../templates/look.css");
+
 /// A page with a heading and sections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReportPage {
@@ -159,7 +162,7 @@ impl ReportPage {
             .render_named_str(
                 "page.html",
                 TEMPLATE,
-                context! { page => Serde(self), style => STYLE },
+                context! { page => Serde(self), look => LOOK, style => STYLE },
             )
             .expect("the template uses what there is")
     }

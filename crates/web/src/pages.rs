@@ -6,6 +6,7 @@
 //! | `jobs` | the list of jobs |
 //! | `job` | one job, and what its user can do with it |
 //! | `alter` | changes of a job that its user types |
+//! | `grant` | exceptions from the shares of users |
 //! | `submit` | the form, quotes and submissions |
 //! | `how_well` | promises against what was kept, the books, the ledger |
 //! | `machine` | hosts, workers and devices |
@@ -13,6 +14,7 @@
 //! Every page has a view: a type that is made from answers of the service without I/O, and rendered by a template.
 
 pub mod alter;
+pub(crate) mod grant;
 pub mod how_well;
 pub mod job;
 pub mod jobs;
@@ -48,6 +50,7 @@ pub(crate) fn routes() -> Router<WindowState> {
         .route("/ui/submit", post(submit::submit))
         .route("/ui/jobs/{id}/{action}", post(job::act))
         .route("/ui/alter/{id}", post(alter::alter))
+        .route("/ui/grant/{id}", post(grant::grant))
         .route("/ui/hosts/{action}", post(machine::act))
 }
 

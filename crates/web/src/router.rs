@@ -1,6 +1,6 @@
 //! The paths of the window.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
@@ -10,6 +10,7 @@ use axum::routing::{any, get, post};
 use axum::{Extension, Json, Router};
 use serde::{Deserialize, Serialize};
 use tollgate_client::{Fingerprint, ServiceForwarder};
+use tollgate_report::page::LOOK;
 
 use crate::forwarding::{self, problem};
 use crate::guard::{self, WindowOrigins};
@@ -19,7 +20,8 @@ use crate::templates;
 use crate::user_host::UserHost;
 
 const SCRIPT: &str = include_str!("../assets/window.js");
-const STYLE: &str = include_str!("../assets/style.css");
+static STYLE: LazyLock<String> =
+    LazyLock::new(|| format!("{LOOK}{}", include_str!("../assets/style.css")));
 const ICON: &str = include_str!("../assets/icon.svg");
 
 /// The parts of a window.
@@ -126,7 +128,7 @@ pub fn window_router(settings: WindowSettings) -> Router {
         )
         .route(
             "/ui/style.css",
-            get(|| asset("text/css; charset=utf-8", STYLE)),
+            get(|| asset("text/css; charset=utf-8", &STYLE)),
         )
         .route("/ui/icon.svg", get(|| asset("image/svg+xml", ICON)));
     for name in ["", "now", "jobs", "job", "submit", "how-well", "machine"] {

@@ -12,7 +12,7 @@ use crate::router::WindowServer;
 use tollgate_overview::words;
 
 /// The templates, by name.
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 13] = [
     ("shell", include_str!("../templates/shell.html")),
     ("refusal", include_str!("../templates/refusal.html")),
     ("now", include_str!("../templates/now.html")),
@@ -22,6 +22,7 @@ const TEMPLATES: [(&str, &str); 12] = [
     ("answer", include_str!("../templates/answer.html")),
     ("claimed", include_str!("../templates/claimed.html")),
     ("unaltered", include_str!("../templates/unaltered.html")),
+    ("granted", include_str!("../templates/granted.html")),
     ("problem", include_str!("../templates/problem.html")),
     ("how-well", include_str!("../templates/how-well.html")),
     ("machine", include_str!("../templates/machine.html")),

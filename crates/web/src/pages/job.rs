@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use tollgate_client::types::{
-    JobDetails, JobExplanation, JobForecast, JobHistory, JobList, JobRef,
+    JobDetails, JobExplanation, JobForecast, JobHistory, JobList, JobRef, ServiceStatus,
 };
 use tollgate_client::{ClientError, PathWithQuery};
 use tollgate_overview::actions::JobStateChange;
@@ -14,7 +14,7 @@ use tollgate_overview::job_facts::{self, ColouredWords, WordTone, job_id};
 use tollgate_overview::output::{ShownOutput, read_output};
 use tollgate_overview::words;
 
-use super::{ActionDone, PageError, PagePart, now_in};
+use super::{ActionDone, PageError, PagePart, grant, now_in};
 use crate::charts::ChartWidth;
 use crate::charts::expectation::ExpectationChart;
 use crate::forwarding::{client_problem, problem};
@@ -46,6 +46,8 @@ pub struct JobAnswers {
     pub output: ShownOutput,
     /// The zone of the browser, in seconds east of UTC.
     pub offset_s: i64,
+    /// Whether the user operates the service.
+    pub may_operate: bool,
 }
 
 /// An event of a job.
@@ -71,6 +73,10 @@ struct TaskRow {
     state: ColouredWords,
     started_at: Option<String>,
     finished_at: Option<String>,
+    /// The expected start of a task that waits.
+    expected_start_at: Option<String>,
+    /// The expected end of a task that is not over.
+    expected_finish_at: Option<String>,
     host: Option<String>,
 }
 
@@ -92,6 +98,7 @@ struct JobView<'a> {
     details: Vec<(&'static str, String)>,
     buttons: Vec<JobButton>,
     may_alter: bool,
+    may_grant: bool,
     tasks: Vec<TaskRow>,
     more_tasks: bool,
     output: &'a ShownOutput,
@@ -108,18 +115,23 @@ pub(crate) async fn page(
     let explained: JobExplanation = window.client.service.get(&path("/explain")).await?;
     let tasks = match explained.job.array {
         Some(_) => {
-            let tasks = path("/tasks").with("limit", SHOWN_TASKS);
+            let tasks = path("/tasks")
+                .with("limit", SHOWN_TASKS)
+                .with("expect", true);
             Some(window.client.service.get(&tasks).await?)
         }
         None => None,
     };
     let output = read_output(&window.client.service, &window.client.host, &explained.job).await?;
+    let status = PathWithQuery::new("/v1/status");
+    let status: ServiceStatus = window.client.service.get(&status).await?;
     let answers = JobAnswers {
         history: window.client.service.get(&path("/history")).await?,
         offset_s: now_in(&headers).offset().seconds().into(),
         explained,
         tasks,
         output,
+        may_operate: status.may_operate,
     };
     Ok(PagePart(render(&answers, window.read_only)))
 }
@@ -185,6 +197,7 @@ pub fn render(answers: &JobAnswers, read_only: bool) -> String {
         is_promised: job_facts::is_promised(job),
         is_over: job.state.is_over(),
         details: details(job),
+        may_grant: answers.may_operate && !read_only && grant::is_possible(job),
         may_alter: !read_only && !job.state.is_over() && job.task.is_none(),
         buttons: if read_only { Vec::new() } else { buttons(job) },
         tasks: tasks.map_or_else(Vec::new, |list| list.jobs.iter().map(task_row).collect()),
@@ -338,6 +351,7 @@ fn buttons(job: &JobDetails) -> Vec<JobButton> {
 }
 
 fn task_row(task: &JobDetails) -> TaskRow {
+    let expected = task.expected.as_ref().filter(|_| !task.state.is_over());
     TaskRow {
         id: job_id(task),
         state: job_facts::outcome(task)
@@ -345,6 +359,10 @@ fn task_row(task: &JobDetails) -> TaskRow {
             .unwrap_or_else(|| job_facts::state(task)),
         started_at: task.started_at.clone(),
         finished_at: task.finished_at.clone(),
+        expected_start_at: expected
+            .filter(|_| task.started_at.is_none())
+            .map(|expected| expected.expected_start_at.clone()),
+        expected_finish_at: expected.map(|expected| expected.expected_finish_at.clone()),
         host: task.host.clone(),
     }
 }

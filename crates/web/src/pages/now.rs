@@ -9,8 +9,9 @@ mod drawing;
 mod rows;
 
 use axum::Extension;
+use axum::extract::Query;
 use axum::http::HeaderMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     JobDetails, JobList, LedgerReport, NodeList, PlacementList, PromiseSelection,
@@ -24,6 +25,7 @@ use tollgate_overview::outlook::{
 };
 use tollgate_overview::words::{self, instant, seconds, span};
 
+use self::rows::{ChartNodeRows, NodePart};
 use super::{PageError, PagePart, now_in};
 use crate::charts::ChartWidth;
 use crate::router::SessionWindow;
@@ -61,6 +63,8 @@ pub struct NowAnswers {
     pub placements: PlacementList,
     /// The zone of the browser, in seconds east of UTC.
     pub offset_s: i64,
+    /// Number of nodes before those in the chart.
+    pub first_node: usize,
 }
 
 /// A figure with what it is.
@@ -118,6 +122,7 @@ struct NowView<'a> {
     wide: String,
     narrow: String,
     has_jobs: bool,
+    nodes: NodePart,
     unsure: Vec<UnsureRow>,
     next: Vec<NextRow>,
     same: Vec<SameRow>,
@@ -125,17 +130,30 @@ struct NowView<'a> {
     same_more: usize,
 }
 
+/// The nodes that are looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NodeSelection {
+    /// Number of nodes before them.
+    nodes: usize,
+}
+
 /// Returns the page.
 pub(crate) async fn page(
     Extension(window): Extension<SessionWindow>,
+    Query(selection): Query<NodeSelection>,
     headers: HeaderMap,
 ) -> Result<PagePart, PageError> {
     let offset_s = now_in(&headers).offset().seconds().into();
-    let answers = answers(&window, offset_s).await?;
+    let answers = answers(&window, offset_s, selection.nodes).await?;
     Ok(PagePart(render(&answers)))
 }
 
-async fn answers(window: &SessionWindow, offset_s: i64) -> Result<NowAnswers, ClientError> {
+async fn answers(
+    window: &SessionWindow,
+    offset_s: i64,
+    first_node: usize,
+) -> Result<NowAnswers, ClientError> {
     let path = |path: &str| PathWithQuery::new(path);
     let jobs = || path("/v1/jobs").with("limit", MAX_JOBS);
     let live = jobs().with("live", true).with("expect", true);
@@ -160,6 +178,7 @@ async fn answers(window: &SessionWindow, offset_s: i64) -> Result<NowAnswers, Cl
         status,
         live,
         offset_s,
+        first_node,
     })
 }
 
@@ -183,7 +202,9 @@ fn past_s(future_s: f64) -> f64 {
 /// Renders the page.
 pub fn render(answers: &NowAnswers) -> String {
     let now = instant(&answers.status.now_at).unwrap_or(Instant::from_micros(0));
-    let chart = drawing::timeline(answers, now);
+    let rows = ChartNodeRows::of(&answers.nodes, answers.first_node);
+    let nodes = rows.part;
+    let chart = drawing::timeline(answers, rows, now);
     let waiting = waiting_jobs(&answers.live.jobs);
     let view = NowView {
         status: &answers.status,
@@ -191,6 +212,7 @@ pub fn render(answers: &NowAnswers) -> String {
         has_jobs: !chart.bars.is_empty() || !chart.waiting.is_empty(),
         wide: chart.draw(ChartWidth::Wide),
         narrow: chart.draw(ChartWidth::Narrow),
+        nodes,
         unsure: unsure(&answers.live.jobs, now),
         next: waiting
             .iter()

@@ -181,6 +181,7 @@ pub(crate) fn now_answers() -> NowAnswers {
         ended,
         placements: read(placements()),
         offset_s: 3_600,
+        first_node: 0,
     }
 }
 

@@ -67,6 +67,7 @@ fn job_answers() -> JobAnswers {
         tasks: None,
         history: answers::read(answers::history()),
         offset_s: 3_600,
+        may_operate: true,
         output: ShownOutput::of_tail(
             "/home/alice/out",
             &OutputTail {

@@ -103,6 +103,7 @@ fn pages(text: &str) -> Vec<String> {
         tasks: Some(read(poisoned(value(&list), text))),
         history: read(poisoned(answers::history(), text)),
         offset_s: 0,
+        may_operate: true,
         output,
     };
     vec![

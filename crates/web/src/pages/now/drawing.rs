@@ -18,11 +18,10 @@ const SHOWN_WAITING: usize = 12;
 const LEAST_PAST: f64 = 0.3;
 
 /// Returns the chart.
-pub(super) fn timeline(answers: &NowAnswers, now: Instant) -> Timeline {
+pub(super) fn timeline(answers: &NowAnswers, rows: ChartNodeRows, now: Instant) -> Timeline {
     let live = &answers.live.jobs;
     let future_s = future_s(live, now);
     let past_s = past_s(future_s);
-    let rows = ChartNodeRows::of(&answers.nodes);
     let known = live.iter().chain(&answers.ended);
     let known: BTreeMap<u64, &JobDetails> = known.map(|job| (job.id, job)).collect();
     let mut placements: Vec<&Placement> = answers.placements.placements.iter().collect();
@@ -45,7 +44,7 @@ pub(super) fn timeline(answers: &NowAnswers, now: Instant) -> Timeline {
         until: shifted(now, future_s),
         bars,
         waiting: shown.map(|job| waiting_bar(job, now)).collect(),
-        left_out: left_out(rows.n_hidden, n_more),
+        left_out: left_out(n_more),
         rows: rows.rows,
         offset_s: answers.offset_s,
     }
@@ -115,11 +114,11 @@ fn shifted(at: Instant, by_s: f64) -> Instant {
     })
 }
 
-fn left_out(n_nodes: usize, n_waiting: usize) -> String {
-    let nodes = (n_nodes > 0).then(|| format!("{} more", words::count(n_nodes as u64, "node")));
-    let waiting = (n_waiting > 0).then(|| format!("{n_waiting} more wait, and start later"));
-    let parts: Vec<String> = nodes.into_iter().chain(waiting).collect();
-    parts.join("; ")
+fn left_out(n_waiting: usize) -> String {
+    match n_waiting {
+        0 => String::new(),
+        more => format!("{more} more wait, and start later"),
+    }
 }
 
 /// Returns the bars of a job that has nodes, one a node.
