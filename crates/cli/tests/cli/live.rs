@@ -65,7 +65,7 @@ mod log;
 mod network;
 mod no_service;
 mod notices;
-mod open;
+pub(crate) mod open;
 mod outputs;
 mod own_files;
 mod reconnect;

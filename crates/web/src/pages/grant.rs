@@ -51,6 +51,8 @@ pub(crate) async fn grant(
 
 /// Returns whether a job may wait for more than the share of its user: it wants a deadline, and has no promise.
 pub(super) fn is_possible(job: &JobDetails) -> bool {
-    let is_waiting = matches!(job.state.known(), Some(JobState::Queued | JobState::Held));
-    is_waiting && job.task.is_none() && job.deadline_at.is_some() && job.promised_at.is_none()
+    job.state == JobState::Queued
+        && job.task.is_none()
+        && job.deadline_at.is_some()
+        && job.promised_at.is_none()
 }

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::json;
 
 use super::site::{AccessTestSite, ONE, OTHER, ROOT};
+use crate::live::open::WindowLink;
 
 /// Returns a site on which job 1 of [`ONE`] runs a script, and the process of the job.
 fn running() -> (AccessTestSite, Pid) {
@@ -245,4 +246,48 @@ fn notices_of_a_service_for_all_users_name_the_user_and_are_sent_by_its_account(
     assert!(!user.is_empty());
     assert_ne!(sender, "0", "not root");
     assert_ne!(sender, ONE.to_string(), "not the user");
+}
+
+#[test]
+fn window_of_a_service_for_all_users_is_that_of_the_user_with_the_link() {
+    if !tollgate_needs::root() {
+        return;
+    }
+    let settings = "users = \"all\"\n[web]\naddress = \"127.0.0.1:0\"\n";
+    let site = AccessTestSite::new(settings);
+    site.run_ok(ONE, &["submit", "--hold", "--name", "of-one", "--", "true"]);
+    site.run_ok(
+        OTHER,
+        &["submit", "--hold", "--name", "of-other", "--", "true"],
+    );
+    let open = |user| {
+        let link = site.run_ok(user, &["open", "--web", "--no-browser"]);
+        let link = WindowLink(link.trim().to_owned());
+        let session = link.session();
+        (link, session)
+    };
+    for (user, own, other) in [(ONE, "of-one", "of-other"), (OTHER, "of-other", "of-one")] {
+        let (link, session) = open(user);
+        let ask = |path: &str| link.send(&format!("GET {path}"), Some(&session), "");
+        let (status, jobs) = ask("/ui/page/jobs");
+        assert_eq!(status, 200, "{jobs}");
+        assert!(jobs.contains(own) && !jobs.contains(other), "{jobs}");
+        // What the jobs of all users would have become is not for one of them.
+        assert_eq!(ask("/v1/what-if").0, 403);
+        let (_, page) = ask("/ui/page/how-well");
+        assert!(
+            page.contains("How well") && !page.contains("well-risk"),
+            "{page}"
+        );
+        let (status, refused) = link.send("POST /v1/drain", Some(&session), "{\"drained\":true}");
+        assert_eq!(status, 403, "{refused}");
+    }
+    let (link, session) = open(ROOT);
+    let (_, jobs) = link.send("GET /ui/page/jobs", Some(&session), "");
+    assert!(
+        jobs.contains("of-one") && jobs.contains("of-other"),
+        "{jobs}"
+    );
+    let (_, page) = link.send("GET /ui/page/how-well", Some(&session), "");
+    assert!(page.contains("windows need at least 60"), "{page}");
 }

@@ -11,7 +11,7 @@ use super::site::ClientTestSite;
 use crate::program::command;
 
 /// A link to a window.
-struct WindowLink(String);
+pub(crate) struct WindowLink(pub(crate) String);
 
 impl WindowLink {
     /// Returns a link to the window that the service of a site serves itself.
@@ -27,7 +27,7 @@ impl WindowLink {
     }
 
     /// Sends a request, and returns the status and the body of the response.
-    fn send(&self, request: &str, session: Option<&str>, body: &str) -> (u16, String) {
+    pub(crate) fn send(&self, request: &str, session: Option<&str>, body: &str) -> (u16, String) {
         let host = self.host();
         let mut stream = TcpStream::connect(&host).expect("the window listens");
         let session = session.map_or_else(String::new, |session| {
@@ -50,7 +50,7 @@ impl WindowLink {
     }
 
     /// Trades the ticket of the link for a session.
-    fn session(&self) -> String {
+    pub(crate) fn session(&self) -> String {
         let (_, ticket) = self.0.split_once("#ticket=").expect("a ticket");
         let body = json!({ "ticket": ticket }).to_string();
         let (status, answer) = self.send("POST /ui/session", None, &body);
