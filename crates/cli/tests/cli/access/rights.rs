@@ -268,13 +268,13 @@ fn window_of_a_service_for_all_users_is_that_of_the_user_with_the_link() {
     };
     for (user, own, other) in [(ONE, "of-one", "of-other"), (OTHER, "of-other", "of-one")] {
         let (link, session) = open(user);
-        let ask = |path: &str| link.send(&format!("GET {path}"), Some(&session), "");
-        let (status, jobs) = ask("/ui/page/jobs");
+        let get = |path: &str| link.send(&format!("GET {path}"), Some(&session), "");
+        let (status, jobs) = get("/ui/page/jobs");
         assert_eq!(status, 200, "{jobs}");
         assert!(jobs.contains(own) && !jobs.contains(other), "{jobs}");
-        // What the jobs of all users would have become is not for one of them.
-        assert_eq!(ask("/v1/what-if").0, 403);
-        let (_, page) = ask("/ui/page/how-well");
+        // Results about the jobs of all users are for operators.
+        assert_eq!(get("/v1/what-if").0, 403);
+        let (_, page) = get("/ui/page/how-well");
         assert!(
             page.contains("How well") && !page.contains("well-risk"),
             "{page}"
