@@ -5,7 +5,7 @@
 #
 #   .ci/parts/beside.sh PROGRAM FOLDER [JOBS]
 #
-# PROGRAM is the built tollgate; FOLDER keeps the record. JOBS (1800): about two a second.
+# PROGRAM is the built tollgate; FOLDER keeps the record. JOBS (1800): about two a second. SEED (11) draws them.
 set -euo pipefail
 program=$(realpath "$1") jobs=${3:-1800}
 rm -rf "$2"
@@ -33,7 +33,7 @@ state=$folder/state
 echo "== a follower, and $jobs jobs"
 "$program" beside slurm --every 5s --state "$state" --record "$folder/record" 2>"$folder/follower.log" &
 follower=$!
-python3 beside/load.py "$jobs" 11 $((NODES * CPUS)) "${users[@]}" >"$folder/load.log" &
+python3 beside/load.py "$jobs" "${SEED:-11}" $((NODES * CPUS)) "${users[@]}" >"$folder/load.log" &
 load=$!
 sleep 60
 

@@ -55,8 +55,6 @@ pub struct JobAnswer {
     pub is_late: bool,
     /// The queue around the job.
     pub around: QueueAround,
-    /// The features of the queue that move the forecast most, each with its factor.
-    pub features: Vec<(&'static str, f64)>,
     /// How many statements about the start of such jobs were kept.
     pub kept_starts: KeptStatements,
     /// How many statements about the end of such jobs were kept.
@@ -108,14 +106,17 @@ impl QueueFollower {
             (Some(_), _) => running(followed),
             (None, Some(number)) => {
                 let stated = self.forecaster.restate(now, number);
+                let nth = followed.starts.last().map_or(0, |last| last.nth);
                 let as_new = || {
                     let stated = self.forecaster.quote(now, &followed.facts)?;
                     Some(StatedLevels {
                         basis: AS_NEW,
-                        ..self.levels(&stated)
+                        ..self.levels(&stated, &followed.facts, 0)
                     })
                 };
-                stated.map(|stated| self.levels(&stated)).or_else(as_new)
+                stated
+                    .map(|stated| self.levels(&stated, &followed.facts, nth))
+                    .or_else(as_new)
             }
             (None, None) => None,
         };
@@ -151,7 +152,7 @@ impl QueueFollower {
         let stated = self.forecaster.quote(now, &facts);
         JobAnswer {
             job: job.clone(),
-            stated: stated.map(|stated| self.levels(&stated)),
+            stated: stated.map(|stated| self.levels(&stated, &facts, 0)),
             ..self.about(&facts, now)
         }
     }
@@ -166,6 +167,21 @@ impl QueueFollower {
         keys
     }
 
+    /// Returns the features that move the forecast of a job most, each with its factor, if the job was submitted at the
+    /// instant of its answer. Empty while answers are guesses. It takes tens of milliseconds.
+    pub fn features(&self, answer: &JobAnswer) -> Vec<(&'static str, f64)> {
+        let facts = self.facts(&answer.job);
+        let explained = self.forecaster.explain(answer.at, &facts, 0);
+        let mut features: Vec<(&'static str, f64)> = match explained {
+            Some(explained) => FEATURES.into_iter().zip(explained.contributions).collect(),
+            None => Vec::new(),
+        };
+        features.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        features.truncate(NAMED_FEATURES);
+        let factor = |(feature, ln): (&'static str, f64)| (feature, ln.exp());
+        features.into_iter().map(factor).collect()
+    }
+
     pub(crate) fn facts(&self, job: &RequestedJob) -> WaitJob {
         WaitJob {
             user: self.users.find(&job.user),
@@ -175,8 +191,8 @@ impl QueueFollower {
         }
     }
 
-    pub(crate) fn levels(&self, stated: &WaitStatement) -> StatedLevels {
-        let stated = self.repaired(stated);
+    pub(crate) fn levels(&self, stated: &WaitStatement, facts: &WaitJob, nth: u32) -> StatedLevels {
+        let stated = self.repaired(stated, facts, nth);
         StatedLevels {
             basis: stated.wait.basis.key(),
             starts_by: Some(instants(stated.at, &stated.wait)),
@@ -200,15 +216,7 @@ impl QueueFollower {
 
     /// Returns an answer about a job with these facts that says nothing about the job itself.
     fn about(&self, facts: &WaitJob, now: Instant) -> JobAnswer {
-        let explained = self.forecaster.explain(now, facts, 0);
-        let mut features: Vec<(&'static str, f64)> = match explained {
-            Some(explained) => FEATURES.into_iter().zip(explained.contributions).collect(),
-            None => Vec::new(),
-        };
-        features.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-        features.truncate(NAMED_FEATURES);
-        let mut waiting = self.forecaster.waiting();
-        let n_waiting = waiting.by_ref().count();
+        let n_waiting = self.forecaster.waiting().count();
         let of_queue = self.forecaster.waiting();
         let of_queue = of_queue.filter(|(_, job, _)| job.queue == facts.queue);
         JobAnswer {
@@ -232,10 +240,6 @@ impl QueueFollower {
                 procs_in_use: self.forecaster.procs_in_use(),
                 capacity: self.forecaster.capacity(),
             },
-            features: features
-                .into_iter()
-                .map(|(feature, ln)| (feature, ln.exp()))
-                .collect(),
             kept_starts: self.kept(StatedQuantity::StartAtSubmission, facts),
             kept_ends: self.kept(StatedQuantity::End, facts),
         }

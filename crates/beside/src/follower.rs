@@ -14,7 +14,8 @@ use crate::first_guess::LastWaits;
 use crate::job::{SeenJob, SeenJobKey, SeenPhase};
 use crate::names::Names;
 use crate::observation::{QueueObservation, QueueSight};
-use crate::open::FollowedJob;
+use crate::offsets::{GroupOffsets, OffsetGroup};
+use crate::open::{FollowedJob, StatementPlace};
 use crate::statement::{JobStatement, OpenBounds, instants};
 
 /// Number of waits below which an answer is a guess.
@@ -44,6 +45,9 @@ pub struct QueueFollower {
     pub(crate) last_waits: LastWaits,
     /// The last times from entering the queue to the end.
     last_ends: LastWaits,
+    offsets: GroupOffsets,
+    /// The next bound of each open statement, by the instant from which it is broken.
+    next_bounds: BTreeSet<(Instant, u64, StatementPlace)>,
 }
 
 impl QueueFollower {
@@ -199,10 +203,52 @@ impl QueueFollower {
     /// Lets time pass until just before the events of `now`.
     fn advance(&mut self, now: Instant, made: &mut Vec<JobStatement>) {
         for later in self.forecaster.advance(now) {
+            self.break_bounds(later.statement.at);
             self.note_later(&later, made);
         }
+        self.break_bounds(now);
         while let Some(refit) = self.forecaster.refit_due(now) {
             self.forecaster.install(refit.run());
+        }
+    }
+
+    /// Judges the bounds that fall due before an instant as broken.
+    fn break_bounds(&mut self, now: Instant) {
+        while let Some(next) = self.next_bounds.first().copied() {
+            let (due, number, place) = next;
+            if due >= now {
+                return;
+            }
+            self.next_bounds.remove(&next);
+            let job = self
+                .keys
+                .get(&number)
+                .and_then(|key| self.jobs.get_mut(key));
+            let Some(job) = job else { continue };
+            let facts = job.facts;
+            // A statement about a start that was judged is no longer there.
+            let Some(open) = job.statement_mut(place).filter(|open| open.is_forest) else {
+                continue;
+            };
+            let group = OffsetGroup::new(&facts, place.is_end, open.nth);
+            let broken = open.n_broken;
+            open.n_broken += 1;
+            let next_due = open.due.get(open.n_broken).copied();
+            self.offsets.judge(group, broken, false);
+            self.next_bounds
+                .extend(next_due.map(|due| (due, number, place)));
+        }
+    }
+
+    /// Judges the bounds of open statements that are not broken as kept.
+    fn keep_bounds(&mut self, key: &SeenJobKey, is_end: bool) {
+        let Some(job) = self.jobs.get(key) else {
+            return;
+        };
+        let open = if is_end { &job.ends } else { &job.starts };
+        for open in open.iter().filter(|open| open.is_forest) {
+            let group = OffsetGroup::new(&job.facts, is_end, open.nth);
+            (open.n_broken..open.due.len()).for_each(|idx| self.offsets.judge(group, idx, true));
         }
     }
 
@@ -213,6 +259,11 @@ impl QueueFollower {
     }
 
     fn apply(&mut self, event: &FollowedEvent, made: &mut Vec<JobStatement>) {
+        match event.kind {
+            FollowedEventKind::Started => self.keep_bounds(&event.key, false),
+            FollowedEventKind::Ended => self.keep_bounds(&event.key, true),
+            FollowedEventKind::Queued | FollowedEventKind::Cancelled => {}
+        }
         let Some(job) = self.jobs.get_mut(&event.key) else {
             return;
         };
@@ -277,7 +328,10 @@ impl QueueFollower {
         stated: &WaitStatement,
         made: &mut Vec<JobStatement>,
     ) {
-        let stated = self.repaired(stated);
+        let Some(facts) = self.jobs.get(key).map(|job| job.facts) else {
+            return;
+        };
+        let stated = self.repaired(stated, &facts, nth as u32);
         let Some(job) = self.jobs.get_mut(key) else {
             return;
         };
@@ -285,17 +339,50 @@ impl QueueFollower {
             nth: nth as u32,
             is_forest: bounds.basis == WaitBasis::Forest,
             due: instants(stated.at, bounds),
+            n_broken: 0,
         };
         job.starts.push(bounds(&stated.wait));
         job.ends.extend(stated.end.as_ref().map(bounds));
+        if let Some(number) = job.number {
+            let place = |is_end, open: &[OpenBounds]| {
+                let idx = open.len().checked_sub(1)?;
+                let place = StatementPlace {
+                    is_end,
+                    idx: idx as u32,
+                };
+                Some((open[idx].due[0], number, place))
+            };
+            self.next_bounds.extend(place(false, &job.starts));
+            if stated.end.is_some() {
+                self.next_bounds.extend(place(true, &job.ends));
+            }
+        }
         made.push(JobStatement::new(key.clone(), nth, &stated));
     }
 
-    /// Returns a statement whose first guesses are wider, and whose ends are not before its starts: the end has a forest of
+    /// Returns a statement with the offsets of its group, whose first guesses are wider, and whose ends are not before its starts: the end has a forest of
     /// its own.
-    pub(crate) fn repaired(&self, stated: &WaitStatement) -> WaitStatement {
+    pub(crate) fn repaired(
+        &self,
+        stated: &WaitStatement,
+        facts: &WaitJob,
+        nth: u32,
+    ) -> WaitStatement {
         let mut stated = *stated;
-        let waiting = self.forecaster.waiting();
+        if stated.wait.basis == WaitBasis::Forest {
+            let group = OffsetGroup::new(facts, false, nth);
+            self.offsets.correct(group, &mut stated.wait);
+        }
+        if let Some(end) = stated
+            .end
+            .as_mut()
+            .filter(|end| end.basis == WaitBasis::Forest)
+        {
+            self.offsets
+                .correct(OffsetGroup::new(facts, true, nth), end);
+        }
+        let is_guess = stated.wait.basis != WaitBasis::Forest;
+        let waiting = self.forecaster.waiting().filter(|_| is_guess);
         let ages = waiting.map(|(_, _, queued)| stated.at.since(queued).max(Span::ZERO));
         let ages: Vec<Span> = ages.collect();
         self.last_waits.widen(&mut stated.wait, &ages);

@@ -14,6 +14,7 @@
 //! | `names` | users and queues as numbers |
 //! | [`statement`] | [`JobStatement`]: a statement with its instants |
 //! | [`calibration`] | [`Calibration`]: how many statements were kept |
+//! | `offsets` | corrections of the bounds of a group of jobs |
 //! | `open` | the statements that are not judged yet |
 //! | [`answer`] | [`JobAnswer`]: the answer about one job |
 //! | [`offers`] | [`SoonerOffer`]: requests that would start or end sooner |
@@ -31,6 +32,7 @@ pub mod job;
 mod names;
 pub mod observation;
 pub mod offers;
+mod offsets;
 mod open;
 pub mod statement;
 

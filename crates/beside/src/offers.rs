@@ -94,7 +94,7 @@ impl QueueFollower {
         let stated = self.forecaster.quote(now, &facts)?;
         Some(SoonerOffer {
             change,
-            stated: self.levels(&stated),
+            stated: self.levels(&stated, &facts, 0),
             kept_starts: self.kept(StatedQuantity::StartAtSubmission, &facts),
         })
     }

@@ -28,6 +28,15 @@ pub(crate) struct FollowedJob {
 }
 
 impl FollowedJob {
+    /// Returns an open statement.
+    pub(crate) fn statement_mut(&mut self, place: StatementPlace) -> Option<&mut OpenBounds> {
+        let statements = match place.is_end {
+            true => &mut self.ends,
+            false => &mut self.starts,
+        };
+        statements.get_mut(place.idx as usize)
+    }
+
     /// Judges the statements about the start.
     pub(crate) fn judge_starts(&mut self, start: Instant) -> Vec<StatementOutcome> {
         let open = std::mem::take(&mut self.starts);
@@ -67,6 +76,13 @@ impl FollowedJob {
             kept: kept(&bounds.due, actual),
         }
     }
+}
+
+/// The place of an open statement of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct StatementPlace {
+    pub(crate) is_end: bool,
+    pub(crate) idx: u32,
 }
 
 /// Returns an order of jobs that names decide last: numbers before the letters of their digits.

@@ -55,4 +55,6 @@ pub(crate) struct OpenBounds {
     pub(crate) nth: u32,
     pub(crate) is_forest: bool,
     pub(crate) due: StatedBounds,
+    /// Number of bounds that were exceeded so far.
+    pub(crate) n_broken: usize,
 }

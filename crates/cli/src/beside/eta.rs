@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use tollgate_batch::EngineKind;
-use tollgate_beside::{JobAnswer, QueueFollower, RequestedJob, SeenJobKey, SoonerOffer};
+use tollgate_beside::{JobAnswer, QueueFollower, RequestedJob, SeenJobKey};
 use tollgate_model::{Instant, Span};
 use tollgate_sites::EngineShell;
 
 use super::error::BesideError;
 use super::follow::{note_clocks, stored_or_new};
-use super::print::{self, EtaAnswer};
+use super::print::{self, EtaAnswer, ExplainedAnswer};
 use super::queue::LiveQueue;
 use super::request;
 use super::round::QueueRounds;
@@ -22,6 +22,8 @@ use crate::output::messages::{Verbosity, pluralise};
 
 /// The age of an observation of the follower from which the queue is asked again.
 const FRESH: Span = Span::from_secs(20);
+/// Number of jobs up to which each is explained: that takes tens of milliseconds.
+const MAX_EXPLAINED: usize = 10;
 /// Number of tasks of an array that are shown.
 const SHOWN_TASKS: usize = 3;
 
@@ -62,13 +64,13 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
     let follower = learn(&dir, &live, &args.jobs, verbosity)?;
     let now = follower.at().map_or(live.now(), |at| at.max(live.now()));
     if follower.hides_others() {
-        verbosity.note("the site shows users their own jobs alone: bounds are wider");
+        verbosity.note("the site shows users their own jobs alone: nothing else is learned from");
     }
     let limits = queue_limits(engine);
     let answers = match requested {
         Some(mut job) => {
             limits.complete(&mut job);
-            vec![with_offers(
+            vec![explained(
                 &follower,
                 follower.quote(&job, now),
                 &limits,
@@ -78,9 +80,12 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
         None => {
             let keys = keys(&follower, &args.jobs, live.user(), verbosity)?;
             let answers = keys.iter().filter_map(|key| follower.answer(key, now));
-            answers
-                .map(|answer| with_offers(&follower, answer, &limits, now))
-                .collect()
+            match keys.len() <= MAX_EXPLAINED {
+                true => answers
+                    .map(|answer| explained(&follower, answer, &limits, now))
+                    .collect(),
+                false => answers.map(ExplainedAnswer::of).collect(),
+            }
         }
     };
     let answer = EtaAnswer {
@@ -163,16 +168,22 @@ fn tasks(follower: &QueueFollower, name: &str) -> Vec<SeenJobKey> {
     tasks
 }
 
-/// An answer, with the requests that would start sooner.
-fn with_offers(
+/// Adds the reasons of an answer, and the requests that would start sooner.
+fn explained(
     follower: &QueueFollower,
     answer: JobAnswer,
     limits: &Queues,
     now: Instant,
-) -> (JobAnswer, Vec<SoonerOffer>) {
+) -> ExplainedAnswer {
+    if answer.started.is_some() {
+        return ExplainedAnswer::of(answer);
+    }
     let queues = limits.taking(&answer.job);
-    let offers = follower.offers(&answer, &queues, now);
-    (answer, offers)
+    ExplainedAnswer {
+        offers: follower.offers(&answer, &queues, now),
+        features: follower.features(&answer),
+        answer,
+    }
 }
 
 /// The queues of the engine.

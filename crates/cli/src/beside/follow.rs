@@ -163,9 +163,8 @@ impl Following {
         }
         if follower.hides_others() && !self.hides_others {
             self.hides_others = true;
-            self.verbosity.note(
-                "the site shows users their own jobs alone: bounds are wider, and hold for your jobs",
-            );
+            self.verbosity
+                .note("the site shows users their own jobs alone: nothing else is learned from");
         }
         self.note_drift();
         Ok(())

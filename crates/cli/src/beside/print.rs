@@ -58,7 +58,26 @@ pub(super) struct EtaAnswer {
     pub(super) cluster: String,
     pub(super) waits_learned: u64,
     pub(super) is_guess: bool,
-    pub(super) jobs: Vec<(JobAnswer, Vec<SoonerOffer>)>,
+    pub(super) jobs: Vec<ExplainedAnswer>,
+}
+
+/// The answer about a job, with reasons and offers.
+pub(super) struct ExplainedAnswer {
+    pub(super) answer: JobAnswer,
+    /// The features that move the forecast most, each with its factor.
+    pub(super) features: Vec<(&'static str, f64)>,
+    pub(super) offers: Vec<SoonerOffer>,
+}
+
+impl ExplainedAnswer {
+    /// Returns an answer without reasons and offers.
+    pub(super) fn of(answer: JobAnswer) -> Self {
+        Self {
+            answer,
+            features: Vec::new(),
+            offers: Vec::new(),
+        }
+    }
 }
 
 /// The answer as JSON.
@@ -126,7 +145,8 @@ pub(super) fn json(answer: &EtaAnswer) -> EtaJson {
     }
 }
 
-fn job_json((job, offers): &(JobAnswer, Vec<SoonerOffer>)) -> JobJson {
+fn job_json(explained: &ExplainedAnswer) -> JobJson {
+    let job = &explained.answer;
     JobJson {
         job: job.key.as_ref().map(ToString::to_string),
         user: job.job.user.clone(),
@@ -141,10 +161,10 @@ fn job_json((job, offers): &(JobAnswer, Vec<SoonerOffer>)) -> JobJson {
         stated: stated_json(job.stated.as_ref()),
         is_late: job.is_late,
         around: job.around,
-        features: job.features.clone(),
+        features: explained.features.clone(),
         kept_starts: job.kept_starts,
         kept_ends: job.kept_ends,
-        sooner: offers.iter().map(offer_json).collect(),
+        sooner: explained.offers.iter().map(offer_json).collect(),
     }
 }
 
@@ -196,36 +216,37 @@ pub(super) fn text(answer: &EtaAnswer, short: bool, now: &Zoned) -> String {
 }
 
 fn table(answer: &EtaAnswer, now: &Zoned) -> String {
-    type Row = (JobAnswer, Vec<SoonerOffer>);
+    type Row = ExplainedAnswer;
     let time = |at: Instant| format_short_time(&format_iso(at), now);
-    let starts = move |row: &Row, idx: usize| match (row.0.started, &row.0.stated) {
+    let starts = move |row: &Row, idx: usize| match (row.answer.started, &row.answer.stated) {
         (Some(_), _) => Some("runs".to_owned()),
         (None, Some(stated)) => stated.starts_by.map(|bounds| time(bounds[idx])),
-        (None, None) => Some(if row.0.is_held { "held" } else { "?" }.to_owned()),
+        (None, None) => Some(if row.answer.is_held { "held" } else { "?" }.to_owned()),
     };
     let ends = move |row: &Row, idx: usize| {
-        let stated = row.0.stated.as_ref()?;
+        let stated = row.answer.stated.as_ref()?;
         stated.ends_by.map(|bounds| time(bounds[idx]))
     };
     let columns = [
         Column::figure("job", |row: &Row| {
-            row.0
+            row.answer
                 .key
                 .as_ref()
                 .map_or_else(String::new, ToString::to_string)
         }),
-        Column::new("queue", |row: &Row| row.0.job.queue.clone()),
-        Column::figure("procs", |row: &Row| row.0.job.procs.to_string()),
+        Column::new("queue", |row: &Row| row.answer.job.queue.clone()),
+        Column::figure("procs", |row: &Row| row.answer.job.procs.to_string()),
         Column::optional("starts by (0.5)", move |row: &Row| starts(row, 2)),
         Column::optional("(0.9)", move |row: &Row| starts(row, LEVEL_90)),
         Column::optional("ends by (0.5)", move |row: &Row| ends(row, 2)),
         Column::optional("(0.9)", move |row: &Row| ends(row, LEVEL_90)),
-        Column::new("why", |row: &Row| row.0.reason.clone()),
+        Column::new("why", |row: &Row| row.answer.reason.clone()),
     ];
     render_figures(&columns, &answer.jobs, FigureLayout::Open)
 }
 
-fn paragraph((job, offers): &(JobAnswer, Vec<SoonerOffer>), now: &Zoned) -> String {
+fn paragraph(explained: &ExplainedAnswer, now: &Zoned) -> String {
+    let job = &explained.answer;
     let mut lines = vec![head(job, now)];
     match (&job.stated, job.is_held) {
         (Some(stated), _) => {
@@ -236,8 +257,8 @@ fn paragraph((job, offers): &(JobAnswer, Vec<SoonerOffer>), now: &Zoned) -> Stri
         (None, false) => lines.push("Too little is known to say when.".to_owned()),
     }
     if job.started.is_none() {
-        lines.extend(why_lines(job));
-        lines.extend(offer_lines(job, offers, now));
+        lines.extend(why_lines(explained));
+        lines.extend(offer_lines(job, &explained.offers, now));
     }
     lines.join("\n") + "\n"
 }
@@ -337,7 +358,8 @@ fn kept_lines(job: &JobAnswer, stated: &tollgate_beside::StatedLevels) -> Vec<St
     start.into_iter().chain(end).collect()
 }
 
-fn why_lines(job: &JobAnswer) -> Vec<String> {
+fn why_lines(explained: &ExplainedAnswer) -> Vec<String> {
+    let job = &explained.answer;
     let mut lines = Vec::new();
     if !job.reason.is_empty() {
         let known = REASONS
@@ -360,7 +382,7 @@ fn why_lines(job: &JobAnswer) -> Vec<String> {
         around.procs_in_use,
         around.capacity
     ));
-    let named = job
+    let named = explained
         .features
         .iter()
         .filter(|(_, factor)| *factor >= NAMED_FACTOR || *factor <= 1.0 / NAMED_FACTOR);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_beside::{
-    JobStatement, QueueChanges, QueueFollower, QueueObservation, SeenJob, SeenJobKey,
+    JobStatement, QueueChanges, QueueFollower, QueueObservation, QueueSight, SeenJob, SeenJobKey,
 };
 use tollgate_model::{Instant, Span};
 
@@ -58,7 +58,11 @@ impl QueueRounds {
         let mut view = live.view()?;
         // A clock that was set back does not let time run backwards.
         view.at = self.follower.at().map_or(view.at, |last| last.max(view.at));
-        let (ended, gone) = self.left(live, &view, verbosity)?;
+        let (mut ended, gone) = self.left(live, &view, verbosity)?;
+        if view.sight == QueueSight::OwnJobs {
+            // The accounting may show more than the queue does. A queue without the others was never seen to be served.
+            ended.retain(|job| job.user == live.user());
+        }
         let mut jobs: BTreeMap<SeenJobKey, SeenJob> = BTreeMap::new();
         jobs.extend(ended.into_iter().map(|job| (job.key.clone(), job)));
         // The queue knows its own jobs better than the records do.

@@ -247,16 +247,18 @@ fn controller_that_is_down_is_reported_and_survived() {
 #[test]
 fn site_that_hides_jobs_of_others_is_named() {
     let user = SlurmUser::new();
-    user.set_answer(
-        "scontrol",
-        "AccountingStorageType = accounting_storage/slurmdbd\nClusterName = lab\nPrivateData = jobs,usage\n",
-    );
+    let hiding = "AccountingStorageType = accounting_storage/slurmdbd\nClusterName = lab\nPrivateData = jobs,usage\n";
+    user.set_answer("scontrol", hiding);
     let output = user.tollgate(&["eta", "900"]);
     // The stand-in shows jobs of two users, as to an operator.
     assert!(!output.stderr.contains("own jobs alone"), "{output}");
+    let user = SlurmUser::new();
+    user.set_answer("scontrol", hiding);
     user.set_answer("squeue", "");
     let output = user.tollgate(&["eta", "--", "sbatch", "--wrap", "true"]);
     assert!(output.stderr.contains("own jobs alone"), "{output}");
+    // The records are those of another user.
+    assert!(output.stdout.contains("A guess: 0 waits"), "{output}");
 }
 
 #[test]
