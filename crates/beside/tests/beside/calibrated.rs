@@ -92,9 +92,10 @@ fn observed(jobs: &[SeenJob]) -> Vec<QueueObservation> {
     observations
 }
 
-/// Checks the coverage of the statements of forests about a record within `all` of each level: of all, and of those at
-/// submission about every range of processors with at least 1,000. The ranges of other statements are within `later`, because
-/// the statements of one job are broken together.
+/// Checks the coverage of the statements of forests about a record.
+///
+/// It is within `all` of each level: of all statements, and of those at submission about every range of processors with at
+/// least 1,000. The ranges of other statements are within `later`: those of one job are broken together.
 fn check(name: &str, all: f64, later: f64) {
     let Some(jobs) = recorded(name) else {
         return;
