@@ -90,6 +90,30 @@ def check_job_is_that_of_the_user_of_the_session(stage, chrome):
     context.close()
 
 
+def check_operator_grants_a_job_more_than_a_share(stage, chrome):
+    """An operator grants it with a reason; the user of the job cannot."""
+    other = stage.call("submit", "--quiet", "--procs", "2", "--estimate", "5m", "--output", "none", "--", "sleep", "300",
+                       user=USERS[1]).stdout.strip()
+    wide = ["--procs", "2", "--estimate", "1h", "--deadline", "+80m", "--output", "none"]
+    job = stage.call("submit", "--quiet", "--name", "wide", *wide, "--", "sleep", "1", user=USERS[0]).stdout.strip()
+    for user in [USERS[0], None]:
+        context = chrome.new_context()
+        page = open_window(context, stage.served_link(job, user=user))
+        shown(page, f"Job {job}: wide")
+        if user:
+            assert page.locator("#job-grant").count() == 0
+            context.close()
+    page.get_by_text("Grant more than the share").click()
+    page.get_by_role("button", name="Grant").click()
+    expect(page.locator("#grant-answer")).to_contain_text("Reason: expected one")
+    page.locator("#grant-form [name=reason]").fill("the institute's deadline")
+    page.get_by_role("button", name="Grant").click()
+    expect(page.locator("#grant-answer")).to_contain_text("may go beyond the share of its user")
+    assert "the institute's deadline" in stage.call("explain", "--history", job).stdout
+    stage.call("cancel", job, other)
+    context.close()
+
+
 def check_service_that_was_killed_is_waited_for(stage, chrome):
     """The page says that the service is away, and goes on with the same session once it is back."""
     context = chrome.new_context()
@@ -139,7 +163,7 @@ def main(program, chromium, folder):
     open_folder = Path(tempfile.mkdtemp())
     open_folder.chmod(0o755)
     names = str(USERS).replace("'", '"')
-    settings = f'users = "all"\naccount = "root"\nsystem_users = {names}\n[local]\nnodes = 2\n[web]\naddress = "127.0.0.1:{port}"\n'
+    settings = f'policy = "plan:share=0.2"\nusers = "all"\naccount = "root"\nsystem_users = {names}\n[local]\nnodes = 2\n[web]\naddress = "127.0.0.1:{port}"\n'
     stage = Stage(shutil.copy(program, open_folder), open_folder / "users", settings)
     checks = [check for name, check in globals().items() if name.startswith("check_")]
     try:

@@ -4,7 +4,7 @@ use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
-use tollgate_client::types::{GrantRequest, JobDetails, JobRef, JobState};
+use tollgate_client::types::{GrantRequest, JobDetails, JobRef, WaitReason};
 use tollgate_client::{ClientError, PathWithQuery};
 
 use super::job::checked_id;
@@ -49,10 +49,28 @@ pub(crate) async fn grant(
     }
 }
 
-/// Returns whether a job may wait for more than the share of its user: it wants a deadline, and has no promise.
+/// Returns whether a job waits for a promise, which a grant may make possible.
 pub(super) fn is_possible(job: &JobDetails) -> bool {
-    job.state == JobState::Queued
-        && job.task.is_none()
-        && job.deadline_at.is_some()
-        && job.promised_at.is_none()
+    let waits = job.waits_for.as_ref();
+    job.task.is_none() && waits.is_some_and(|waits| waits.key == WaitReason::Promise)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_job_that_waits_for_a_promise_is_granted_more() {
+        let job = |key: &str| -> JobDetails {
+            let waits = json!({"key": key, "text": "words"});
+            serde_json::from_value(json!({"id": 7, "user_id": 1, "user": "ann", "name": "fold", "state": "queued",
+                "waits_for": waits, "command": ["true"], "dir": "/", "procs": 1, "estimate_s": 60.0,
+                "estimate_source": "user", "submitted_at": "2026-12-01T09:00:00Z", "price": 0.0, "attempts": 0}))
+            .unwrap()
+        };
+        assert!(is_possible(&job("promise")));
+        assert!(!is_possible(&job("held")) && !is_possible(&job("resources")));
+    }
 }

@@ -157,24 +157,37 @@ async fn answers(
     let path = |path: &str| PathWithQuery::new(path);
     let jobs = || path("/v1/jobs").with("limit", MAX_JOBS);
     let live = jobs().with("live", true).with("expect", true);
-    let live: JobList = window.client.service.get(&live).await?;
-    let status: ServiceStatus = window.client.service.get(&path("/v1/status")).await?;
+    let (service, status) = (&window.client.service, path("/v1/status"));
+    let (status, live): (ServiceStatus, JobList) =
+        tokio::try_join!(service.get(&status), service.get(&live))?;
     let now = instant(&status.now_at).unwrap_or(Instant::from_micros(0));
     let past = Span::from_secs_f64(past_s(future_s(&live.jobs, now)));
     let since = Instant::from_micros(now.as_micros() - past.as_micros());
     let placements = path("/v1/placements").with("since", format_iso(since));
     let ended = jobs().with("since", format_iso(since));
-    let ended: JobList = window.client.service.get(&ended).await?;
+    let (objectives, ledger, nodes) = (
+        path("/v1/objectives"),
+        path("/v1/ledger"),
+        path("/v1/nodes"),
+    );
+    let answers: (JobList, _, _, _, _) = tokio::try_join!(
+        service.get(&ended),
+        service.get(&placements),
+        service.get(&objectives),
+        service.get(&ledger),
+        service.get(&nodes),
+    )?;
+    let (ended, placements, objectives, ledger, nodes) = answers;
     let ended = ended
         .jobs
         .into_iter()
         .filter(|job| job.finished_at.is_some());
     Ok(NowAnswers {
         ended: ended.collect(),
-        placements: window.client.service.get(&placements).await?,
-        objectives: window.client.service.get(&path("/v1/objectives")).await?,
-        ledger: window.client.service.get(&path("/v1/ledger")).await?,
-        nodes: window.client.service.get(&path("/v1/nodes")).await?,
+        placements,
+        objectives,
+        ledger,
+        nodes,
         status,
         live,
         offset_s,
