@@ -173,7 +173,7 @@ impl UserHost for HostOfService {
             .ok_or("the host does not know your account")?;
         if !typed.dir.trim().is_empty() && !Path::new(typed.dir.trim()).is_absolute() {
             return Err(format!(
-                "Folder: expected a whole path as in /home, got `{}`",
+                "Directory: expected a whole path as in /home, got `{}`",
                 typed.dir
             ));
         }
