@@ -1,7 +1,7 @@
 //! The entry point of the fuzz target. The module is hidden, and public only for the target and for tests
 //! that run it without a fuzzer.
 
-use crate::{BatchJobName, CommandAnswer, EngineKind, RecordAge};
+use crate::{BatchJobName, CommandAnswer, EngineKind, QueuePhase, RecordAge};
 
 /// Parses `data` as an answer of every engine, good and bad, and checks that the jobs found by a name have
 /// it and that a fault says something. Returns false if no engine gives such an answer.
@@ -43,5 +43,25 @@ fn parse_all(kind: EngineKind, answer: &CommandAnswer) -> bool {
     let is_found = states.is_ok_and(|jobs| !jobs.is_empty())
         || limits.is_ok_and(|queues| !queues.is_empty())
         || dialect.parse_submit(answer).is_ok();
-    dialect.parse_cancel(answer).is_ok() | is_found
+    dialect.parse_cancel(answer).is_ok() | is_found | parse_queue(kind, answer)
+}
+
+/// Returns whether one of the parsers of an engine's whole queue finds something in an answer.
+fn parse_queue(kind: EngineKind, answer: &CommandAnswer) -> bool {
+    let Some(dialect) = kind.queue_dialect() else {
+        return false;
+    };
+    let queue = dialect.parse_queue(answer).unwrap_or_default();
+    let records = dialect.parse_records(answer).ok().flatten();
+    let records = records.unwrap_or_default();
+    for job in queue.iter().chain(&records) {
+        assert!(job.procs > 0 && !job.id.is_empty());
+        // A forecast of the engine is neither a start nor an end.
+        assert!(job.phase >= QueuePhase::Runs || job.started.is_none());
+        assert!(job.phase == QueuePhase::Over || job.ended.is_none());
+    }
+    dialect.parse_settings(answer).is_ok()
+        | dialect.parse_clock(answer).is_some()
+        | !queue.is_empty()
+        | !records.is_empty()
 }

@@ -61,7 +61,8 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
         false => Some(request::requested_job(&args.command, live.user())?),
     };
     let dir = StateDir::find(args.state.as_deref(), engine)?;
-    let follower = learn(&dir, &live, &args.jobs, verbosity)?;
+    let lists_all = args.jobs.is_empty() && args.command.is_empty();
+    let follower = learn(&dir, &live, &args.jobs, lists_all, verbosity)?;
     let now = follower.at().map_or(live.now(), |at| at.max(live.now()));
     if follower.hides_others() {
         verbosity.note("the site shows users their own jobs alone: nothing else is learned from");
@@ -98,26 +99,31 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &print::json(&answer))?,
         OutputFormat::Table | OutputFormat::Csv => {
-            let short = args.jobs.is_empty() && args.command.is_empty();
-            let text = print::text(&answer, short, &format::now());
+            let text = print::text(&answer, lists_all, &format::now());
             out.write_all(text.as_bytes())?;
         }
     }
     Ok(())
 }
 
-/// Returns what is known now. Without a follower it is learned from the queue and the records, and stored.
+/// Returns the knowledge of now. Without a follower it is learned from the queue and the records, and stored. The last look
+/// of a follower does, unless it lacks a named job or all jobs of a user are listed.
 fn learn(
     dir: &StateDir,
     live: &LiveQueue,
     named: &[String],
+    lists_all: bool,
     verbosity: Verbosity,
 ) -> Result<QueueFollower, BesideError> {
     let lock = dir.lock().ok().flatten();
     let stored = stored_or_new(dir, verbosity)?;
     let is_fresh = |at: Instant| live.now().since(at) <= FRESH;
     let is_new = |name: &String| tasks(&stored.follower, name).is_empty();
-    if lock.is_none() && stored.follower.at().is_some_and(is_fresh) && !named.iter().any(is_new) {
+    if lock.is_none()
+        && !lists_all
+        && stored.follower.at().is_some_and(is_fresh)
+        && !named.iter().any(is_new)
+    {
         return Ok(stored.follower);
     }
     if stored.follower.at().is_none() {
