@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
@@ -20,6 +21,8 @@ from stage import Stage
 USERS = ["daemon", "nobody"]
 #: Streams of events that a user may have.
 STREAMS = 8
+#: Connections of strangers: more than the service keeps (`limits.strangers`).
+STRANGERS = 300
 
 
 def check_users_have_one_window_each(stage, chrome):
@@ -112,6 +115,24 @@ def check_operator_grants_a_job_more_than_a_share(stage, chrome):
     assert "the institute's deadline" in stage.call("explain", "--history", job).stdout
     stage.call("cancel", job, other)
     context.close()
+
+
+def check_strangers_do_not_keep_users_out(stage, chrome):
+    """Connections that ask for nothing, or never end their request, take the places of each other alone."""
+    link = stage.served_link(user=USERS[0])
+    address = urlsplit(link).netloc.split(":")
+    strangers = [socket.create_connection(address) for _ in range(STRANGERS)]
+    for stranger in strangers[::2]:
+        stranger.send(b"GET / HTTP/1.1\r\nhost: half")
+    pid = stage.processes["service"].pid
+    held = len(os.listdir(f"/proc/{pid}/fd"))
+    assert held < STRANGERS, held
+    context = chrome.new_context()
+    page = open_window(context, link)
+    visit(page, base_of(page.url), "jobs")
+    context.close()
+    for stranger in strangers:
+        stranger.close()
 
 
 def check_service_that_was_killed_is_waited_for(stage, chrome):
