@@ -11,6 +11,7 @@ use crate::metadata::{self, CargoDependency, CargoPackage, DependencyKind};
 /// checks that their global random sources are not used.
 const PURE_LIBRARIES: &[&str] = &[
     "libm",
+    "postcard",
     "rand",
     "rand_distr",
     "rand_pcg",

@@ -12,6 +12,7 @@
 //! | [`follower`] | [`QueueFollower`]: learns from observations, states, and answers |
 //! | `events` | observations as events of single jobs, in order of time |
 //! | `names` | users and queues as numbers |
+//! | [`snapshot`] | the follower as bytes |
 //! | [`statement`] | [`JobStatement`]: a statement with its instants |
 //! | [`calibration`] | [`Calibration`]: how many statements were kept |
 //! | `offsets` | corrections of the bounds of a group of jobs |
@@ -34,6 +35,7 @@ pub mod observation;
 pub mod offers;
 mod offsets;
 mod open;
+pub mod snapshot;
 pub mod statement;
 
 pub use answer::{AS_NEW, JobAnswer, KeptStatements, QueueAround, RequestedJob, StatedLevels};
@@ -45,4 +47,5 @@ pub use follower::{MIN_OUTCOMES, QueueFollower};
 pub use job::{SeenJob, SeenJobKey, SeenPhase};
 pub use observation::{QueueObservation, QueueSight};
 pub use offers::{OfferedChange, SoonerOffer};
+pub use snapshot::FollowerSnapshotError;
 pub use statement::{JobStatement, StatedBounds};

@@ -10,7 +10,6 @@
 //! | `round` | one look at the queue, and what it teaches |
 //! | `pace` | the pause between two looks |
 //! | `state_dir` | what was learned, on disk |
-//! | `snapshot` | a follower as bytes |
 //! | `record` | observations and statements, to be replayed |
 //! | `request` | a job that is asked about, from the words of its submission |
 //! | `print` | answers as text and JSON |
@@ -27,7 +26,6 @@ mod record;
 mod replay;
 mod request;
 mod round;
-mod snapshot;
 mod state_dir;
 
 use clap::Subcommand;

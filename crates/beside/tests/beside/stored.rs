@@ -1,6 +1,6 @@
 //! Observations and followers that were stored are as good as new.
 
-use tollgate_beside::{QueueFollower, QueueObservation};
+use tollgate_beside::{FollowerSnapshotError, QueueFollower, QueueObservation};
 use tollgate_model::Span;
 
 use crate::drawn;
@@ -30,8 +30,8 @@ fn restored_follower_states_and_answers_as_the_original() {
     let observations = drawn::observed(&jobs, Span::from_secs(30));
     let (first, rest) = observations.split_at(observations.len() * 2 / 3);
     let (mut follower, _) = drawn::stated(first);
-    let bytes = postcard::to_stdvec(&follower).expect("a snapshot");
-    let mut restored: QueueFollower = postcard::from_bytes(&bytes).expect("the same follower");
+    let bytes = follower.to_bytes().expect("a snapshot");
+    let mut restored = QueueFollower::from_bytes(&bytes).expect("the same follower");
     assert_eq!(restored, follower);
     let at = follower.at().expect("an observation");
     for key in follower.open_jobs(None) {
@@ -41,4 +41,17 @@ fn restored_follower_states_and_answers_as_the_original() {
         assert_eq!(restored.observe(observation), follower.observe(observation));
     }
     assert_eq!(restored, follower);
+}
+
+#[test]
+fn other_bytes_are_no_follower() {
+    let (follower, _) = drawn::stated(&drawn::observed(&drawn::jobs(40, 1), Span::from_secs(30)));
+    let bytes = follower.to_bytes().expect("a snapshot");
+    let other = QueueFollower::from_bytes(b"{}");
+    assert_eq!(other, Err(FollowerSnapshotError::Version));
+    let cut = QueueFollower::from_bytes(&bytes[..bytes.len() / 2]);
+    assert!(
+        matches!(cut, Err(FollowerSnapshotError::Damaged(_))),
+        "{cut:?}"
+    );
 }

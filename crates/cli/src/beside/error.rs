@@ -5,10 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use tollgate_batch::EngineFault;
-use tollgate_beside::SeenJobKey;
+use tollgate_beside::{FollowerSnapshotError, SeenJobKey};
 use tollgate_sites::ShellError;
 
-use super::snapshot::FollowerSnapshotError;
 use crate::exit::{CliError, ExitKind};
 
 /// An error of a command beside a scheduler.

@@ -13,7 +13,6 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_model::Instant;
 
 use super::error::{BesideError, file_error};
-use super::snapshot;
 use super::state_dir::observations;
 
 /// The names of the files.
@@ -42,7 +41,7 @@ impl RecordWriter {
         let dir = below.join(format_iso(at).chars().map(plain).collect::<String>());
         fs::create_dir_all(&dir).map_err(|error| file_error(&dir, error))?;
         let start = dir.join(START);
-        let bytes = snapshot::to_bytes(follower);
+        let bytes = follower.to_bytes();
         let bytes = bytes.map_err(|error| BesideError::Snapshot {
             path: start.clone(),
             error,
@@ -109,7 +108,7 @@ pub(super) fn replay(
         Ok::<_, BesideError>((path, bytes))
     };
     let (path, start) = read(START)?;
-    let follower = snapshot::from_bytes(&start);
+    let follower = QueueFollower::from_bytes(&start);
     let mut follower = follower.map_err(|error| BesideError::Snapshot { path, error })?;
     let (path, lines) = read(OBSERVATIONS)?;
     for observation in observations(&lines, &path) {

@@ -14,7 +14,6 @@ use tollgate_beside::{QueueFollower, QueueObservation};
 use tollgate_host::replace_public;
 
 use super::error::{BesideError, file_error};
-use super::snapshot;
 
 /// The variable with the directory of what was learned.
 pub(super) const STATE_VARIABLE: &str = "TOLLGATE_BESIDE";
@@ -99,7 +98,7 @@ impl StateDir {
                 Err(error) => return Err(file_error(path, error)),
             };
             let (generation, bytes) = split_generation(&bytes);
-            let follower = snapshot::from_bytes(bytes);
+            let follower = QueueFollower::from_bytes(bytes);
             let mut follower = follower.map_err(|error| BesideError::Snapshot { path, error })?;
             let since = self.since_path(generation);
             match fs::read(&since) {
@@ -201,7 +200,7 @@ impl StateWriter {
         let path = self.dir.since_path(generation);
         let since = File::create(&path).map_err(|error| file_error(&path, error))?;
         let path = self.dir.snapshot_path();
-        let bytes = snapshot::to_bytes(follower);
+        let bytes = follower.to_bytes();
         let bytes = bytes.map_err(|error| BesideError::Snapshot {
             path: path.clone(),
             error,
