@@ -16,6 +16,7 @@
 //! | `mixture` | one level before it is mixed, and what it would learn from a run time |
 //! | `weights` | the weights of the components of a level |
 //! | `shipped` | the start values |
+//! | `doubt` | whether the last batches of a class ran as they were believed to |
 //! | `recalibration` | the slow correction of statements by how often they held |
 //! | `request_rate` | the probability that a job stays within its request |
 //! | `statement` | a statement that waits for the end of its task |
@@ -27,6 +28,7 @@ mod alike;
 mod basis;
 mod batch;
 mod chain;
+mod doubt;
 mod group;
 mod level;
 mod mass;
@@ -44,6 +46,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Kinship, Probability, RuntimeBelief, Span, UserId};
 
 pub use basis::{BeliefBasis, BeliefSource, GroupPart, SiblingPart};
+pub use doubt::{ClassChange, Doubt};
 pub use model::{BeliefModel, JobKin, TaskStage};
 use statement::StatementTime;
 

@@ -7,7 +7,7 @@ use tollgate_model::distribution::{LEVELS, N_LEVELS};
 use tollgate_model::{Distribution, Instant, Probability, Span};
 
 use crate::baseline::{BaselineForecasters, BaselineMethod};
-use crate::belief::{Belief, BeliefModel};
+use crate::belief::{Belief, BeliefModel, Doubt};
 use crate::belief_evaluation::KnownBatches;
 use crate::expert::Expert;
 use crate::forecaster::{Forecast, Forecaster};
@@ -54,6 +54,8 @@ pub struct ForecastEvaluation {
     pub look_alikes: BTreeMap<OpenLookAlikes, MethodScore>,
     /// The beliefs by the number of batches known.
     pub batches: BTreeMap<KnownBatches, MethodScore>,
+    /// The beliefs by whether the last batches of the class ran as they were believed to.
+    pub doubts: BTreeMap<Doubt, MethodScore>,
     /// By series, over its jobs.
     pub classes: BTreeMap<ClassId, ForecastMetrics>,
     /// By period, over the jobs of all classes.
@@ -271,6 +273,7 @@ struct EvaluationTotals {
     weeks: WeeklyTotals,
     look_alikes: BTreeMap<OpenLookAlikes, MethodTotals>,
     batches: BTreeMap<KnownBatches, MethodTotals>,
+    doubts: BTreeMap<Doubt, MethodTotals>,
 }
 
 /// The sums over a class or a period.
@@ -311,6 +314,7 @@ impl EvaluationTotals {
         for part in [
             self.look_alikes.entry(job.look_alikes).or_default(),
             self.batches.entry(known).or_default(),
+            self.doubts.entry(job.belief.basis.doubt).or_default(),
         ] {
             part.0.push(point, actual);
             part.1.push(&bounds, actual_secs);
@@ -372,6 +376,7 @@ impl EvaluationTotals {
             intervals: intervals.map(|(pinball, coverage)| ScoreIntervals { pinball, coverage }),
             look_alikes: outcomes(self.look_alikes),
             batches: outcomes(self.batches),
+            doubts: outcomes(self.doubts),
             classes: (self.classes.into_iter())
                 .map(|(id, part)| (id, parts(part)))
                 .collect(),

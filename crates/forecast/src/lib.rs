@@ -102,8 +102,8 @@ pub mod wait;
 mod window;
 
 pub use belief::{
-    Belief, BeliefBasis, BeliefJob, BeliefModel, BeliefSource, GroupPart, JobKin, Program,
-    SiblingPart, TaskStage,
+    Belief, BeliefBasis, BeliefJob, BeliefModel, BeliefSource, ClassChange, Doubt, GroupPart,
+    JobKin, Program, SiblingPart, TaskStage,
 };
 pub use belief_evaluation::{BeliefEvaluation, BeliefScore, evaluate_beliefs};
 pub use change_point::{AlarmThreshold, AlarmTriggers};

@@ -84,7 +84,9 @@ pub(crate) fn play_record(
         match event {
             RecordedEvent::Submit => {}
             RecordedEvent::Start => beliefs.start(id, now),
-            RecordedEvent::End => beliefs.end(id, ended.runtime, now),
+            RecordedEvent::End => {
+                beliefs.end(id, ended.runtime, now);
+            }
         }
     }
 }

@@ -60,7 +60,7 @@ impl fmt::Display for ClassStage {
             Self::Unseen => "the whole site: no job of this class has ended yet",
             Self::Cold => "very few jobs of this class",
             Self::Young => "few jobs of this class",
-            Self::Changing => "a class that may be changing: margins are wider",
+            Self::Changing => "a class that may be changing",
             Self::Settled => "a well-known class",
         })
     }

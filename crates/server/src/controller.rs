@@ -4,6 +4,7 @@
 //! one transaction. Only then are requests answered and attempts started. If the commit fails, the
 //! turn's decisions are dropped and the state is recovered from the store.
 
+mod class_changes;
 mod clock;
 mod commit;
 mod dispatch;
@@ -37,6 +38,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use class_changes::ClassChangeCounts;
 pub use clock::HostClock;
 pub use keys::{AnswerRenderer, KeyedRequest};
 pub use outputs::OutputLookup;

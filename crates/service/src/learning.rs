@@ -13,33 +13,40 @@ use crate::runtime_forecast::belief_job;
 
 impl Core {
     /// Learns from an attempt that has vanished.
-    pub(crate) fn learn_loss(&mut self, task: TaskId) {
+    pub(crate) fn learn_loss(&mut self, task: TaskId, step: &mut StepOutput) {
         let live = self.jobs.get(task);
         let work = live.map_or(Span::ZERO, |live| self.work_so_far(live, self.now));
-        self.learn_end(task, AttemptEnding::EndedBySite, work);
+        self.learn_end(task, (AttemptEnding::EndedBySite, work), step);
     }
 
     /// Learns from the end of an attempt that has done `work`. Only a success says what such a job
     /// needs. An attempt that was ended says that the job needs more. A failure, or an end by a limit of
     /// memory or output, says nothing about it and is counted.
-    pub(crate) fn learn_end(&mut self, task: TaskId, ending: AttemptEnding, work: Span) {
+    pub(crate) fn learn_end(
+        &mut self,
+        task: TaskId,
+        (ending, work): (AttemptEnding, Span),
+        step: &mut StepOutput,
+    ) {
         let Some(live) = self.jobs.get(task) else {
             return;
         };
         let class = live.class;
         let beliefs = &mut self.history.beliefs;
-        match ending {
+        let change = match ending {
             AttemptEnding::Succeeded => beliefs.end(task, work, self.now),
             AttemptEnding::Exceeded(ExceededLimit::Time, _)
             | AttemptEnding::Cancelled
-            | AttemptEnding::EndedBySite => {
-                beliefs.end_at_least(task, work, self.now);
-            }
+            | AttemptEnding::EndedBySite => beliefs.end_at_least(task, work, self.now),
             AttemptEnding::Exceeded(ExceededLimit::Memory | ExceededLimit::Output, _)
             | AttemptEnding::Failed => {
                 beliefs.remove(task);
                 self.classes.count_failure(class);
+                None
             }
+        };
+        if let Some(change) = change {
+            step.class_changes.push((task.job, change));
         }
     }
 

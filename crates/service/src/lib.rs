@@ -112,7 +112,7 @@ pub use runtime_forecast::RuntimeForecast;
 pub use shadow::{ObjectiveSums, PolicyComparison};
 pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
-pub use tollgate_forecast::BeliefBasis;
+pub use tollgate_forecast::{BeliefBasis, ClassChange, Doubt};
 pub use tollgate_gate::JobPrediction;
 pub use unfinished::UnfinishedCounts;
 pub use wait_cause::WaitCause;

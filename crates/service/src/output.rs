@@ -5,7 +5,7 @@ mod change;
 mod rejection;
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::BeliefBasis;
+use tollgate_forecast::{BeliefBasis, ClassChange};
 use tollgate_gate::JobPrediction;
 use tollgate_model::{Credits, Instant, JobSpec, Probability, Span};
 
@@ -26,6 +26,8 @@ pub struct StepOutput {
     pub changes: Vec<RowChange>,
     /// Actions for the engine.
     pub actions: Vec<EngineAction>,
+    /// The classes that do not run as believed any more, or do again, each with the job whose end showed it.
+    pub class_changes: Vec<(u64, ClassChange)>,
 }
 
 /// The reply to a command.

@@ -188,7 +188,7 @@ impl Core {
                 step.changes
                     .push(RowChange::WorkMeasured { attempt: key, work });
                 if let Some(ending) = live.and_then(|live| live.ending) {
-                    self.learn_end(key.task(), ending, work);
+                    self.learn_end(key.task(), (ending, work), step);
                 }
                 if self.takes_requeue(key.task()) {
                     self.return_started(key.task(), hold, step)
@@ -199,7 +199,7 @@ impl Core {
                 }
             }
             AttemptEvent::Lost { .. } => {
-                self.learn_loss(key.task());
+                self.learn_loss(key.task(), step);
                 self.apply_input(GateInput::Evicted { job, attempt }, step)
             }
         };

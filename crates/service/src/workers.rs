@@ -38,7 +38,7 @@ impl Core {
                     attempt,
                     event: AttemptEvent::Lost { at: self.now },
                 }));
-                self.learn_loss(attempt.task());
+                self.learn_loss(attempt.task(), step);
                 step.changes.push(RowChange::WorkerLost { attempt, worker });
                 step.actions.push(EngineAction::Kill { attempt });
                 self.lose_followers_of(attempt, step);

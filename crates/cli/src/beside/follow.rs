@@ -35,8 +35,8 @@ pub(super) struct FollowArgs {
     record: Option<PathBuf>,
     /// Directory of what was learned; by default in the user's cache
     ///
-    /// The variable TOLLGATE_BESIDE names it too. Others may read it: `tollgate eta` of every user who sets the
-    /// variable answers from it.
+    /// The variable TOLLGATE_BESIDE names it too. Others may read it: with the variable set, `tollgate eta` of
+    /// every user answers from it.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Shortest time between two queries, at least 5s

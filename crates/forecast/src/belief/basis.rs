@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
 use super::batch::LiveBatch;
+use super::doubt::Doubt;
 use super::group::N_LEVELS_OF_GROUPS;
 use super::mixture::LevelMixture;
 
@@ -31,6 +32,8 @@ pub struct BeliefBasis {
     /// Number of batches with ended tasks in the nearest group of jobs that ask for the same or run the
     /// same program.
     pub n_batches: u32,
+    /// Whether the last batches of the nearest group ran as they were believed to.
+    pub doubt: Doubt,
 }
 
 /// The part of a group in a belief.
@@ -152,7 +155,7 @@ impl BeliefBasis {
     }
 }
 
-/// Formats the largest source, and the second if its part is not small, to follow the word "from".
+/// Formats the largest source, and the second if its part is not small, to follow the word "from", and any doubt.
 impl fmt::Display for BeliefBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = self.sources();
@@ -160,10 +163,13 @@ impl fmt::Display for BeliefBasis {
         if let Some(first) = named.next() {
             f.write_str(&first.words)?;
         }
-        match named.next().filter(|source| source.part >= MIN_PART) {
-            Some(second) => write!(f, " and from {}", second.words),
-            None => Ok(()),
+        if let Some(second) = named.next().filter(|source| source.part >= MIN_PART) {
+            write!(f, " and from {}", second.words)?;
         }
+        if self.doubt != Doubt::None {
+            write!(f, "; {}", self.doubt)?;
+        }
+        Ok(())
     }
 }
 

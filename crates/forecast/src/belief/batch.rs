@@ -66,6 +66,8 @@ pub(crate) struct LiveBatch {
     /// Logarithms of the last run times.
     pub(crate) ended: VecDeque<f32>,
     running: BTreeSet<(Instant, TaskId)>,
+    /// The instant at which the job whose statement teaches the levels, if it runs, has run longer than believed.
+    leader_is_long: Option<Instant>,
     /// The experience with the components of siblings.
     pub(crate) multipliers: Multipliers,
     n_taught: BTreeMap<u8, u32>,
@@ -87,6 +89,7 @@ impl LiveBatch {
             n_ended: 0,
             ended: VecDeque::new(),
             running: BTreeSet::new(),
+            leader_is_long: None,
             multipliers: Multipliers::default(),
             n_taught: BTreeMap::new(),
             n_stated: BTreeMap::new(),
@@ -125,6 +128,21 @@ impl LiveBatch {
 
     pub(crate) fn start(&mut self, task: TaskId, now: Instant) {
         self.running.insert((now, task));
+    }
+
+    /// Notes that the job whose statement teaches the levels starts now, and how long it runs at most as believed.
+    pub(crate) fn start_leader(&mut self, longest: Span, now: Instant) {
+        self.leader_is_long = Some(now + longest);
+    }
+
+    /// Notes that the job whose statement teaches the levels runs no more.
+    pub(crate) fn stop_leader(&mut self) {
+        self.leader_is_long = None;
+    }
+
+    /// Returns whether the job whose statement teaches the levels runs longer than believed.
+    pub(crate) fn is_long(&self, now: Instant) -> bool {
+        self.leader_is_long.is_some_and(|at| now > at)
     }
 
     /// Removes a running task.

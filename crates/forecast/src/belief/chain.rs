@@ -4,13 +4,14 @@ use tollgate_model::{Instant, Span};
 
 use super::basis::BeliefBasis;
 use super::batch::BatchId;
+use super::doubt::Doubt;
 use super::group::{GroupKey, N_LEVELS_OF_GROUPS};
 use super::level::{count_class, is_known, level};
 use super::mass::RunMass;
 use super::mixture::{Lesson, LevelMixture};
 use super::model::BeliefModel;
+use super::recalibration::{FIRST_DOUBT, FIRST_SIBLINGS};
 use super::statement::StatementTime;
-use super::weights::N_COUNTS;
 use super::{BeliefJob, siblings};
 
 /// Number of batches from which a level counts although a larger level has the same ones: a group that is
@@ -92,9 +93,12 @@ impl BeliefModel {
         let n_batches = chain.add_groups();
         let siblings = chain.add_siblings(job, observed_at);
         chain.basis.n_batches = n_batches as u32;
+        chain.basis.doubt = chain.doubt();
+        let by_groups = chain.basis.doubt.place();
+        let by_groups = by_groups.map_or(count_class(n_batches), |doubt| FIRST_DOUBT + doubt);
         ChainStatement {
             raw: chain.mass,
-            bucket: siblings.map_or(count_class(n_batches), |bucket| N_COUNTS + bucket),
+            bucket: siblings.map_or(by_groups, |bucket| FIRST_SIBLINGS + bucket),
             lessons: chain.lessons,
             basis: chain.basis,
         }
@@ -162,6 +166,15 @@ impl Chain<'_> {
         self.basis.add_siblings(batch, self.query.now, named);
         self.mix(&mixture, UpdatedLevels::Siblings);
         siblings::bucket(batch, observed_at)
+    }
+
+    /// Returns the doubt in what the smallest group says whose last batches are known.
+    fn doubt(&self) -> Doubt {
+        let groups = self.query.groups.iter().rev().flatten();
+        let groups = groups.filter_map(|key| self.model.groups.get(key));
+        let (own, live, now) = (self.query.batch, &self.model.batches, self.query.now);
+        let mut doubts = groups.filter_map(|group| Doubt::of(group, own, live, now));
+        doubts.next().unwrap_or_default()
     }
 
     fn mix(&mut self, level: &LevelMixture, taught_by: UpdatedLevels) {

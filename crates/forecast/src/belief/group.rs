@@ -7,6 +7,7 @@ use tollgate_model::{Span, UserId};
 
 use super::alike::ClassCorrelations;
 use super::batch::BatchId;
+use super::doubt::GroupCourse;
 use super::weights::Multipliers;
 use super::{BeliefJob, Program};
 
@@ -132,6 +133,8 @@ pub(crate) struct Group {
     pub(crate) siblings: Multipliers,
     /// How alike the tasks of a batch were, if this is the smallest group.
     pub(crate) alike: ClassCorrelations,
+    /// How its batches ran, beside what was believed of them.
+    pub(crate) course: GroupCourse,
 }
 
 /// A batch as a group remembers it: one witness, however many tasks it has.

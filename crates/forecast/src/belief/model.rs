@@ -16,14 +16,15 @@ use tollgate_model::{Distribution, Instant, Kinship, Probability, Span, TaskId, 
 use super::alike::SiteCorrelations;
 use super::batch::{BatchId, LiveBatches};
 use super::chain::{Query, UpdatedLevels};
+use super::doubt::{ClassChange, Doubt};
 use super::group::{Group, GroupKey};
 use super::mixture::Lesson;
-use super::recalibration::Recalibration;
+use super::recalibration::{FIRST_SIBLINGS, Recalibration};
 use super::request_rate::{RequestRates, WithinRequest};
 use super::site::SiteHistory;
 use super::statement::{BeliefTimer, BeliefTimerAt, Statement, StatementTime};
-use super::weights::{LearnedWeights, N_COUNTS};
-use super::{Belief, BeliefJob, alike, siblings};
+use super::weights::LearnedWeights;
+use super::{Belief, BeliefJob, alike, doubt, siblings};
 use crate::record::ln_secs;
 
 /// The run time in whose middle a job without a request is believed where no job has ended.
@@ -258,7 +259,7 @@ impl BeliefModel {
         if observed_at == StatementTime::Submission {
             task.within_request = self.within_request(&task.job, &corrected);
         }
-        if task.leads || stated.bucket >= N_COUNTS {
+        if task.leads || stated.bucket >= FIRST_SIBLINGS {
             let batch = self.batches.get_mut(task.batch)?;
             let statement = Statement {
                 bucket: stated.bucket,
@@ -296,6 +297,9 @@ impl BeliefModel {
         }
         if let Some(batch) = self.batches.get_mut(task.batch) {
             batch.start(id, now);
+            if let Some(stated) = task.stated.filter(|_| task.leads) {
+                batch.start_leader(doubt::longest(&stated), now);
+            }
             // A task that has only started says no more than that siblings run, which counts up to a few.
             if batch.n_ended == 0 && batch.n_running() <= siblings::MANY_RUNNING {
                 self.outdated_batches.insert((task.job.user, task.batch));
@@ -310,16 +314,15 @@ impl BeliefModel {
     }
 
     /// Learns that a job ended by itself now after running for `runtime`. A job that never ran is removed.
-    pub fn end(&mut self, id: TaskId, runtime: Span, now: Instant) {
+    /// Returns the change of its class that it shows, if any.
+    pub fn end(&mut self, id: TaskId, runtime: Span, now: Instant) -> Option<ClassChange> {
         self.advance(now);
         let (Some(ln_run), Some(task)) = (ln_secs(runtime), self.take(id)) else {
             self.remove(id);
-            return;
+            return None;
         };
         let job = task.job;
-        let Some(batch) = self.batches.get_mut(task.batch) else {
-            return;
-        };
+        let batch = self.batches.get_mut(task.batch)?;
         let rank = batch.end(ln_run);
         if let Some(first) = task.stated.filter(|_| task.is_first) {
             batch.misses.add(first.probability_within(runtime).as_f64());
@@ -329,6 +332,8 @@ impl BeliefModel {
             group.slot(task.batch, job.ln_request()).push(ln_run);
             group.forget_oldest(key);
         }
+        let stated = task.stated.filter(|_| task.leads);
+        let change = stated.and_then(|stated| self.follow_course(&job, (runtime, &stated), now));
         self.site.learn(job.user, rank, job.ln_request(), ln_run);
         self.outdated_users.insert(job.user);
         if let Some((stated, request)) = task.within_request.zip(job.request) {
@@ -355,17 +360,41 @@ impl BeliefModel {
             }
         }
         self.batches.release(task.batch);
+        change
+    }
+
+    /// Follows the course of the groups of a job that ended, and returns what it says of the smallest one if that is news.
+    fn follow_course(
+        &mut self,
+        job: &BeliefJob,
+        (runtime, stated): (Span, &Distribution),
+        now: Instant,
+    ) -> Option<ClassChange> {
+        let class = GroupKey::smallest(job);
+        let doubt = |model: &Self| Doubt::of(model.groups.get(&class)?, None, &model.batches, now);
+        let before = doubt(self).unwrap_or_default();
+        for key in GroupKey::of(job).into_iter().flatten() {
+            let group = self.groups.entry(key).or_default();
+            group.course.follow(stated, runtime);
+        }
+        let after = doubt(self).unwrap_or_default();
+        let is_news = before.is_change() != after.is_change();
+        is_news.then(|| ClassChange::new(*job, runtime, stated, after))
     }
 
     /// Learns that a job was ended now after running for `runtime`, and needs more. A time beyond the quantile .9 of the
     /// belief at its submission is learned as if it were the run time. A shorter time teaches nothing: as a run time it would
     /// shorten beliefs, although the job takes longer.
-    pub fn end_at_least(&mut self, id: TaskId, runtime: Span, now: Instant) {
+    /// Returns the change of its class that it shows, if any.
+    pub fn end_at_least(&mut self, id: TaskId, runtime: Span, now: Instant) -> Option<ClassChange> {
         let level = Probability::new(0.9).expect("a probability");
         let stated = self.tasks.get(&id).and_then(|task| task.stated);
         match stated.is_some_and(|stated| runtime > stated.quantile(level)) {
             true => self.end(id, runtime, now),
-            false => self.remove(id),
+            false => {
+                self.remove(id);
+                None
+            }
         }
     }
 
@@ -400,6 +429,9 @@ impl BeliefModel {
         if let Some(started) = task.started {
             if let Some(batch) = self.batches.get_mut(task.batch) {
                 batch.stop(id, started);
+                if task.leads {
+                    batch.stop_leader();
+                }
             }
             for (&observed_at, statement) in &task.statements {
                 if let Some(run) = statement.next_quantile() {

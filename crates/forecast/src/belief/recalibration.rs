@@ -4,13 +4,18 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 use tollgate_model::{Distribution, Span};
 
+use super::doubt::N_DOUBTS;
 use super::mass::RunMass;
 use super::shipped::KEPT;
 use super::siblings::N_SIBLING_BUCKETS;
 use super::weights::N_COUNTS;
 
 /// Number of cases in which statements are corrected apart.
-pub(crate) const N_BUCKETS: usize = N_COUNTS + N_SIBLING_BUCKETS;
+pub(crate) const N_BUCKETS: usize = FIRST_SIBLINGS + N_SIBLING_BUCKETS;
+/// The first bucket of statements in doubt.
+pub(crate) const FIRST_DOUBT: usize = N_COUNTS;
+/// The first bucket of siblings.
+pub(crate) const FIRST_SIBLINGS: usize = FIRST_DOUBT + N_DOUBTS;
 
 /// Number of jobs that weigh as much as the hazards before them.
 const PRIOR_JOBS: f64 = 40.0;

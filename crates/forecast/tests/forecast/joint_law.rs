@@ -89,7 +89,9 @@ fn statements(
                 }
             }
             Event::Start => model.start(id, now),
-            Event::End => model.end(id, ended.runtime, now),
+            Event::End => {
+                model.end(id, ended.runtime, now);
+            }
         }
     }
     stated

@@ -15,9 +15,11 @@
 
 mod archive;
 mod beliefs;
+mod changes;
 mod course;
 mod joint_law;
 mod mode_changes;
+
 mod real_beliefs;
 mod real_traces;
 mod safety;

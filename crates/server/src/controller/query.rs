@@ -165,6 +165,7 @@ impl<E: Engine> Controller<E> {
             workers_disconnected: n_in_state(WorkerState::Disconnected),
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,
+            class_changes: self.class_changes,
             shadow,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::class_changes::ClassChangeCounts;
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{Instant, MaintenanceWindow, NodeRange, Span};
 use tollgate_service::{
@@ -42,6 +43,8 @@ pub struct StatusSnapshot {
     pub commits: u64,
     /// The number of times the engine could not carry out a command since the service was started.
     pub engine_failures: u64,
+    /// How often a class was seen to run longer than believed, shorter, or as believed again since the service was started.
+    pub class_changes: ClassChangeCounts,
     /// The comparison of the shadow policy with the real one, if a shadow policy is configured.
     pub shadow: Option<PolicyComparison>,
 }

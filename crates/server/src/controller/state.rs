@@ -11,6 +11,7 @@ use tollgate_service::{AdmissionRules, Core, EngineAction, UnfinishedCounts};
 use tollgate_store::{JobProgram, RestoreProgress, Store, StoreError, TaskNumbers};
 use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
 
+use super::class_changes::ClassChangeCounts;
 use super::clock::{ControllerClock, HostClock};
 use super::response::JobWaiter;
 use super::samples::SampleSchedule;
@@ -79,6 +80,7 @@ pub struct Controller<E> {
     pub(super) described_nodes: BTreeMap<WorkerId, WorkerIncarnation>,
     /// The number of times the engine could not carry out a command.
     pub(super) engine_failures: u64,
+    pub(super) class_changes: ClassChangeCounts,
 }
 
 impl<E: Engine> Controller<E> {
@@ -148,6 +150,7 @@ impl<E: Engine> Controller<E> {
             host_events: Vec::new(),
             described_nodes: BTreeMap::new(),
             engine_failures: 0,
+            class_changes: ClassChangeCounts::default(),
         })
     }
 

@@ -3,7 +3,7 @@
 
 use tokio::sync::oneshot;
 use tollgate_model::{Credits, Instant};
-use tollgate_server::controller::{ControllerRequest, RequestError};
+use tollgate_server::controller::{ClassChangeCounts, ControllerRequest, RequestError};
 use tollgate_service::{AdmissionState, ServiceCommand, Submission};
 use tollgate_store::{JobFilter, Store};
 
@@ -104,6 +104,50 @@ fn finished_jobs_improve_the_estimate_of_similar_jobs() {
     let estimate = answer.spec.estimate.as_secs_f64();
     // They are one batch, and so one witness.
     assert!((5.0..20.0).contains(&estimate), "{estimate} s");
+}
+
+fn class_changes(site: &mut TestCluster) -> ClassChangeCounts {
+    let status = site.request(|reply| ControllerRequest::Status { user: None, reply });
+    status.unwrap().class_changes
+}
+
+#[test]
+fn class_that_takes_longer_is_noticed_and_counted() {
+    let mut site = TestCluster::new("plan");
+    let mut at_s = 0;
+    let mut run = |site: &mut TestCluster, run_s: i64| {
+        let program = ["sleep", &run_s.to_string()];
+        let without_deadline = Submission {
+            deadline: None,
+            budget: None,
+            ..submission("sleep", 4000)
+        };
+        let answer = site.submit_job(without_deadline, &program).unwrap().answer;
+        // Another batch begins.
+        at_s += run_s + 1000;
+        site.wait_until(at_s);
+        answer
+    };
+    for _ in 0..12 {
+        run(&mut site, 50);
+    }
+    assert_eq!(class_changes(&mut site), ClassChangeCounts::default());
+    run(&mut site, 600);
+    let next = run(&mut site, 600).basis.to_string();
+    assert!(
+        next.ends_with("the last took longer than expected, so the bounds are wider"),
+        "{next}"
+    );
+    assert_eq!(class_changes(&mut site).longer, 1);
+    let next = run(&mut site, 600).basis.to_string();
+    assert!(
+        next.ends_with("two in a row took longer than expected, so the bounds are wider"),
+        "{next}"
+    );
+    for _ in 0..4 {
+        run(&mut site, 600);
+    }
+    assert_eq!(class_changes(&mut site).settled, 1);
 }
 
 #[test]

@@ -207,6 +207,24 @@ pub const METRICS: &[MetricFamily] = &[
         samples: |now| counter(now.sums.coverage.covered as f64),
     },
     MetricFamily {
+        name: "tollgate_class_changes",
+        kind: MetricKind::Counter,
+        unit: "classes",
+        labels: &["runs"],
+        help: "Classes of jobs that took longer or less time than expected, or ran as expected again.",
+        samples: |now| {
+            let counts = now.census.class_changes;
+            let samples = [
+                ("longer", counts.longer),
+                ("shorter", counts.shorter),
+                ("as-expected", counts.settled),
+            ];
+            let samples =
+                samples.map(|(runs, count)| sample("_total", Some(("runs", runs)), count as f64));
+            samples.into()
+        },
+    },
+    MetricFamily {
         name: "tollgate_jobs_kept",
         kind: MetricKind::Counter,
         unit: "tasks",

@@ -93,6 +93,9 @@ fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Val
     let parts = evaluation.batches.iter();
     let parts = parts.map(|(known, score)| (known.key(), score));
     keys.insert("by_batches_known".to_owned(), by_part(parts));
+    let parts = evaluation.doubts.iter();
+    let parts = parts.map(|(doubt, score)| (doubt.key(), score));
+    keys.insert("by_doubt".to_owned(), by_part(parts));
     let within = (0..N_LEVELS)
         .map(|level| evaluation.classes_within(ScoredForecast::Beliefs, level, TOLERANCE));
     keys.insert("series_within_4_points".to_owned(), by_level(within));
