@@ -12,7 +12,9 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_forecast::wait::{JobWidth, WAIT_LEVELS};
 use tollgate_model::{Instant, Span};
 
-use crate::output::format::{format_local_time, format_short_time, format_span};
+use crate::output::format::{
+    format_local_time, format_probability, format_short_time, format_span,
+};
 use crate::output::messages::pluralise;
 use crate::output::table::{Column, FigureLayout, render_figures};
 
@@ -302,8 +304,9 @@ fn stated_lines(
     let mut lines = Vec::new();
     if let Some(starts_by) = &stated.starts_by {
         if let Some(at_once) = stated.at_once.filter(|at_once| *at_once >= 0.5) {
+            let at_once = format_probability(at_once);
             lines.push(format!(
-                "Starts within a minute with probability {at_once:.2}."
+                "Starts within a minute with probability {at_once}."
             ));
         }
         lines.push(format!(

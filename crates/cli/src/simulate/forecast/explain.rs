@@ -17,6 +17,7 @@ use super::state::ForecastState;
 use super::statements::StatedClass;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
+use crate::output::format::format_probability;
 use crate::output::messages::pluralise;
 
 /// The output.
@@ -286,8 +287,9 @@ fn render_forecast(answer: &JobForecastAnswer, levels: &[ConfidenceLevel]) -> Ve
         secs(between[1])
     ));
     if let Some(within) = answer.within_estimate {
+        let within = format_probability(within);
         lines.push(format!(
-            "It keeps within its estimate with probability {within:.2}."
+            "It keeps within its estimate with probability {within}."
         ));
     }
     lines.push(format!("Forecast from {}.", answer.known_from));

@@ -243,7 +243,7 @@ fn promise_lines_of(answer: &SubmitResponse, now: &Zoned) -> Vec<String> {
         .as_ref()
         .and_then(|expected| expected.probability);
     let chance = chance.map_or_else(String::new, |chance| {
-        format!(" with probability {chance:.2}")
+        format!(" with probability {}", format::format_probability(chance))
     });
     let end = answer.expected.as_ref();
     let end = end.map(|expected| at(&expected.expected_finish_at));
@@ -325,8 +325,9 @@ fn test_only(
     print_line(&format!("{TOOL}: {}", end_words(expected, now)));
     if let (Some(deadline), Some(chance)) = (&answer.deadline_at, expected.probability) {
         let deadline = format::format_local_time(deadline, now);
+        let chance = format::format_probability(chance);
         print_line(&format!(
-            "{TOOL}: deadline {deadline} kept with probability {chance:.2}"
+            "{TOOL}: deadline {deadline} kept with probability {chance}"
         ));
         return Ok(());
     }

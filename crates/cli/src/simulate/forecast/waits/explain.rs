@@ -16,6 +16,7 @@ use super::records::WaitJobs;
 use super::waiting::by_level;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
+use crate::output::format::format_probability;
 use crate::output::messages::pluralise;
 
 /// Number of past jobs in an explanation.
@@ -128,8 +129,8 @@ fn render_text(job: &WaitJob, answer: &WaitAnswer, levels: &[usize]) -> String {
         format!("The job asks for {procs}, with {estimate}."),
         String::new(),
         format!(
-            "It starts within a minute with probability {:.2}.",
-            answer.at_once
+            "It starts within a minute with probability {}.",
+            format_probability(answer.at_once)
         ),
         format!(
             "In 9 of 10 cases it waits between {} and {}.",
