@@ -92,8 +92,8 @@ impl CliError for BesideError {
             Self::UnknownJob(_) => "`squeue --me` lists your jobs",
             Self::NotASubmission(_) => "as in `tollgate eta -- sbatch -n 4 -t 60 job.sh`",
             Self::Snapshot { .. } => "remove the file: it is learned anew from the accounting",
+            Self::Engine(_) => "on a log-in node of the cluster, `scontrol show config` answers",
             Self::Shell(_)
-            | Self::Engine(_)
             | Self::NoStateDir
             | Self::File { .. }
             | Self::Line { .. }

@@ -52,6 +52,9 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
     if args.format == OutputFormat::Csv {
         return Err(CsvUnsupported.into());
     }
+    if !args.command.is_empty() {
+        request::sbatch_options(&args.command)?;
+    }
     let verbosity = Verbosity::from_quiet(args.quiet);
     let engine = LiveQueue::detect()?;
     let live = LiveQueue::open(engine)?;

@@ -16,14 +16,7 @@ use crate::output::format;
 /// # Errors
 /// If the words are not those of a known command, or its script cannot be read.
 pub(super) fn requested_job(words: &[String], user: &str) -> Result<RequestedJob, BesideError> {
-    let (program, rest) = match words {
-        [program, rest @ ..] => (program.as_str(), rest),
-        [] => return Err(BesideError::NotASubmission(String::new())),
-    };
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if name != "sbatch" {
-        return Err(BesideError::NotASubmission(program.to_owned()));
-    }
+    let rest = sbatch_options(words)?;
     let place = SubmitPlace::here(format::now());
     let wrong = |error: tollgate_frontends::slurm::SlurmError| BesideError::Submission(error.text);
     let call = UnsubmittedSbatch::parse(rest, &place).map_err(wrong)?;
@@ -46,4 +39,20 @@ pub(super) fn requested_job(words: &[String], user: &str) -> Result<RequestedJob
         procs: job.procs,
         limit: job.limit_s.map(Span::from_secs_f64),
     })
+}
+
+/// Returns the words behind `sbatch`.
+///
+/// # Errors
+/// If the words are those of another command, or of none.
+pub(super) fn sbatch_options(words: &[String]) -> Result<&[String], BesideError> {
+    let (program, rest) = match words {
+        [program, rest @ ..] => (program.as_str(), rest),
+        [] => return Err(BesideError::NotASubmission(String::new())),
+    };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    match name == "sbatch" {
+        true => Ok(rest),
+        false => Err(BesideError::NotASubmission(program.to_owned())),
+    }
 }
