@@ -3,7 +3,7 @@
 //! - Number: `ClusterId`, which the processes of a cluster share. Submission: `QDate`.
 //! - Run time: `CommittedTime`, the run time of the attempt that counted, without its suspensions. Else, for
 //!   a job that was removed, `LastRemoteWallClockTime`, that of the last attempt, or `RemoteWallClockTime`,
-//!   that of all attempts. Else the span of the last attempt.
+//!   that of all attempts. Else the span of the last attempt, or 0 if the job once started.
 //! - Processors: `CpusProvisioned`, else `RequestCpus` times `MaxHosts`.
 //! - Estimate: `AllowedExecuteDuration`, else `AllowedJobDuration`, else `MaxWallTime` in minutes.
 //! - Wait: until `JobStartDate`. Peak memory: `ResidentSetSize`, else `MemoryUsage`, else
@@ -176,7 +176,7 @@ impl<'a> JobAd<'a> {
             (Some(last), None) => less(last, "CumulativeSuspensionTime"),
             (None, None) => Ok(match self.attempts(status).last() {
                 Some(attempt) => attempt.end.since(attempt.start),
-                None if self.get("JobCurrentStartDate").is_some() => Span::ZERO,
+                None if self.first_start().is_some() => Span::ZERO,
                 None => NEVER_RAN,
             }),
         }
@@ -192,6 +192,12 @@ impl<'a> JobAd<'a> {
     fn instant(&self, name: &str) -> Option<Instant> {
         let instant = parse_time::unix_seconds(self.get(name)?, RecordField::Start).ok()?;
         (instant > Instant::ZERO).then_some(instant)
+    }
+
+    /// Returns when the job first started, or nothing if it never did.
+    fn first_start(&self) -> Option<Instant> {
+        let first = self.instant("JobStartDate");
+        first.or_else(|| self.instant("JobCurrentStartDate"))
     }
 
     fn limit(&self, notes: &mut Vec<Finding>) -> Option<Span> {
@@ -248,8 +254,7 @@ impl<'a> JobAd<'a> {
     }
 
     fn usage(&self, submit: Instant, status: TraceStatus, notes: &mut Vec<Finding>) -> TraceUsage {
-        let start = self.instant("JobStartDate");
-        let start = start.or_else(|| self.instant("JobCurrentStartDate"));
+        let start = self.first_start();
         let mut time = |name| {
             let read = self.get(name).map_or(Ok(None), |text| {
                 parse_field::known_span(text, RecordField::CpuTime)

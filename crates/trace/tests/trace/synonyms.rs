@@ -150,7 +150,8 @@ proptest! {
 
     #[test]
     fn attributes_of_condor_with_one_meaning_have_one_value(
-        minutes in 1i64..100_000, cpus in 1u32..64, hosts in 1u32..20, run in 0i64..100_000, suspended in 0i64..1_000,
+        minutes in 1i64..100_000, cpus in 1u32..64, hosts in 1u32..20,
+        run in prop_oneof![Just(0i64), 1i64..100_000], suspended in prop_oneof![Just(0i64), 1i64..1_000],
         kilobytes in 1u64..1_000_000_000,
     ) {
         let (all, seconds) = (cpus * hosts, minutes * 60);
