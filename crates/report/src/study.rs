@@ -67,7 +67,8 @@ fn lead(finished: &FinishedStudy) -> String {
         1 => "One seed was run, so nothing says how sure a figure is.".to_owned(),
         seeds => format!(
             "Figures are means of {seeds} seeds; bands and ranges in brackets are where the mean \
-             lies at 95 %, by bootstrap."
+             lies at 95 %: over seeds, by bootstrap, or over the weeks of the record, by jackknife, whichever \
+             is wider."
         ),
     };
     let on = match &finished.summary.input {

@@ -29,6 +29,7 @@
 //! | [`ranking`] | policies by best performance, best volatility, mean performance or worst point | Tables III-IV |
 //! | [`calibration`] | the share of promises that was kept, by the probability that was promised | |
 //! | [`bootstrap`] | confidence intervals over seeds; policies that cannot be distinguished | |
+//! | [`jackknife`] | confidence intervals over parts of a stretch of time | |
 //!
 //! The equations, tables and sections are those of Yeo & Buyya, *Integrated Risk Analysis for a
 //! Commercial Computing Service in Utility Computing* (2008).
@@ -38,6 +39,7 @@
 pub mod bootstrap;
 pub mod calibration;
 pub mod integrated;
+pub mod jackknife;
 pub mod normalise;
 pub mod objective;
 pub mod objectives;

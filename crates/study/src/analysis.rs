@@ -25,6 +25,8 @@ pub struct RiskAnalysis {
     seeds: usize,
     /// Risks by policy, scenario and seed.
     separate: Vec<Vec<Vec<BTreeMap<Objective, Risk>>>>,
+    /// The same analysis without each part of the record.
+    without_parts: Vec<Self>,
 }
 
 /// A point of a risk analysis plot over all seeds.
@@ -48,8 +50,8 @@ pub struct RankedPolicy {
     /// The scenarios that decide the direction of the trend line alone, as indices into the
     /// experiment: without one of them the direction is another, or there is no line.
     pub decisive_scenarios: Vec<usize>,
-    /// Whether the policy is statistically indistinguishable from the next one; None with a single
-    /// seed, and for the last policy.
+    /// Whether the policy is statistically indistinguishable from the next one; None for the last policy, and where
+    /// neither seeds nor weeks tell.
     pub indistinguishable_from_next: Option<bool>,
 }
 
@@ -86,7 +88,10 @@ impl RiskAnalysis {
         let separate = (0..policies.len())
             .map(|policy| scenarios.iter().map(|&s| point(policy, s)).collect())
             .collect();
+        let parts = results.without_parts().iter();
+        let without_parts = parts.map(|part| Self::of(part, set, market, normalisation));
         Self {
+            without_parts: without_parts.collect(),
             normalisation,
             policies,
             scenarios,
@@ -140,17 +145,21 @@ impl RiskAnalysis {
         policy: usize,
         weights: &Weights,
     ) -> Result<Vec<RiskPointEstimate>, WeightsError> {
-        let scenarios = self.separate[policy].iter().zip(&self.scenarios);
+        let scenarios = self.scenarios.iter().enumerate();
         scenarios
-            .map(|(seeds, scenario)| {
-                let risks: Vec<Risk> = seeds
-                    .iter()
-                    .map(|seed| weights.integrate(seed))
+            .map(|(at, scenario)| {
+                let risks = self.risks(policy, at, weights)?;
+                let parts = self.without_parts.iter();
+                let parts: Vec<Vec<Risk>> = parts
+                    .map(|part| part.risks(policy, at, weights))
                     .collect::<Result<_, _>>()?;
                 let of = |figure: fn(&Risk) -> f64, name: &str| {
-                    let values: Vec<f64> = risks.iter().map(figure).collect();
+                    let values =
+                        |risks: &Vec<Risk>| -> Vec<f64> { risks.iter().map(figure).collect() };
                     let what = format!("{name} of {} in {scenario}", self.policies[policy]);
-                    SeedMean::of(&values, &what).expect("there is at least one seed")
+                    SeedMean::of(&values(&risks), &what)
+                        .expect("there is at least one seed")
+                        .with_parts(parts.iter().map(|part| Some(values(part))))
                 };
                 Ok(RiskPointEstimate {
                     performance: of(|risk| risk.performance, "performance"),
@@ -158,6 +167,17 @@ impl RiskAnalysis {
                 })
             })
             .collect()
+    }
+
+    /// Returns the points of a policy in a scenario, the `at`-th of the analysis, one per seed.
+    fn risks(
+        &self,
+        policy: usize,
+        at: usize,
+        weights: &Weights,
+    ) -> Result<Vec<Risk>, WeightsError> {
+        let seeds = self.separate[policy][at].iter();
+        seeds.map(|seed| weights.integrate(seed)).collect()
     }
 
     /// Returns the scenarios that change the results of one policy at most, so that they compare
@@ -188,6 +208,8 @@ impl RiskAnalysis {
             .map(|scenario| !scenarios.contains(scenario))
             .collect();
         let kept = |place: &usize| is_kept[*place];
+        let parts = self.without_parts.iter();
+        let without_parts = parts.filter_map(|part| part.without(scenarios));
         let places: Vec<usize> = (0..self.scenarios.len()).filter(kept).collect();
         (!places.is_empty()).then(|| Self {
             scenarios: places.iter().map(|&place| self.scenarios[place]).collect(),
@@ -196,7 +218,10 @@ impl RiskAnalysis {
                 .iter()
                 .map(|points| places.iter().map(|&place| points[place].clone()).collect())
                 .collect(),
-            ..self.clone()
+            without_parts: without_parts.collect(),
+            normalisation: self.normalisation,
+            policies: self.policies.clone(),
+            seeds: self.seeds,
         })
     }
 
@@ -229,7 +254,8 @@ impl RiskAnalysis {
     /// Returns the policies in order of preference, with the neighbours that are indistinguishable.
     ///
     /// Two neighbours are compared by the first metric of the ranking in which they differ under
-    /// any seed. They are indistinguishable if the interval of the paired differences contains 0.
+    /// any seed. They are indistinguishable if an interval of the paired differences contains 0: that over seeds, or
+    /// that over the weeks of the record.
     ///
     /// # Errors
     /// As [`RiskAnalysis::points_of_seed`].
@@ -266,34 +292,58 @@ impl RiskAnalysis {
         one: usize,
         other: usize,
     ) -> Result<Option<bool>, WeightsError> {
-        let mut pairs = Vec::with_capacity(self.seeds);
-        for seed in 0..self.seeds {
-            let figures = |policy| -> Result<[f64; 5], WeightsError> {
-                let points = self.points_of_seed(policy, seed, weights)?;
-                let profile = Profile::of(&points).expect("a set has at least one scenario");
-                Ok(ranking_metrics(by, &profile))
-            };
-            pairs.push((figures(one)?, figures(other)?));
-        }
-        let differences = |figure: usize| -> Vec<f64> {
-            pairs.iter().map(|(a, b)| a[figure] - b[figure]).collect()
-        };
-        let differing = (0..5)
-            .map(differences)
-            .find(|differences| differences.iter().any(|difference| *difference != 0.0));
-        let Some(differences) = differing else {
+        let differences = self.metric_differences(by, weights, one, other)?;
+        let differing = (0..N_RANKING_METRICS)
+            .find(|&metric| differences.iter().any(|seed| seed[metric] != 0.0));
+        let Some(metric) = differing else {
             return Ok((self.seeds > 1).then_some(true));
         };
+        let of_metric = |differences: &[[f64; N_RANKING_METRICS]]| -> Vec<f64> {
+            differences.iter().map(|seed| seed[metric]).collect()
+        };
+        let parts = self.without_parts.iter();
+        let parts: Vec<Vec<f64>> = parts
+            .map(|part| {
+                Ok(of_metric(
+                    &part.metric_differences(by, weights, one, other)?,
+                ))
+            })
+            .collect::<Result<_, _>>()?;
         let what = format!("{} before {}", self.policies[one], self.policies[other]);
-        let estimate = SeedMean::of(&differences, &what);
-        let interval = estimate.and_then(|estimate| estimate.interval);
-        Ok(interval.map(|interval| interval.contains(0.0)))
+        let estimate = SeedMean::of(&of_metric(&differences), &what);
+        let estimate = estimate.map(|estimate| estimate.with_parts(parts.into_iter().map(Some)));
+        let widest = estimate.and_then(|estimate| estimate.widest());
+        Ok(widest.map(|interval| interval.contains(0.0)))
+    }
+
+    /// Returns by how much the metrics of a ranking differ between two policies, by seed.
+    fn metric_differences(
+        &self,
+        by: Ranking,
+        weights: &Weights,
+        one: usize,
+        other: usize,
+    ) -> Result<Vec<[f64; N_RANKING_METRICS]>, WeightsError> {
+        let metrics = |policy, seed| -> Result<[f64; N_RANKING_METRICS], WeightsError> {
+            let points = self.points_of_seed(policy, seed, weights)?;
+            let profile = Profile::of(&points).expect("a set has at least one scenario");
+            Ok(ranking_metrics(by, &profile))
+        };
+        let seeds = 0..self.seeds;
+        let differences = seeds.map(|seed| {
+            let (one, other) = (metrics(one, seed)?, metrics(other, seed)?);
+            Ok(std::array::from_fn(|metric| one[metric] - other[metric]))
+        });
+        differences.collect()
     }
 }
 
+/// Number of metrics by which a ranking compares.
+const N_RANKING_METRICS: usize = 5;
+
 /// Returns the metrics of a ranking in order of precedence, without the gradient: it is a
 /// direction, for which differences are not defined.
-fn ranking_metrics(by: Ranking, profile: &Profile) -> [f64; 5] {
+fn ranking_metrics(by: Ranking, profile: &Profile) -> [f64; N_RANKING_METRICS] {
     let [first, second, third, fourth] = by.figures().map(|figure| figure.of(profile));
     [first, second, third, fourth, profile.mean_distance]
 }

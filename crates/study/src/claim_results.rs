@@ -35,6 +35,9 @@ pub struct ClaimResult {
     /// The quantity over all seeds; of several quantities, the one that contradicts the claim
     /// most. None if there is no quantity, as the crossing of curves that never cross.
     pub measured: Option<SeedMean>,
+    /// The verdict where the weeks of the record are a sample too: by both intervals of each quantity, over seeds and over
+    /// weeks. None where a quantity has no interval over weeks.
+    pub over_weeks: Option<ClaimVerdict>,
 }
 
 /// The number of points of the varied setting at which the mean over seeds satisfies a claim. For the shape
@@ -60,6 +63,12 @@ pub struct ClaimCounts {
     pub undecided: usize,
     /// Claims that were expected to hold and do not.
     pub broken: usize,
+    /// Claims with a verdict over weeks.
+    pub over_weeks: usize,
+    /// Claims that hold over weeks too.
+    pub hold_over_weeks: usize,
+    /// Claims that fail over weeks too.
+    pub fail_over_weeks: usize,
 }
 
 /// Every claim of an experiment with its verdict, in the order of the file.
@@ -84,11 +93,21 @@ impl std::fmt::Display for ClaimCounts {
             fails,
             undecided,
             broken: _,
+            over_weeks,
+            hold_over_weeks,
+            fail_over_weeks,
         } = self;
         write!(
             f,
             "{all} claims: {holds} hold, {fails} fail, {undecided} undecided"
-        )
+        )?;
+        if *over_weeks > 0 {
+            write!(
+                f,
+                "; over other weeks, of {over_weeks}: {hold_over_weeks} hold, {fail_over_weeks} fail"
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -97,7 +116,16 @@ impl ClaimResults {
     pub fn of(results: &StudyResults) -> Self {
         let metrics = ClaimMetrics::of(results);
         let claims = results.experiment().claims.iter();
-        let entries = claims.map(|claim| ClaimResult::of(claim, &metrics.evidence(claim)));
+        let parts: Vec<ClaimMetrics<'_>> = results
+            .without_parts()
+            .iter()
+            .map(ClaimMetrics::of)
+            .collect();
+        let entries = claims.map(|claim| {
+            let without: Vec<ClaimEvidence> =
+                parts.iter().map(|part| part.evidence(claim)).collect();
+            ClaimResult::of(claim, &metrics.evidence(claim), &without)
+        });
         Self {
             entries: entries.collect(),
         }
@@ -121,6 +149,10 @@ impl ClaimResults {
                 ClaimVerdict::Undecided => counts.undecided += 1,
             }
             counts.broken += usize::from(entry.is_broken());
+            counts.over_weeks += usize::from(entry.over_weeks.is_some());
+            let is = |verdict| usize::from(entry.over_weeks == Some(verdict));
+            counts.hold_over_weeks += is(ClaimVerdict::Holds);
+            counts.fail_over_weeks += is(ClaimVerdict::Fails);
         }
         counts
     }
@@ -147,25 +179,41 @@ impl ClaimResults {
 
 /// The columns of the ledger. `at` is empty for claims on the shape of a curve, `agree` is the share
 /// of points that satisfy the claim, `by` its margin.
-pub const LEDGER_COLUMNS: [&str; 12] = [
-    "id", "kind", "source", "claim", "expected", "verdict", "at", "agree", "by", "measured", "low",
+/// The last three are over weeks of the record: the interval and the verdict.
+pub const LEDGER_COLUMNS: [&str; 15] = [
+    "id",
+    "kind",
+    "source",
+    "claim",
+    "expected",
+    "verdict",
+    "at",
+    "agree",
+    "by",
+    "measured",
+    "low",
     "high",
+    "weeks_low",
+    "weeks_high",
+    "weeks_verdict",
 ];
 
 impl ClaimResult {
-    fn of(claim: &Claim, evidence: &ClaimEvidence) -> Self {
+    /// Tests a claim, with the evidence `without` each part of the record.
+    fn of(claim: &Claim, evidence: &ClaimEvidence, without: &[ClaimEvidence]) -> Self {
         let test = ClaimTest {
             claim,
             margin: evidence.margin,
         };
-        let means = |values: &[SeedValues]| -> Vec<Option<SeedMean>> {
-            let means = values.iter();
-            means
-                .map(|values| SeedMean::of(values.as_ref()?, &claim.id))
-                .collect()
-        };
-        let tested = means(&evidence.tested);
-        let points = means(&evidence.points);
+        let mean = |values: &SeedValues| SeedMean::of(values.as_ref()?, &claim.id);
+        let quantities = evidence.tested.iter().enumerate();
+        let tested = quantities.map(|(at, values)| {
+            let parts = without.iter();
+            let parts = parts.map(|part| part.tested.get(at).cloned().flatten());
+            mean(values).map(|mean| mean.with_parts(parts))
+        });
+        let tested: Vec<Option<SeedMean>> = tested.collect();
+        let points: Vec<Option<SeedMean>> = evidence.points.iter().map(mean).collect();
         let agreeing = points.iter().flatten();
         Self {
             claim: claim.clone(),
@@ -176,6 +224,7 @@ impl ClaimResult {
             },
             margin: claim.relation.0.has_margin().then_some(evidence.margin),
             measured: test.worst(&tested),
+            over_weeks: test.verdict_over_weeks(&tested),
         }
     }
 
@@ -184,9 +233,10 @@ impl ClaimResult {
         self.claim.expected.0 == ClaimExpectation::Holds && self.verdict != ClaimVerdict::Holds
     }
 
-    fn cells(&self) -> [String; 12] {
+    fn cells(&self) -> [String; 15] {
         let number = |number: Option<f64>| number.map(|n| n.to_string()).unwrap_or_default();
         let interval = self.measured.and_then(|measured| measured.interval);
+        let weeks = self.measured.and_then(|measured| measured.by_weeks);
         let at = self.claim.points().map(ClaimPoints::keyword);
         [
             self.claim.id.clone(),
@@ -201,6 +251,11 @@ impl ClaimResult {
             number(self.measured.map(|measured| measured.mean)),
             number(interval.map(|interval| interval.low)),
             number(interval.map(|interval| interval.high)),
+            number(weeks.map(|interval| interval.low)),
+            number(weeks.map(|interval| interval.high)),
+            self.over_weeks
+                .map(|verdict| verdict.to_string())
+                .unwrap_or_default(),
         ]
     }
 }
@@ -224,6 +279,20 @@ impl ClaimTest<'_> {
         } else {
             ClaimVerdict::Undecided
         }
+    }
+
+    /// Returns the verdict by the widest interval of each quantity; None where one has no interval over weeks.
+    fn verdict_over_weeks(&self, tested: &[Option<SeedMean>]) -> Option<ClaimVerdict> {
+        let widened = tested.iter().map(|measured| {
+            let measured = (*measured)?;
+            measured.by_weeks?;
+            Some(Some(SeedMean {
+                interval: measured.widest(),
+                ..measured
+            }))
+        });
+        let widened: Vec<Option<SeedMean>> = widened.collect::<Option<_>>()?;
+        (!widened.is_empty()).then(|| self.joint_verdict(&widened))
     }
 
     /// Returns the quantity that contradicts the claim most, first by verdict, then by its mean.

@@ -3,7 +3,8 @@
 use tollgate_model::{BookEntry, Books, BreakCause, Credits, Reason, Span};
 use tollgate_risk::Objectives;
 
-use crate::measurements::RunMeasurements;
+use crate::measurements::{MetricsWithoutPart, RunMeasurements};
+use crate::metric::RunMetric;
 use crate::world::WorldKind;
 
 /// A column of the results that holds a metric of a run.
@@ -130,7 +131,8 @@ pub(crate) fn names(world: WorldKind) -> Vec<String> {
 /// Returns the metrics of a run, one cell per column.
 pub(crate) fn cells(run: &RunMeasurements) -> Vec<String> {
     match run {
-        RunMeasurements::Cluster(objectives) => of_objectives(objectives),
+        RunMeasurements::Cluster(objectives, _) => of_objectives(objectives),
+        RunMeasurements::Part(metrics) => part_cells(metrics),
         RunMeasurements::Quantities(_, values) => values.iter().map(|&value| text(value)).collect(),
     }
 }
@@ -222,6 +224,26 @@ fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
         }
     }
     cells.0.next().is_none().then_some(run)
+}
+
+/// Returns the names of the columns of the metrics without a part.
+pub(crate) fn part_names() -> [&'static str; RunMetric::PER_JOB.len()] {
+    RunMetric::PER_JOB.map(RunMetric::key)
+}
+
+/// Returns the metrics without a part, one cell per column of [`part_names`].
+pub(crate) fn part_cells(metrics: &MetricsWithoutPart) -> Vec<String> {
+    metrics.0.iter().map(|&value| text(value)).collect()
+}
+
+/// Parses the metrics that [`part_cells`] wrote; None if the cells are invalid.
+pub(crate) fn parse_part<'a>(cells: impl Iterator<Item = &'a str>) -> Option<MetricsWithoutPart> {
+    let mut cells = CellParser(cells);
+    let mut metrics = MetricsWithoutPart::default();
+    for metric in &mut metrics.0 {
+        *metric = cells.optional(|cell| cell.parse().ok())?;
+    }
+    cells.0.next().is_none().then_some(metrics)
 }
 
 struct CellParser<I>(I);

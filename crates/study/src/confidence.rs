@@ -2,6 +2,7 @@
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
+use tollgate_risk::jackknife::jackknife;
 use tollgate_risk::{Bootstrap, Interval};
 
 use crate::fingerprint::InputFingerprint;
@@ -11,31 +12,55 @@ use crate::fingerprint::InputFingerprint;
 pub struct SeedMean {
     /// Mean.
     pub mean: f64,
-    /// Confidence interval at 95 %, by bootstrap; None with a single seed.
+    /// Confidence interval at 95 % of these jobs with other draws, by bootstrap; None with a single seed.
     pub interval: Option<Interval>,
+    /// Confidence interval at 95 % of other weeks of the same machine, by the jackknife over the parts of the record;
+    /// None without such parts, or if the metric is a sum or undefined without one of them.
+    pub by_weeks: Option<Interval>,
 }
 
 impl SeedMean {
     /// Computes the mean of `values`, one per seed; None without values. `what` names the metric:
     /// its random stream is its own, so that its interval does not depend on other metrics.
     pub fn of(values: &[f64], what: &str) -> Option<Self> {
-        if values.is_empty() {
-            return None;
-        }
         let interval = Bootstrap::default().mean(values, &mut stream(what));
         Some(Self {
-            mean: values.iter().sum::<f64>() / values.len() as f64,
+            mean: mean(values)?,
             interval: interval.ok(),
+            by_weeks: None,
         })
     }
 
-    /// Returns the confidence interval, or the mean as both ends if there is no interval.
+    /// Adds the values per seed without each part of the record.
+    #[must_use]
+    pub fn with_parts(self, parts: impl Iterator<Item = Option<Vec<f64>>>) -> Self {
+        let means: Option<Vec<f64>> = parts.map(|values| mean(&values?)).collect();
+        Self {
+            by_weeks: means.and_then(|means| jackknife(self.mean, &means)),
+            ..self
+        }
+    }
+
+    /// Returns the confidence interval over seeds, or the mean as both ends if there is no interval.
     pub fn range(&self) -> Interval {
         self.interval.unwrap_or(Interval {
             low: self.mean,
             high: self.mean,
         })
     }
+
+    /// Returns the interval from the least end of the intervals to the greatest; None if there are none.
+    pub fn widest(&self) -> Option<Interval> {
+        let intervals = [self.interval, self.by_weeks].into_iter().flatten();
+        intervals.reduce(|one, other| Interval {
+            low: one.low.min(other.low),
+            high: one.high.max(other.high),
+        })
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Returns the random stream of a metric.
@@ -53,13 +78,11 @@ mod tests {
     fn single_seed_gives_a_mean_without_interval() {
         let estimate = SeedMean::of(&[3.0], "x").unwrap();
         assert_eq!((estimate.mean, estimate.interval), (3.0, None));
-        assert_eq!(
-            estimate.range(),
-            Interval {
-                low: 3.0,
-                high: 3.0
-            }
-        );
+        let only = Interval {
+            low: 3.0,
+            high: 3.0,
+        };
+        assert_eq!((estimate.range(), estimate.widest()), (only, None));
         assert_eq!(SeedMean::of(&[], "x"), None);
     }
 
@@ -69,5 +92,24 @@ mod tests {
         let estimate = SeedMean::of(&values, "x").unwrap();
         assert_eq!(SeedMean::of(&values, "x"), Some(estimate));
         assert!(estimate.range().contains(estimate.mean));
+    }
+
+    #[test]
+    fn seeds_that_agree_do_not_hide_weeks_that_differ() {
+        let estimate = SeedMean::of(&[5.0, 5.0], "x").unwrap();
+        assert_eq!(
+            estimate.widest(),
+            Some(Interval {
+                low: 5.0,
+                high: 5.0
+            })
+        );
+        let without = |part: f64| Some(vec![5.0 + part, 5.0 + part]);
+        let estimate = estimate.with_parts([-1.0, 0.0, 1.0].map(without).into_iter());
+        let weeks = estimate.by_weeks.unwrap();
+        assert!(weeks.low < 1.0 && weeks.high > 9.0, "{weeks:?}");
+        assert_eq!(estimate.widest(), Some(weeks));
+        let undefined = estimate.with_parts([without(0.0), None, without(1.0)].into_iter());
+        assert_eq!(undefined.by_weeks, None);
     }
 }

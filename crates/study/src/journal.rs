@@ -11,7 +11,7 @@ use crate::plan::{RunId, RunPlan};
 use crate::run::FinishedRuns;
 
 /// The version of the format, in the first line.
-const FORMAT: &str = "tollgate-study-journal 1";
+const FORMAT: &str = "tollgate-study-journal 2";
 
 /// An open journal, to which finished runs are appended.
 #[derive(Debug)]
@@ -49,7 +49,11 @@ impl RunJournal {
     /// Appends a run.
     pub(crate) fn append(&mut self, run: RunId, figures: &RunMeasurements) -> io::Result<()> {
         let cells = columns::cells(figures).join(",");
-        self.line(&format!("{},{},{cells}", run.batch, run.policy))
+        let mut line = format!("{},{},{cells}", run.batch, run.policy);
+        for part in figures.without_parts() {
+            line += &format!("|{}", columns::part_cells(part).join(","));
+        }
+        self.line(&line)
     }
 
     /// Writes each line in one write, so that a kill can truncate only the last line.
@@ -100,14 +104,15 @@ fn header(study: InputFingerprint) -> String {
 }
 
 fn read(line: &str, plan: &RunPlan) -> Option<(RunId, RunMeasurements)> {
-    let mut cells = line.split(',');
+    let mut parts = line.split('|');
+    let mut cells = parts.next()?.split(',');
     let run = RunId {
         batch: cells.next()?.parse().ok()?,
         policy: cells.next()?.parse().ok()?,
     };
     let batch = plan.batches.get(run.batch as usize)?;
     let known = (run.policy as usize) < batch.policies();
-    columns::parse(batch.world(), cells)
-        .filter(|_| known)
-        .map(|figures| (run, figures))
+    let parts = parts.map(|part| columns::parse_part(part.split(',')));
+    let figures = columns::parse(batch.world(), cells)?.with_parts(parts.collect::<Option<_>>()?);
+    known.then_some((run, figures))
 }

@@ -58,6 +58,7 @@ mod summary;
 mod tables;
 mod toml_path;
 mod validate;
+mod weeks;
 pub mod workload_source;
 pub mod world;
 mod world_charts;

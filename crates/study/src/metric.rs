@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 use tollgate_model::Span;
-use tollgate_risk::Objectives;
+use tollgate_risk::{Objective, Objectives};
 
 use crate::measurements::RunMeasurements;
 use crate::world::WorldKind;
@@ -124,7 +124,30 @@ impl RunMetric {
         Self::Makespan,
     ];
 
-    const fn key(self) -> &'static str {
+    /// The metrics that are means or shares of jobs. The others are of the whole stretch of time.
+    pub(crate) const PER_JOB: [Self; 9] = [
+        Self::Wait,
+        Self::Sla,
+        Self::Reliability,
+        Self::Profitability,
+        Self::Accepted,
+        Self::MeanWait,
+        Self::MedianWait,
+        Self::SlowdownFulfilled,
+        Self::BoundedSlowdown,
+    ];
+
+    /// Returns the metric that is an objective.
+    pub(crate) const fn of_objective(objective: Objective) -> Self {
+        match objective {
+            Objective::Wait => Self::Wait,
+            Objective::Sla => Self::Sla,
+            Objective::Reliability => Self::Reliability,
+            Objective::Profitability => Self::Profitability,
+        }
+    }
+
+    pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::Wait => "wait_s",
             Self::Sla => "sla_pct",
@@ -145,7 +168,8 @@ impl RunMetric {
     /// Returns the value in a run; None where it is undefined, as the wait if no job was fulfilled.
     pub fn of(self, run: &RunMeasurements) -> Option<f64> {
         match run {
-            RunMeasurements::Cluster(objectives) => self.of_objectives(objectives),
+            RunMeasurements::Cluster(objectives, _) => self.of_objectives(objectives),
+            RunMeasurements::Part(metrics) => metrics.get(self),
             RunMeasurements::Quantities(world, values) => {
                 let known = world.model()?.quantities().iter();
                 let place = known.map(Self::World).position(|known| known == self)?;
@@ -154,7 +178,7 @@ impl RunMetric {
         }
     }
 
-    fn of_objectives(self, run: &Objectives) -> Option<f64> {
+    pub(crate) fn of_objectives(self, run: &Objectives) -> Option<f64> {
         match self {
             Self::Wait => run.wait.map(Span::as_secs_f64),
             Self::Sla => Some(run.sla_pct),

@@ -18,7 +18,7 @@ use crate::journal::{self, JournalContents, RunJournal};
 use crate::output_dir::OutputDir;
 use crate::overrides::ExperimentOverrides;
 use crate::plan::RunPlan;
-use crate::results::{ResultsError, StudyResults};
+use crate::results::{PARTS_FILE, ResultsError, StudyResults};
 use crate::run::{self, FinishedRuns, StudyChunk};
 use crate::study_error::{StudyError, file_error};
 use crate::workload_source::StudyWorkload;
@@ -228,7 +228,15 @@ impl Study {
             return Err(StudyError::Foreign(path));
         }
         let table = fs::File::open(&path).map_err(file_error(&path))?;
-        let results = StudyResults::read(self.experiment.clone(), table);
+        let results = StudyResults::read(self.experiment.clone(), table)
+            .map_err(|error| StudyError::Table { file: path, error })?;
+        let path = folder.path(PARTS_FILE);
+        let table = match fs::File::open(&path) {
+            Ok(table) => table,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(results)),
+            Err(error) => return Err(file_error(&path)(error)),
+        };
+        let results = results.with_parts(table);
         results
             .map(Some)
             .map_err(|error| StudyError::Table { file: path, error })
@@ -331,6 +339,9 @@ impl Study {
             put(CHARTS_FILE, charts.as_bytes())?;
         }
         put("summary.json", summary::of(self, &ledger).as_bytes())?;
+        if !results.without_parts().is_empty() {
+            table(PARTS_FILE, &|out| results.write_parts(out))?;
+        }
         table("results.csv", &|out| results.write(out))?;
         Ok(ledger)
     }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 
 use crate::columns::{self, ResultColumn};
 use crate::experiment::Experiment;
-use crate::measurements::RunMeasurements;
+use crate::measurements::{MetricsWithoutPart, RunMeasurements};
 use crate::metric::RunMetric;
 use crate::plan::{PlannedRow, RunPlan};
 use crate::world::WorldKind;
@@ -21,6 +21,12 @@ pub const KEY_COLUMNS: [ResultColumn; 7] = [
     key("seed", "what the draws depend on"),
 ];
 
+/// The file of a study's directory with the results without each part of the record, if there are any.
+pub const PARTS_FILE: &str = "weeks.csv";
+
+/// The column of the number of the part that is left out.
+const PART_COLUMN: &str = "without";
+
 const fn key(name: &'static str, meaning: &'static str) -> ResultColumn {
     ResultColumn { name, meaning }
 }
@@ -32,6 +38,8 @@ pub struct StudyResults {
     rows: Vec<ResultRow>,
     /// Indices of rows by point.
     index: BTreeMap<ExperimentPoint, usize>,
+    /// The results without each part of the record.
+    without_parts: Vec<Self>,
 }
 
 /// A point in an experiment, at which every seed has a run; numbers are indices into its lists.
@@ -106,13 +114,42 @@ impl StudyResults {
             .iter()
             .enumerate()
             .filter(|(_, row)| row.planned.seed == 1);
-        Self {
+        let whole = Self {
             index: first_seeds
                 .map(|(n, row)| (row.planned.point(), n))
                 .collect(),
             experiment,
             rows,
+            without_parts: Vec::new(),
+        };
+        Self {
+            without_parts: whole.each_without_a_part(),
+            ..whole
         }
+    }
+
+    fn each_without_a_part(&self) -> Vec<Self> {
+        let n_parts = |row: &ResultRow| row.measurements.without_parts().len();
+        let n_parts = self.rows.iter().map(n_parts).min().unwrap_or(0);
+        let without = |part: usize| {
+            let rows = self.rows.iter().map(|row| ResultRow {
+                planned: row.planned.clone(),
+                measurements: RunMeasurements::Part(row.measurements.without_parts()[part]),
+            });
+            Self {
+                experiment: self.experiment.clone(),
+                rows: rows.collect(),
+                index: self.index.clone(),
+                without_parts: Vec::new(),
+            }
+        };
+        (0..n_parts).map(without).collect()
+    }
+
+    /// Returns the results without each part of the record: its weeks, or parts of some weeks of a long one. Empty
+    /// where there is no record of three weeks or more. They have only the metrics that are means or shares of jobs.
+    pub fn without_parts(&self) -> &[Self] {
+        &self.without_parts
     }
 
     /// Returns the experiment.
@@ -155,6 +192,70 @@ impl StudyResults {
         }
         table.flush().map_err(csv::Error::from)?;
         Ok(())
+    }
+
+    /// Writes the table of the results without each part of the record: CSV with a header, columns [`KEY_COLUMNS`], the
+    /// number of the part from 1, then the metrics.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn write_parts(&self, out: impl Write) -> Result<(), ResultsError> {
+        let mut table = csv::Writer::from_writer(out);
+        let keys = KEY_COLUMNS.iter().map(|column| column.name);
+        table.write_record(keys.chain([PART_COLUMN]).chain(columns::part_names()))?;
+        for row in &self.rows {
+            for (part, metrics) in row.measurements.without_parts().iter().enumerate() {
+                let mut cells = self.name(&row.planned);
+                cells.push((part + 1).to_string());
+                cells.extend(columns::part_cells(metrics));
+                table.write_record(&cells)?;
+            }
+        }
+        table.flush().map_err(csv::Error::from)?;
+        Ok(())
+    }
+
+    /// Adds the output of [`StudyResults::write_parts`] to the same results.
+    ///
+    /// # Errors
+    /// If the table is not such an output.
+    pub fn with_parts(self, table: impl Read) -> Result<Self, ResultsError> {
+        let lines = csv::Reader::from_reader(table).into_records().enumerate();
+        let mut parts: Vec<Vec<MetricsWithoutPart>> = vec![Vec::new(); self.rows.len()];
+        let mut at = 0;
+        for (line, cells) in lines {
+            let cells = cells?;
+            let part: Option<usize> = cells
+                .get(KEY_COLUMNS.len())
+                .and_then(|part| part.parse().ok());
+            at += usize::from(part == Some(1) && line > 0);
+            let expected = self
+                .rows
+                .get(at)
+                .map(|row| self.name(&row.planned))
+                .unwrap_or_default();
+            let named = cells.iter().take(KEY_COLUMNS.len()).eq(expected.iter());
+            let read = columns::parse_part(cells.iter().skip(KEY_COLUMNS.len() + 1));
+            let is_next = |parts: &Vec<_>| named && part == Some(parts.len() + 1);
+            match (parts.get_mut(at).filter(|parts| is_next(parts)), read) {
+                (Some(parts), Some(metrics)) => parts.push(metrics),
+                _ => {
+                    return Err(ResultsError::Line {
+                        line: line + 2,
+                        expected: expected.join(","),
+                    });
+                }
+            }
+        }
+        let Self {
+            experiment, rows, ..
+        } = self;
+        let plan = RunPlan::of(&experiment);
+        let figures = rows
+            .into_iter()
+            .zip(parts)
+            .map(|(row, parts)| row.measurements.with_parts(parts));
+        Ok(Self::new(experiment, &plan, figures.collect()))
     }
 
     /// Reads the output of [`StudyResults::write`] for the same experiment.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tollgate_model::{MachineSpeeds, Market, Outcome};
-use tollgate_risk::Objectives;
+use tollgate_risk::{ObjectiveTotals, Objectives};
 use tollgate_sim::learning::job_names::JobNames;
 use tollgate_sim::{
     EstimateSetup, JobArrival, JobContext, LearnedHistory, PolicyRegistry, PolicySpec,
@@ -15,8 +15,9 @@ use tollgate_sim::{
 };
 use tollgate_workload::Workload;
 
-use crate::measurements::RunMeasurements;
+use crate::measurements::{MetricsWithoutPart, RunMeasurements};
 use crate::plan::{BatchWork, ClusterBatch, RunBatch, RunId, RunPlan, WorldBatch};
+use crate::weeks::WeekParts;
 use crate::workload_source::StudyWorkload;
 use crate::world::model::{WorldEnvironment, WorldInput};
 
@@ -179,6 +180,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             arrivals: workload.arrivals().collect(),
             contexts: JobNames::default().contexts(&workload),
             history: source.learned(),
+            parts: JobParts::of(&workload, WeekParts::of(source.trace())),
         };
         for &run in runs {
             if self.failed.load(Ordering::Relaxed) {
@@ -186,10 +188,8 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             }
             let policy = choice(self.registry, &jobs.policies[run.policy as usize]);
             let outcomes = schedules.outcomes(run, &policy, &cluster);
-            self.report(outcomes.map_err(E::from).map(|outcomes| {
-                let objectives = measured(&outcomes, cluster.nodes, jobs.market);
-                (run, RunMeasurements::from(objectives))
-            }));
+            let measured = outcomes.map(|outcomes| (run, cluster.measure(&outcomes)));
+            self.report(measured.map_err(E::from));
         }
         true
     }
@@ -286,9 +286,47 @@ struct ClusterRun<'a> {
     /// The information of a forecaster about each job.
     contexts: Vec<JobContext>,
     history: &'a LearnedHistory,
+    parts: JobParts,
+}
+
+/// The part of the record of each job, in order of arrival.
+struct JobParts {
+    n_parts: usize,
+    by_job: Vec<usize>,
+}
+
+impl JobParts {
+    fn of(workload: &Workload, weeks: WeekParts) -> Self {
+        let jobs = &workload.trace().jobs;
+        // The load of a scenario changes when jobs are submitted, not of what week they are.
+        let part = |at| weeks.part(jobs[workload.row(at)].submit);
+        Self {
+            n_parts: weeks.n_parts(),
+            by_job: (0..workload.len()).map(part).collect(),
+        }
+    }
 }
 
 impl ClusterRun<'_> {
+    /// Returns the metrics that results have columns for.
+    fn measure(&self, outcomes: &[Outcome]) -> RunMeasurements {
+        let market = self.jobs.market;
+        let objectives = Objectives {
+            wait_quantiles: None,
+            response_quantiles: None,
+            ..Objectives::of(outcomes, self.nodes, market)
+        };
+        let without = |part| {
+            let mut totals = ObjectiveTotals::default();
+            let jobs = outcomes.iter().zip(&self.parts.by_job);
+            let others = jobs.filter(|(_, of)| **of != part);
+            others.for_each(|(outcome, _)| totals.count(outcome));
+            MetricsWithoutPart::of(&totals.into_objectives(self.nodes, market))
+        };
+        let parts = (0..self.parts.n_parts).map(without).collect();
+        RunMeasurements::from(objectives).with_parts(parts)
+    }
+
     fn simulate(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, PolicyRunError> {
         let settings = ReplayConfig {
             speeds: self.speeds.clone(),
@@ -312,14 +350,5 @@ impl ClusterRun<'_> {
                 policy: policy.to_string(),
                 failure,
             })
-    }
-}
-
-/// Returns the objectives that results have columns for.
-fn measured(outcomes: &[Outcome], nodes: u32, market: Market) -> Objectives {
-    Objectives {
-        wait_quantiles: None,
-        response_quantiles: None,
-        ..Objectives::of(outcomes, nodes, market)
     }
 }

@@ -37,9 +37,13 @@ pub(crate) fn risk(results: &StudyResults, out: impl Write) -> Result<(), Result
         "performance",
         "performance_low",
         "performance_high",
+        "performance_weeks_low",
+        "performance_weeks_high",
         "volatility",
         "volatility_low",
         "volatility_high",
+        "volatility_weeks_low",
+        "volatility_weeks_high",
     ])?;
     let scenarios = &results.experiment().scenarios;
     for_each(results, |names, analysis, weights| {
@@ -178,12 +182,15 @@ fn for_each(
     Ok(())
 }
 
-fn numbers(estimate: &SeedMean) -> [String; 3] {
-    let interval = estimate.interval;
+/// Returns the cells of a mean, of its interval over seeds, and of that over weeks of the record.
+fn numbers(estimate: &SeedMean) -> [String; 5] {
+    let (interval, weeks) = (estimate.interval, estimate.by_weeks);
     let number = |number: Option<f64>| number.map(|n| n.to_string()).unwrap_or_default();
     [
         estimate.mean.to_string(),
         number(interval.map(|interval| interval.low)),
         number(interval.map(|interval| interval.high)),
+        number(weeks.map(|interval| interval.low)),
+        number(weeks.map(|interval| interval.high)),
     ]
 }

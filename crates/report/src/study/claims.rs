@@ -29,6 +29,9 @@ pub(super) fn section(ledger: &ClaimResults) -> Option<PageSection> {
             PageCell::number("measured"),
             PageCell::number("from"),
             PageCell::number("to"),
+            PageCell::number("weeks from"),
+            PageCell::number("to"),
+            PageCell::text("over weeks"),
         ],
         rows: ledger.entries.iter().map(row).collect(),
     };
@@ -46,7 +49,9 @@ pub(super) fn section(ledger: &ClaimResults) -> Option<PageSection> {
 
 const MEANING: &str = "A claim with `each` must be true at every value of the varied setting, one \
                        with `mean` of the mean over them, one with neither of the line fitted \
-                       through them. Measured is the value that contradicts the claim most.";
+                       through them. Measured is the value that contradicts the claim most. The \
+                       verdict is on these jobs, with other draws; that over weeks is on other \
+                       weeks of the same machine.";
 
 /// Builds the table of the counts of claims by kind.
 fn counts(ledger: &ClaimResults) -> PageTable {
@@ -92,6 +97,9 @@ fn row(entry: &ClaimResult) -> Vec<PageCell> {
     let interval = entry
         .measured
         .and_then(|measured: SeedMean| measured.interval);
+    let weeks = entry
+        .measured
+        .and_then(|measured: SeedMean| measured.by_weeks);
     let at = entry.claim.points().map(ClaimPoints::keyword);
     let number = |value: Option<f64>| PageCell::number(value.map(four_digits).unwrap_or_default());
     vec![
@@ -106,6 +114,14 @@ fn row(entry: &ClaimResult) -> Vec<PageCell> {
         number(entry.measured.map(|measured| measured.mean)),
         number(interval.map(|interval| interval.low)),
         number(interval.map(|interval| interval.high)),
+        number(weeks.map(|interval| interval.low)),
+        number(weeks.map(|interval| interval.high)),
+        PageCell::text(
+            entry
+                .over_weeks
+                .map(|verdict| verdict.to_string())
+                .unwrap_or_default(),
+        ),
     ]
 }
 

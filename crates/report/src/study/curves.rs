@@ -154,15 +154,16 @@ impl CurveChart {
         }
     }
 
-    /// Returns the mean over the seeds that have a value, with its interval.
+    /// Returns the mean over the seeds that have a value, with its intervals.
     fn estimate(&self, results: &StudyResults, value: usize, policy: usize) -> Option<SeedMean> {
         let at = self.point(value, policy);
-        let values: Vec<f64> = results
-            .values(at, self.measure)
-            .into_iter()
-            .flatten()
-            .collect();
-        SeedMean::of(&values, &format!("{:?} {at:?}", self.measure))
+        let values = |results: &StudyResults| -> Vec<f64> {
+            let values = results.values(at, self.measure);
+            values.into_iter().flatten().collect()
+        };
+        let parts = results.without_parts().iter();
+        let estimate = SeedMean::of(&values(results), &format!("{:?} {at:?}", self.measure))?;
+        Some(estimate.with_parts(parts.map(|part| Some(values(part)))))
     }
 
     fn is_measured(&self, results: &StudyResults) -> bool {
@@ -213,7 +214,7 @@ impl CurveChart {
             x,
             y: estimate.map(|estimate| estimate.mean / scaled.per),
             interval: estimate
-                .and_then(|estimate| estimate.interval)
+                .and_then(|estimate| estimate.widest())
                 .map(|interval| Interval {
                     low: interval.low / scaled.per,
                     high: interval.high / scaled.per,
@@ -263,7 +264,7 @@ fn common_range<'c>(
 ) -> Option<(f64, f64)> {
     let estimates = charts.flat_map(|chart| chart.curves(results));
     let estimates = estimates.flat_map(|(_, estimates)| estimates).flatten();
-    let ends = estimates.flat_map(|estimate| match estimate.interval {
+    let ends = estimates.flat_map(|estimate| match estimate.widest() {
         Some(interval) => [interval.low, interval.high],
         None => [estimate.mean; 2],
     });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 use tollgate_study::chart::{CHARTS_FILE, WorldChart};
-use tollgate_study::results::ResultsError;
+use tollgate_study::results::{PARTS_FILE, ResultsError};
 use tollgate_study::{ClaimResults, Experiment, StudyResults};
 
 /// A finished study with everything that a report needs.
@@ -118,6 +118,7 @@ impl FinishedStudy {
         })?;
         let results = StudyResults::read(stored.experiment, table)
             .map_err(|error| FinishedStudyError::Results { file, error })?;
+        let results = with_parts(results, folder.join(PARTS_FILE))?;
         Ok(Self {
             ledger: ClaimResults::of(&results),
             results,
@@ -136,6 +137,17 @@ impl FinishedStudy {
             },
             charts: charts(folder)?,
         })
+    }
+}
+
+/// Adds the results without each part of the record, if the study had one.
+fn with_parts(results: StudyResults, file: PathBuf) -> Result<StudyResults, FinishedStudyError> {
+    match File::open(&file) {
+        Ok(table) => results
+            .with_parts(table)
+            .map_err(|error| FinishedStudyError::Results { file, error }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(results),
+        Err(error) => Err(FinishedStudyError::Io { file, error }),
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`resume`] | a kill does not matter either |
 //! | [`analysis`] | risk analysis and rankings |
 //! | [`claim_results`] | the verdicts on claims |
+//! | [`weeks`] | intervals over the weeks of a record |
 
 mod analysis;
 mod claim_results;
@@ -18,3 +19,4 @@ mod messages;
 mod plan;
 mod resume;
 mod schema;
+mod weeks;

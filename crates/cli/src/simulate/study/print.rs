@@ -82,6 +82,7 @@ fn measured_text(entry: &ClaimResult) -> String {
 
 fn object(entry: &ClaimResult) -> serde_json::Value {
     let interval = entry.measured.and_then(|measured| measured.interval);
+    let weeks = entry.measured.and_then(|measured| measured.by_weeks);
     json!({
         "id": entry.claim.id,
         "kind": entry.claim.kind.to_string(),
@@ -95,5 +96,8 @@ fn object(entry: &ClaimResult) -> serde_json::Value {
         "measured": entry.measured.map(|measured| measured.mean),
         "low": interval.map(|interval| interval.low),
         "high": interval.map(|interval| interval.high),
+        "weeks_low": weeks.map(|interval| interval.low),
+        "weeks_high": weeks.map(|interval| interval.high),
+        "weeks_verdict": entry.over_weeks.map(|verdict| verdict.to_string()),
     })
 }
