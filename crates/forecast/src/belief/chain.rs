@@ -5,7 +5,7 @@ use tollgate_model::{Instant, Span};
 use super::basis::BeliefBasis;
 use super::batch::BatchId;
 use super::doubt::Doubt;
-use super::group::{GroupKey, N_LEVELS_OF_GROUPS};
+use super::group::{GROUP_BATCHES, GroupKey, N_LEVELS_OF_GROUPS};
 use super::level::{count_class, is_known, level};
 use super::mass::RunMass;
 use super::mixture::{Lesson, LevelMixture};
@@ -16,7 +16,7 @@ use super::{BeliefJob, siblings};
 
 /// Number of batches from which a level counts although a larger level has the same ones: a group that is
 /// full may have forgotten others.
-const FULL: usize = 15;
+const FULL: usize = GROUP_BATCHES - 1;
 /// The weights of the level of programs where no batch asked for the same.
 const BARE_PROGRAM: usize = N_LEVELS_OF_GROUPS;
 const ASK: usize = 1;

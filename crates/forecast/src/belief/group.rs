@@ -8,6 +8,7 @@ use tollgate_model::{Span, UserId};
 use super::alike::ClassCorrelations;
 use super::batch::BatchId;
 use super::doubt::GroupCourse;
+use super::recalibration::{self, GroupRecalibration};
 use super::weights::Multipliers;
 use super::{BeliefJob, Program};
 
@@ -17,7 +18,7 @@ pub(crate) const N_LEVELS_OF_GROUPS: usize = 4;
 /// Number of remembered batches of a user.
 const USER_BATCHES: usize = 32;
 /// Number of remembered batches of a smaller group.
-const GROUP_BATCHES: usize = 16;
+pub(crate) const GROUP_BATCHES: usize = 16;
 /// Number of remembered run times of a batch.
 const BATCH_RUNS: usize = 6;
 
@@ -68,6 +69,14 @@ impl GroupKey {
             program.map(|program| Self::Program(user, program)),
             program.map(|program| Self::Kin(user, program, requirements)),
         ]
+    }
+
+    /// Returns the groups of a job that correct statements in a bucket by their own experience, the user and the program: the
+    /// smaller ones have too few jobs. None in doubt: the experience is that of times when all was as usual.
+    pub(crate) fn recalibrated(job: &BeliefJob, bucket: usize) -> impl Iterator<Item = Self> {
+        let [user, _, program, _] = Self::of(job);
+        let groups = [user, program].into_iter().flatten();
+        groups.filter(move |_| !recalibration::is_in_doubt(bucket))
     }
 
     /// Returns the smallest group of a job: its class.
@@ -135,6 +144,8 @@ pub(crate) struct Group {
     pub(crate) alike: ClassCorrelations,
     /// How its batches ran, beside what was believed of them.
     pub(crate) course: GroupCourse,
+    /// How its run times ended, beside what was stated, of a user or a program.
+    pub(crate) recalibration: GroupRecalibration,
 }
 
 /// A batch as a group remembers it: one witness, however many tasks it has.
@@ -182,9 +193,13 @@ impl Group {
         others.fold(0, |sum, slot| sum.saturating_add(slot.n_ended))
     }
 
-    /// Returns true if the group remembers nothing.
+    /// Returns true if the group remembers nothing but how far jobs came that were removed.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
+        let nothing = Self {
+            recalibration: self.recalibration.clone(),
+            ..Self::default()
+        };
+        *self == nothing
     }
 }
 

@@ -15,11 +15,11 @@ use tollgate_model::{Distribution, Instant, Kinship, Probability, Span, TaskId, 
 
 use super::alike::SiteCorrelations;
 use super::batch::{BatchId, LiveBatches};
-use super::chain::{Query, UpdatedLevels};
+use super::chain::{ChainStatement, Query, UpdatedLevels};
 use super::doubt::{ClassChange, Doubt};
 use super::group::{Group, GroupKey};
 use super::mixture::Lesson;
-use super::recalibration::{FIRST_SIBLINGS, Recalibration};
+use super::recalibration::{self, FIRST_SIBLINGS, Recalibration};
 use super::request_rate::{RequestRates, WithinRequest};
 use super::site::SiteHistory;
 use super::statement::{BeliefTimer, BeliefTimerAt, Statement, StatementTime};
@@ -166,7 +166,7 @@ impl BeliefModel {
             .n_tasks
             .max(batch.map_or(1, |id| self.batches.n_tasks(id)));
         let alike = self.groups.get(&class).map(|group| &group.alike);
-        let distribution = self.recalibration.correct(&stated.raw, stated.bucket);
+        let distribution = self.correct(job, &stated);
         let within_request = self.within_request(job, &distribution);
         Belief {
             distribution,
@@ -179,6 +179,15 @@ impl BeliefModel {
                 correlations: self.alike.weights(size, alike).map(|weight| weight as f32),
             },
         }
+    }
+
+    /// Returns a statement about a job, corrected by the experience of the site with such statements, then of its groups.
+    fn correct(&self, job: &BeliefJob, stated: &ChainStatement) -> Distribution {
+        let mut hazards = self.recalibration.hazards(stated.bucket);
+        let groups =
+            GroupKey::recalibrated(job, stated.bucket).filter_map(|key| self.groups.get(&key));
+        groups.for_each(|group| group.recalibration.apply(&mut hazards));
+        recalibration::correct(&stated.raw, &hazards)
     }
 
     fn within_request(&self, job: &BeliefJob, run: &Distribution) -> Option<WithinRequest> {
@@ -255,7 +264,7 @@ impl BeliefModel {
             observed_at,
             (teaches, self.default_runtime),
         );
-        let corrected = self.recalibration.correct(&stated.raw, stated.bucket);
+        let corrected = self.correct(&task.job, &stated);
         if observed_at == StatementTime::Submission {
             task.within_request = self.within_request(&task.job, &corrected);
         }
@@ -342,7 +351,7 @@ impl BeliefModel {
         }
         let started = task.started.unwrap_or(now);
         for (observed_at, statement) in task.statements {
-            self.judge_end(&statement, ln_run);
+            self.judge_end(&job, &statement, ln_run);
             let late = EndedTaskLessons {
                 job,
                 batch: task.batch,

@@ -23,6 +23,10 @@ const PRIOR_JOBS: f64 = 40.0;
 const POOLED_ENDS: f64 = 8.0;
 /// Maximum count: later jobs replace earlier ones.
 const MAX_COUNT: f64 = 500.0;
+/// Number of expected ends that weigh as much as the ends of a group.
+const SITE_ENDS: f64 = 15.0;
+/// Maximum number of expected ends of a group: later jobs replace earlier ones.
+const MAX_GROUP_ENDS: f64 = 40.0;
 /// The largest hazard that is assumed.
 const MAX_HAZARD: f64 = 0.97;
 /// The least mass between two levels.
@@ -48,6 +52,66 @@ pub(crate) struct IntervalCount {
 struct PooledCount {
     count: IntervalCount,
     expected: f64,
+}
+
+/// The part of the run times that reached an interval below each level and ended in it.
+pub(crate) type Hazards = [f64; N_LEVELS];
+
+/// How the run times of a group ended in the intervals, beside what was expected of them: some users end near their
+/// medians, others far from them. Empty until the first run time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GroupRecalibration(Vec<GroupEnds>);
+
+/// Numbers of ends in an interval: those that were, and those that were expected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct GroupEnds {
+    ends: f32,
+    expected: f32,
+}
+
+impl GroupRecalibration {
+    /// Corrects hazards by the experience of the group.
+    pub(crate) fn apply(&self, hazards: &mut Hazards) {
+        for (hazard, ends) in hazards.iter_mut().zip(&self.0) {
+            *hazard = ends.corrected(*hazard);
+        }
+    }
+
+    /// Counts a run time that reached an interval in which it was expected to end with this hazard. Returns the hazard as the
+    /// group corrected it before.
+    pub(crate) fn judge(
+        &mut self,
+        interval: usize,
+        count: &IntervalCount,
+        weight: f64,
+        hazard: f64,
+    ) -> f64 {
+        if self.0.is_empty() {
+            self.0.resize(N_LEVELS, GroupEnds::default());
+        }
+        let ends = &mut self.0[interval];
+        let corrected = ends.corrected(hazard);
+        ends.add(weight * count.ends, weight * count.reached * hazard);
+        corrected
+    }
+}
+
+impl GroupEnds {
+    fn corrected(self, hazard: f64) -> f64 {
+        let ratio = (f64::from(self.ends) + SITE_ENDS) / (f64::from(self.expected) + SITE_ENDS);
+        (hazard * ratio).min(MAX_HAZARD)
+    }
+
+    fn add(&mut self, ends: f64, expected: f64) {
+        let all = f64::from(self.expected) + expected;
+        let kept = if all > MAX_GROUP_ENDS {
+            MAX_GROUP_ENDS / all
+        } else {
+            1.0
+        };
+        self.ends = ((f64::from(self.ends) + ends) * kept) as f32;
+        self.expected = (all * kept) as f32;
+    }
 }
 
 impl IntervalCount {
@@ -86,33 +150,13 @@ impl Recalibration {
         self.buckets[bucket][interval].add(count, weight);
     }
 
-    /// Returns a statement, corrected. Each quantile is that of another level of the raw statement, not one
-    /// of corrected masses. The reason is that tasks of a batch are often so alike that several levels lie
-    /// within one bin.
-    pub(crate) fn correct(&self, raw: &RunMass, bucket: usize) -> Distribution {
-        let kept = self.kept(bucket);
-        Distribution::new(LEVELS.map(|level| {
-            let ln_run = raw.quantile(raw_level(&kept, level.as_f64()));
-            Span::from_secs_f64(ln_run.exp())
-        }))
+    /// Returns the hazards of statements in a bucket.
+    pub(crate) fn hazards(&self, bucket: usize) -> Hazards {
+        std::array::from_fn(|interval| self.hazard(bucket, interval))
     }
 
-    /// Returns the part of run times within each level of raw statements, from 0 to 1.
-    fn kept(&self, bucket: usize) -> [f64; N_LEVELS + 2] {
-        let mut kept = [0.0; N_LEVELS + 2];
-        kept[N_LEVELS + 1] = 1.0;
-        let mut left = 1.0;
-        for interval in 0..N_LEVELS {
-            left *= 1.0 - self.hazard(bucket, interval);
-            kept[interval + 1] = (1.0 - left).max(kept[interval] + MIN_STEP);
-        }
-        for level in (1..=N_LEVELS).rev() {
-            kept[level] = kept[level].min(kept[level + 1] - MIN_STEP);
-        }
-        kept
-    }
-
-    fn hazard(&self, bucket: usize, interval: usize) -> f64 {
+    /// Returns the hazard of statements in a bucket and an interval.
+    pub(crate) fn hazard(&self, bucket: usize, interval: usize) -> f64 {
         let pooled = &self.pooled[interval];
         let ratio = (pooled.count.ends + POOLED_ENDS) / (pooled.expected + POOLED_ENDS);
         let prior = (shipped_hazard(bucket, interval) * ratio).min(MAX_HAZARD);
@@ -120,6 +164,37 @@ impl Recalibration {
         let count = counts.map_or(IntervalCount::default(), |counts| counts[interval]);
         (count.ends + PRIOR_JOBS * prior) / (count.reached + PRIOR_JOBS)
     }
+}
+
+/// Returns a statement, corrected by the hazards of such statements. Each quantile is that of another level of the raw
+/// statement, not one of corrected masses. The reason is that tasks of a batch are often so alike that several levels lie
+/// within one bin.
+pub(crate) fn correct(raw: &RunMass, hazards: &Hazards) -> Distribution {
+    let kept = kept(hazards);
+    Distribution::new(LEVELS.map(|level| {
+        let ln_run = raw.quantile(raw_level(&kept, level.as_f64()));
+        Span::from_secs_f64(ln_run.exp())
+    }))
+}
+
+/// Returns the part of run times within each level of raw statements, from 0 to 1.
+fn kept(hazards: &Hazards) -> [f64; N_LEVELS + 2] {
+    let mut kept = [0.0; N_LEVELS + 2];
+    kept[N_LEVELS + 1] = 1.0;
+    let mut left = 1.0;
+    for (interval, hazard) in hazards.iter().enumerate() {
+        left *= 1.0 - hazard;
+        kept[interval + 1] = (1.0 - left).max(kept[interval] + MIN_STEP);
+    }
+    for level in (1..=N_LEVELS).rev() {
+        kept[level] = kept[level].min(kept[level + 1] - MIN_STEP);
+    }
+    kept
+}
+
+/// Returns whether statements of a bucket are in doubt.
+pub(crate) fn is_in_doubt(bucket: usize) -> bool {
+    (FIRST_DOUBT..FIRST_SIBLINGS).contains(&bucket)
 }
 
 fn shipped_hazard(bucket: usize, interval: usize) -> f64 {
@@ -175,7 +250,7 @@ mod tests {
     /// Returns a corrected quantile of the even mass, as a logarithm.
     fn corrected(recalibration: &Recalibration, bucket: usize, level: f64) -> f64 {
         let level = Probability::new(level).unwrap();
-        let quantile = recalibration.correct(&even(), bucket).quantile(level);
+        let quantile = correct(&even(), &recalibration.hazards(bucket)).quantile(level);
         ln_secs(quantile).unwrap()
     }
 
@@ -185,7 +260,7 @@ mod tests {
         all_alike.add(5.0, 1.0);
         let mut recalibration = Recalibration::default();
         let median = |recalibration: &Recalibration| {
-            let corrected = recalibration.correct(&all_alike, BUCKET);
+            let corrected = correct(&all_alike, &recalibration.hazards(BUCKET));
             ln_secs(corrected.quantile(Probability::new(0.5).unwrap())).unwrap()
         };
         let before = median(&recalibration);
@@ -212,6 +287,32 @@ mod tests {
         // Other cases learn from the pooled counts.
         let other = corrected(&recalibration, BUCKET + 1, 0.8);
         assert!(before < other && other < after, "{before} {other} {after}");
+    }
+
+    #[test]
+    fn group_that_ends_early_is_corrected_apart() {
+        let site = Recalibration::default();
+        let (mut own, mut hazards) = (GroupRecalibration::default(), site.hazards(BUCKET));
+        own.apply(&mut hazards);
+        assert_eq!(hazards, site.hazards(BUCKET), "nothing is known");
+        // All run times end below the level .3.
+        for n in 0..400 {
+            for passed in 0..n % 4 {
+                own.judge(
+                    passed,
+                    &IntervalCount::PASSED,
+                    1.0,
+                    site.hazard(BUCKET, passed),
+                );
+            }
+            own.judge(n % 4, &ENDED, 1.0, site.hazard(BUCKET, n % 4));
+        }
+        own.apply(&mut hazards);
+        let quantile = |hazards: &Hazards| {
+            let level = Probability::new(0.8).unwrap();
+            ln_secs(correct(&even(), hazards).quantile(level)).unwrap()
+        };
+        assert!(quantile(&hazards) < quantile(&site.hazards(BUCKET)) - 0.3);
     }
 
     #[test]

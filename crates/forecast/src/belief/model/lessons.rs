@@ -2,6 +2,7 @@
 
 use tollgate_model::{Instant, TaskId};
 
+use super::super::BeliefJob;
 use super::super::alike::ClassCorrelations;
 use super::super::group::GroupKey;
 use super::super::mixture::Lesson;
@@ -45,19 +46,18 @@ impl BeliefModel {
         let Some(task) = self.tasks.get_mut(&id) else {
             return;
         };
-        let (batch, started) = ((task.job.user, task.batch), task.started);
+        let (job, batch, started) = (task.job, task.batch, task.started);
         let Some(statement) = task.statements.get_mut(&observed_at) else {
             return;
         };
-        let (bucket, interval) = (statement.bucket, statement.n_judged);
+        let (interval, place) = (statement.n_judged, (statement.bucket, statement.weight));
         statement.n_judged += 1;
         let next = statement.next_quantile().zip(started);
         let next =
             next.map(|(run, started)| (started + run, BeliefTimer::Quantile(id, observed_at)));
-        self.recalibration
-            .judge(bucket, interval, &IntervalCount::PASSED, statement.weight);
+        self.judge(&job, place, interval, &IntervalCount::PASSED);
         self.due.extend(next);
-        self.outdated_batches.insert(batch);
+        self.outdated_batches.insert((job.user, batch));
     }
 
     /// Teaches weights and multipliers what each component would have explained.
@@ -99,10 +99,26 @@ impl BeliefModel {
     }
 
     /// Counts the intervals of a statement that a run time passed, and the one in which it ended.
-    pub(super) fn judge_end(&mut self, statement: &Statement, ln_run: f64) {
+    pub(super) fn judge_end(&mut self, job: &BeliefJob, statement: &Statement, ln_run: f64) {
         for (interval, count) in statement.judged_by(ln_run) {
-            self.recalibration
-                .judge(statement.bucket, interval, &count, statement.weight);
+            self.judge(job, (statement.bucket, statement.weight), interval, &count);
         }
+    }
+
+    /// Counts a run time that reached an interval of a statement, for the groups of its job and for the site.
+    fn judge(
+        &mut self,
+        job: &BeliefJob,
+        (bucket, weight): (usize, f64),
+        interval: usize,
+        count: &IntervalCount,
+    ) {
+        let mut hazard = self.recalibration.hazard(bucket, interval);
+        for key in GroupKey::recalibrated(job, bucket) {
+            if let Some(group) = self.groups.get_mut(&key) {
+                hazard = group.recalibration.judge(interval, count, weight, hazard);
+            }
+        }
+        self.recalibration.judge(bucket, interval, count, weight);
     }
 }
