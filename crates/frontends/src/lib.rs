@@ -1,5 +1,5 @@
-//! Words of other batch systems: the options of `qsub`, `qstat` and `qdel` of PBS, Torque and Grid Engine, the words of
-//! Slurm, and those of `condor_submit`, on a command line and in scripts. Words in, requests out.
+//! Words of other batch systems, on a command line and in scripts: words in, requests out. They are the options of `qsub`,
+//! `qstat` and `qdel` of PBS, Torque and Grid Engine, the words of Slurm, and those of `condor_submit`.
 //!
 //! | module | contents |
 //! |---|---|
