@@ -339,7 +339,9 @@ fn words_that_submit_no_job_are_refused() {
     let output = user.tollgate(&["eta", "--quiet", "--", "srun", "hostname"]);
     assert_eq!(output.code, Some(2), "{output}");
     assert!(
-        output.stderr.starts_with("error: srun: expected `sbatch`, `qsub` or `condor_submit`"),
+        output
+            .stderr
+            .starts_with("error: srun: expected `sbatch`, `qsub` or `condor_submit`"),
         "{output}"
     );
 }
@@ -350,10 +352,15 @@ fn submit_command_decides_the_engine() {
     let output = user.tollgate(&["eta", "--", "qsub", "-l", "h_rt=60", "job.sh"]);
     assert_eq!(output.code, Some(1), "{output}");
     assert!(
-        output.stderr.starts_with("error: Grid Engine does not answer: "),
+        output
+            .stderr
+            .starts_with("error: Grid Engine does not answer: "),
         "{output}"
     );
-    assert!(output.stderr.contains("hint: use a log-in node"), "{output}");
+    assert!(
+        output.stderr.contains("hint: use a log-in node"),
+        "{output}"
+    );
     assert!(user.calls().is_empty());
 }
 
