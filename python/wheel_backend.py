@@ -40,6 +40,8 @@ def get_requires_for_build_editable(config_settings=None):
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    # Maturin asks for the folder even where it takes nothing from it.
+    SCRIPTS.mkdir(parents=True, exist_ok=True)
     return maturin.prepare_metadata_for_build_wheel(metadata_directory, _with_profile(config_settings))
 
 
