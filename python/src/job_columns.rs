@@ -1,4 +1,4 @@
-//! What became of each job under each policy, as columns.
+//! The outcome of each job under each policy, as columns.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 use tollgate_model::{Credits, Decision, Instant, NodeRange, Span};
-use tollgate_replay::JobRow;
+use tollgate_replay::ReplayedJob;
 use tollgate_trace::passthrough_columns::PassthroughColumns;
 
 /// The zone of all instants.
@@ -101,7 +101,7 @@ impl JobColumns {
     }
 
     /// Appends a row.
-    pub(crate) fn push(&mut self, row: &JobRow<'_>, extra: Option<&PassthroughColumns>) {
+    pub(crate) fn push(&mut self, row: &ReplayedJob<'_>, extra: Option<&PassthroughColumns>) {
         let origin = self.origin.since(Instant::ZERO);
         let at = |instant: Instant| (instant + origin).as_micros();
         let credits = |amount: Option<Credits>| amount.map(Credits::as_f64);

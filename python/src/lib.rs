@@ -5,7 +5,7 @@
 //! | [`arrow_input`] | tables that other libraries hand over |
 //! | [`table`] | tables that are handed to other libraries |
 //! | [`cells`] | single values of a table, for Python and for people |
-//! | [`job_columns`] | what became of each job, as columns |
+//! | [`job_columns`] | the outcome of each job, as columns |
 //! | [`summary_columns`] | the results of each policy, as columns |
 //! | [`record_columns`] | the jobs of a record, as columns |
 //! | [`record_input`] | records: files, tables, or the default workload |
@@ -15,7 +15,7 @@
 //! | [`interrupt`] | long work that Ctrl-C ends |
 //! | [`errors`] | exceptions |
 //!
-//! What is computed is computed by the crates of the program, so that both give the same bytes.
+//! The crates of the program compute all results, so that both give the same bytes.
 
 mod arrow_input;
 mod cells;

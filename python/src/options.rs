@@ -19,7 +19,7 @@ use tollgate_workload::{NeverRanHandling, WorkloadConfig};
 use crate::errors::{argument, no_replay};
 use crate::record_input::RecordSource;
 
-/// What a call of `replay` asks for besides the jobs.
+/// The arguments of a call of `replay`, besides the jobs.
 pub(crate) struct ReplayOptions {
     pub(crate) settings: ReplaySettings,
     /// The records that are learned before the first submission.

@@ -14,7 +14,7 @@ use tollgate_trace::{Trace, TraceMetadata, TraceSla, TraceStatus, TraceUsage};
 
 use crate::job_columns::{WordBuilder, instants};
 
-/// The keys of what a record says besides its jobs.
+/// The keys of the facts about a record besides its jobs.
 pub(crate) const SOURCE: &str = "tollgate.source";
 pub(crate) const MAX_PROCS: &str = "tollgate.max_procs";
 pub(crate) const MAX_NODES: &str = "tollgate.max_nodes";
@@ -115,7 +115,7 @@ fn spans(values: impl Iterator<Item = Option<Span>>) -> ArrayRef {
     Arc::new(column.finish())
 }
 
-/// Returns what the record says besides its jobs, so that a replay of the table is one of the record.
+/// Returns the facts about the record besides its jobs, so that a replay of the table is one of the record.
 fn metadata(trace: &Trace) -> HashMap<String, String> {
     let comments = (!trace.comments.is_empty()).then(|| trace.comments.join("\n"));
     let all = [

@@ -191,7 +191,7 @@ fn write_cell(cell: &mut String, column: &ArrayRef, row: usize, origin: Instant)
     macro_rules! real {
         ($type:ty) => {{
             let value = column.as_primitive::<$type>().value(row);
-            // Not a number is what some libraries write for a missing one.
+            // Some libraries write "not a number" for a missing one.
             value.is_nan() || put!(value)
         }};
     }

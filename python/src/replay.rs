@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyKeyError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tollgate_model::Instant;
-use tollgate_replay::rows::{JobRows, TaskPlaces};
+use tollgate_replay::rows::{ReplayedJobs, TaskPlaces};
 use tollgate_replay::{
     JobCsvWriter, PolicyAnswer, ReplayError, ReplayInput, ReplaySettings, RunControl, run_policies,
     table as answer_table, windows,
@@ -151,7 +151,7 @@ impl FinishedReplay {
         let tasks = TaskPlaces::of(workload);
         let mut columns = JobColumns::new(self.origin(), extra);
         for (answer, replay) in self.answers.iter().zip(&self.replays) {
-            for row in JobRows::new(&answer.policy, workload, replay, &tasks) {
+            for row in ReplayedJobs::new(&answer.policy, workload, replay, &tasks) {
                 columns.push(&row, extra);
             }
         }
@@ -221,7 +221,7 @@ impl Replay {
         Self::made_once(py, &self.summary, || summary_columns::summary(answers))
     }
 
-    /// What became of each job under each policy.
+    /// The outcome of each job under each policy.
     #[getter]
     fn jobs(&self, py: Python<'_>) -> PyResult<Table> {
         let finished = &self.finished;

@@ -21,7 +21,7 @@ const SHOWN_ROWS: usize = 10;
 /// Width of the text of a table, in columns of a terminal.
 const SHOWN_WIDTH: usize = 100;
 
-/// What stands between two columns of text.
+/// The gap between two columns of text.
 const GAP: &str = "  ";
 
 /// A table of columns, which other libraries read through Arrow without a copy.
@@ -118,7 +118,7 @@ impl Table {
         Ok(types)
     }
 
-    /// What the source of the table says besides its rows.
+    /// The facts about the source of the table besides its rows.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let metadata = PyDict::new(py);

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import subprocess
 import sys
 
 import pytest
 
 import tollgate as tg
+
+pytestmark = pytest.mark.skipif(
+    "TOLLGATE_PROGRAM" in os.environ, reason="the package is not installed: its program is built apart"
+)
 
 
 def test_version_is_one() -> None:

@@ -9,7 +9,7 @@ class TollgateError(Exception):
     """An error of tollgate, with the next thing to try.
 
     Attributes:
-        message: What went wrong.
+        message: The problem.
         hint: The next thing to try; None if there is none.
     """
 

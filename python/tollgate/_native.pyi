@@ -37,7 +37,7 @@ class Table:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the source of the table says besides its rows, such as the size of a machine."""
+        """The facts about the source of the table besides its rows, such as the size of a machine."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries."""

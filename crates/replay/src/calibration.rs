@@ -42,7 +42,7 @@ pub struct ProbabilityBinKeys {
 }
 
 impl PromiseCalibration {
-    /// Compares the promises of a replay of `workload` with what became of the jobs.
+    /// Compares the promises of a replay of `workload` with the ends of the jobs.
     pub fn of(workload: &Workload, replay: &ReplayResult) -> Self {
         let tasks = array_numbers(workload);
         let verdict = |promise: &PromiseStatement| verdict(&replay.outcomes[promise.job]);

@@ -1,4 +1,4 @@
-//! What became of each job under each policy, as CSV.
+//! The outcome of each job under each policy, as CSV.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use tollgate_model::{Decision, NodeRange};
 use tollgate_sim::ReplayResult;
 use tollgate_workload::Workload;
 
-use crate::rows::{JobRow, JobRows, TaskPlaces};
+use crate::rows::{ReplayedJob, ReplayedJobs, TaskPlaces};
 
 const COLUMNS: [&str; 29] = [
     "policy",
@@ -79,7 +79,7 @@ impl<'a, W: Write> JobCsvWriter<'a, W> {
     /// The errors of the output.
     pub fn write(&mut self, policy: &str, replay: &ReplayResult) -> io::Result<()> {
         let tasks = std::mem::take(&mut self.tasks);
-        let rows = JobRows::new(policy, self.workload, replay, &tasks);
+        let rows = ReplayedJobs::new(policy, self.workload, replay, &tasks);
         for row in rows {
             self.row(&row)?;
         }
@@ -96,7 +96,7 @@ impl<'a, W: Write> JobCsvWriter<'a, W> {
         out.map_err(csv::IntoInnerError::into_error)
     }
 
-    fn row(&mut self, row: &JobRow<'_>) -> io::Result<()> {
+    fn row(&mut self, row: &ReplayedJob<'_>) -> io::Result<()> {
         self.put(row.policy)?;
         self.put(row.job_id)?;
         let (decision, reason) = match row.decision {

@@ -72,7 +72,7 @@ pub enum ReplayError {
     Run {
         /// The policy with its parameters.
         policy: String,
-        /// What went wrong.
+        /// The cause.
         failure: ReplayFailure,
     },
 }

@@ -6,7 +6,7 @@
 //! | [`input`] | the jobs, and the machines that they run on |
 //! | `learning` | the records that are learned before the first job |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
-//! | [`rows`], [`csv_rows`] | what became of each job under a policy, as values and as lines of CSV |
+//! | [`rows`], [`csv_rows`] | the outcome of each job under a policy, as values and as lines of CSV |
 //! | [`keys`] | the results of a policy as keys with values |
 //! | [`table`] | the results of all policies as text |
 //! | [`calibration`] | what was promised against what was kept |
@@ -34,6 +34,6 @@ pub use csv_rows::JobCsvWriter;
 pub use error::ReplayError;
 pub use groups::ReplayGrouping;
 pub use input::{MachineSizeSource, ReplayInput, ReplayMachine, default_record};
-pub use rows::{JobRow, JobRows};
+pub use rows::{ReplayedJob, ReplayedJobs};
 pub use run::{PolicyAnswer, RunControl, run_policies};
 pub use settings::{NodeCount, ReplaySettings, choose_policies};

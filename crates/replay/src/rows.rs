@@ -1,4 +1,4 @@
-//! What became of each job under a policy, as values.
+//! The outcome of each job under a policy, as values.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use tollgate_model::{Credits, Decision, Instant, Market, NodeRange, Outcome, Spa
 use tollgate_sim::{JobPlacements, PromiseStatement, ReplayResult};
 use tollgate_workload::Workload;
 
-/// What became of a job under a policy. Times are on the clock of the record.
+/// The outcome of a job under a policy. Times are on the clock of the record.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JobRow<'a> {
+pub struct ReplayedJob<'a> {
     /// The policy with its parameters.
     pub policy: &'a str,
     /// The public number of the job.
@@ -29,7 +29,7 @@ pub struct JobRow<'a> {
     pub delay: Option<Span>,
     /// The price of an admitted job. None in a market without payments.
     pub price: Option<Credits>,
-    /// What the provider earned, may be negative. None in a market without payments.
+    /// The amount that the provider earned, may be negative. None in a market without payments.
     pub utility: Option<Credits>,
     /// Response time over run time. None of a job that never ran, or ran for 0 s in the record.
     pub slowdown: Option<f64>,
@@ -66,7 +66,7 @@ pub struct JobRow<'a> {
 }
 
 /// The rows of a policy, in the order of arrival.
-pub struct JobRows<'a> {
+pub struct ReplayedJobs<'a> {
     policy: &'a str,
     workload: &'a Workload,
     replay: &'a ReplayResult,
@@ -96,7 +96,7 @@ impl TaskPlaces {
     }
 }
 
-impl<'a> JobRows<'a> {
+impl<'a> ReplayedJobs<'a> {
     /// Creates the rows of a policy. `tasks` are the places of the same workload.
     pub fn new(
         policy: &'a str,
@@ -117,7 +117,7 @@ impl<'a> JobRows<'a> {
         }
     }
 
-    fn row(&mut self, job: usize, outcome: &'a Outcome) -> JobRow<'a> {
+    fn row(&mut self, job: usize, outcome: &'a Outcome) -> ReplayedJob<'a> {
         let workload = self.workload;
         let (trace, record_row) = (workload.trace(), workload.row(job));
         let spec = workload.arrival(job).spec;
@@ -130,7 +130,7 @@ impl<'a> JobRows<'a> {
         let promise = self.promises.get(&job).copied();
         let kin = self.replay.kin.get(&job);
         let names = trace.metadata.as_ref();
-        JobRow {
+        ReplayedJob {
             policy: self.policy,
             job_id: workload.number(job),
             decision: outcome.decision,
@@ -167,10 +167,10 @@ impl<'a> JobRows<'a> {
     }
 }
 
-impl<'a> Iterator for JobRows<'a> {
-    type Item = JobRow<'a>;
+impl<'a> Iterator for ReplayedJobs<'a> {
+    type Item = ReplayedJob<'a>;
 
-    fn next(&mut self) -> Option<JobRow<'a>> {
+    fn next(&mut self) -> Option<ReplayedJob<'a>> {
         let job = self.next;
         let outcome = self.replay.outcomes.get(job)?;
         self.next += 1;

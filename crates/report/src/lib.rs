@@ -34,6 +34,7 @@ pub mod line_chart;
 pub mod page;
 mod plot_area;
 mod plural;
+#[cfg(feature = "png")]
 pub mod png;
 pub mod risk_plot;
 pub mod series_style;
@@ -41,6 +42,7 @@ pub mod study;
 pub mod svg;
 pub mod text_table;
 pub mod ticks;
+#[cfg(feature = "png")]
 pub mod write;
 
 pub use axis::{AxisExtent, ChartAxis};

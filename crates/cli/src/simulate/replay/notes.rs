@@ -157,7 +157,7 @@ fn describe_drawn(drawn: SynthesisedSlas) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Says on which nodes the jobs run, and why on so many.
+/// Describes a machine by its number of nodes and their source.
 pub(super) fn describe(machine: &ReplayMachine) -> String {
     match machine.from {
         MachineSizeSource::Setting => {
