@@ -9,11 +9,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowDictionaryKeyType, DurationMicrosecondType, DurationMillisecondType,
     DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int32Type, Int64Type, IntervalMonthDayNanoType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Schema, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, Schema, TimeUnit};
 use pyo3::prelude::*;
 use tollgate_model::{Instant, Span};
 use tollgate_replay::default_record;
@@ -163,7 +164,10 @@ fn job_table_text(schema: &Schema, batches: &[RecordBatch], origin: Instant) -> 
 
 /// Returns the name in a job table of a column of this type: that of instants and spans ends in `_s` there.
 fn job_table_name(name: &str, data_type: &DataType) -> String {
-    let is_time = matches!(data_type, DataType::Timestamp(_, _) | DataType::Duration(_));
+    let is_time = matches!(
+        data_type,
+        DataType::Timestamp(_, _) | DataType::Duration(_) | DataType::Interval(_)
+    );
     let timed = [
         "submit", "runtime", "estimate", "deadline", "wait", "cpu_time",
     ];
@@ -234,6 +238,12 @@ fn write_cell(cell: &mut String, column: &ArrayRef, row: usize, origin: Instant)
             TimeUnit::Microsecond => micros!(DurationMicrosecondType, same),
             TimeUnit::Nanosecond => micros!(DurationNanosecondType, thousandth),
         })),
+        // The spans of duckdb. A month has no length of its own.
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let span = column.as_primitive::<IntervalMonthDayNanoType>().value(row);
+            let micros = million(i64::from(span.days) * 86_400) + thousandth(span.nanoseconds);
+            span.months == 0 && put!(Span::from_micros(micros))
+        }
         DataType::Dictionary(key, _) => match key.as_ref() {
             DataType::Int8 => write_word::<Int8Type>(cell, column, row, origin),
             DataType::Int16 => write_word::<Int16Type>(cell, column, row, origin),

@@ -9,7 +9,7 @@ Arrow; none of these is needed.
 >>> r.summary["policy"]
 ['easy', 'libra-risk']
 >>> len(r.jobs)
-914
+922
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, final
 
 from tollgate._replay import Jobs
 
+@final
 class Table:
     """A table of columns.
 
@@ -17,7 +18,7 @@ class Table:
     def __len__(self) -> int:
         """Return the number of rows."""
 
-    def __getitem__(self, column: str) -> list[Any]:
+    def __getitem__(self, column: str, /) -> list[Any]:
         """Return the values of a column: instants are ``datetime``, spans ``timedelta``."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -54,6 +55,7 @@ class Table:
     def to_duckdb(self) -> Any:
         """Return the table as a relation of ``duckdb``."""
 
+@final
 class Picture:
     """A picture, which notebooks show by themselves."""
 
@@ -66,6 +68,7 @@ class Picture:
 
     def _repr_svg_(self) -> str: ...
 
+@final
 class Replay:
     """The results of policies on the jobs of a record. Its text is the table of ``tollgate replay``."""
 

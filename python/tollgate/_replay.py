@@ -125,7 +125,7 @@ def replay(
 
     >>> r = replay(policies="easy", last=500)
     >>> r.summary["accepted"], r.summary["mean_wait"]
-    ([457], [datetime.timedelta(seconds=3219, microseconds=150985)])
+    ([461], [datetime.timedelta(seconds=45691, microseconds=993492)])
     """
     arguments = {
         name: value

@@ -16,9 +16,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 def main() -> int:
     failed = 0
-    for document in map(Path, sys.argv[1:]):
-        text = document.read_text()
-        place = document.resolve()
+    for place in [Path(document).resolve() for document in sys.argv[1:]]:
+        text = place.read_text()
         names: dict[str, object] = {"__name__": "__main__"}
         count = 0
         with tempfile.TemporaryDirectory() as folder:
