@@ -1,39 +1,45 @@
 #!/usr/bin/env bash
-# Statements beside a real Slurm with accounting, under a load of four users: an answer within a second, a record that is
-# replayed to the byte, probabilities that hold within four points, and a controller that goes away. Needs root and a
-# network of its own.
+# Statements beside a real batch system with records, under a load of four users: an answer within a second, a record that
+# is replayed to the byte, probabilities that hold within four points by the engine's own records, and a controller that
+# goes away. Needs root; Slurm needs a network of its own.
 #
-#   .ci/parts/beside.sh PROGRAM FOLDER [JOBS]
+#   .ci/parts/beside.sh ENGINE PROGRAM FOLDER [JOBS]
 #
-# PROGRAM is the built tollgate; FOLDER keeps the record. JOBS (1800): about two a second. SEED (11) draws them.
+# ENGINE is slurm, sge or htcondor. PROGRAM is the built tollgate; FOLDER keeps the record. JOBS (1800): about two a second.
+# SEED (11) draws them. LEAST (1000): the fewest statements that are judged.
 set -euo pipefail
-program=$(realpath "$1") jobs=${3:-1800}
-rm -rf "$2"
-mkdir -p "$2"
-folder=$(realpath "$2")
+engine=$1 program=$(realpath "$2") jobs=${4:-1800}
+rm -rf "$3"
+mkdir -p "$3"
+folder=$(realpath "$3")
 cd "$(dirname "${BASH_SOURCE[0]}")"
 . engines/daemons.sh
+# The functions of the engine; `reader` is the command behind which tollgate runs, as a user without rights where it can.
+. "beside/$engine.sh"
 users=(anna bert carl dora)
-export NODES=4 CPUS=16 MEMORY=4000
+procs=64
 made=()
+follower='' load=''
 cleanup() {
-  [ -z "${follower:-}" ] || kill "$follower" 2>/dev/null || true
-  [ -z "${load:-}" ] || kill "$load" 2>/dev/null || true
-  engines/slurmdbd.sh down "$folder/slurm"
-  for user in "${made[@]}"; do userdel "$user"; done
+  local pid
+  for pid in $follower $load; do kill "$pid" 2>/dev/null || true; done
+  stop_engine || true
+  for user in "${made[@]}"; do userdel "$user" || true; done
 }
 trap cleanup EXIT
 for user in "${users[@]}"; do
   id "$user" >/dev/null 2>&1 || { useradd --no-create-home --shell /bin/sh "$user" && made+=("$user"); }
 done
-engines/slurmdbd.sh up "$folder/slurm"
-. "$folder/slurm/env"
+start_engine
+mkdir -p "$folder/state" "$folder/record"
+chown anna "$folder/state" "$folder/record"
 state=$folder/state
+tollgate() { "${reader[@]}" "$program" "$@"; }
 
 echo "== a follower, and $jobs jobs"
-"$program" beside slurm --every 5s --state "$state" --record "$folder/record" 2>"$folder/follower.log" &
+"${reader[@]}" "$program" beside "$engine" --every 5s --state "$state" --record "$folder/record" 2>"$folder/follower.log" &
 follower=$!
-python3 beside/load.py "$jobs" "${SEED:-11}" $((NODES * CPUS)) "${users[@]}" >"$folder/load.log" &
+python3 beside/load.py "$engine" "$jobs" "${SEED:-11}" $procs "${users[@]}" >"$folder/load.log" &
 load=$!
 sleep 60
 
@@ -41,35 +47,38 @@ echo "== answers within a second"
 answer() {
   local began took
   began=$(date +%s%N)
-  "$program" eta --state "$state" "$@" >"$folder/answer"
+  tollgate eta --engine "$engine" --state "$state" "$@" >"$folder/answer"
   took=$((($(date +%s%N) - began) / 1000000))
   echo "$took ms: $*"
   [ "$took" -lt 1000 ]
 }
-answer -- sbatch -n 16 -t 5 --wrap 'sleep 1'
-waiting=$(squeue --noheader --states=PENDING --format=%A | sed -n 1p)
+answer -- "${submission[@]}"
+waiting=$(first_waiting)
 [ -z "$waiting" ] || answer "$waiting"
 
 echo "== the controller goes away, and comes back"
 wait "$load"
 load=
-kill "$(cat "$folder/slurm/run/controller.pid")"
+stop_controller
 waits 90 grep -q 'no answer, asking again' "$folder/follower.log"
 sleep 5
-slurmctld
-waits 300 grep -q 'the controller answers again' "$folder/follower.log"
+start_controller
+waits 300 grep -q 'answers again' "$folder/follower.log"
 
 echo "== statements"
 kill "$follower"
 wait "$follower" || true
 follower=
-"$program" beside calibration --state "$state"
-"$program" beside calibration --state "$state" --format json >"$folder/calibration.json"
-python3 beside/judge.py "$folder/calibration.json" 1000 0.04
+tollgate beside calibration --state "$state"
+tollgate beside calibration --state "$state" --format json >"$folder/calibration.json"
+python3 beside/judge.py "$folder/calibration.json" "${LEAST:-1000}" 0.04
+
+echo "== the same statements, by the records of the engine"
+ends >"$folder/ends"
+cat "$folder"/record/*/statements | python3 beside/truth.py "$folder/ends" "$folder/calibration.json"
 
 echo "== the same statements again"
 for run in "$folder"/record/*; do
-  "$program" beside replay "$run" | cmp - "$run/statements"
+  tollgate beside replay "$run" | cmp - "$run/statements"
 done
-echo "== requests as Slurm counts them"
-sdiag | grep -A 12 'statistics by message type'
+count_requests

@@ -7,7 +7,7 @@ use crate::{metadata, prose};
 
 /// The legal texts of a fence. They are commands that are run, commands that are run only in the long form,
 /// and commands that are typed at a real engine. Then come those that are typed on hosts with names, commands
-/// that are not run here, and text.
+/// that are not run here, and text. Blocks of `python` are run with the wheel.
 const KINDS: &[&str] = &[
     "sh",
     "sh build",
@@ -22,6 +22,7 @@ const KINDS: &[&str] = &[
     "csv",
     "toml",
     "rust",
+    "python",
 ];
 
 /// Returns the fences that open a block, with their line numbers and texts.

@@ -61,6 +61,13 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     ),
     rule("exec-policy", &["model", "policy"], Edge),
     rule("report", &["model", "risk", "forecast", "study"], Edge),
+    rule(
+        "replay",
+        &[
+            "model", "policy", "risk", "trace", "workload", "sim", "report",
+        ],
+        Edge,
+    ),
     rule("service", &["model", "policy", "forecast", "gate"], Pure),
     rule(
         "store",
@@ -163,6 +170,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "sim",
             "study",
             "report",
+            "replay",
             "service",
             "store",
             "client",

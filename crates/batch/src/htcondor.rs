@@ -1,5 +1,7 @@
 //! HTCondor: `condor_submit`, `condor_q`, `condor_history`, `condor_rm`, `condor_status`.
 
+mod queue;
+
 use std::fmt::Write as _;
 
 use crate::base64;
@@ -10,6 +12,8 @@ use crate::{
     BatchJob, BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, BatchNode, CommandAnswer,
     EngineCommand, EngineDialect, EngineFault, JobMemory, QueueLimits, RecordAge, RetryAdvice,
 };
+
+pub(crate) use queue::HtcondorQueue;
 
 /// HTCondor.
 pub(crate) struct HtcondorDialect;

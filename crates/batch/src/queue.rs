@@ -2,6 +2,8 @@
 
 use tollgate_model::{Instant, Span};
 
+use crate::htcondor::HtcondorQueue;
+use crate::sge::SgeQueue;
 use crate::slurm::SlurmQueue;
 use crate::{CommandAnswer, EngineCommand, EngineFault, EngineKind};
 
@@ -15,6 +17,22 @@ pub trait QueueDialect: Send + Sync {
     /// # Errors
     /// A fault if the engine cannot be reached or its answer is not understood.
     fn parse_queue(&self, answer: &CommandAnswer) -> Result<Vec<QueueJob>, EngineFault>;
+
+    /// Returns the command that asks for the submissions of jobs that the queue lists without. None if it lists them all.
+    fn submissions(&self, _ids: &[String]) -> Option<EngineCommand> {
+        None
+    }
+
+    /// Returns the submissions by number of the job. The id of a task begins with that number and a dot.
+    ///
+    /// # Errors
+    /// A fault if the engine cannot be reached or its answer is not understood.
+    fn parse_submissions(
+        &self,
+        _answer: &CommandAnswer,
+    ) -> Result<Vec<(String, Instant)>, EngineFault> {
+        Ok(Vec::new())
+    }
 
     /// Returns the command that asks for the records of jobs that were in the system between two instants.
     fn records(&self, since: Instant, until: Instant) -> EngineCommand;
@@ -55,8 +73,8 @@ pub struct QueueJob {
     pub procs: u32,
     /// The time limit. None if the job has none.
     pub limit: Option<Span>,
-    /// The submission.
-    pub submitted: Instant,
+    /// The submission. None if the queue does not list it.
+    pub submitted: Option<Instant>,
     /// The instant from which the job may start. None if that is not known.
     pub eligible: Option<Instant>,
     /// The start. None for a job that has not started.
@@ -91,6 +109,8 @@ pub struct QueueSettings {
     pub hides_jobs: bool,
     /// Whether the site keeps records of ended jobs.
     pub keeps_records: bool,
+    /// Whether the queue lists jobs for some minutes after their end. Otherwise only the records have them.
+    pub lists_ended: bool,
 }
 
 impl EngineKind {
@@ -98,7 +118,9 @@ impl EngineKind {
     pub fn queue_dialect(self) -> Option<Box<dyn QueueDialect>> {
         match self {
             Self::Slurm => Some(Box::new(SlurmQueue)),
-            Self::Sge | Self::Htcondor | Self::Local => None,
+            Self::Sge => Some(Box::new(SgeQueue)),
+            Self::Htcondor => Some(Box::new(HtcondorQueue)),
+            Self::Local => None,
         }
     }
 }

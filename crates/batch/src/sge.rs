@@ -1,5 +1,7 @@
 //! Grid Engine: `qsub`, `qstat`, `qacct`, `qdel`, `qconf`.
 
+mod queue;
+
 use roxmltree::{Document, Node};
 use tollgate_model::Instant;
 
@@ -12,6 +14,8 @@ use crate::{
     CommandAnswer, EngineCommand, EngineDialect, EngineFault, JobMemory, QueueLimits, RecordAge,
     RetryAdvice,
 };
+
+pub(crate) use queue::SgeQueue;
 
 /// Grid Engine.
 pub(crate) struct SgeDialect;

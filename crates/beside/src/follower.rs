@@ -104,6 +104,11 @@ impl QueueFollower {
         missing.cloned().collect()
     }
 
+    /// Returns the submission of a job that waits or runs. None if no such job is known.
+    pub fn submission(&self, key: &SeenJobKey) -> Option<Instant> {
+        self.jobs.get(key).map(|job| job.submitted)
+    }
+
     /// Returns the number of jobs that wait.
     pub fn n_waiting(&self) -> usize {
         self.forecaster.waiting().count()
@@ -153,6 +158,14 @@ impl QueueFollower {
             // The batch system has queued the job again, under the same name.
             self.lose(&job.key, job.submitted);
         }
+        let again = self.jobs.get(&job.key);
+        let is_back = again.is_some_and(|known| known.started.is_some())
+            && matches!(job.phase, SeenPhase::Held | SeenPhase::Waits);
+        if is_back {
+            // It ran, and waits again: its wait counts from now, as after a hold.
+            self.lose(&job.key, now);
+            self.over.remove(&job.key);
+        }
         if job.phase == SeenPhase::Held {
             self.hold(&job.key, now);
         }
@@ -162,7 +175,6 @@ impl QueueFollower {
             procs: job.procs.max(1),
             request: job.limit,
         };
-        events.extend(events::new_events(job, self.jobs.get(&job.key), now));
         let followed = self.jobs.entry(job.key.clone());
         let followed = followed.or_insert_with(|| FollowedJob {
             number: None,
@@ -171,11 +183,12 @@ impl QueueFollower {
             queued: None,
             started: None,
             is_held: false,
-            held_at: None,
+            held_at: is_back.then_some(now),
             reason: String::new(),
             starts: Vec::new(),
             ends: Vec::new(),
         });
+        events.extend(events::new_events(job, Some(followed), now));
         if followed.number.is_none() {
             followed.facts = facts;
         }

@@ -3,7 +3,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`eta`] | `tollgate eta`: when jobs start and end |
-//! | `follow` | `tollgate beside slurm`: the follower |
+//! | `follow` | `tollgate beside slurm`, `sge` and `htcondor`: the follower |
+//! | `engine` | the engines, and their words |
 //! | `calibration` | `tollgate beside calibration`: how many statements were kept |
 //! | `replay` | `tollgate beside replay`: a record, stated anew |
 //! | `queue` | the queue of a live engine, and its records |
@@ -16,6 +17,7 @@
 //! | `error` | the errors |
 
 mod calibration;
+mod engine;
 mod error;
 pub(crate) mod eta;
 mod follow;
@@ -30,6 +32,7 @@ mod state_dir;
 
 use clap::Subcommand;
 
+use self::engine::FollowedEngine;
 use crate::exit::CliFailure;
 
 /// The options of `tollgate beside`.
@@ -41,7 +44,21 @@ pub(crate) struct BesideArgs {
 
 #[derive(Debug, Subcommand)]
 enum BesideCommand {
+    /// Follow a Slurm that others run, and learn its waits.
+    ///
+    /// Asks `squeue` for all jobs in one query, and `sacct` for those that ended unseen. Changes nothing at the
+    /// cluster. `tollgate eta` then answers from what was learned, until Ctrl-C and after it.
     Slurm(follow::FollowArgs),
+    /// Follow a Grid Engine that others run, and learn its waits.
+    ///
+    /// Asks `qstat` for all jobs in one query, and reads the accounting file for those that ended. Changes nothing
+    /// at the cluster. `tollgate eta` then answers from what was learned, until Ctrl-C and after it.
+    Sge(follow::FollowArgs),
+    /// Follow an HTCondor that others run, and learn its waits.
+    ///
+    /// Asks `condor_q` for the jobs of this host's queue in one query, and `condor_history` for those that ended.
+    /// Changes nothing. `tollgate eta` then answers from what was learned, until Ctrl-C and after it.
+    Htcondor(follow::FollowArgs),
     Calibration(calibration::BesideCalibrationArgs),
     Replay(replay::BesideReplayArgs),
 }
@@ -49,7 +66,9 @@ enum BesideCommand {
 /// `tollgate beside`.
 pub(crate) fn run(args: &BesideArgs) -> Result<(), CliFailure> {
     match &args.command {
-        BesideCommand::Slurm(args) => follow::run(tollgate_batch::EngineKind::Slurm, args),
+        BesideCommand::Slurm(args) => follow::run(FollowedEngine::Slurm, args),
+        BesideCommand::Sge(args) => follow::run(FollowedEngine::Sge, args),
+        BesideCommand::Htcondor(args) => follow::run(FollowedEngine::Htcondor, args),
         BesideCommand::Calibration(args) => calibration::run(args),
         BesideCommand::Replay(args) => replay::run(args),
     }

@@ -13,7 +13,6 @@
 //! | `output` | what commands print: tables, JSON, CSV, messages and files |
 //! | `parse` | the values of options: spans, instants, amounts |
 //! | `exit` | the exit codes and the errors of commands |
-//! | `parallel` | work in parallel, results in order |
 
 mod args;
 mod beside;
@@ -26,7 +25,6 @@ pub mod fuzz;
 mod jobs;
 mod operate;
 mod output;
-mod parallel;
 mod parse;
 mod reach;
 mod simulate;

@@ -1,10 +1,13 @@
-//! Words of other batch systems: the options of `qsub`, `qstat` and `qdel` of PBS, Torque and Grid Engine, and the
-//! words of Slurm, on a command line and in scripts. Words in, requests out.
+//! Words of other batch systems, on a command line and in scripts: words in, requests out. They are the options of `qsub`,
+//! `qstat` and `qdel` of PBS, Torque and Grid Engine, the words of Slurm, and those of `condor_submit`.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`qsub`](QsubCall) | a call of `qsub`, and the request that it makes |
 //! | `qsub_job` | the job of a call, with all of its options |
+//! | [`unsubmitted`](UnsubmittedJob) | a job that is read and not submitted |
+//! | [`unsubmitted_qsub`](UnsubmittedQsub) | a call of `qsub` of Grid Engine that submits nothing |
+//! | [`condor_submit`](UnsubmittedCondorSubmit) | a call of `condor_submit` that submits nothing |
 //! | [`place`](SubmitPlace) | the place where a job is typed, and the part of every request that depends on it |
 //! | `options` | options of both styles |
 //! | `directives` | the lines of a script that have options |
@@ -29,6 +32,7 @@
 
 mod begin_date;
 mod chunks;
+mod condor_submit;
 mod directives;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
@@ -46,11 +50,16 @@ mod qsub_job;
 mod resources;
 pub mod slurm;
 mod tool;
+mod unsubmitted;
+mod unsubmitted_qsub;
 mod variables;
 pub mod words;
 
+pub use condor_submit::{CondorSubmitError, UnsubmittedCondorSubmit};
 pub use error::{FrontendError, SubmitOptionError};
 pub use place::{SubmitPlace, TypedJobParts};
 pub use qsub::{QsubCall, QsubSubmission};
 pub use qsub_job::ScriptSource;
 pub use tool::{FrontendDialect, FrontendTool};
+pub use unsubmitted::UnsubmittedJob;
+pub use unsubmitted_qsub::UnsubmittedQsub;

@@ -62,4 +62,4 @@ pub use sbatch::{SbatchAction, SbatchCall, SbatchQuestion, SbatchScript, SbatchS
 pub use sbatch_job::{CLUSTER_NAME, check_clusters};
 pub use squeue_format::SqueueFormat;
 pub use states::{SlurmState, SlurmStatus, signal_words};
-pub use unsubmitted::{UnsubmittedSbatch, UnsubmittedSlurmJob};
+pub use unsubmitted::UnsubmittedSbatch;

@@ -13,6 +13,7 @@ use skrifa::{FontRef, MetadataProvider};
 pub(crate) const ARIMO: &[u8] = include_bytes!("../fonts/Arimo-Regular.ttf");
 
 /// The font family name that a picture asks for to get [`ARIMO`].
+#[cfg(feature = "png")]
 pub(crate) const FAMILY: &str = "Arimo";
 
 /// The assumed width of a character that the font lacks, as a fraction of the font size. The value

@@ -12,6 +12,8 @@
 //! | [`forecast_chart`] | a series of jobs: forecasts, actual run times, changes of mode |
 //! | [`forecast`] | the page about the quality of forecasts |
 //! | [`study`] | the page about a finished study |
+//! | [`text_table`] | tables as text, for terminals |
+//! | `plural` | counts with their nouns |
 //! | [`png`] | any of these pictures as a PNG file |
 //!
 //! Pictures are SVG documents that this crate writes itself, and PNG files rendered from the same
@@ -31,12 +33,16 @@ mod legend;
 pub mod line_chart;
 pub mod page;
 mod plot_area;
+mod plural;
+#[cfg(feature = "png")]
 pub mod png;
 pub mod risk_plot;
 pub mod series_style;
 pub mod study;
 pub mod svg;
+pub mod text_table;
 pub mod ticks;
+#[cfg(feature = "png")]
 pub mod write;
 
 pub use axis::{AxisExtent, ChartAxis};
@@ -44,6 +50,7 @@ pub use forecast_chart::{ForecastChart, ForecastChartJob, ModeMarker};
 pub use gantt::{GanttChart, GanttPlacement, GanttStack};
 pub use line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
 pub use page::ReportPage;
+pub use plural::pluralise;
 pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};
 pub use series_style::SeriesStyle;
 pub use tollgate_risk::Risk;

@@ -6,6 +6,7 @@ mod ground_truth;
 mod outcome_window;
 mod promise_log;
 mod result;
+mod stop;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +30,7 @@ use ground_truth::{GroundTruth, GroundTruths};
 use outcome_window::OutcomeWindow;
 use promise_log::{NewPromise, PromiseLog};
 pub use result::{JobPlacements, PromiseStatement, ReplayFailure, ReplayResult};
+pub use stop::StopSignal;
 
 /// Runs jobs, given in order of submission, through a gate with this policy on a dedicated cluster
 /// whose nodes never fail, until all admitted jobs have finished.
@@ -103,7 +105,7 @@ fn run<'a>(
 ) -> Result<ClusterSim<'a>, ReplayFailure> {
     let estimates = EstimateProvider::of(estimates);
     let mut world = ClusterSim::new(arrivals.len(), policy, settings, estimates);
-    world.run(&mut arrivals, visit)?;
+    world.run(&mut arrivals, visit, &settings.stop)?;
     world.check_end()?;
     match world.outcomes.next_place() {
         None => Ok(world),
@@ -182,9 +184,13 @@ impl<'a> ClusterSim<'a> {
         &mut self,
         arrivals: &mut dyn Iterator<Item = JobArrival>,
         visit: &mut dyn FnMut(&Outcome),
-    ) -> Result<(), PolicyFailure> {
+        stop: &StopSignal,
+    ) -> Result<(), ReplayFailure> {
         let mut arrivals = arrivals.enumerate().peekable();
         loop {
+            if stop.is_given() {
+                return Err(ReplayFailure::Stopped);
+            }
             let arrival = arrivals.peek().map(|(_, arrival)| arrival.spec.submit);
             let Some(next) = arrival.into_iter().chain(self.next_event()).min() else {
                 return Ok(());

@@ -28,7 +28,8 @@ pub mod verify;
 
 pub use cluster::{
     JobPlacements, MAX_NODES, MAX_PREEMPTION_COST, MAX_RECORD_NODES, OverrunRule, PromiseStatement,
-    RecordLevel, ReplayConfig, ReplayFailure, ReplayResult, replay, replay_outcomes, replay_with,
+    RecordLevel, ReplayConfig, ReplayFailure, ReplayResult, StopSignal, replay, replay_outcomes,
+    replay_with,
 };
 pub use estimate_origin::{EstimateOrigin, EstimateOriginError};
 pub use estimates::{EstimateSetup, JobContext};

@@ -113,6 +113,7 @@ impl QueueDialect for SlurmQueue {
             hides_jobs: hidden.into_iter().any(|kind| kind.trim() == "jobs"),
             keeps_records: value("AccountingStorageType")
                 .is_some_and(|storage| !storage.ends_with("/none")),
+            lists_ended: true,
         })
     }
 
@@ -156,7 +157,7 @@ fn queue_job(line: &str) -> Option<QueueJob> {
         queue: queue.to_owned(),
         procs,
         limit,
-        submitted,
+        submitted: Some(submitted),
         eligible,
         reason: reason.to_owned(),
         ..with_instants(phase, state, started, ended)
@@ -185,7 +186,7 @@ fn record(line: &str) -> Option<Option<QueueJob>> {
         queue: queue.to_owned(),
         procs: allocated.max(requested),
         limit,
-        submitted,
+        submitted: Some(submitted),
         eligible,
         ..with_instants(phase, state, started, ended)
     }))
@@ -210,7 +211,7 @@ fn with_instants(
         queue: String::new(),
         procs: 1,
         limit: None,
-        submitted: Instant::ZERO,
+        submitted: None,
         eligible: None,
         started: started.filter(|_| has_started),
         ended: ended.filter(|_| phase == QueuePhase::Over),

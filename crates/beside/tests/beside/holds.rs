@@ -131,3 +131,25 @@ fn lost_job_leaves_the_queue_unjudged() {
     });
     assert_eq!((follower.n_waiting(), n_judged(&follower)), (0, before));
 }
+
+#[test]
+fn job_that_waits_again_after_its_start_counts_from_then() {
+    let mut follower = experienced();
+    let key = SeenJobKey("x9".to_owned());
+    let job = waiting("x9", 10);
+    look(&mut follower, 12, vec![job.clone()]);
+    let mut runs = job.clone();
+    (runs.phase, runs.started) = (SeenPhase::Runs, Some(at(20)));
+    look(&mut follower, 30, vec![runs.clone()]);
+    // Evicted: the batch system shows it as it did before its start.
+    assert_eq!(look(&mut follower, 60, vec![job]), 1);
+    let again = follower.answer(&key, at(61)).expect("known");
+    assert_eq!((again.started, again.queued), (None, Some(at(60))));
+    runs.started = Some(at(80));
+    let n_before = n_judged(&follower);
+    look(&mut follower, 90, vec![runs.clone()]);
+    assert_eq!(n_judged(&follower), n_before + 1);
+    (runs.phase, runs.ended) = (SeenPhase::Over, Some(at(100)));
+    look(&mut follower, 110, vec![runs.clone()]);
+    assert!(follower.knows_end(&runs) && follower.answer(&key, at(110)).is_none());
+}

@@ -4,15 +4,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tollgate_batch::EngineKind;
 use tollgate_beside::{KeptTally, QueueFollower, StatedQuantity};
 use tollgate_forecast::wait::WAIT_LEVELS;
 use tollgate_model::{Instant, Span};
 
+use super::engine::FollowedEngine;
 use super::error::BesideError;
 use super::follow::drift_lines;
-use super::queue::LiveQueue;
-use super::state_dir::StateDir;
+use super::state_dir::{StateDir, StoredFollower};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::format;
@@ -37,6 +36,9 @@ pub(super) struct BesideCalibrationArgs {
     /// Directory of what was learned; by default in the user's cache
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Scheduler that was followed; by default the first with knowledge
+    #[arg(long, value_enum)]
+    engine: Option<FollowedEngine>,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
@@ -81,10 +83,7 @@ struct LevelKept {
 
 /// `tollgate beside calibration`.
 pub(super) fn run(args: &BesideCalibrationArgs) -> Result<(), CliFailure> {
-    let engine = LiveQueue::detect().unwrap_or(EngineKind::Slurm);
-    let dir = StateDir::find(args.state.as_deref(), engine)?;
-    let stored = dir.read()?;
-    let stored = stored.ok_or_else(|| BesideError::NothingLearned(dir.path().to_owned()))?;
+    let stored = stored(args)?;
     let answer = answer(&stored.follower, args.since);
     let mut out = io::stdout().lock();
     match args.format {
@@ -96,6 +95,27 @@ pub(super) fn run(args: &BesideCalibrationArgs) -> Result<(), CliFailure> {
         OutputFormat::Table => out.write_all(text(&answer).as_bytes())?,
     }
     Ok(())
+}
+
+/// Returns what was learned: of the named engine, else of the first one that something was learned of. No engine is asked.
+fn stored(args: &BesideCalibrationArgs) -> Result<StoredFollower, BesideError> {
+    let engines = match args.engine {
+        Some(engine) => vec![engine],
+        None => FollowedEngine::found()
+            .into_iter()
+            .chain(FollowedEngine::ALL)
+            .collect(),
+    };
+    let mut first = None;
+    for engine in engines {
+        let dir = StateDir::find(args.state.as_deref(), engine)?;
+        if let Some(stored) = dir.read()? {
+            return Ok(stored);
+        }
+        first = first.or(Some(dir));
+    }
+    let path = first.map_or_else(PathBuf::new, |dir| dir.path().to_owned());
+    Err(BesideError::NothingLearned(path))
 }
 
 /// A row of the answer as a line of CSV.

@@ -8,20 +8,34 @@ use tollgate_batch::EngineFault;
 use tollgate_beside::{FollowerSnapshotError, SeenJobKey};
 use tollgate_sites::ShellError;
 
+use super::engine::FollowedEngine;
 use crate::exit::{CliError, ExitKind};
 
 /// An error of a command beside a scheduler.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BesideError {
     /// No scheduler that is known has its commands here.
-    #[error("no scheduler found: expected `squeue` in PATH")]
+    #[error("no scheduler found: expected `squeue`, `qconf` or `condor_q` in PATH")]
     NoEngine,
     /// A command of the engine cannot be run.
     #[error(transparent)]
     Shell(#[from] ShellError),
+    /// A named engine has no commands here.
+    #[error("{}: not found here: {error}", engine.title())]
+    NotHere {
+        /// The engine.
+        engine: FollowedEngine,
+        /// The error of its command.
+        error: ShellError,
+    },
     /// The engine refuses, or its answer is not understood.
-    #[error(transparent)]
-    Engine(#[from] EngineFault),
+    #[error("{} does not answer: {words}", engine.title())]
+    NoAnswer {
+        /// The engine.
+        engine: FollowedEngine,
+        /// What it said, in one line.
+        words: String,
+    },
     /// There is no directory for what was learned.
     #[error("no directory for what was learned: expected --state, XDG_CACHE_HOME or HOME")]
     NoStateDir,
@@ -58,10 +72,15 @@ pub(crate) enum BesideError {
         error: serde_json::Error,
     },
     /// The queue has no such job.
-    #[error("{0}: no such job waits or runs")]
-    UnknownJob(SeenJobKey),
+    #[error("{key}: no such job waits or runs")]
+    UnknownJob {
+        /// The job.
+        key: SeenJobKey,
+        /// The engine that has no such job.
+        engine: FollowedEngine,
+    },
     /// The words behind `--` submit no job.
-    #[error("{0}: expected `sbatch` and its options")]
+    #[error("{0}: expected `sbatch`, `qsub` or `condor_submit`, and its options")]
     NotASubmission(String),
     /// The words behind `--` are not those of the command.
     #[error("{0}")]
@@ -74,32 +93,55 @@ impl CliError for BesideError {
             Self::NoStateDir | Self::NotASubmission(_) | Self::Submission(_) => ExitKind::Usage,
             Self::NoEngine
             | Self::Shell(_)
-            | Self::Engine(_)
+            | Self::NotHere { .. }
+            | Self::NoAnswer { .. }
             | Self::File { .. }
             | Self::Locked(_)
             | Self::NothingLearned(_)
             | Self::Snapshot { .. }
             | Self::Line { .. }
-            | Self::UnknownJob(_) => ExitKind::Failed,
+            | Self::UnknownJob { .. } => ExitKind::Failed,
         }
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         let hint = match self {
-            Self::NoEngine => "set PATH so that `squeue` is found",
-            Self::Locked(_) => "end the other follower, or name another directory with --state",
-            Self::NothingLearned(_) => "run `tollgate beside slurm`, or `tollgate eta`",
-            Self::UnknownJob(_) => "`squeue --me` lists your jobs",
-            Self::NotASubmission(_) => "as in `tollgate eta -- sbatch -n 4 -t 60 job.sh`",
-            Self::Snapshot { .. } => "remove the file: it is learned anew from the accounting",
-            Self::Engine(_) => "on a log-in node of the cluster, `scontrol show config` answers",
+            Self::NoEngine => "set PATH so that a command of the scheduler is found".into(),
+            Self::Locked(_) => {
+                "end the other follower, or name another directory with --state".into()
+            }
+            Self::NothingLearned(_) => "run `tollgate eta`, which learns from the records".into(),
+            Self::UnknownJob { engine, .. } => {
+                format!("`{}` lists your jobs", engine.list_command()).into()
+            }
+            Self::NotASubmission(_) => "as in `tollgate eta -- sbatch -n 4 -t 60 job.sh`".into(),
+            Self::Snapshot { .. } => {
+                "remove the file: it is learned anew from the accounting".into()
+            }
+            Self::NoAnswer { engine, .. } | Self::NotHere { engine, .. } => format!(
+                "use a log-in node of the cluster, where `{}` answers",
+                engine.check_command()
+            )
+            .into(),
             Self::Shell(_)
             | Self::NoStateDir
             | Self::File { .. }
             | Self::Line { .. }
             | Self::Submission(_) => return None,
         };
-        Some(hint.into())
+        Some(hint)
+    }
+}
+
+impl BesideError {
+    /// Returns an error with the words of an engine that gives no answer that is understood.
+    pub(super) fn no_answer(engine: FollowedEngine, fault: EngineFault) -> Self {
+        let words = match fault {
+            EngineFault::Refused { message, .. } | EngineFault::Unreadable { message, .. } => {
+                message
+            }
+        };
+        Self::NoAnswer { engine, words }
     }
 }
 

@@ -3,16 +3,16 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use tollgate_batch::EngineKind;
 use tollgate_beside::{JobAnswer, QueueFollower, RequestedJob, SeenJobKey};
 use tollgate_model::{Instant, Span};
 use tollgate_sites::EngineShell;
 
+use super::engine::FollowedEngine;
 use super::error::BesideError;
 use super::follow::{note_clocks, stored_or_new};
 use super::print::{self, EtaAnswer, ExplainedAnswer};
 use super::queue::LiveQueue;
-use super::request;
+use super::request::TypedSubmission;
 use super::round::QueueRounds;
 use super::state_dir::{StateDir, StateWriter};
 use crate::args::OutputFormat;
@@ -39,6 +39,9 @@ pub(crate) struct EtaArgs {
     /// Directory of what was learned; by default in the user's cache
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Scheduler to ask; by default the first that answers
+    #[arg(long, value_enum)]
+    engine: Option<FollowedEngine>,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
@@ -52,25 +55,25 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
     if args.format == OutputFormat::Csv {
         return Err(CsvUnsupported.into());
     }
-    if !args.command.is_empty() {
-        request::sbatch_options(&args.command)?;
-    }
-    let verbosity = Verbosity::from_quiet(args.quiet);
-    let engine = LiveQueue::detect()?;
-    let live = LiveQueue::open(engine)?;
-    note_clocks(&live, verbosity);
-    let requested = match args.command.is_empty() {
-        true => None,
-        false => Some(request::requested_job(&args.command, live.user())?),
+    let typed = match args.command.as_slice() {
+        [] => None,
+        words => Some(TypedSubmission::new(words)?),
     };
-    let dir = StateDir::find(args.state.as_deref(), engine)?;
+    let verbosity = Verbosity::from_quiet(args.quiet);
+    let live = match args.engine.or(typed.as_ref().map(|typed| typed.engine)) {
+        Some(engine) => LiveQueue::open(engine)?,
+        None => LiveQueue::find()?,
+    };
+    note_clocks(&live, verbosity);
+    let requested = typed.map(|typed| typed.job(live.user())).transpose()?;
+    let dir = StateDir::find(args.state.as_deref(), live.engine())?;
     let lists_all = args.jobs.is_empty() && args.command.is_empty();
     let follower = learn(&dir, &live, &args.jobs, lists_all, verbosity)?;
     let now = follower.at().map_or(live.now(), |at| at.max(live.now()));
     if follower.hides_others() {
         verbosity.note("the site shows users their own jobs alone: nothing else is learned from");
     }
-    let limits = queue_limits(engine);
+    let limits = queue_limits(live.engine());
     let answers = match requested {
         Some(mut job) => {
             limits.complete(&mut job);
@@ -82,7 +85,7 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
             )]
         }
         None => {
-            let keys = keys(&follower, &args.jobs, live.user(), verbosity)?;
+            let keys = keys(&follower, &args.jobs, &live, verbosity)?;
             let answers = keys.iter().filter_map(|key| follower.answer(key, now));
             match keys.len() <= MAX_EXPLAINED {
                 true => answers
@@ -145,17 +148,20 @@ fn learn(
 fn keys(
     follower: &QueueFollower,
     named: &[String],
-    user: &str,
+    live: &LiveQueue,
     verbosity: Verbosity,
 ) -> Result<Vec<SeenJobKey>, BesideError> {
     if named.is_empty() {
-        return Ok(follower.open_jobs(Some(user)));
+        return Ok(follower.open_jobs(Some(live.user())));
     }
     let mut keys = Vec::new();
     for name in named {
         let tasks = tasks(follower, name);
         if tasks.is_empty() {
-            return Err(BesideError::UnknownJob(SeenJobKey(name.clone())));
+            return Err(BesideError::UnknownJob {
+                key: SeenJobKey(name.clone()),
+                engine: live.engine(),
+            });
         }
         if tasks.len() > SHOWN_TASKS {
             let shown = pluralise(SHOWN_TASKS, "task");
@@ -171,9 +177,12 @@ fn keys(
 
 /// Returns the job of a name, or the tasks of the array with that number. Empty if no such job waits or runs.
 fn tasks(follower: &QueueFollower, name: &str) -> Vec<SeenJobKey> {
-    let prefix = format!("{name}_");
+    let is_task = |key: &SeenJobKey| {
+        let behind = key.0.strip_prefix(name);
+        behind.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']))
+    };
     let mut tasks = follower.open_jobs(None);
-    tasks.retain(|key| key.0 == name || key.0.starts_with(&prefix));
+    tasks.retain(is_task);
     tasks
 }
 
@@ -187,7 +196,9 @@ fn explained(
     if answer.started.is_some() {
         return ExplainedAnswer::of(answer);
     }
-    let queues = limits.taking(&answer.job);
+    // Nothing is known of a queue whose jobs were never seen.
+    let mut queues = limits.taking(&answer.job);
+    queues.retain(|queue| follower.queues().contains(queue));
     ExplainedAnswer {
         offers: follower.offers(&answer, &queues, now),
         features: follower.features(&answer),
@@ -198,8 +209,8 @@ fn explained(
 /// The queues of the engine.
 struct Queues(Vec<tollgate_batch::QueueLimits>);
 
-fn queue_limits(engine: EngineKind) -> Queues {
-    let dialect = engine.dialect("tollgate");
+fn queue_limits(engine: FollowedEngine) -> Queues {
+    let dialect = engine.kind().dialect("tollgate");
     let answer = EngineShell::new(None).run(&dialect.limits());
     let limits = answer.map(|answer| dialect.parse_limits(&answer));
     Queues(limits.ok().and_then(Result::ok).unwrap_or_default())

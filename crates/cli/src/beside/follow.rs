@@ -1,13 +1,13 @@
-//! `tollgate beside slurm`: the follower.
+//! `tollgate beside slurm`, `sge` and `htcondor`: the follower.
 
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use tollgate_batch::EngineKind;
 use tollgate_beside::{QueueFollower, StatedQuantity};
 use tollgate_model::{Instant, Span};
 
+use super::engine::FollowedEngine;
 use super::error::BesideError;
 use super::pace::Pace;
 use super::queue::LiveQueue;
@@ -24,10 +24,7 @@ const DRIFT_EVERY: Span = Span::from_secs(86_400);
 /// The time between two comparisons of the clocks.
 const CLOCKS_EVERY: Span = Span::from_secs(3_600);
 
-/// Follow a Slurm that others run, and learn its waits.
-///
-/// Asks `squeue` for all jobs in one query, and `sacct` for those that ended unseen. Changes nothing at the
-/// cluster. `tollgate eta` then answers from what was learned, until Ctrl-C and after it.
+/// The options of the follower of any engine.
 #[derive(Debug, clap::Args)]
 pub(super) struct FollowArgs {
     /// Directory for observations and statements, to be replayed
@@ -62,7 +59,7 @@ fn parse_period(word: &str) -> Result<Duration, String> {
 }
 
 /// Follows the queue of an engine.
-pub(super) fn run(engine: EngineKind, args: &FollowArgs) -> Result<(), CliFailure> {
+pub(super) fn run(engine: FollowedEngine, args: &FollowArgs) -> Result<(), CliFailure> {
     let verbosity = Verbosity::from_quiet(args.quiet);
     let dir = StateDir::find(args.state.as_deref(), engine)?;
     let lock = dir.lock()?;
@@ -134,8 +131,8 @@ impl Following {
             note_clocks(live, self.verbosity);
         }
         match self.rounds.look(live, self.verbosity) {
-            Ok(round) => self.learn(&round),
-            Err(error @ (BesideError::Shell(_) | BesideError::Engine(_))) => {
+            Ok(round) => self.learn(&round, live),
+            Err(error @ (BesideError::Shell(_) | BesideError::NoAnswer { .. })) => {
                 self.pace.failed();
                 if !self.is_down {
                     self.verbosity.note(format_args!(
@@ -150,7 +147,7 @@ impl Following {
         }
     }
 
-    fn learn(&mut self, round: &QueueRound) -> Result<(), BesideError> {
+    fn learn(&mut self, round: &QueueRound, live: &LiveQueue) -> Result<(), BesideError> {
         self.pace.answered(round.took);
         let follower = &self.rounds.follower;
         self.writer.add(&round.observation, follower)?;
@@ -159,7 +156,8 @@ impl Following {
         }
         if self.is_down {
             self.is_down = false;
-            self.verbosity.note("the controller answers again");
+            let engine = live.engine().title();
+            self.verbosity.note(format_args!("{engine} answers again"));
         }
         if follower.hides_others() && !self.hides_others {
             self.hides_others = true;
@@ -215,7 +213,8 @@ pub(super) fn note_clocks(live: &LiveQueue, verbosity: Verbosity) {
         false => "behind",
     };
     verbosity.note(format_args!(
-        "the controller's clock is {by} {way} that of this host: all instants are in its time"
+        "the clock of {} is {by} {way} that of this host: all instants are in its time",
+        live.engine().title()
     ));
 }
 

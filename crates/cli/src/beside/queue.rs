@@ -1,15 +1,15 @@
 //! The queue of a live engine, and its records of ended jobs. Nothing is written to the engine.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tollgate_batch::{EngineKind, QueueDialect, QueueJob, QueuePhase, QueueSettings};
-use tollgate_beside::{QueueSight, SeenJob, SeenJobKey, SeenPhase};
+use tollgate_batch::{EngineFault, QueueDialect, QueueJob, QueuePhase, QueueSettings};
+use tollgate_beside::{QueueFollower, QueueSight, SeenJob, SeenJobKey, SeenPhase};
 use tollgate_host::UserAccount;
 use tollgate_model::{Instant, Span};
 use tollgate_sites::EngineShell;
 
+use super::engine::FollowedEngine;
 use super::error::BesideError;
 use crate::output::messages::Verbosity;
 
@@ -24,8 +24,13 @@ const HISTORY_LIMIT: Duration = Duration::from_secs(60);
 /// The greatest difference of two clocks that counts as no difference.
 const CLOCK_TOLERANCE: Span = Span::from_secs(2);
 
+/// Number of jobs whose submissions are asked for in one question, and number of such questions in a look.
+const ASKED_SUBMISSIONS: usize = 200;
+const MAX_SUBMISSION_QUERIES: usize = 10;
+
 /// The queue of a live engine.
 pub(super) struct LiveQueue {
+    engine: FollowedEngine,
     dialect: Box<dyn QueueDialect>,
     shell: EngineShell,
     settings: QueueSettings,
@@ -46,32 +51,34 @@ pub(super) struct QueueLook {
 }
 
 impl LiveQueue {
-    /// Finds the engine of this host.
+    /// Finds the engine of this host that answers, among those that are installed.
     ///
     /// # Errors
-    /// If none that is known has its commands here.
-    pub(super) fn detect() -> Result<EngineKind, BesideError> {
-        let path =
-            env::var_os(tollgate_sites::ENGINE_PATH_VARIABLE).or_else(|| env::var_os("PATH"));
-        let has = |program: &str| {
-            let dirs = path.iter().flat_map(env::split_paths);
-            dirs.into_iter().any(|dir| dir.join(program).is_file())
-        };
-        match has("squeue") {
-            true => Ok(EngineKind::Slurm),
-            false => Err(BesideError::NoEngine),
+    /// If no engine that is known has its commands here, or none answers.
+    pub(super) fn find() -> Result<Self, BesideError> {
+        let mut first_error = None;
+        for engine in FollowedEngine::found() {
+            match Self::open(engine) {
+                Ok(live) => return Ok(live),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
         }
+        Err(first_error.unwrap_or(BesideError::NoEngine))
     }
 
     /// Asks an engine for its settings and its clock.
     ///
     /// # Errors
-    /// If its queue cannot be followed, or it does not answer.
-    pub(super) fn open(engine: EngineKind) -> Result<Self, BesideError> {
-        let dialect = engine.queue_dialect().ok_or(BesideError::NoEngine)?;
+    /// If it does not answer.
+    pub(super) fn open(engine: FollowedEngine) -> Result<Self, BesideError> {
+        let dialect = engine.kind().queue_dialect().ok_or(BesideError::NoEngine)?;
         let shell = EngineShell::new(None);
-        let settings = dialect.parse_settings(&shell.run(&dialect.settings())?)?;
+        let settings = shell.run(&dialect.settings());
+        let settings = settings.map_err(|error| BesideError::NotHere { engine, error })?;
+        let settings = dialect.parse_settings(&settings);
+        let settings = settings.map_err(|fault| BesideError::no_answer(engine, fault))?;
         let mut live = Self {
+            engine,
             dialect,
             shell,
             settings,
@@ -80,6 +87,11 @@ impl LiveQueue {
         };
         live.compare_clocks();
         Ok(live)
+    }
+
+    /// Returns the engine.
+    pub(super) fn engine(&self) -> FollowedEngine {
+        self.engine
     }
 
     /// Returns the settings of the site.
@@ -123,16 +135,18 @@ impl LiveQueue {
         host_now() + self.ahead
     }
 
-    /// Looks at the queue.
+    /// Looks at the queue. A job whose submission cannot be known is left out.
     ///
     /// # Errors
     /// If the engine does not answer, or its answer is not understood.
-    pub(super) fn view(&self) -> Result<QueueLook, BesideError> {
+    pub(super) fn view(&self, follower: &QueueFollower) -> Result<QueueLook, BesideError> {
         let at = self.now();
         let began = std::time::Instant::now();
         let answer = self.shell.run(&self.dialect.queue())?;
         let took = began.elapsed();
-        let jobs = self.dialect.parse_queue(&answer)?;
+        let jobs = self.dialect.parse_queue(&answer);
+        let mut jobs = jobs.map_err(|fault| self.no_answer(fault))?;
+        self.add_submissions(&mut jobs, follower)?;
         let sees_own_alone =
             self.settings.hides_jobs && jobs.iter().all(|job| job.user == self.user);
         Ok(QueueLook {
@@ -141,9 +155,43 @@ impl LiveQueue {
                 true => QueueSight::OwnJobs,
                 false => QueueSight::AllJobs,
             },
-            jobs: jobs.into_iter().map(seen).collect(),
+            jobs: jobs.into_iter().filter_map(seen).collect(),
             took,
         })
+    }
+
+    /// Adds the submissions that the queue does not list: those of jobs that are followed are known, others are asked for.
+    fn add_submissions(
+        &self,
+        jobs: &mut [QueueJob],
+        follower: &QueueFollower,
+    ) -> Result<(), BesideError> {
+        let mut unknown = Vec::new();
+        for job in jobs.iter_mut().filter(|job| job.submitted.is_none()) {
+            job.submitted = follower.submission(&SeenJobKey(job.id.clone()));
+            unknown.extend(job.submitted.is_none().then(|| job.id.clone()));
+        }
+        let mut known: BTreeMap<String, Instant> = BTreeMap::new();
+        for ids in unknown
+            .chunks(ASKED_SUBMISSIONS)
+            .take(MAX_SUBMISSION_QUERIES)
+        {
+            let Some(command) = self.dialect.submissions(ids) else {
+                return Ok(());
+            };
+            let answer = self.shell.run(&command)?;
+            let submissions = self.dialect.parse_submissions(&answer);
+            known.extend(submissions.map_err(|fault| self.no_answer(fault))?);
+        }
+        for job in jobs.iter_mut().filter(|job| job.submitted.is_none()) {
+            let number = job.id.split('.').next().unwrap_or(&job.id);
+            job.submitted = known.get(number).copied();
+        }
+        Ok(())
+    }
+
+    fn no_answer(&self, fault: EngineFault) -> BesideError {
+        BesideError::no_answer(self.engine, fault)
     }
 
     /// Returns the jobs that ended between two instants. None if the site keeps no records that users may read.
@@ -160,8 +208,9 @@ impl LiveQueue {
         }
         let shell = self.shell.clone().with_limit(RECORDS_LIMIT);
         let answer = shell.run(&self.dialect.records(since, until))?;
-        let jobs = self.dialect.parse_records(&answer)?;
-        Ok(jobs.map(|jobs| jobs.into_iter().map(seen).collect()))
+        let jobs = self.dialect.parse_records(&answer);
+        let jobs = jobs.map_err(|fault| self.no_answer(fault))?;
+        Ok(jobs.map(|jobs| jobs.into_iter().filter_map(seen).collect()))
     }
 
     /// Returns the last jobs that ended, from now back, until there are enough to learn from. Empty if the site keeps no
@@ -198,14 +247,15 @@ impl LiveQueue {
     }
 }
 
-fn seen(job: QueueJob) -> SeenJob {
-    SeenJob {
+/// Returns the job as it is followed. None without a submission.
+fn seen(job: QueueJob) -> Option<SeenJob> {
+    Some(SeenJob {
         key: SeenJobKey(job.id),
         user: job.user,
         queue: job.queue,
         procs: job.procs,
         limit: job.limit,
-        submitted: job.submitted,
+        submitted: job.submitted?,
         eligible: job.eligible,
         started: job.started,
         ended: job.ended,
@@ -216,7 +266,7 @@ fn seen(job: QueueJob) -> SeenJob {
             QueuePhase::Over => SeenPhase::Over,
         },
         reason: job.reason,
-    }
+    })
 }
 
 fn own_name() -> String {

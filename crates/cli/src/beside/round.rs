@@ -11,7 +11,7 @@ use super::error::BesideError;
 use super::queue::{LiveQueue, QueueLook};
 use crate::output::messages::Verbosity;
 
-/// The shortest time between two questions about the records.
+/// The shortest time between two questions about the records, and the time after which a job without one is given up.
 const RECORDS_EVERY: Span = Span::from_secs(300);
 /// A time without observations after which the records are asked, whatever is missing.
 const GAP: Span = Span::from_secs(240);
@@ -23,8 +23,8 @@ pub(super) struct QueueRounds {
     pub(super) follower: QueueFollower,
     changes: QueueChanges,
     records_at: Option<Instant>,
-    /// The jobs that were missing at the last question about the records.
-    suspects: BTreeSet<SeenJobKey>,
+    /// The jobs that the records lack, with the instant of the first question about them.
+    suspects: BTreeMap<SeenJobKey, Instant>,
 }
 
 /// The outcome of one look.
@@ -42,7 +42,7 @@ impl QueueRounds {
             follower,
             changes: QueueChanges::default(),
             records_at: None,
-            suspects: BTreeSet::new(),
+            suspects: BTreeMap::new(),
         }
     }
 
@@ -55,7 +55,7 @@ impl QueueRounds {
         live: &LiveQueue,
         verbosity: Verbosity,
     ) -> Result<QueueRound, BesideError> {
-        let mut view = live.view()?;
+        let mut view = live.view(&self.follower)?;
         // A clock that was set back does not let time run backwards.
         view.at = self.follower.at().map_or(view.at, |last| last.max(view.at));
         let (mut ended, gone) = self.left(live, &view, verbosity)?;
@@ -95,10 +95,13 @@ impl QueueRounds {
         };
         let missing = self.follower.missing(&view.jobs);
         let is_gap = view.at.since(last) >= GAP;
-        let is_time = self
-            .records_at
-            .is_none_or(|last| view.at.since(last) >= RECORDS_EVERY);
-        if !live.settings().keeps_records {
+        let settings = live.settings();
+        // Where the queue lists jobs after their end, only few are missing, and their records can wait.
+        let is_time = !settings.lists_ended
+            || self
+                .records_at
+                .is_none_or(|last| view.at.since(last) >= RECORDS_EVERY);
+        if !settings.keeps_records {
             return Ok((Vec::new(), missing));
         }
         if !is_gap && (missing.is_empty() || !is_time) {
@@ -108,10 +111,18 @@ impl QueueRounds {
         self.records_at = Some(view.at);
         let known: BTreeSet<&SeenJobKey> = ended.iter().map(|job| &job.key).collect();
         let unknown = missing.into_iter().filter(|key| !known.contains(key));
-        // An accounting daemon may be late: a job is given up at the second question.
-        let (gone, suspects): (Vec<SeenJobKey>, Vec<SeenJobKey>) =
-            unknown.partition(|key| is_gap || self.suspects.contains(key));
+        // An accounting daemon may be late: a job is given up some minutes after the first question.
+        let suspects: BTreeMap<SeenJobKey, Instant> = unknown
+            .map(|key| {
+                let first = self.suspects.get(&key).copied().unwrap_or(view.at);
+                (key, first)
+            })
+            .collect();
+        let (gone, suspects): (Vec<_>, Vec<_>) = suspects
+            .into_iter()
+            .partition(|(_, first)| is_gap || view.at.since(*first) >= RECORDS_EVERY);
         self.suspects = suspects.into_iter().collect();
+        let gone = gone.into_iter().map(|(key, _)| key).collect();
         let open: BTreeSet<SeenJobKey> = view.jobs.iter().map(|job| job.key.clone()).collect();
         let is_new = |job: &SeenJob| !open.contains(&job.key) && !self.follower.knows_end(job);
         let ended = ended.into_iter().filter(is_new);

@@ -9,10 +9,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tollgate_batch::EngineKind;
 use tollgate_beside::{QueueFollower, QueueObservation};
 use tollgate_host::replace_public;
 
+use super::engine::FollowedEngine;
 use super::error::{BesideError, file_error};
 
 /// The variable with the directory of what was learned.
@@ -50,7 +50,7 @@ impl StateDir {
     ///
     /// # Errors
     /// If there is none.
-    pub(super) fn find(named: Option<&Path>, engine: EngineKind) -> Result<Self, BesideError> {
+    pub(super) fn find(named: Option<&Path>, engine: FollowedEngine) -> Result<Self, BesideError> {
         let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         if let Some(path) = named
             .map(Path::to_owned)
@@ -61,20 +61,7 @@ impl StateDir {
         let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
         let home = || variable("HOME").map(|home| PathBuf::from(home).join(".cache"));
         let cache = cache.or_else(home).ok_or(BesideError::NoStateDir)?;
-        let name = match variable("SLURM_CONF") {
-            Some(conf) => {
-                let conf = conf.to_string_lossy();
-                let plain = |letter: char| {
-                    if letter.is_ascii_alphanumeric() {
-                        letter
-                    } else {
-                        '-'
-                    }
-                };
-                format!("{engine}{}", conf.chars().map(plain).collect::<String>())
-            }
-            None => engine.to_string(),
-        };
+        let name = format!("{}{}", engine.name(), engine.cluster_suffix());
         Ok(Self {
             path: cache.join("tollgate").join("beside").join(name),
         })

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{Write, stderr};
 
+pub(crate) use tollgate_report::pluralise;
+
 /// The kinds of messages that are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verbosity {
@@ -33,12 +35,6 @@ pub(crate) fn print_error(error: impl Display, hint: Option<&str>) {
     if let Some(hint) = hint {
         print("hint", hint);
     }
-}
-
-/// Formats a count with its noun: `1 node`, `2 nodes`.
-pub(crate) fn pluralise(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 /// Prints a line. A closed standard error is ignored.

@@ -21,7 +21,7 @@ use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, CampusPolicies, run
 
 use crate::exit::CliFailure;
 use crate::output::messages::Verbosity;
-use crate::parallel::{n_processors, run_in_order};
+use tollgate_replay::parallel::{n_processors, run_in_order};
 
 pub(crate) use self::args::CampusArgs;
 

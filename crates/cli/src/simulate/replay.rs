@@ -7,47 +7,37 @@
 //! | [`plan`] | the flags as checked settings |
 //! | [`effects`] | the flags that would change nothing |
 //! | [`clusters`] | jobs that go to one of several clusters |
-//! | [`input`] | the jobs, and notes about them |
-//! | [`learning`] | the records that are learned before the first job |
-//! | [`mod@run`] | every policy over the jobs, in parallel |
-//! | [`calibration`] | what was promised against what was kept |
-//! | [`groups`] | the results by queue, user or size |
-//! | [`windows`] | the record in windows, and the risk over them |
-//! | [`jobs`] | a file with one row per job and policy |
+//! | [`mod@run`] | every policy over the jobs, with a bar and the files of the schedules |
+//! | [`notes`] | notes about the jobs |
 //! | [`gantt`] | the schedules of one or two policies as a picture |
 //! | [`html`] | the answer as a page |
 //! | [`keys`] | the output as JSON and CSV |
 //! | [`print`](mod@print) | the output in the requested format |
-//! | [`table`] | the output as a table |
 
 mod args;
-mod calibration;
 mod clusters;
 mod effects;
 mod error;
 mod gantt;
-mod groups;
 mod html;
-mod input;
-mod jobs;
 mod keys;
-mod learning;
+mod notes;
 mod plan;
 mod print;
 mod run;
-mod table;
-mod windows;
 
 use std::io::{BufWriter, Write, stdout};
 
 use tollgate_policy::PolicyRegistry;
+use tollgate_replay::{ReplayInput, default_record};
+use tollgate_trace::{ColumnSelection, ReadOptions, open};
 
 use crate::exit::CliFailure;
 
 pub(crate) use self::args::ReplayArgs;
 #[cfg(feature = "fuzz")]
 pub(crate) use self::clusters::is_cluster_file;
-use self::input::ReplayInput;
+use self::error::ReplayFlagError;
 use self::plan::ReplayPlan;
 
 pub(crate) fn run(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
@@ -56,8 +46,8 @@ pub(crate) fn run(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), Cl
     }
     let plan = ReplayPlan::new(args, registry)?;
     plan.check_flags(args)?;
-    let input = ReplayInput::read(&plan)?;
-    input.print_notes(&plan);
+    let input = read_input(&plan)?;
+    notes::print(&plan, &input);
     let answers = run::run_all_policies(&plan, &input)?;
     if plan.is_checked() {
         plan.verbosity
@@ -70,4 +60,18 @@ pub(crate) fn run(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), Cl
         html::write(path, &plan, &input, &answers)?;
     }
     Ok(())
+}
+
+/// Reads the record of a plan, and the records that are learned.
+fn read_input(plan: &ReplayPlan) -> Result<ReplayInput, CliFailure> {
+    let options = ReadOptions {
+        columns: ColumnSelection::All,
+    };
+    let record = match &plan.file {
+        Some(path) => open(path, options)?,
+        None => default_record(),
+    };
+    let earlier = plan.learn.iter().map(|path| open(path, options));
+    let input = ReplayInput::of(&plan.settings, record, earlier);
+    Ok(input.map_err(ReplayFlagError::from)?)
 }

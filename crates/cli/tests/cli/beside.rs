@@ -266,7 +266,7 @@ fn clock_of_the_controller_is_compared() {
     let user = SlurmUser::new();
     let output = user.tollgate(&["eta", "900"]);
     assert!(
-        output.stderr.contains("note: the controller's clock is "),
+        output.stderr.contains("note: the clock of Slurm is "),
         "{output}"
     );
 }
@@ -339,7 +339,41 @@ fn words_that_submit_no_job_are_refused() {
     let output = user.tollgate(&["eta", "--quiet", "--", "srun", "hostname"]);
     assert_eq!(output.code, Some(2), "{output}");
     assert!(
-        output.stderr.starts_with("error: srun: expected `sbatch`"),
+        output
+            .stderr
+            .starts_with("error: srun: expected `sbatch`, `qsub` or `condor_submit`"),
         "{output}"
+    );
+}
+
+#[test]
+fn submit_command_decides_the_engine() {
+    let user = SlurmUser::new();
+    let output = user.tollgate(&["eta", "--", "qsub", "-l", "h_rt=60", "job.sh"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(
+        output
+            .stderr
+            .starts_with("error: Grid Engine does not answer: "),
+        "{output}"
+    );
+    assert!(
+        output.stderr.contains("hint: use a log-in node"),
+        "{output}"
+    );
+    assert!(user.calls().is_empty());
+}
+
+#[test]
+fn unknown_answer_names_the_engine() {
+    let user = SlurmUser::new();
+    user.set_answer("scontrol", "");
+    let words = "scontrol: fatal: Could not establish a configuration source\n";
+    user.set_answer("scontrol.fails", words);
+    let output = user.tollgate(&["eta", "--quiet"]);
+    assert_eq!(
+        output.stderr,
+        "error: Slurm does not answer: scontrol: fatal: Could not establish a configuration source\n\
+         hint: use a log-in node of the cluster, where `scontrol show config` answers\n"
     );
 }

@@ -7,6 +7,7 @@ use super::sbatch::{SbatchScript, TOOL, of_environment, script_of};
 use super::sbatch_job::SbatchOptions;
 use super::sbatch_options::{self, OptionEffect};
 use crate::place::SubmitPlace;
+use crate::unsubmitted::UnsubmittedJob;
 
 /// A call of `sbatch` that is read and not carried out. Options that tollgate itself refuses are read over.
 #[derive(Clone, Debug)]
@@ -14,17 +15,6 @@ pub struct UnsubmittedSbatch {
     environment: Vec<TypedOption>,
     typed: Vec<TypedOption>,
     script: SbatchScript,
-}
-
-/// The job of a call, as far as it decides about the wait.
-#[derive(Clone, Debug, PartialEq)]
-pub struct UnsubmittedSlurmJob {
-    /// Number of processors, at least 1.
-    pub procs: u32,
-    /// The time limit in seconds. None without one.
-    pub limit_s: Option<f64>,
-    /// The first partition. None if the call names none.
-    pub partition: Option<String>,
 }
 
 impl UnsubmittedSbatch {
@@ -55,7 +45,7 @@ impl UnsubmittedSbatch {
     ///
     /// # Errors
     /// If an option of the script is unknown or invalid.
-    pub fn job(&self, text: &str) -> Result<UnsubmittedSlurmJob, SlurmError> {
+    pub fn job(&self, text: &str) -> Result<UnsubmittedJob, SlurmError> {
         let mut options = SbatchOptions::default();
         options.add(TOOL, &without_refused(directives::parse(text)?))?;
         options.add(TOOL, &self.environment)?;
@@ -64,10 +54,10 @@ impl UnsubmittedSbatch {
         let n_tasks = options.n_tasks(TOOL);
         let n_tasks = n_tasks.unwrap_or(options.nodes.unwrap_or(1));
         let first = |names: &String| names.split(',').next().unwrap_or(names).to_owned();
-        Ok(UnsubmittedSlurmJob {
+        Ok(UnsubmittedJob {
             procs: options.procs(n_tasks).max(1),
             limit_s: options.limit_s(),
-            partition: options.partition.as_ref().map(first),
+            queue: options.partition.as_ref().map(first),
         })
     }
 }
@@ -85,7 +75,7 @@ mod tests {
     use super::*;
     use crate::fuzz::fixed_place;
 
-    fn described(words: &str, text: &str) -> Result<UnsubmittedSlurmJob, String> {
+    fn described(words: &str, text: &str) -> Result<UnsubmittedJob, String> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let call = UnsubmittedSbatch::parse(&words, &fixed_place()).map_err(|error| error.text)?;
         call.job(text).map_err(|error| error.text)
@@ -96,14 +86,14 @@ mod tests {
         let text = "#!/bin/bash\n#SBATCH -n 4 -c 2 -t 60 -p long,short\nhostname\n";
         let job = described("-t 4:00:00 job.sh", text).unwrap();
         assert_eq!((job.procs, job.limit_s), (8, Some(14_400.0)));
-        assert_eq!(job.partition.as_deref(), Some("long"));
+        assert_eq!(job.queue.as_deref(), Some("long"));
     }
 
     #[test]
     fn refused_options_are_read_over() {
         let text = "#!/bin/bash\nhostname\n";
         let job = described("--uid 7 -N 4 job.sh", text).unwrap();
-        assert_eq!((job.procs, job.limit_s, job.partition), (4, None, None));
+        assert_eq!((job.procs, job.limit_s, job.queue), (4, None, None));
     }
 
     #[test]

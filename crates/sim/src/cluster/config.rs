@@ -4,6 +4,8 @@ use tollgate_model::{MachineSpeeds, Market, PenaltyLimit, Span};
 use tollgate_policy::{ParameterEnum, TaskCoupling};
 use tollgate_workload::JobArrival;
 
+use super::stop::StopSignal;
+
 /// Maximum number of nodes of a machine: a policy keeps up to 400 bytes per node, 4 GB in all.
 pub const MAX_NODES: u32 = 10_000_000;
 
@@ -36,6 +38,8 @@ pub struct ReplayConfig {
     pub states_promises: bool,
     /// The most that delays cost where users bid.
     pub penalty_limit: PenaltyLimit,
+    /// The signal that ends the replay before its last job.
+    pub stop: StopSignal,
 }
 
 impl ReplayConfig {
@@ -53,6 +57,7 @@ impl ReplayConfig {
             record_level: RecordLevel::Outcomes,
             states_promises: false,
             penalty_limit: PenaltyLimit::UNLIMITED,
+            stop: StopSignal::default(),
         }
     }
 }

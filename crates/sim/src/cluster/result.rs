@@ -50,6 +50,9 @@ pub enum ReplayFailure {
         /// The first such job, in the order of arrival from 0.
         job: usize,
     },
+    /// The replay was stopped from outside.
+    #[error("stopped before the last job ended")]
+    Stopped,
 }
 
 impl ReplayFailure {
@@ -65,6 +68,7 @@ impl ReplayFailure {
             Self::Undecided { .. } => {
                 "a policy starts or rejects every job before the end of the run"
             }
+            Self::Stopped => "the replay was interrupted; run it again",
         }
     }
 }

@@ -7,11 +7,11 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::{Market, Span, SpeedList};
 use tollgate_policy::ParameterEnum;
+use tollgate_replay::{NodeCount, ReplayGrouping};
 use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
 use super::clusters::args::ClustersArgs;
-use super::groups::ReplayGrouping;
 use crate::args::{OutputFormat, parse_count, parse_integer};
 use crate::simulate::record_filter::RecordFilterArgs;
 
@@ -145,7 +145,7 @@ pub(crate) struct ReplayArgs {
 
     /// Print the results also by queue, user or number of processors
     #[arg(long, value_enum, value_name = "PROPERTY")]
-    pub(super) by: Option<ReplayGrouping>,
+    pub(super) by: Option<ReplayGroupingArg>,
 
     /// Cut the record into N windows; print results and risk of each
     ///
@@ -341,18 +341,37 @@ impl SlaArgs {
     }
 }
 
-/// A number of nodes, absolute or beyond those of the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NodeCountArg {
-    Total(NonZeroU32),
-    More(NonZeroU32),
-}
+/// A number of nodes as typed: `128`, or `+16`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeCountArg(pub(super) NodeCount);
 
 impl NodeCountArg {
     fn parse(word: &str) -> Result<Self, &'static str> {
-        match word.strip_prefix('+') {
-            Some(more) => parse_count(more).map(Self::More),
-            None => parse_count(word).map(Self::Total),
+        let count = match word.strip_prefix('+') {
+            Some(more) => parse_count(more).map(NodeCount::More),
+            None => parse_count(word).map(NodeCount::Total),
+        };
+        count.map(Self)
+    }
+}
+
+/// The property by which jobs are grouped.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum ReplayGroupingArg {
+    /// The ten queues with the most jobs, and all others
+    Queue,
+    /// The ten users with the most jobs, and all others
+    User,
+    /// The number of processors
+    Size,
+}
+
+impl From<ReplayGroupingArg> for ReplayGrouping {
+    fn from(arg: ReplayGroupingArg) -> Self {
+        match arg {
+            ReplayGroupingArg::Queue => Self::Queue,
+            ReplayGroupingArg::User => Self::User,
+            ReplayGroupingArg::Size => Self::Size,
         }
     }
 }

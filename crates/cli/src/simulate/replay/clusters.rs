@@ -15,22 +15,24 @@ use serde::Serialize;
 use tollgate_model::{Market, PenaltyLimit, SpeedList};
 use tollgate_policies::cluster_choice::QuotePreference;
 use tollgate_policy::PolicyRegistry;
+use tollgate_replay::keys::PolicyKeys;
+use tollgate_replay::parallel::{n_processors, run_in_order};
+use tollgate_replay::{
+    MachineSizeSource, NodeCount, PolicyAnswer, ReplayError, ReplayInput, table,
+};
 use tollgate_risk::Objectives;
 use tollgate_sim::clusters::{ClusterRouting, ClusterSetup, replay_clusters};
-use tollgate_sim::{EstimateSetup, RecordLevel, ReplayConfig};
+use tollgate_sim::{EstimateSetup, RecordLevel, ReplayConfig, StopSignal};
 
 use self::settings::ReplayCluster;
-use super::args::{NodeCountArg, ReplayArgs};
-use super::error::ReplayError;
-use super::input::{MachineSizeSource, ReplayInput};
-use super::keys::{PolicyKeys, WorkloadKeys};
+use super::args::ReplayArgs;
+use super::error::ReplayFlagError;
+use super::keys::WorkloadKeys;
 use super::plan::ReplayPlan;
-use super::run::PolicyAnswer;
-use super::table;
+use super::{notes, read_input};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::csv_rows;
-use crate::parallel::{n_processors, run_in_order};
 
 /// The results of a way to spread the jobs.
 struct RoutingAnswer {
@@ -80,18 +82,18 @@ pub(super) fn run(args: &ReplayArgs, registry: &PolicyRegistry) -> Result<(), Cl
         let cluster = ReplayCluster::read(file, registry)?;
         if clusters.iter().any(|other| other.name == cluster.name) {
             let name = cluster.name;
-            return Err(ReplayError::SameName { name }.into());
+            return Err(ReplayFlagError::SameName { name }.into());
         }
         clusters.push(cluster);
     }
     let mut plan = plan(args, registry, &clusters)?;
-    let mut input = ReplayInput::read(&plan)?;
+    let mut input = read_input(&plan)?;
     // No job is planned for the slowest of all nodes, as the note about speeds would say.
-    plan.speeds = None;
+    plan.settings.speeds = None;
     for machine in &mut input.machines {
         machine.from = MachineSizeSource::Clusters;
     }
-    input.print_notes(&plan);
+    notes::print(&plan, &input);
     let routings = routings(&clusters, &args.clusters.prefer);
     let threads = args.threads.unwrap_or_else(n_processors);
     let mut answers = Vec::with_capacity(routings.len());
@@ -121,12 +123,12 @@ fn plan(
 ) -> Result<ReplayPlan, CliFailure> {
     let mut plan = ReplayPlan::new(args, registry)?;
     // A job has a budget if one of the clusters asks for it.
-    plan.market = clusters
+    plan.settings.market = clusters
         .iter()
         .map(|cluster| cluster.market)
         .max()
         .unwrap_or_default();
-    plan.choices = clusters
+    plan.settings.policies = clusters
         .iter()
         .map(|cluster| cluster.policy.clone())
         .collect();
@@ -134,8 +136,8 @@ fn plan(
         .iter()
         .fold(0_u32, |sum, cluster| sum.saturating_add(cluster.nodes));
     let nodes = NonZeroU32::new(nodes).unwrap_or(NonZeroU32::MIN);
-    plan.nodes = vec![NodeCountArg::Total(nodes)];
-    plan.speeds = all_speeds(clusters);
+    plan.settings.nodes = vec![NodeCount::Total(nodes)];
+    plan.settings.speeds = all_speeds(clusters);
     plan.check_flags(args)?;
     Ok(plan)
 }
@@ -185,16 +187,17 @@ fn run_one(
             nodes: cluster.nodes,
             speeds: cluster.speeds.clone(),
             market: cluster.market,
-            tasks: plan.tasks,
-            preemption_cost: plan.preemption_cost,
-            overrun: plan.overrun,
+            tasks: plan.settings.tasks,
+            preemption_cost: plan.settings.preemption_cost,
+            overrun: plan.settings.overrun,
             record_level: RecordLevel::Outcomes,
             states_promises: false,
-            penalty_limit: PenaltyLimit::of_budgets(plan.jobs.penalty_limit),
+            penalty_limit: PenaltyLimit::of_budgets(plan.settings.jobs.penalty_limit),
+            stop: StopSignal::default(),
         },
         policy: cluster.policy.build(cluster.market),
         estimates: EstimateSetup {
-            origin: plan.estimates,
+            origin: plan.settings.estimates,
             uses_beliefs: cluster.policy.uses_beliefs(),
             contexts: &input.job_contexts,
             history: &input.learned.history,
@@ -212,7 +215,7 @@ fn run_one(
         .collect();
     let policy = names.join(" + ");
     let arrivals = input.workload.arrivals();
-    let ran = replay_clusters(arrivals, setups.collect(), routing, plan.jobs.seed);
+    let ran = replay_clusters(arrivals, setups.collect(), routing, plan.settings.jobs.seed);
     let ran = ran.map_err(|failure| ReplayError::Run {
         policy: policy.clone(),
         failure,

@@ -5,11 +5,12 @@ use std::num::NonZeroU32;
 
 use tollgate_model::{Market, Span};
 use tollgate_policy::PolicySpec;
+use tollgate_replay::settings::learns;
 use tollgate_sim::{EstimateOrigin, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, WorkloadConfig};
 
 use super::args::ReplayArgs;
-use super::error::ReplayError;
+use super::error::ReplayFlagError;
 
 /// The parts of a run on which flags depend.
 pub(super) struct RunContents<'a> {
@@ -35,14 +36,14 @@ impl RunContents<'_> {
         &self,
         args: &ReplayArgs,
         jobs: &WorkloadConfig,
-    ) -> Result<(), ReplayError> {
+    ) -> Result<(), ReplayFlagError> {
         let unused = self
             .flags(args, jobs)
             .into_iter()
             .find(|(_, is_given, need)| *is_given && !need.is_met);
         match unused {
             Some((flag, _, FlagNeed { reason, hint, .. })) => {
-                Err(ReplayError::NoEffect { flag, reason, hint })
+                Err(ReplayFlagError::NoEffect { flag, reason, hint })
             }
             None => Ok(()),
         }
@@ -184,12 +185,6 @@ impl RunContents<'_> {
             hint: "add `--estimates forecast:0.9`, or a policy that plans (`--policy plan`)",
         }
     }
-}
-
-/// Returns whether anything depends on the run times of ended jobs.
-pub(super) fn learns(estimates: EstimateOrigin, policies: &[PolicySpec]) -> bool {
-    let believes = policies.iter().any(|policy| policy.uses_beliefs());
-    estimates.uses_forecast() || believes && estimates != EstimateOrigin::True
 }
 
 fn factor(deadlines: DeadlineModel) -> FlagNeed {

@@ -2,27 +2,18 @@
 
 use std::borrow::Cow;
 
-use tollgate_model::{Market, SpeedCountError};
-use tollgate_policy::PolicyError;
+use tollgate_replay::ReplayError;
 use tollgate_report::png::PngError;
-use tollgate_sim::ReplayFailure;
-use tollgate_trace::record_filter::DatelessRecord;
-use tollgate_workload::WorkloadConfigError;
 
+use super::notes;
 use crate::exit::{CliError, ExitKind};
 
-/// An error that prevents a replay.
+/// An error that prevents a replay from the command line.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ReplayError {
-    /// A name of an unknown policy, or of an unknown parameter of a policy.
-    #[error("--policy: {0}")]
-    Policy(#[from] PolicyError),
-    /// A policy that does not run in the market.
-    #[error("--policy: `{policy}` weighs budgets, and market `{market}` has no budgets")]
-    WrongMarket { policy: String, market: Market },
-    /// A setting of the workload outside its range.
-    #[error("--{0}")]
-    Settings(#[from] WorkloadConfigError),
+pub(crate) enum ReplayFlagError {
+    /// An error of the replay itself.
+    #[error("{}", message(.0))]
+    Replay(#[from] ReplayError),
     /// A flag that would change nothing in this run.
     #[error("{flag} changes nothing: {reason}")]
     NoEffect {
@@ -30,28 +21,12 @@ pub(crate) enum ReplayError {
         reason: &'static str,
         hint: &'static str,
     },
-    /// The workload can be read, but no job of it ever ran.
-    #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
-    NothingRan { file: String, jobs: usize },
-    /// More nodes than any machine has.
-    #[error("{machine}: expected at most {most} nodes")]
-    HugeMachine { machine: String, most: u32 },
-    /// Speeds of another number of nodes.
-    #[error("--speeds: {0}")]
-    Speeds(#[from] SpeedCountError),
     /// Standard output as the file of jobs, where rows would mix with the output.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
     /// A calibration as CSV, which has one row per policy.
     #[error("--calibration: expected the format table or json, got csv")]
     CalibrationAsCsv,
-    /// A record with too few jobs for its windows.
-    #[error("--windows: {windows} windows need at least {needed} jobs, and the record has {jobs}")]
-    FewJobs {
-        windows: u32,
-        needed: usize,
-        jobs: usize,
-    },
     /// A chart of more than two policies.
     #[error("--gantt: expected one policy or two, got {policies}")]
     GanttOfSeveral { policies: usize },
@@ -64,71 +39,96 @@ pub(crate) enum ReplayError {
     /// Two clusters of one name.
     #[error("--clusters: two clusters are called `{name}`")]
     SameName { name: String },
-    /// A date for a record without a calendar.
-    #[error(transparent)]
-    Dateless(#[from] DatelessRecord),
-    /// A period, users or queues without jobs.
-    #[error("{file}: no job is of these queues and users in this period")]
-    NothingSelected { file: String },
     /// A picture that is too large for pixels.
     #[error("--gantt: {file}: {cause}")]
     Picture { file: String, cause: PngError },
-    /// A policy that could not decide on every job, or an impossible schedule.
-    #[error("policy `{policy}`: {failure}")]
-    Run {
-        policy: String,
-        failure: ReplayFailure,
-    },
 }
 
-impl CliError for ReplayError {
+/// Returns the message with the flag that the user has to change.
+fn message(error: &ReplayError) -> String {
+    match error {
+        ReplayError::Policy(_) | ReplayError::WrongMarket { .. } => format!("--policy: {error}"),
+        ReplayError::Settings(_) => format!("--{error}"),
+        ReplayError::Speeds(_) => format!("--speeds: {error}"),
+        ReplayError::FewJobs { .. } => format!("--windows: {error}"),
+        ReplayError::HugeMachine { machine, most } => {
+            let machine = notes::describe(machine);
+            format!("{machine}: expected at most {most} nodes")
+        }
+        ReplayError::Open(_)
+        | ReplayError::NothingRan { .. }
+        | ReplayError::Dateless(_)
+        | ReplayError::NothingSelected { .. }
+        | ReplayError::Run { .. } => error.to_string(),
+    }
+}
+
+impl CliError for ReplayFlagError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::Policy(_)
-            | Self::WrongMarket { .. }
-            | Self::Settings(_)
-            | Self::NoEffect { .. }
-            | Self::NothingRan { .. }
-            | Self::HugeMachine { .. }
-            | Self::Speeds(_)
+            Self::Replay(error) => error.exit(),
+            Self::NoEffect { .. }
             | Self::JobsOutToStdout
             | Self::CalibrationAsCsv
-            | Self::FewJobs { .. }
             | Self::ScheduleOfSeveralSizes { .. }
             | Self::ClusterFile { .. }
             | Self::SameName { .. }
-            | Self::Dateless(_)
-            | Self::NothingSelected { .. }
             | Self::GanttOfSeveral { .. } => ExitKind::Usage,
-            Self::Picture { .. } | Self::Run { .. } => ExitKind::Failed,
+            Self::Picture { .. } => ExitKind::Failed,
         }
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         let hint = match self {
-            Self::Policy(_) => "`tollgate policies` lists the policies and their parameters",
-            Self::WrongMarket { .. } => "add `--market bid` or `--market commodity`",
+            Self::Replay(error) => return error.hint(),
             Self::NoEffect { hint, .. } => hint,
-            Self::Settings(_) => return None,
             Self::ClusterFile { .. } => {
                 "a file says `nodes` and `policy`, and may say `name`, `speeds` and `market`"
             }
             Self::SameName { .. } => "a file names its cluster with `name`",
+            Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
+            Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
+            Self::GanttOfSeveral { .. } => "choose those to be drawn with `--policy`",
+            Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
+            Self::Picture { .. } => "a name that ends in .svg has no limit of its size",
+        };
+        Some(hint.into())
+    }
+}
+
+impl CliError for ReplayError {
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::Open(error) => error.exit(),
+            Self::Policy(_)
+            | Self::WrongMarket { .. }
+            | Self::Settings(_)
+            | Self::NothingRan { .. }
+            | Self::HugeMachine { .. }
+            | Self::Speeds(_)
+            | Self::FewJobs { .. }
+            | Self::Dateless(_)
+            | Self::NothingSelected { .. } => ExitKind::Usage,
+            Self::Run { .. } => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::Open(error) => return CliError::hint(error),
+            Self::Policy(_) => "`tollgate policies` lists the policies and their parameters",
+            Self::WrongMarket { .. } => "add `--market bid` or `--market commodity`",
+            Self::Settings(_) => return None,
             Self::NothingRan { .. } => "`--never-ran one` runs such jobs for one second",
             Self::HugeMachine { .. } => {
                 "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"
             }
             Self::Speeds(_) => "a last speed without a count takes the rest of the nodes",
-            Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
-            Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
             Self::FewJobs { .. } => "ask for fewer windows, or for more of the record",
-            Self::GanttOfSeveral { .. } => "choose those to be drawn with `--policy`",
-            Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
             Self::Dateless(_) => {
                 "give seconds of the record's clock, as `tollgate trace info` shows them"
             }
             Self::NothingSelected { .. } => "`tollgate trace info` shows the period and the names",
-            Self::Picture { .. } => "a name that ends in .svg has no limit of its size",
             Self::Run { failure, .. } => failure.hint(),
         };
         Some(hint.into())

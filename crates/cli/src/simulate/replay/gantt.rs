@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use tollgate_replay::ReplayInput;
 use tollgate_report::{GanttChart, GanttPlacement, GanttStack, png};
 use tollgate_sim::ReplayResult;
 
-use super::error::ReplayError;
-use super::input::ReplayInput;
+use super::error::ReplayFlagError;
 use crate::exit::CliFailure;
 use crate::output::messages::pluralise;
 
@@ -51,7 +51,7 @@ pub(super) fn write(
     let is_png = path.extension().is_some_and(|ending| ending == "png");
     let file = path.display().to_string();
     let picture = if is_png {
-        png::from_svg(&svg, PNG_SCALE).map_err(|cause| ReplayError::Picture {
+        png::from_svg(&svg, PNG_SCALE).map_err(|cause| ReplayFlagError::Picture {
             file: file.clone(),
             cause,
         })?

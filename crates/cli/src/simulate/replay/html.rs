@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use tollgate_model::Span;
+use tollgate_replay::{PolicyAnswer, ReplayInput};
 use tollgate_report::ReportPage;
 use tollgate_report::page::{PageBlock, PageCell, PageSection, PageTable};
 
-use super::input::ReplayInput;
+use super::notes;
 use super::plan::ReplayPlan;
-use super::run::PolicyAnswer;
 use crate::exit::CliFailure;
 use crate::output::messages::pluralise;
 
@@ -34,7 +34,7 @@ fn page(plan: &ReplayPlan, input: &ReplayInput, answers: &[PolicyAnswer]) -> Rep
             "{possible:.1} % of the deadlines are possible, because the run time is at most the \
              deadline: no policy can keep more. Deadlines are drawn by the model `{}` where the record \
              has none.",
-            plan.jobs.deadlines
+            plan.settings.jobs.deadlines
         ));
     }
     if answers.iter().any(|answer| answer.shares_nodes) {
@@ -44,12 +44,12 @@ fn page(plan: &ReplayPlan, input: &ReplayInput, answers: &[PolicyAnswer]) -> Rep
                 .to_owned(),
         );
     }
-    let machines = input.machines.iter().map(ToString::to_string);
+    let machines = input.machines.iter().map(notes::describe);
     texts.push(format!(
         "Machine: {}.",
         machines.collect::<Vec<_>>().join("; ")
     ));
-    if let Some(speeds) = &plan.speeds {
+    if let Some(speeds) = &plan.settings.speeds {
         texts.push(format!(
             "Speeds of the nodes, relative to those of the record: {speeds}."
         ));

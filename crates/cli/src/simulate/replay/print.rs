@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 
+use tollgate_replay::keys::{GroupKeys, PolicyKeys};
+use tollgate_replay::{PolicyAnswer, ReplayGrouping, ReplayInput, table, windows};
 use tollgate_sim::OverrunRule;
 
-use super::groups::ReplayGrouping;
-use super::input::ReplayInput;
-use super::keys::{GroupKeys, PolicyKeys, ReplayReportKeys};
+use super::keys::ReplayReportKeys;
+use super::notes;
 use super::plan::ReplayPlan;
-use super::run::PolicyAnswer;
-use super::{table, windows};
 use crate::args::OutputFormat;
 use crate::output::csv_rows;
 
@@ -22,12 +21,12 @@ pub(super) fn write_answers(
 ) -> io::Result<()> {
     match plan.format {
         OutputFormat::Table => {
-            let by = match plan.windows {
+            let by = match plan.settings.windows {
                 Some(_) => Some("window"),
-                None => plan.by.map(ReplayGrouping::name),
+                None => plan.settings.by.map(ReplayGrouping::name),
             };
-            let killed = input.overrun_sentence(plan);
-            let killed = killed.filter(|_| plan.overrun == OverrunRule::Kill);
+            let killed = notes::overrun_sentence(plan, input);
+            let killed = killed.filter(|_| plan.settings.overrun == OverrunRule::Kill);
             out.write_all(table::render(answers, by, input.deadlines).as_bytes())?;
             out.write_all(windows::render(answers).as_bytes())?;
             killed.map_or(Ok(()), |killed| writeln!(out, "\n{killed}"))
@@ -36,7 +35,7 @@ pub(super) fn write_answers(
             serde_json::to_writer_pretty(&mut *out, &ReplayReportKeys::new(plan, input, answers))?;
             writeln!(out)
         }
-        OutputFormat::Csv if plan.splits_jobs() => csv_by_group(out, answers),
+        OutputFormat::Csv if plan.settings.splits_jobs() => csv_by_group(out, answers),
         OutputFormat::Csv => csv(out, answers),
     }
 }

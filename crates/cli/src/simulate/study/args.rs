@@ -9,8 +9,8 @@ use tollgate_study::ExperimentOverrides;
 
 use super::report::WeightArgs;
 use crate::args::{OutputFormat, parse_count};
-use crate::parallel::n_processors;
 use crate::parse::parse_span;
+use tollgate_replay::parallel::n_processors;
 
 /// Run an experiment: results, claims and report in a directory
 #[derive(Debug, clap::Args)]

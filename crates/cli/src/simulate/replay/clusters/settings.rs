@@ -10,7 +10,7 @@ use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::MAX_NODES;
 
 use crate::exit::CliFailure;
-use crate::simulate::replay::error::ReplayError;
+use crate::simulate::replay::error::ReplayFlagError;
 
 /// A cluster with a gate of its own.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl ReplayCluster {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         Self::parse(&text, &stem, registry).map_err(|message| {
             let file = path.display().to_string();
-            ReplayError::ClusterFile { file, message }.into()
+            ReplayFlagError::ClusterFile { file, message }.into()
         })
     }
 

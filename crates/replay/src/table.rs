@@ -14,9 +14,9 @@ use tollgate_risk::Objectives;
 use tollgate_workload::DeadlineCounts;
 
 use self::unit::{MoneyUnit, TimeUnit};
-use super::run::{MeanDeviation, PolicyAnswer};
-use crate::output::messages::pluralise;
-use crate::output::table::{Column, FigureLayout, render_figures};
+use crate::run::{MeanDeviation, PolicyAnswer};
+use tollgate_report::pluralise;
+use tollgate_report::text_table::{Column, FigureLayout, render_figures};
 
 /// The width of the table, which fits common terminals. The terminal is not queried, so that the
 /// same results are the same bytes for any output.
@@ -27,11 +27,7 @@ const NAME_WIDTH: usize = 17;
 
 /// Renders the results for jobs with these deadlines as text that ends with a line feed. Groups of jobs
 /// are those by the property `by`.
-pub(super) fn render(
-    answers: &[PolicyAnswer],
-    by: Option<&str>,
-    deadlines: DeadlineCounts,
-) -> String {
+pub fn render(answers: &[PolicyAnswer], by: Option<&str>, deadlines: DeadlineCounts) -> String {
     let mut text = String::new();
     let machines = answers.chunk_by(|one, other| one.nodes == other.nodes);
     let n_machines = machines.clone().count();
@@ -75,7 +71,7 @@ pub(super) fn render(
 }
 
 /// Renders results that have names of their own: the measures, then the rejections.
-pub(super) fn render_named(first: &str, rows: &[(String, &PolicyAnswer)]) -> String {
+pub fn render_named(first: &str, rows: &[(String, &PolicyAnswer)]) -> String {
     let named =
         |(name, answer): &(String, &'_ PolicyAnswer)| (name.clone(), answer.objectives.clone());
     let rows: Vec<(String, Objectives)> = rows.iter().map(named).collect();

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 /// Returns the number of processors that this process may use.
-pub(crate) fn n_processors() -> NonZeroUsize {
+pub fn n_processors() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn n_processors() -> NonZeroUsize {
 /// # Errors
 /// The error of the lowest number that failed, or the first error of `sink`. Work that has not
 /// begun by then is skipped.
-pub(crate) fn run_in_order<T: Send, E: Send>(
+pub fn run_in_order<T: Send, E: Send>(
     count: usize,
     threads: NonZeroUsize,
     work: impl Fn(usize) -> Result<T, E> + Sync,

@@ -17,8 +17,8 @@ const UNKNOWN: &str = "unknown";
 const SIZE_CLASSES: [u32; 6] = [1, 4, 16, 64, 256, 1024];
 
 /// The property by which jobs are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum ReplayGrouping {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayGrouping {
     /// The ten queues with the most jobs, and all others
     Queue,
     /// The ten users with the most jobs, and all others
@@ -28,21 +28,23 @@ pub(super) enum ReplayGrouping {
 }
 
 /// The groups of the jobs of a run.
-pub(super) struct GroupedJobs {
+pub struct GroupedJobs {
     names: Vec<String>,
     /// By place in the order of arrival: the place of the group in `names`.
     groups: Vec<usize>,
 }
 
 /// The results of a policy for a group of jobs.
-pub(super) struct GroupAnswer {
-    pub(super) group: String,
-    pub(super) objectives: Objectives,
+pub struct GroupAnswer {
+    /// The name of the group.
+    pub group: String,
+    /// The results of its jobs.
+    pub objectives: Objectives,
 }
 
 impl ReplayGrouping {
     /// Returns the property.
-    pub(super) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
             Self::User => "user",
@@ -52,7 +54,8 @@ impl ReplayGrouping {
 }
 
 impl GroupedJobs {
-    pub(super) fn of(by: ReplayGrouping, workload: &Workload) -> Self {
+    /// Groups the jobs of a workload by a property.
+    pub fn of(by: ReplayGrouping, workload: &Workload) -> Self {
         let trace = workload.trace();
         let names = trace.metadata.as_ref();
         let name = |job: usize| {
@@ -80,7 +83,7 @@ impl GroupedJobs {
     }
 
     /// Groups jobs by their place in the order of arrival, into windows of equal numbers of jobs.
-    pub(super) fn by_windows(windows: NonZeroU32, jobs: usize) -> Self {
+    pub fn by_windows(windows: NonZeroU32, jobs: usize) -> Self {
         let windows = windows.get() as usize;
         Self {
             names: (1..=windows)
@@ -110,12 +113,7 @@ impl GroupedJobs {
     }
 
     /// Measures each group that has jobs.
-    pub(super) fn measure(
-        &self,
-        outcomes: &[Outcome],
-        nodes: u32,
-        market: Market,
-    ) -> Vec<GroupAnswer> {
+    pub fn measure(&self, outcomes: &[Outcome], nodes: u32, market: Market) -> Vec<GroupAnswer> {
         let mut parts: Vec<Vec<Outcome>> = vec![Vec::new(); self.names.len()];
         for (outcome, &group) in outcomes.iter().zip(&self.groups) {
             parts[group].push(*outcome);

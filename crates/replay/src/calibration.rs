@@ -8,10 +8,10 @@ use tollgate_risk::{ProbabilityBin, PromiseVerdict};
 use tollgate_sim::{PromiseStatement, ReplayResult};
 use tollgate_workload::Workload;
 
-use crate::output::table::{Column, FigureLayout, render_figures};
+use tollgate_report::text_table::{Column, FigureLayout, render_figures};
 
 /// The calibration of the promises of a policy.
-pub(super) struct PromiseCalibration {
+pub struct PromiseCalibration {
     /// Promises to jobs that are no tasks of an array.
     jobs: Vec<ProbabilityBin>,
     /// Those of `jobs` of whose users nothing was known at submission.
@@ -28,7 +28,7 @@ struct ArrayPromise {
 
 /// A bin in JSON.
 #[derive(Serialize)]
-pub(super) struct ProbabilityBinKeys {
+pub struct ProbabilityBinKeys {
     of: &'static str,
     from: f64,
     to: f64,
@@ -42,7 +42,8 @@ pub(super) struct ProbabilityBinKeys {
 }
 
 impl PromiseCalibration {
-    pub(super) fn of(workload: &Workload, replay: &ReplayResult) -> Self {
+    /// Compares the promises of a replay of `workload` with the ends of the jobs.
+    pub fn of(workload: &Workload, replay: &ReplayResult) -> Self {
         let tasks = array_numbers(workload);
         let verdict = |promise: &PromiseStatement| verdict(&replay.outcomes[promise.job]);
         let number = |promise: &PromiseStatement| workload.number(promise.job);
@@ -86,7 +87,8 @@ impl PromiseCalibration {
         ]
     }
 
-    pub(super) fn keys(&self) -> Vec<ProbabilityBinKeys> {
+    /// Returns the bins as they are written.
+    pub fn keys(&self) -> Vec<ProbabilityBinKeys> {
         let parts = self.parts().into_iter();
         let bins = parts.flat_map(|(of, bins)| bins.iter().map(move |bin| (of, bin)));
         bins.map(|(of, bin)| ProbabilityBinKeys::new(of, bin))
@@ -94,7 +96,7 @@ impl PromiseCalibration {
     }
 
     /// Renders the calibration as text that ends with a line feed.
-    pub(super) fn render(&self, policy: &str) -> String {
+    pub fn render(&self, policy: &str) -> String {
         if self.is_empty() {
             return format!("\n{policy} states no probability of a promise\n");
         }

@@ -6,31 +6,31 @@ use std::num::NonZeroU32;
 use serde::Serialize;
 use tollgate_risk::{Normalisation, Objective, Objectives, Risk, Weights};
 
-use super::error::ReplayError;
-use super::run::PolicyAnswer;
+use crate::error::ReplayError;
+use crate::run::PolicyAnswer;
 
 /// The fewest jobs that a window may have: a share of fewer says little.
 const MIN_JOBS: usize = 10;
 
 /// The performance and the volatility of a policy over windows of a record.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct WindowRisk {
+pub struct WindowRisk {
     /// By objective, of those that have a value under any policy.
-    pub(super) separate: BTreeMap<Objective, Risk>,
+    pub separate: BTreeMap<Objective, Risk>,
     /// All of these objectives, weighted equally. None without any.
-    pub(super) integrated: Option<Risk>,
+    pub integrated: Option<Risk>,
 }
 
 /// A risk in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct RiskKeys {
+pub struct RiskKeys {
     performance: f64,
     volatility: f64,
 }
 
 /// The risk of a policy in the output.
 #[derive(Debug, Serialize)]
-pub(super) struct WindowRiskKeys {
+pub struct WindowRiskKeys {
     separate: BTreeMap<&'static str, RiskKeys>,
     integrated: Option<RiskKeys>,
 }
@@ -39,7 +39,7 @@ pub(super) struct WindowRiskKeys {
 ///
 /// # Errors
 /// If it has not.
-pub(super) fn check(windows: Option<NonZeroU32>, jobs: usize) -> Result<(), ReplayError> {
+pub fn check(windows: Option<NonZeroU32>, jobs: usize) -> Result<(), ReplayError> {
     let Some(windows) = windows else {
         return Ok(());
     };
@@ -56,7 +56,7 @@ pub(super) fn check(windows: Option<NonZeroU32>, jobs: usize) -> Result<(), Repl
 
 /// Sets the risk of every policy that has windows. The scores of an objective are relative to its worst and best value
 /// over all windows of all policies on the same machine.
-pub(super) fn weigh(answers: &mut [PolicyAnswer]) {
+pub fn weigh(answers: &mut [PolicyAnswer]) {
     let mut rest = answers;
     while let Some(nodes) = rest.first().map(|answer| answer.nodes) {
         let n_same = rest
@@ -114,7 +114,7 @@ fn risks(windows: &[Vec<&Objectives>]) -> Vec<WindowRisk> {
 
 impl WindowRisk {
     /// Returns the risk as it is written.
-    pub(super) fn keys(&self) -> WindowRiskKeys {
+    pub fn keys(&self) -> WindowRiskKeys {
         let separate = self.separate.iter();
         WindowRiskKeys {
             separate: separate
@@ -133,7 +133,7 @@ fn keys(risk: Risk) -> RiskKeys {
 }
 
 /// Renders the risks as text. Empty without any.
-pub(super) fn render(answers: &[PolicyAnswer]) -> String {
+pub fn render(answers: &[PolicyAnswer]) -> String {
     let width = answers.iter().map(|answer| answer.policy.len()).max();
     let width = width.unwrap_or_default();
     let rows = answers.iter().filter_map(|answer| {
@@ -195,7 +195,7 @@ mod tests {
         let message = check(six, 59).unwrap_err().to_string();
         assert_eq!(
             message,
-            "--windows: 6 windows need at least 60 jobs, and the record has 59"
+            "6 windows need at least 60 jobs, and the record has 59"
         );
     }
 }

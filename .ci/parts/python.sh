@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The module for Python.
+#
+#   .ci/parts/python.sh quick PROGRAM    lints, and the tests with the module as cargo builds it and this program
+#   .ci/parts/python.sh full RESULTS     a wheel from the tree, in an environment of each Python that is here, with the
+#                                        tests, the examples of docstrings and documents, and type checkers
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. .ci/prepare
+
+documents=(docs/python/*.md python/README.md)
+
+lint() {
+  cargo fmt --manifest-path python/Cargo.toml --check
+  cargo clippy --locked --manifest-path python/Cargo.toml --all-targets -- -D warnings
+}
+
+# Makes a virtual environment with these packages: environment FOLDER PYTHON PACKAGE..
+environment() {
+  local folder=$1 python=$2
+  shift 2
+  rm -rf "$folder"
+  "$python" -m venv "$folder"
+  "$folder/bin/pip" install --quiet "$@"
+}
+
+quick() {
+  local program=$1 folder library
+  step "lints of the module for Python, and its library, in one build"
+  cargo fmt --manifest-path python/Cargo.toml --check
+  # What the program has compiled of other people's crates is found again.
+  library=$(RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings cargo build --locked \
+    --manifest-path python/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" \
+    --message-format json-render-diagnostics | sed -n 's/.*"filenames":\["\([^"]*lib_native\.so\)".*/\1/p')
+  step "tests of the module for Python"
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' RETURN
+  cp -r python/tollgate "$folder"
+  cp "$library" "$folder/tollgate/_native.abi3.so"
+  environment "$folder/env" python3 pytest==9.2.0
+  TOLLGATE_PROGRAM=$program PYTHONPATH=$folder "$folder/env/bin/python" -m pytest -q -p no:cacheprovider
+}
+
+full() {
+  local results=$1 wheel python env tested=()
+  mkdir -p "$results"
+  lint
+  step "a wheel from the tree"
+  environment "$results/build" python3 pip
+  rm -rf "$results/dist"
+  "$results/build/bin/pip" wheel --quiet --no-deps --wheel-dir "$results/dist" .
+  wheel=$(echo "$results"/dist/*.whl)
+  ls -l "$wheel"
+  for python in python3.10 python3.11 python3.12 python3.13 python3.14; do
+    "$python" -c 'import venv' 2>/dev/null || continue
+    step "the tests with $python"
+    env=$results/$python
+    environment "$env" "$python" "$wheel" pytest==9.2.0
+    "$env/bin/python" -m pytest -q -p no:cacheprovider
+    tested+=("$python")
+  done
+  [ ${#tested[@]} != 0 ] || { echo "no Python is here" >&2; return 1; }
+  step "tables of pandas, polars, duckdb and pyarrow, the examples, and the types, with ${tested[-1]}"
+  "$env/bin/pip" install --quiet pandas==3.1.1 polars==2.1.0 duckdb==2.0.1 pyarrow==26.0.1 abi3audit==0.0.26 \
+    mypy==2.4.1 pyright==1.1.414
+  "$env/bin/python" -m pytest -q -p no:cacheprovider python/tests/test_tables.py
+  "$env/bin/python" -m pytest -q -p no:cacheprovider --doctest-modules --pyargs tollgate
+  "$env/bin/python" .ci/parts/python/blocks.py "${documents[@]}"
+  "$env/bin/abi3audit" "$wheel"
+  "$env/bin/mypy" --strict --python-executable "$env/bin/python" .ci/parts/python/typed.py
+  "$env/bin/python" -m mypy.stubtest --ignore-missing-stub tollgate._native
+  "$env/bin/pyright" --pythonpath "$env/bin/python" .ci/parts/python/typed.py
+}
+
+case "${1:-}" in
+  quick) quick "$(realpath "$2")" ;;
+  full) mkdir -p "$2"; full "$(realpath "$2")" ;;
+  *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac

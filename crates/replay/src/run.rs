@@ -1,0 +1,251 @@
+//! Runs every policy over the jobs, in parallel.
+
+use std::num::NonZeroUsize;
+
+use tollgate_model::{Outcome, PenaltyLimit};
+use tollgate_policy::PolicySpec;
+use tollgate_risk::{ObjectiveTotals, Objectives};
+use tollgate_sim::{self as sim, ReplayResult, StopSignal};
+
+use crate::calibration::PromiseCalibration;
+use crate::error::ReplayError;
+use crate::groups::{GroupAnswer, GroupedJobs};
+use crate::input::{ReplayInput, ReplayMachine};
+use crate::parallel::run_in_order;
+use crate::settings::ReplaySettings;
+use crate::windows::{self, WindowRisk};
+
+/// The number of jobs between two reports of progress.
+const JOBS_PER_REPORT: u64 = 4096;
+
+/// How a replay is run. It changes nothing of the results.
+#[derive(Clone)]
+pub struct RunControl<'a> {
+    /// Number of policies that run in parallel.
+    pub threads: NonZeroUsize,
+    /// The signal that ends the replay before its last job.
+    pub stop: StopSignal,
+    /// A function that is called with numbers of further jobs that have been submitted. None if no one asks.
+    pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+}
+
+/// The results of a policy.
+pub struct PolicyAnswer {
+    /// The chosen policy with its parameters.
+    pub policy: String,
+    /// True if jobs share nodes or are paused.
+    pub shares_nodes: bool,
+    /// Size of the machine.
+    pub nodes: u32,
+    /// The results with the first seed.
+    pub objectives: Objectives,
+    /// Means and deviations over all seeds, if there are several.
+    pub seeds: Option<SeedStatistics>,
+    /// The results for each group of jobs with the first seed; empty if not requested.
+    pub groups: Vec<GroupAnswer>,
+    /// The risk over the windows, if the record is cut into some.
+    pub risk: Option<WindowRisk>,
+    /// The calibration of promises with the first seed, if requested.
+    pub calibration: Option<PromiseCalibration>,
+}
+
+/// Statistics over several seeds.
+#[derive(Clone, Copy, Debug)]
+pub struct SeedStatistics {
+    /// Fulfilled jobs in % of the submitted ones.
+    pub sla_pct: MeanDeviation,
+    /// Fulfilled jobs in % of the accepted ones.
+    pub reliability_pct: MeanDeviation,
+}
+
+/// A mean and the standard deviation of a sample of at least two.
+#[derive(Clone, Copy, Debug)]
+pub struct MeanDeviation {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub deviation: f64,
+}
+
+impl MeanDeviation {
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares = values.iter().map(|value| (value - mean).powi(2));
+        Self {
+            mean,
+            deviation: (squares.sum::<f64>() / (count - 1.0)).sqrt(),
+        }
+    }
+}
+
+impl SeedStatistics {
+    /// Returns the statistics of results, one a seed; None of a single one.
+    fn of(results: &[Objectives]) -> Option<Self> {
+        let all = |of: fn(&Objectives) -> f64| {
+            let values: Vec<f64> = results.iter().map(of).collect();
+            MeanDeviation::of(&values)
+        };
+        (results.len() > 1).then(|| Self {
+            sla_pct: all(|run| run.sla_pct),
+            reliability_pct: all(|run| run.reliability_pct),
+        })
+    }
+}
+
+/// Runs every policy over the same jobs. `sink` gets the results in the order of the settings, and the replay
+/// itself if the settings need more of it than its objectives. The results do not depend on the number of threads.
+///
+/// # Errors
+/// The first error of a run, or of `sink`.
+pub fn run_policies<E: From<ReplayError> + Send>(
+    settings: &ReplaySettings,
+    input: &ReplayInput,
+    control: &RunControl<'_>,
+    mut sink: impl FnMut(&PolicyAnswer, Option<ReplayResult>) -> Result<(), E>,
+) -> Result<Vec<PolicyAnswer>, E> {
+    windows::check(settings.windows, input.workload.len())?;
+    let grouped = match settings.windows {
+        Some(windows) => Some(GroupedJobs::by_windows(windows, input.workload.len())),
+        None => settings.by.map(|by| GroupedJobs::of(by, &input.workload)),
+    };
+    let runs: Vec<(&ReplayMachine, &PolicySpec)> = input
+        .machines
+        .iter()
+        .flat_map(|machine| {
+            settings
+                .policies
+                .iter()
+                .map(move |policy| (machine, policy))
+        })
+        .collect();
+    let mut answers = Vec::with_capacity(runs.len());
+    run_in_order(
+        runs.len(),
+        control.threads,
+        |n| {
+            let (machine, policy) = runs[n];
+            run_policy((settings, input), control, machine, policy).map_err(E::from)
+        },
+        |n, (results, replay)| {
+            let (machine, policy) = runs[n];
+            let groups = match (&grouped, &replay) {
+                (Some(grouped), Some(replay)) => {
+                    grouped.measure(&replay.outcomes, machine.nodes, settings.market)
+                }
+                (None, _) | (_, None) => Vec::new(),
+            };
+            let calibration = replay.as_ref().filter(|_| settings.calibration);
+            let answer = PolicyAnswer {
+                policy: policy.to_string(),
+                shares_nodes: policy.shares_nodes(),
+                nodes: machine.nodes,
+                seeds: SeedStatistics::of(&results),
+                objectives: results
+                    .into_iter()
+                    .next()
+                    .expect("a result a seed, and at least one seed"),
+                groups,
+                risk: None,
+                calibration: calibration
+                    .map(|replay| PromiseCalibration::of(&input.workload, replay)),
+            };
+            sink(&answer, replay)?;
+            answers.push(answer);
+            Ok(())
+        },
+    )?;
+    if settings.windows.is_some() {
+        windows::weigh(&mut answers);
+    }
+    Ok(answers)
+}
+
+/// Runs one policy on one machine, with each seed. Returns a result a seed, and the replay with the
+/// first one if the settings need it.
+fn run_policy(
+    (settings, input): (&ReplaySettings, &ReplayInput),
+    control: &RunControl<'_>,
+    machine: &ReplayMachine,
+    policy: &PolicySpec,
+) -> Result<(Vec<Objectives>, Option<ReplayResult>), ReplayError> {
+    let nodes = machine.nodes;
+    let config = sim::ReplayConfig {
+        nodes,
+        speeds: machine.speeds.clone(),
+        market: settings.market,
+        tasks: settings.tasks,
+        preemption_cost: settings.preemption_cost,
+        overrun: settings.overrun,
+        record_level: settings.record,
+        states_promises: settings.states_promises,
+        penalty_limit: PenaltyLimit::of_budgets(settings.jobs.penalty_limit),
+        stop: control.stop.clone(),
+    };
+    let estimates = sim::EstimateSetup {
+        origin: settings.estimates,
+        uses_beliefs: policy.uses_beliefs(),
+        contexts: &input.job_contexts,
+        history: &input.learned.history,
+    };
+    let mut results = Vec::with_capacity(1 + input.reseeded.len());
+    let mut kept = None;
+    for workload in [&input.workload].into_iter().chain(&input.reseeded) {
+        let arrivals = CountedJobs {
+            jobs: workload.arrivals(),
+            progress: control.progress,
+            n_passed: 0,
+        };
+        let mut totals = ObjectiveTotals::default();
+        let count = |outcome: &Outcome| totals.count(outcome);
+        let run = if settings.needs_replay() {
+            let replay =
+                sim::replay_with(arrivals, policy.build(settings.market), &config, &estimates);
+            replay.map(|replay| {
+                replay.outcomes.iter().for_each(count);
+                kept.get_or_insert(replay);
+            })
+        } else {
+            sim::replay_outcomes(
+                arrivals,
+                policy.build(settings.market),
+                &config,
+                &estimates,
+                count,
+            )
+        };
+        run.map_err(|failure| ReplayError::Run {
+            policy: policy.to_string(),
+            failure,
+        })?;
+        results.push(totals.into_objectives(nodes, config.market));
+    }
+    Ok((results, kept))
+}
+
+/// An iterator that counts jobs on their way to a policy.
+struct CountedJobs<'a, I> {
+    jobs: I,
+    progress: Option<&'a (dyn Fn(u64) + Sync)>,
+    n_passed: u64,
+}
+
+impl<I: Iterator> Iterator for CountedJobs<'_, I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        if let Some(progress) = self.progress {
+            self.n_passed += 1;
+            if self.n_passed.is_multiple_of(JOBS_PER_REPORT) {
+                progress(JOBS_PER_REPORT);
+            }
+        }
+        self.jobs.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.jobs.size_hint()
+    }
+}
+
+impl<I: ExactSizeIterator> ExactSizeIterator for CountedJobs<'_, I> {}

@@ -1,0 +1,38 @@
+"""Tollgate decides which jobs a shared cluster should promise to finish, by when and at what price.
+
+This package replays records of jobs under scheduling policies, in the calling process and with the results of the
+program ``tollgate``, which comes with the package. Tables come from and go to pandas, polars, duckdb and pyarrow by
+Arrow; none of these is needed.
+
+>>> import tollgate as tg
+>>> r = tg.replay(policies=["easy", "libra-risk"], last=500)
+>>> r.summary["policy"]
+['easy', 'libra-risk']
+>>> len(r.jobs)
+922
+"""
+
+from __future__ import annotations
+
+from tollgate._errors import ArgumentError, InternalError, RecordError, RunError, TollgateError
+from tollgate._native import Picture, Replay, Table
+from tollgate._program import find_program
+from tollgate._replay import policies, read, replay
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "InternalError",
+    "Picture",
+    "RecordError",
+    "Replay",
+    "RunError",
+    "Table",
+    "TollgateError",
+    "__version__",
+    "find_program",
+    "policies",
+    "read",
+    "replay",
+]
