@@ -210,6 +210,7 @@ fn usage(record: &LsfRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
     );
     let requested = requested.filter(|&bytes| bytes > Bytes::ZERO);
     TraceUsage {
+        held: None,
         wait: None,
         cpu_time: user.zip(system).map(|(user, system)| user + system),
         peak_memory,
@@ -318,6 +319,7 @@ mod tests {
         assert_eq!(metadata.executable.get(0), Some("a.out"));
         assert_eq!(metadata.account.get(0), Some("proj"));
         let usage = TraceUsage {
+            held: None,
             wait: Some(Span::from_secs(60)),
             cpu_time: Some(Span::from_secs(2)),
             peak_memory: Some(Bytes::from_kibibytes(4096)),

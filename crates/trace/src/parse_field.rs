@@ -151,6 +151,11 @@ pub(crate) fn resolve_usage(usage: TraceUsage, procs: u32, notes: &mut Vec<Findi
         sound
     };
     let wait = span(usage.wait, Span::from_micros(MAX_MICROS), RecordField::Wait);
+    let held = span(
+        usage.held,
+        wait.unwrap_or(Span::from_micros(MAX_MICROS)),
+        RecordField::Held,
+    );
     let cpu_time = span(usage.cpu_time, most_cpu, RecordField::CpuTime);
     let mut memory = |value: Option<Bytes>, field| {
         let sound = value.filter(|&bytes| bytes <= most_memory);
@@ -160,6 +165,7 @@ pub(crate) fn resolve_usage(usage: TraceUsage, procs: u32, notes: &mut Vec<Findi
         sound
     };
     TraceUsage {
+        held,
         wait,
         cpu_time,
         peak_memory: memory(usage.peak_memory, RecordField::PeakMemory),

@@ -179,6 +179,9 @@ fn usage(
             .map(|text| memory_size::pbs(text, field));
         parse_field::usable(read.unwrap_or(Ok(None)), field, notes)
     };
+    let eligible = attributes.get(b"etime");
+    let eligible = eligible.and_then(|text| parse_time::unix_seconds(text, RecordField::Held).ok());
+    let eligible = eligible.filter(|at| *at > Instant::ZERO);
     TraceUsage {
         peak_memory: memory(b"resources_used.mem".as_slice(), RecordField::PeakMemory),
         requested_memory: memory(
@@ -186,6 +189,7 @@ fn usage(
             RecordField::RequestedMemory,
         ),
         wait: start.and_then(|start| record_reader::wait_time(submit, start, notes)),
+        held: eligible.map(|eligible| eligible.since(submit)),
         cpu_time,
         status: status(attributes),
     }

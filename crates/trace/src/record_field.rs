@@ -25,6 +25,8 @@ pub enum RecordField {
     Penalty,
     /// Wait before the start.
     Wait,
+    /// Part of the wait in which the job could not start, held or for other jobs.
+    Held,
     /// Used processor time.
     CpuTime,
     /// Peak memory.
@@ -58,6 +60,7 @@ impl RecordField {
             Self::Budget => "budget",
             Self::Penalty => "penalty rate",
             Self::Wait => "wait",
+            Self::Held => "time held",
             Self::CpuTime => "processor time",
             Self::PeakMemory => "peak memory",
             Self::RequestedMemory => "requested memory",
@@ -81,6 +84,7 @@ impl RecordField {
             Self::Deadline => "more than 0 and at most 1e11 seconds",
             Self::Budget | Self::Penalty => "0 to 1e12 credits",
             Self::Wait => "0 to 1e11 seconds",
+            Self::Held => "0 seconds to the wait",
             Self::CpuTime => "0 to 1e11 seconds a processor, at most 1e12",
             Self::PeakMemory | Self::RequestedMemory => "0 to 16 TiB a processor",
             Self::Logout => "a time not before the log-in",

@@ -175,6 +175,8 @@ fn parse_record<'a>(
         true => (NEVER_RAN, None),
         false => times(record, end, status, &mut notes)?,
     };
+    let eligible = instant(record, SacctColumn::Eligible, RecordField::Held);
+    let eligible = eligible.ok().flatten();
     let name = |column| record.get(column).unwrap_or_default();
     let draft = ParsedRecord {
         number,
@@ -200,6 +202,7 @@ fn parse_record<'a>(
         },
         usage: keep.usage(|| TraceUsage {
             wait: start.and_then(|start| record_reader::wait_time(submit, start, &mut notes)),
+            held: eligible.map(|eligible| eligible.since(submit)),
             status: status.unwrap_or_default(),
             ..usage::of_job(record, &mut notes)
         }),

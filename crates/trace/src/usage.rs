@@ -10,6 +10,9 @@ use tollgate_model::{Bytes, Span};
 pub struct TraceUsage {
     /// Time from submission to the start. Not negative.
     pub wait: Option<Span>,
+    /// Time from submission until the job could start as far as it and its user go: it was held, waited for other jobs or for
+    /// its begin time. Not negative, and at most the wait. None if the format does not record it.
+    pub held: Option<Span>,
     /// Processor time, of all processors together. Not negative.
     pub cpu_time: Option<Span>,
     /// Peak memory of the whole job, as far as the format records it.
@@ -108,6 +111,6 @@ mod tests {
 
     #[test]
     fn usage_size_is_bounded() {
-        assert!(size_of::<TraceUsage>() <= 72);
+        assert!(size_of::<TraceUsage>() <= 88);
     }
 }

@@ -9,6 +9,7 @@ use crate::usage::{TraceStatus, TraceUsage};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UsageColumns {
     wait: OptionalColumn<Span>,
+    held: OptionalColumn<Span>,
     cpu_time: OptionalColumn<Span>,
     peak_memory: OptionalColumn<Bytes>,
     requested_memory: OptionalColumn<Bytes>,
@@ -21,6 +22,7 @@ impl UsageColumns {
         Some(TraceUsage {
             status: *self.status.get(row)?,
             wait: self.wait.get(row),
+            held: self.held.get(row),
             cpu_time: self.cpu_time.get(row),
             peak_memory: self.peak_memory.get(row),
             requested_memory: self.requested_memory.get(row),
@@ -45,6 +47,7 @@ impl UsageColumns {
     /// Appends the usage of the next job.
     pub(crate) fn push(&mut self, usage: TraceUsage) {
         self.wait.push(usage.wait);
+        self.held.push(usage.held);
         self.cpu_time.push(usage.cpu_time);
         self.peak_memory.push(usage.peak_memory);
         self.requested_memory.push(usage.requested_memory);
@@ -61,12 +64,14 @@ impl UsageColumns {
     pub(crate) fn drop_first(&mut self, n: usize) {
         let Self {
             wait,
+            held,
             cpu_time,
             peak_memory,
             requested_memory,
             status,
         } = self;
         wait.drop_first(n);
+        held.drop_first(n);
         cpu_time.drop_first(n);
         peak_memory.drop_first(n);
         requested_memory.drop_first(n);
@@ -77,12 +82,14 @@ impl UsageColumns {
     pub(crate) fn retain(&mut self, keeps: &dyn Fn(usize) -> bool) {
         let Self {
             wait,
+            held,
             cpu_time,
             peak_memory,
             requested_memory,
             status,
         } = self;
         wait.retain(keeps);
+        held.retain(keeps);
         cpu_time.retain(keeps);
         peak_memory.retain(keeps);
         requested_memory.retain(keeps);

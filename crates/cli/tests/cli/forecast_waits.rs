@@ -58,6 +58,34 @@ fn waiting_jobs_get_bounds_of_their_starts() {
 }
 
 #[test]
+fn wait_of_a_held_job_counts_from_when_it_could_start() {
+    let held = |table: String| {
+        let mut lines = table.lines();
+        let mut held = format!("{},held_s\n", lines.next().unwrap());
+        for line in lines {
+            let cells: Vec<&str> = line.split(',').collect();
+            let number = |at: usize| cells[at].parse::<i64>().unwrap();
+            // Every seventh job was submitted earlier, and waited for another.
+            let earlier = if number(0) % 7 == 0 { 5_000 } else { 0 };
+            let (submit, wait) = (number(1) - earlier, number(2) + earlier);
+            held += &format!(
+                "{},{submit},{wait},{},{earlier}\n",
+                cells[0],
+                cells[3..].join(",")
+            );
+        }
+        held
+    };
+    let answer = |name: &str| tollgate(&["forecast", name, "--waits", "--format", "csv"]);
+    let usual = answer(jobs("waiting-usual.csv", 300));
+    let name = file("waiting-held.csv", held(table(300)).as_bytes());
+    let with_held = answer(name);
+    let note = "44 jobs could not start at once";
+    assert!(with_held.stderr.contains(note), "{with_held}");
+    assert_eq!(with_held.answer(), usual.answer());
+}
+
+#[test]
 fn wait_of_one_job_is_explained() {
     let name = jobs("wait-explained.csv", 1_000);
     let job = [

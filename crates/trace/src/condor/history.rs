@@ -180,6 +180,7 @@ mod tests {
         assert_eq!(
             metadata.usage.get(0).unwrap(),
             TraceUsage {
+                held: None,
                 wait: Some(Span::from_secs(10)),
                 cpu_time: Some(Span::from_secs(56)),
                 peak_memory: Some(Bytes::from_kibibytes(4)),

@@ -279,6 +279,7 @@ impl<'a> JobAd<'a> {
             .into_iter()
             .find_map(|(name, unit)| memory(name, unit, peak));
         TraceUsage {
+            held: None,
             requested_memory: memory("RequestMemory", MEBI, RecordField::RequestedMemory),
             wait: start.and_then(|start| record_reader::wait_time(submit, start, notes)),
             cpu_time: user.zip(system).map(|(user, system)| user + system),

@@ -33,6 +33,8 @@ pub(super) enum JobTableColumn {
     Penalty,
     #[strum(serialize = "wait_s")]
     Wait,
+    #[strum(serialize = "held_s")]
+    Held,
     #[strum(serialize = "cpu_time_s")]
     CpuTime,
     #[strum(serialize = "peak_memory_bytes")]

@@ -150,6 +150,7 @@ fn cells(batch: &Trace, column: JobTableColumn) -> ParquetCells {
             ParquetCells::Reals(slas().map(|sla| Some(sla.penalty?.as_f64())).collect())
         }
         JobTableColumn::Wait => spans(|usage| usage.wait),
+        JobTableColumn::Held => spans(|usage| usage.held),
         JobTableColumn::CpuTime => spans(|usage| usage.cpu_time),
         JobTableColumn::PeakMemory => bytes(|usage| usage.peak_memory),
         JobTableColumn::RequestedMemory => bytes(|usage| usage.requested_memory),

@@ -270,6 +270,7 @@ fn usage(header: &JobTableHeader, record: &ByteRecord, notes: &mut Vec<Finding>)
         parse_field::usable(read, field, notes)
     };
     let wait = span(JobTableColumn::Wait, RecordField::Wait);
+    let held = span(JobTableColumn::Held, RecordField::Held);
     let cpu_time = span(JobTableColumn::CpuTime, RecordField::CpuTime);
     let mut memory = |column, field| {
         let read = cell(column).map_or(Ok(None), |text| parse_field::bytes(&text, 1, field));
@@ -288,6 +289,7 @@ fn usage(header: &JobTableHeader, record: &ByteRecord, notes: &mut Vec<Finding>)
     });
     TraceUsage {
         wait,
+        held,
         cpu_time,
         peak_memory,
         requested_memory,

@@ -109,6 +109,7 @@ pub(super) const fn can_hold(trace: &Trace, column: JobTableColumn) -> bool {
         | JobTableColumn::Executable
         | JobTableColumn::Queue
         | JobTableColumn::Wait
+        | JobTableColumn::Held
         | JobTableColumn::CpuTime
         | JobTableColumn::PeakMemory
         | JobTableColumn::RequestedMemory
@@ -124,6 +125,7 @@ fn has_value(trace: &Trace, column: JobTableColumn) -> bool {
     match column {
         JobTableColumn::Account
         | JobTableColumn::Wait
+        | JobTableColumn::Held
         | JobTableColumn::CpuTime
         | JobTableColumn::PeakMemory
         | JobTableColumn::RequestedMemory
@@ -200,6 +202,7 @@ impl<'a> JobTableRow<'a> {
             JobTableColumn::Budget => write_known(cell, sla.budget),
             JobTableColumn::Penalty => write_known(cell, sla.penalty),
             JobTableColumn::Wait => write_known(cell, usage.wait),
+            JobTableColumn::Held => write_known(cell, usage.held),
             JobTableColumn::CpuTime => write_known(cell, usage.cpu_time),
             JobTableColumn::PeakMemory => write_known(cell, usage.peak_memory),
             JobTableColumn::RequestedMemory => write_known(cell, usage.requested_memory),

@@ -23,6 +23,7 @@ pub(super) enum SacctColumn {
     Partition,
     State,
     Submit,
+    Eligible,
     Start,
     End,
     Elapsed,

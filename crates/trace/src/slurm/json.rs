@@ -110,6 +110,7 @@ struct SacctState {
 #[serde(default)]
 struct SacctTime {
     submission: LenientNumber,
+    eligible: LenientNumber,
     start: LenientNumber,
     end: LenientNumber,
     elapsed: LenientNumber,
@@ -194,6 +195,8 @@ impl SacctJob {
         let submit = self.time.submission.positive();
         let submit = submit.ok_or(Finding::Missing(RecordField::Submit))?;
         let submit = instant(submit, RecordField::Submit)?;
+        let eligible = self.time.eligible.positive();
+        let eligible = eligible.and_then(|at| instant(at, RecordField::Held).ok());
         let (runtime, start) = match self.is_cancelled_while_pending(status) {
             true => (NEVER_RAN, None),
             false => self.times(status, &mut notes)?,
@@ -222,6 +225,7 @@ impl SacctJob {
             },
             usage: keep.usage(|| TraceUsage {
                 wait: start.and_then(|start| record_reader::wait_time(submit, start, &mut notes)),
+                held: eligible.map(|eligible| eligible.since(submit)),
                 cpu_time: self.cpu_time(),
                 peak_memory: self.peak_memory(),
                 requested_memory: bytes(count_of(&self.tres.requested, "mem"), MEBI),
@@ -368,6 +372,7 @@ mod tests {
             old.usage.get(0).unwrap(),
             TraceUsage {
                 wait: Some(Span::from_secs(60)),
+                held: None,
                 cpu_time: Some(Span::from_micros(59_500_000)),
                 peak_memory: Some(Bytes::new(4096)),
                 requested_memory: Some(Bytes::new(1000 << 20)),

@@ -138,6 +138,7 @@ impl<'a> SwfRecord<'a> {
             .map(|span| Span::from_micros(span.as_micros().saturating_mul(i64::from(procs))));
         let status = parse_field::usable(status(self.status), RecordField::Status, notes);
         let usage = TraceUsage {
+            held: None,
             wait,
             cpu_time,
             peak_memory,

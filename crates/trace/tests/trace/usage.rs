@@ -20,6 +20,7 @@ fn usages(trace: &Trace) -> Vec<TraceUsage> {
 
 fn usage(wait: i64, cpu_time: i64, peak: u64, requested: u64, status: TraceStatus) -> TraceUsage {
     TraceUsage {
+        held: None,
         wait: Some(Span::from_secs(wait)),
         cpu_time: Some(Span::from_secs(cpu_time)),
         peak_memory: Some(Bytes::new(peak)),
@@ -165,6 +166,50 @@ fn pbs_and_torque_kill_codes_differ() {
             with(TraceStatus::OutOfMemory),
             with(TraceStatus::Unknown),
         ]
+    );
+}
+
+#[test]
+fn time_held_is_told_from_the_wait() {
+    let of = |text: &str| {
+        let trace = parsed(text);
+        let usages = usages(&trace);
+        (
+            usages[0].wait,
+            usages[0].held,
+            trace
+                .diagnostics
+                .count(Finding::Unusable(RecordField::Held)),
+        )
+    };
+    let secs = |secs| Some(Span::from_secs(secs));
+    let sacct = |eligible: &str| {
+        of(&format!(
+            "JobID|State|Submit|Eligible|Start|End|NCPUS\n7|COMPLETED|100|{eligible}|160|220|8\n"
+        ))
+    };
+    assert_eq!(sacct("130"), (secs(60), secs(30), 0));
+    assert_eq!(sacct("100"), (secs(60), secs(0), 0));
+    assert_eq!(sacct("Unknown"), (secs(60), None, 0));
+    assert_eq!(sacct("161"), (secs(60), None, 1), "after the start");
+    let json = |eligible: &str| {
+        of(&format!(
+            r#"{{"jobs": [{{"job_id": 7, "state": {{"current": "COMPLETED"}}, "required": {{"CPUs": 8}},
+            "time": {{"submission": 100, "eligible": {eligible}, "start": 160, "end": 220, "elapsed": 60}}}}]}}"#
+        ))
+    };
+    assert_eq!(json("130"), (secs(60), secs(30), 0));
+    assert_eq!(json("0"), (secs(60), None, 0));
+    let pbs = |etime: &str| {
+        of(&format!(
+            "12/21/2009 15:28:00;E;6;user=ann ctime=100 etime={etime} start=160 end=220 Exit_status=0\n"
+        ))
+    };
+    assert_eq!(pbs("130"), (secs(60), secs(30), 0));
+    assert_eq!(pbs("0"), (secs(60), None, 0));
+    assert_eq!(
+        of("job_id,submit_s,runtime_s,procs,wait_s,held_s\n1,0,10,4,60,30\n"),
+        (secs(60), secs(30), 0)
     );
 }
 

@@ -209,6 +209,7 @@ fn usage(job: &JobDetails, submit: Instant) -> TraceUsage {
     };
     TraceUsage {
         wait: wait.map(|wait| wait.max(Span::ZERO)),
+        held: None,
         cpu_time: job.cpu_s.map(Span::from_secs_f64),
         peak_memory: job.peak_memory_bytes.map(Bytes::new),
         requested_memory: job.memory_bytes.map(Bytes::new),

@@ -102,6 +102,7 @@ impl CondorEventJob {
         let mut notes = std::mem::take(&mut self.notes);
         let runtime = self.runtime(status, &mut notes)?;
         let usage = keep.usage(|| TraceUsage {
+            held: None,
             wait: self
                 .attempts
                 .first()

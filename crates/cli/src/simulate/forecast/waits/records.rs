@@ -37,11 +37,11 @@ pub(super) fn read(files: &[PathBuf], verbosity: Verbosity) -> Result<WaitJobs, 
     };
     let mut sources = Vec::new();
     let mut numbered = Vec::new();
-    let mut n_unknown = 0;
+    let mut tally = WaitTally::default();
     for file in files {
         let trace = open_all_columns(file)?;
         print_findings(&trace, verbosity);
-        n_unknown += jobs.add_trace(&trace, &mut numbered);
+        jobs.add_trace(&trace, &mut numbered, &mut tally);
         sources.push(trace.source);
     }
     jobs.sources = sources.join(", ");
@@ -54,10 +54,17 @@ pub(super) fn read(files: &[PathBuf], verbosity: Verbosity) -> Result<WaitJobs, 
         "all of them are 0"
     } else {
         verbosity.note(format_args!(
-            "{} from {}; {n_unknown} without a wait left out",
+            "{} from {}; {} without a wait left out",
             pluralise(n_known, "job"),
-            jobs.sources
+            jobs.sources,
+            tally.n_unknown
         ));
+        if tally.n_held > 0 {
+            verbosity.note(format_args!(
+                "{} could not start at once, as they were held or waited for other jobs: their waits count from then",
+                pluralise(tally.n_held, "job")
+            ));
+        }
         return Ok(jobs);
     };
     Err(ForecastError::NoWaits {
@@ -67,6 +74,13 @@ pub(super) fn read(files: &[PathBuf], verbosity: Verbosity) -> Result<WaitJobs, 
     .into())
 }
 
+/// Counts of unusual records, for notes to the user.
+#[derive(Default)]
+struct WaitTally {
+    n_unknown: usize,
+    n_held: usize,
+}
+
 fn wait(record: &WaitRecord) -> Span {
     match record.wait_end {
         WaitEnd::Ran { wait, .. } | WaitEnd::Cancelled(wait) => wait,
@@ -74,8 +88,14 @@ fn wait(record: &WaitRecord) -> Span {
 }
 
 impl WaitJobs {
-    /// Adds the jobs of a trace to `numbered`. Returns the number of jobs whose wait is not known.
-    fn add_trace(&mut self, trace: &Trace, numbered: &mut Vec<(u64, WaitRecord)>) -> usize {
+    /// Adds the jobs of a trace to `numbered`. A job that was held has been in the queue since it could start: what others did
+    /// before says nothing about when that was.
+    fn add_trace(
+        &mut self,
+        trace: &Trace,
+        numbered: &mut Vec<(u64, WaitRecord)>,
+        tally: &mut WaitTally,
+    ) {
         let nameless = TraceMetadata::default();
         let names = trace.metadata.as_ref().unwrap_or(&nameless);
         let origin = trace
@@ -86,13 +106,15 @@ impl WaitJobs {
         let first = first.map_or(Instant::ZERO, |job| job.submit + origin);
         self.has_calendar &= first >= Instant::from_secs(MIN_CALENDAR_S);
         let (mut users, mut queues) = (Vec::new(), Vec::new());
-        let mut n_unknown = 0;
         for (row, job) in trace.jobs.iter().enumerate() {
             let usage = names.usage.get(row).unwrap_or_default();
             let Some(wait) = usage.wait else {
-                n_unknown += 1;
+                tally.n_unknown += 1;
                 continue;
             };
+            let held = usage.held.unwrap_or(Span::ZERO);
+            tally.n_held += usize::from(held > Span::ZERO);
+            let wait = wait - held;
             let never_ran = job.runtime < Span::ZERO
                 || (job.runtime == Span::ZERO && usage.status == TraceStatus::Cancelled);
             let wait_end = if never_ran {
@@ -111,11 +133,10 @@ impl WaitJobs {
             };
             let record = WaitRecord {
                 job: facts,
-                queued: job.submit + origin,
+                queued: job.submit + origin + held,
                 wait_end,
             };
             numbered.push((job.number, record));
         }
-        n_unknown
     }
 }
