@@ -12,7 +12,7 @@ const STUDENT: [f64; MAX_PARTS - MIN_PARTS + 1] = [
     4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201,
 ];
 
-/// Returns the interval at 95 % around a figure, from what it is `without` each of some parts of equal length: the
+/// Returns the interval at 95 % around a figure, from what it is `without` each of some parts of equal length. This is the
 /// jackknife of Efron & Stein (1981), with Student's t for the few parts. None unless there are [`MIN_PARTS`] to
 /// [`MAX_PARTS`] of them.
 ///

@@ -14,7 +14,7 @@ pub struct SeedMean {
     pub mean: f64,
     /// Confidence interval at 95 % of these jobs with other draws, by bootstrap; None with a single seed.
     pub interval: Option<Interval>,
-    /// Confidence interval at 95 % of other weeks of the same machine, by the jackknife over the parts of the record;
+    /// Confidence interval at 95 % of other weeks of the same machine, by the jackknife over the parts of the record.
     /// None without such parts, or if the metric is a sum or undefined without one of them.
     pub by_weeks: Option<Interval>,
 }

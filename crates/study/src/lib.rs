@@ -15,6 +15,7 @@
 //! | [`run`] | runs over several threads, or a chunk of them |
 //! | `journal`, [`fingerprint`] | finished runs on disk, and the inputs that they belong to |
 //! | `measurements`, [`results`], [`columns`] | the tidy table of results |
+//! | `weeks` | parts of the record, which are left out one at a time |
 //! | [`confidence`], [`analysis`] | means over seeds, risk analysis and rankings |
 //! | `tables` | risk analysis as tables |
 //! | `claim_scope`, `claim_metric` | the cases of a claim, and its quantity, seed by seed |

@@ -180,7 +180,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             arrivals: workload.arrivals().collect(),
             contexts: JobNames::default().contexts(&workload),
             history: source.learned(),
-            parts: JobParts::of(&workload, WeekParts::of(source.trace())),
+            parts: RecordParts::of(&workload, WeekParts::of(source.trace())),
         };
         for &run in runs {
             if self.failed.load(Ordering::Relaxed) {
@@ -286,16 +286,16 @@ struct ClusterRun<'a> {
     /// The information of a forecaster about each job.
     contexts: Vec<JobContext>,
     history: &'a LearnedHistory,
-    parts: JobParts,
+    parts: RecordParts,
 }
 
 /// The part of the record of each job, in order of arrival.
-struct JobParts {
+struct RecordParts {
     n_parts: usize,
     by_job: Vec<usize>,
 }
 
-impl JobParts {
+impl RecordParts {
     fn of(workload: &Workload, weeks: WeekParts) -> Self {
         let jobs = &workload.trace().jobs;
         // The load of a scenario changes when jobs are submitted, not of what week they are.

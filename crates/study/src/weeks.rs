@@ -1,7 +1,7 @@
 //! Parts of a record, of one or more weeks each, which are left out one at a time.
 //!
-//! Seeds draw deadlines and prices, and leave the jobs as they are: what other weeks of the same machine would have
-//! given is seen from what is left of a result without some of its weeks.
+//! Seeds draw deadlines and prices, and leave the jobs as they are. What is left of a result without some of its weeks
+//! shows what other weeks of the same machine would have given.
 
 use tollgate_model::{Instant, Span};
 use tollgate_risk::jackknife::{MAX_PARTS, MIN_PARTS};

@@ -170,7 +170,7 @@ fn pbs_and_torque_kill_codes_differ() {
 }
 
 #[test]
-fn time_held_is_told_from_the_wait() {
+fn time_held_is_a_part_of_the_wait() {
     let of = |text: &str| {
         let trace = parsed(text);
         let usages = usages(&trace);
