@@ -1,9 +1,7 @@
 //! The answer about one job.
 
 use serde::Serialize;
-use tollgate_forecast::wait::{
-    FEATURES, JobWidth, N_WAIT_LEVELS, WAIT_LEVELS, WaitJob, WaitStatement,
-};
+use tollgate_forecast::wait::{FEATURES, JobWidth, N_WAIT_LEVELS, WaitJob, WaitStatement};
 use tollgate_model::{Instant, Span};
 
 use crate::calibration::{StatedQuantity, TallyScope};
@@ -16,6 +14,8 @@ use crate::statement::{StatedBounds, instants};
 const NAMED_FEATURES: usize = 3;
 /// The origin of bounds of a job that has waited for longer than all jobs before it.
 pub const AS_NEW: &str = "as-new";
+/// The origin of bounds of a job that runs: the run times of jobs like it that ran for longer.
+pub const FROM_RUN_TIMES: &str = "run-times";
 /// The index of .9 among the levels.
 const LEVEL_90: usize = 3;
 
@@ -64,8 +64,10 @@ pub struct JobAnswer {
 /// Instants by level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StatedLevels {
-    /// The origin of the bounds: `forest`, `class` or `site`, or [`AS_NEW`].
+    /// The origin of the bounds: `forest`, `class` or `site`, [`AS_NEW`] or [`FROM_RUN_TIMES`].
     pub basis: &'static str,
+    /// Number of run times from which the bounds come. None for other bounds.
+    pub n_alike: Option<usize>,
     /// The instants by which the job starts, by level. None for a job that runs.
     pub starts_by: Option<StatedBounds>,
     /// The instants by which the job ends, by level. None if too little is known.
@@ -103,7 +105,7 @@ impl QueueFollower {
     pub fn answer(&self, key: &SeenJobKey, now: Instant) -> Option<JobAnswer> {
         let followed = self.jobs.get(key)?;
         let stated = match (followed.started, followed.number) {
-            (Some(_), _) => running(followed),
+            (Some(started), _) => self.running(followed, started, now),
             (None, Some(number)) => {
                 let stated = self.forecaster.restate(now, number);
                 let nth = followed.starts.last().map_or(0, |last| last.nth);
@@ -195,10 +197,39 @@ impl QueueFollower {
         let stated = self.repaired(stated, facts, nth);
         StatedLevels {
             basis: stated.wait.basis.key(),
+            n_alike: None,
             starts_by: Some(instants(stated.at, &stated.wait)),
             ends_by: stated.end.as_ref().map(|end| instants(stated.at, end)),
             at_once: Some(stated.at_once.as_f64()),
         }
+    }
+
+    /// Returns when a job that runs ends: from the run times of jobs that ran for longer, or as it was stated last if those
+    /// are too few. The limit is not exceeded.
+    fn running(
+        &self,
+        followed: &FollowedJob,
+        started: Instant,
+        now: Instant,
+    ) -> Option<StatedLevels> {
+        let ends = |basis, n_alike, ends_by| StatedLevels {
+            basis,
+            n_alike,
+            starts_by: None,
+            ends_by: Some(ends_by),
+            at_once: None,
+        };
+        let elapsed = now.since(started).max(Span::ZERO);
+        if let Some(rest) = self.run_times.rest(&followed.facts, elapsed) {
+            let ends_by = rest.runs.map(|run| (started + run).max(now));
+            return Some(ends(FROM_RUN_TIMES, Some(rest.n_alike), ends_by));
+        }
+        let last = followed.ends.last()?;
+        let latest = followed.facts.request.map(|limit| started + limit);
+        let at_most = |due: Instant| latest.map_or(due, |latest| due.min(latest));
+        let ends_by = last.due.map(|due| at_most(due).max(now));
+        let basis = if last.is_forest { "forest" } else { "site" };
+        Some(ends(basis, None, ends_by))
     }
 
     /// Returns how many statements about a quantity of jobs like one were kept.
@@ -244,21 +275,4 @@ impl QueueFollower {
             kept_ends: self.kept(StatedQuantity::End, facts),
         }
     }
-}
-
-/// Returns what was stated about the end of a job that runs, at most its time limit. The last statement counts.
-fn running(followed: &FollowedJob) -> Option<StatedLevels> {
-    let last = followed.ends.last()?;
-    let limit = followed.started.zip(followed.facts.request);
-    let latest = limit.map(|(started, limit)| started + limit);
-    let due = last.due;
-    let at_most = |due: Instant| latest.map_or(due, |latest| due.min(latest));
-    Some(StatedLevels {
-        basis: if last.is_forest { "forest" } else { "site" },
-        starts_by: None,
-        ends_by: Some(std::array::from_fn::<_, { WAIT_LEVELS.len() }, _>(|idx| {
-            at_most(due[idx])
-        })),
-        at_once: None,
-    })
 }
