@@ -89,7 +89,7 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
         }
         None => {
             let keys = keys(&follower, &args.jobs, &live, verbosity)?;
-            let answers = keys.iter().filter_map(|key| follower.answer(key, now));
+            let answers = follower.answers(&keys, now).into_iter();
             match keys.len() <= MAX_EXPLAINED {
                 true => answers
                     .map(|answer| explained(&follower, answer, &limits, now))
