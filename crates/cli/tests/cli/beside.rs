@@ -418,3 +418,22 @@ fn unknown_answer_names_the_engine() {
          hint: use a log-in node of the cluster, where `scontrol show config` answers\n"
     );
 }
+
+#[test]
+fn metrics_are_a_file_of_the_last_look() {
+    let user = SlurmUser::new();
+    let path = user.path("tollgate.prom");
+    let file = path.to_str().expect("text");
+    user.tollgate(&["beside", "slurm", "--queries", "1", "--metrics", file])
+        .answer();
+    let text = fs::read_to_string(&path).expect("metrics");
+    for line in [
+        "# TYPE tollgate_beside_waits_learned gauge",
+        "tollgate_beside_waits_learned{engine=\"slurm\",cluster=\"lab\"} 401",
+        "tollgate_beside_waiting_jobs{engine=\"slurm\",cluster=\"lab\"} 1",
+        "tollgate_beside_judged_statements{engine=\"slurm\",cluster=\"lab\",quantity=\"start\"} ",
+        "tollgate_beside_kept_ratio{engine=\"slurm\",cluster=\"lab\",quantity=\"start\",level=\"0.9\"} 0.",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
