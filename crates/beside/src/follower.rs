@@ -17,7 +17,7 @@ use crate::names::Names;
 use crate::observation::{QueueObservation, QueueSight};
 use crate::offsets::{GroupOffsets, OffsetGroup};
 use crate::open::{FollowedJob, StatementPlace};
-use crate::run_times::RunTimes;
+use crate::run_times::EndedRunTimes;
 use crate::statement::{JobStatement, OpenBounds, instants};
 
 /// Number of waits below which an answer is a guess.
@@ -47,7 +47,7 @@ pub struct QueueFollower {
     pub(crate) last_waits: LastWaits,
     /// The last times from entering the queue to the end.
     last_ends: LastWaits,
-    pub(crate) run_times: RunTimes,
+    pub(crate) run_times: EndedRunTimes,
     offsets: GroupOffsets,
     /// The next bound of each open statement, by the instant from which it is broken.
     next_bounds: BTreeSet<(Instant, u64, StatementPlace)>,

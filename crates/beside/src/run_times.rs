@@ -18,7 +18,7 @@ const RAISED_FROM: usize = 2;
 /// A job that has run for some time is like those that ran for longer: the quantiles of their run times are its own. That
 /// is the empirical distribution under the condition of survival, of the narrowest group with enough survivors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RunTimes {
+pub(crate) struct EndedRunTimes {
     groups: BTreeMap<RunGroup, VecDeque<EndedRun>>,
 }
 
@@ -58,7 +58,7 @@ impl RunGroup {
     }
 }
 
-impl RunTimes {
+impl EndedRunTimes {
     /// Learns the run time of a job that has ended.
     pub(crate) fn learn(&mut self, job: &WaitJob, run: Span) {
         let ended = EndedRun {
@@ -91,8 +91,8 @@ impl RunTimes {
         })
     }
 
-    /// Returns by how much the bounds of the end are above those of the start, at least, for a job whose limit is above
-    /// those that are known: the quantiles of the used part of a limit, of all jobs. None for a usual limit.
+    /// Returns the least difference of the bounds of the end and of the start, for a job whose limit is above the known
+    /// ones. It has the quantiles of the part of a limit that jobs used. None for a usual limit.
     pub(crate) fn beyond_known(&self, job: &WaitJob) -> Option<[Span; N_WAIT_LEVELS]> {
         let request = job.request?;
         let site = self.groups.get(&RunGroup::Site)?;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn job_that_runs_is_like_those_that_ran_longer() {
-        let mut runs = RunTimes::default();
+        let mut runs = EndedRunTimes::default();
         (1..=100).for_each(|n| runs.learn(&job(1, 1_000), Span::from_secs(n)));
         let young = runs.rest(&job(1, 1_000), Span::ZERO).expect("known");
         assert_eq!((young.n_alike, young.runs[2]), (100, Span::from_secs(51)));
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn limit_above_all_known_ones_raises_the_end() {
-        let mut runs = RunTimes::default();
+        let mut runs = EndedRunTimes::default();
         (1..=100).for_each(|n| runs.learn(&job(1, 100), Span::from_secs(n)));
         assert_eq!(runs.beyond_known(&job(1, 200)), None);
         let beyond = runs.beyond_known(&job(1, 10_000)).expect("not known");
