@@ -54,7 +54,7 @@ impl SlurmUser {
         user.set_answer("sdiag", &format!("sdiag output at Thu Jan 15 ({NOW})\n"));
         user.set_answer(
             "sinfo",
-            "main*|12:00:00|4|16|4000|2:00:00\nshort|5:00|4|16|4000|n/a\n",
+            "main*|12:00:00|4|16|4000|2:00:00\nshort|5:00|4|16|4000|5:00\n",
         );
         user.set_answer("sacct", &records(400));
         let waits = format!(
