@@ -28,9 +28,9 @@ quick() {
   local program=$1 folder library
   step "lints of the module for Python, and its library, in one build"
   cargo fmt --manifest-path python/Cargo.toml --check
-  # What the program has compiled of other people's crates is found again.
+  # In a folder of its own, so that no test waits for the lock of the other one.
   library=$(RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings cargo build --locked \
-    --manifest-path python/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" \
+    --manifest-path python/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/module" \
     --message-format json-render-diagnostics | sed -n 's/.*"filenames":\["\([^"]*lib_native\.so\)".*/\1/p')
   step "tests of the module for Python"
   folder=$(mktemp -d)

@@ -11,6 +11,7 @@
 //! | [`record_input`] | records: files, tables, or the default workload |
 //! | [`options`] | keyword arguments as the settings of a replay |
 //! | [`replay`] | replays and their results |
+//! | [`study`] | studies and their results |
 //! | [`charts`] | pictures of the results |
 //! | [`interrupt`] | long work that Ctrl-C ends |
 //! | [`errors`] | exceptions |
@@ -27,6 +28,7 @@ mod options;
 mod record_columns;
 mod record_input;
 mod replay;
+mod study;
 mod summary_columns;
 mod table;
 
@@ -39,6 +41,8 @@ mod _native {
     use crate::record_input::{policies, read};
     #[pymodule_export]
     use crate::replay::{Replay, replay};
+    #[pymodule_export]
+    use crate::study::{FinishedExperiment, experiments, run_study};
     #[pymodule_export]
     use crate::table::Table;
 }

@@ -16,28 +16,6 @@ use tollgate_replay::keys::GroupKeys;
 /// The end of the name of a key that counts seconds.
 const SECONDS: &str = "_s";
 
-/// The keys that count things.
-const COUNTS: [&str; 18] = [
-    "submitted",
-    "accepted",
-    "rejected",
-    "fulfilled",
-    "broken",
-    "broken_by_own_run",
-    "broken_by_others",
-    "void",
-    "unpromised",
-    "unpromised_in_time",
-    "unpromised_late",
-    "unpromised_dropped",
-    "unpromised_void",
-    "no_deadline",
-    "nodes",
-    "promises",
-    "kept",
-    "points",
-];
-
 /// Returns a row for each policy, with one for each group of jobs after it if the jobs are grouped.
 pub(crate) fn summary(answers: &[PolicyAnswer]) -> Result<RecordBatch, ArrowError> {
     let is_grouped = answers.iter().any(|answer| !answer.groups.is_empty());
@@ -70,7 +48,7 @@ pub(crate) fn columns(rows: &[Map<String, Value>]) -> Result<RecordBatch, ArrowE
 
 fn column<'a>(name: &str, values: impl Iterator<Item = &'a Value> + Clone) -> (String, ArrayRef) {
     let is_text = |value: &Value| value.is_string() || value.is_object() || value.is_array();
-    if COUNTS.contains(&name) {
+    if values.clone().all(Value::is_i64) {
         let mut column = Int64Builder::new();
         values.for_each(|value| column.append_option(value.as_i64()));
         return (name.to_owned(), Arc::new(column.finish()));
@@ -91,6 +69,41 @@ fn column<'a>(name: &str, values: impl Iterator<Item = &'a Value> + Clone) -> (S
     let mut column = Float64Builder::new();
     numbers.for_each(|number| column.append_option(number));
     (name.to_owned(), Arc::new(column.finish()))
+}
+
+/// Returns a table of CSV as columns. A column of numbers alone is one of numbers.
+///
+/// # Errors
+/// If the text is no table, or the columns do not fit together.
+pub(crate) fn csv_columns(text: &[u8]) -> Result<RecordBatch, ArrowError> {
+    let mut reader = csv::Reader::from_reader(text);
+    let failed = |error: csv::Error| ArrowError::CsvError(error.to_string());
+    let names = reader.headers().map_err(failed)?.clone();
+    let records: Result<Vec<_>, _> = reader.records().collect();
+    let records = records.map_err(failed)?;
+    let is_number = |place: usize| {
+        let mut cells = records.iter().map(|record| &record[place]);
+        cells.all(|cell| cell.is_empty() || number(cell).is_some())
+    };
+    let numeric: Vec<bool> = (0..names.len()).map(is_number).collect();
+    let rows = records.iter().map(|record| {
+        let cells = names.iter().zip(record).zip(&numeric);
+        let values = cells.map(|((name, cell), &is_number)| {
+            let value = match (cell, is_number) {
+                ("", _) => Value::Null,
+                (cell, true) => number(cell).unwrap_or(Value::Null),
+                (cell, false) => Value::from(cell),
+            };
+            (name.to_owned(), value)
+        });
+        values.collect()
+    });
+    columns(&rows.collect::<Vec<Map<String, Value>>>())
+}
+
+fn number(cell: &str) -> Option<Value> {
+    let whole = cell.parse::<i64>().ok().map(Value::from);
+    whole.or_else(|| cell.parse::<f64>().ok().map(Value::from))
 }
 
 /// Formats a value as in the CSV of the program: an object is `key=value;key=value`.

@@ -181,7 +181,7 @@ impl Table {
         Self::module_method(slf, "duckdb", &["from_arrow"])
     }
 
-    fn __repr__(&self) -> String {
+    pub(crate) fn __repr__(&self) -> String {
         let mut texts = Vec::new();
         let mut left_out = Vec::new();
         let mut width = 0;
@@ -216,7 +216,7 @@ impl Table {
         text
     }
 
-    fn _repr_html_(&self) -> String {
+    pub(crate) fn _repr_html_(&self) -> String {
         let mut html = "<table><thead><tr>".to_owned();
         for name in self.names() {
             let _ = write!(html, "<th>{}</th>", escape(name));

@@ -17,7 +17,7 @@ import tollgate as tg
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ({"policies": "eazy"}, "policies: "),
+        ({"policies": "easier"}, "policies: "),
         ({"policies": "first-reward"}, "market"),
         ({"policies": 7}, "policies: expected text"),
         ({"nodes": 0}, "nodes: expected a whole number"),

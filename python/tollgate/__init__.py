@@ -15,24 +15,29 @@ Arrow; none of these is needed.
 from __future__ import annotations
 
 from tollgate._errors import ArgumentError, InternalError, RecordError, RunError, TollgateError
-from tollgate._native import Picture, Replay, Table
+from tollgate._native import FinishedExperiment, Picture, Replay, Table
 from tollgate._program import find_program
 from tollgate._replay import policies, read, replay
+from tollgate._study import Study, experiments, study
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "FinishedExperiment",
     "InternalError",
     "Picture",
     "RecordError",
     "Replay",
     "RunError",
+    "Study",
     "Table",
     "TollgateError",
     "__version__",
+    "experiments",
     "find_program",
     "policies",
     "read",
     "replay",
+    "study",
 ]

@@ -113,8 +113,39 @@ class Replay:
 
     def _repr_html_(self) -> str: ...
 
+@final
+class FinishedExperiment:
+    """The outcome of a study. A notebook shows its claims."""
+
+    @property
+    def claims(self) -> Table:
+        """The claims with their verdicts: the rows of ``tollgate study run --format csv``."""
+
+    @property
+    def results(self) -> Table:
+        """The results of each run, a row a run: ``results.csv`` of the study's directory."""
+
+    @property
+    def n_unexpected(self) -> int:
+        """Number of claims that were expected to hold and do not."""
+
+    @property
+    def report(self) -> str:
+        """The report as a page of HTML, with its pictures: ``report.html`` of the study's directory."""
+
+    def _repr_html_(self) -> str: ...
+
 def replay(
     jobs: Jobs | None, arguments: Mapping[str, object], progress: Callable[[int, int], object] | None = None
 ) -> Replay: ...
 def read(jobs: Jobs | None = None) -> Table: ...
 def policies() -> list[tuple[str, str]]: ...
+def experiments() -> list[str]: ...
+def run_study(
+    name: str,
+    folder: str | PathLike[str],
+    resume: bool,
+    changes: tuple[str | None, int | None, float | None],
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> FinishedExperiment: ...

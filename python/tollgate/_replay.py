@@ -171,9 +171,10 @@ class _Bar:
     WIDTH = 40
     QUIET_S = 1.0
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "jobs") -> None:
         import time
 
+        self._unit = unit
         self._clock = time.monotonic
         self._began = self._clock()
         self._is_shown = False
@@ -189,7 +190,7 @@ class _Bar:
         bar = "#" * filled + "-" * (self.WIDTH - filled)
         import sys
 
-        print(f"\r{bar} {done:,} of {all:,} jobs", end="", file=sys.stderr, flush=True)
+        print(f"\r{bar} {done:,} of {all:,} {self._unit}", end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *_: object) -> None:
         if self._is_shown:

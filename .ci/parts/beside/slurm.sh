@@ -7,7 +7,15 @@ start_engine() {
   engines/slurmdbd.sh up "$folder/slurm"
   . "$folder/slurm/env"
 }
-stop_engine() { engines/slurmdbd.sh down "$folder/slurm"; }
+stop_engine() {
+  engines/slurmdbd.sh down "$folder/slurm"
+  # Jobs outlive their daemons. Those of this cluster have its settings in their environment.
+  local dir
+  for dir in /proc/[0-9]*; do
+    tr '\0' '\n' 2>/dev/null <"$dir/environ" | grep -qxF "SLURM_CONF=$folder/slurm/slurm.conf" || continue
+    kill "${dir#/proc/}" 2>/dev/null || true
+  done
+}
 first_waiting() { squeue --noheader --states=PENDING --format=%A | sed -n 1p; }
 stop_controller() { kill "$(cat "$folder/slurm/run/controller.pid")"; }
 start_controller() { slurmctld; }

@@ -52,7 +52,7 @@ slurm() {
   record cancel scancel "$(id submit)" "$(id submit-waits)" "$(id submit-held)" 999999
   sleep 2
   record states-cancelled "${states[@]}"
-  record limits "${neutral[@]}" sinfo --noheader '--format=%P|%l|%D|%c|%m'
+  record limits "${neutral[@]}" sinfo --noheader '--format=%P|%l|%D|%c|%m|%L'
   record nodes "${neutral[@]}" sinfo --noheader --Node '--format=%N|%P|%c|%m|%t'
   record refused-partition -i "$script" "${submit[@]}" --partition=nosuch
   record refused-time -i "$script" "${submit[@]}" --partition=short --time=60

@@ -32,6 +32,9 @@ def main() -> None:
         progress=show,
     )
     results.write_jobs(Path("jobs.csv"))
+    study: tg.Study = tg.study("libra-risk-2006", scale=0.1)
+    finished = study.run(threads=2, progress=True)
+    print(finished.claims["verdict"], finished.n_unexpected, tg.experiments())
     print(results, rejected(results), results.summary.schema["mean_wait"], tg.find_program())
 
 

@@ -153,6 +153,7 @@ impl EngineDialect for HtcondorDialect {
             name: "machines".to_owned(),
             is_default: true,
             max_time: None,
+            default_time: None,
             nodes: Some(0),
             max_cores: None,
             max_memory: None,

@@ -12,6 +12,8 @@ pub struct QueueLimits {
     pub is_default: bool,
     /// The longest time limit of a job. None if there is no maximum.
     pub max_time: Option<Span>,
+    /// The time limit of a job that names none. None for the longest one.
+    pub default_time: Option<Span>,
     /// The number of nodes. None if the engine does not say.
     pub nodes: Option<u32>,
     /// The largest number of cores of a node. None if the engine does not say.

@@ -141,6 +141,7 @@ impl EngineDialect for LocalDialect {
             name: "this host".to_owned(),
             is_default: true,
             max_time: None,
+            default_time: None,
             nodes: Some(1),
             max_cores: None,
             max_memory: None,

@@ -215,6 +215,7 @@ impl EngineDialect for SgeDialect {
                     name: value.to_owned(),
                     is_default: false,
                     max_time: None,
+                    default_time: None,
                     nodes: None,
                     max_cores: None,
                     max_memory: None,

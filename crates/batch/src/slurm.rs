@@ -210,7 +210,7 @@ impl EngineDialect for SlurmDialect {
     }
 
     fn limits(&self) -> EngineCommand {
-        let words = ["sinfo", "--noheader", "--format=%P|%l|%D|%c|%m"];
+        let words = ["sinfo", "--noheader", "--format=%P|%l|%D|%c|%m|%L"];
         EngineCommand::new(NEUTRAL.into_iter().chain(words))
     }
 
@@ -349,17 +349,20 @@ fn parse_partition(line: &str) -> Option<QueueLimits> {
     let mut fields = line.split('|');
     let partition = fields.next()?;
     let name = partition.trim_end_matches('*');
-    let max_time = match fields.next()? {
-        "infinite" | "n/a" => None,
-        text => Some(clock_span(text)?),
+    let time = |text: &str| match text {
+        "infinite" | "n/a" => Some(None),
+        text => Some(Some(clock_span(text)?)),
     };
+    let max_time = time(fields.next()?)?;
     let nodes = count(fields.next()?)?;
     let cores = count(fields.next()?)?;
     let memory = mebibytes(fields.next()?)?;
+    let default_time = fields.next().map_or(Some(None), time)?;
     fields.next().is_none().then(|| QueueLimits {
         name: name.to_owned(),
         is_default: partition.ends_with('*'),
         max_time,
+        default_time,
         nodes: Some(nodes),
         max_cores: Some(cores),
         max_memory: Some(memory),

@@ -1,9 +1,9 @@
 //! The answer about one job.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use tollgate_forecast::wait::{
-    FEATURES, JobWidth, N_WAIT_LEVELS, WAIT_LEVELS, WaitJob, WaitStatement,
-};
+use tollgate_forecast::wait::{FEATURES, JobWidth, N_WAIT_LEVELS, WaitJob, WaitStatement};
 use tollgate_model::{Instant, Span};
 
 use crate::calibration::{StatedQuantity, TallyScope};
@@ -16,6 +16,8 @@ use crate::statement::{StatedBounds, instants};
 const NAMED_FEATURES: usize = 3;
 /// The origin of bounds of a job that has waited for longer than all jobs before it.
 pub const AS_NEW: &str = "as-new";
+/// The origin of bounds of a job that runs: the run times of jobs like it that ran for longer.
+pub const FROM_RUN_TIMES: &str = "run-times";
 /// The index of .9 among the levels.
 const LEVEL_90: usize = 3;
 
@@ -64,8 +66,10 @@ pub struct JobAnswer {
 /// Instants by level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StatedLevels {
-    /// The origin of the bounds: `forest`, `class` or `site`, or [`AS_NEW`].
+    /// The origin of the bounds: `forest`, `class` or `site`, [`AS_NEW`] or [`FROM_RUN_TIMES`].
     pub basis: &'static str,
+    /// Number of run times from which the bounds come. None for other bounds.
+    pub n_alike: Option<usize>,
     /// The instants by which the job starts, by level. None for a job that runs.
     pub starts_by: Option<StatedBounds>,
     /// The instants by which the job ends, by level. None if too little is known.
@@ -101,9 +105,28 @@ pub struct KeptStatements {
 impl QueueFollower {
     /// Answers about a job of the queue. None if no job has the name, or the job is over.
     pub fn answer(&self, key: &SeenJobKey, now: Instant) -> Option<JobAnswer> {
-        let followed = self.jobs.get(key)?;
+        self.answers(std::slice::from_ref(key), now).pop()
+    }
+
+    /// Answers about jobs of the queue, in the order of their names. Jobs that are not in the queue are left out.
+    pub fn answers(&self, keys: &[SeenJobKey], now: Instant) -> Vec<JobAnswer> {
+        let mut around = AnswersAround::new(self, now);
+        let answers = keys.iter().filter_map(|key| {
+            let followed = self.jobs.get(key)?;
+            Some(self.answer_followed(key, followed, &mut around))
+        });
+        answers.collect()
+    }
+
+    fn answer_followed(
+        &self,
+        key: &SeenJobKey,
+        followed: &FollowedJob,
+        around: &mut AnswersAround<'_>,
+    ) -> JobAnswer {
+        let now = around.now;
         let stated = match (followed.started, followed.number) {
-            (Some(_), _) => running(followed),
+            (Some(started), _) => self.running(followed, started, now),
             (None, Some(number)) => {
                 let stated = self.forecaster.restate(now, number);
                 let nth = followed.starts.last().map_or(0, |last| last.nth);
@@ -121,7 +144,8 @@ impl QueueFollower {
             (None, None) => None,
         };
         let first = followed.starts.first().filter(|first| first.nth == 0);
-        let mut answer = JobAnswer {
+        let waits = followed.number.filter(|_| followed.started.is_none());
+        JobAnswer {
             key: Some(key.clone()),
             job: RequestedJob {
                 user: self.users.name(followed.facts.user).to_owned(),
@@ -135,15 +159,8 @@ impl QueueFollower {
             reason: followed.reason.clone(),
             stated,
             is_late: first.is_some_and(|first| first.due[LEVEL_90] < now),
-            ..self.about(&followed.facts, now)
-        };
-        if let (None, Some(number)) = (followed.started, followed.number) {
-            let older = |(id, job, _): &(u64, &WaitJob, Instant)| {
-                *id < number && job.queue == followed.facts.queue
-            };
-            answer.around.before = self.forecaster.waiting().filter(older).count();
+            ..around.of(&followed.facts, waits)
         }
-        Some(answer)
     }
 
     /// Answers about a job as if it was submitted now.
@@ -153,7 +170,7 @@ impl QueueFollower {
         JobAnswer {
             job: job.clone(),
             stated: stated.map(|stated| self.levels(&stated, &facts, 0)),
-            ..self.about(&facts, now)
+            ..AnswersAround::new(self, now).of(&facts, None)
         }
     }
 
@@ -195,10 +212,39 @@ impl QueueFollower {
         let stated = self.repaired(stated, facts, nth);
         StatedLevels {
             basis: stated.wait.basis.key(),
+            n_alike: None,
             starts_by: Some(instants(stated.at, &stated.wait)),
             ends_by: stated.end.as_ref().map(|end| instants(stated.at, end)),
             at_once: Some(stated.at_once.as_f64()),
         }
+    }
+
+    /// Returns when a job that runs ends: from the run times of jobs that ran for longer, or as it was stated last if those
+    /// are too few. The limit is not exceeded.
+    fn running(
+        &self,
+        followed: &FollowedJob,
+        started: Instant,
+        now: Instant,
+    ) -> Option<StatedLevels> {
+        let ends = |basis, n_alike, ends_by| StatedLevels {
+            basis,
+            n_alike,
+            starts_by: None,
+            ends_by: Some(ends_by),
+            at_once: None,
+        };
+        let elapsed = now.since(started).max(Span::ZERO);
+        if let Some(rest) = self.run_times.rest(&followed.facts, elapsed) {
+            let ends_by = rest.runs.map(|run| (started + run).max(now));
+            return Some(ends(FROM_RUN_TIMES, Some(rest.n_alike), ends_by));
+        }
+        let last = followed.ends.last()?;
+        let latest = followed.facts.request.map(|limit| started + limit);
+        let at_most = |due: Instant| latest.map_or(due, |latest| due.min(latest));
+        let ends_by = last.due.map(|due| at_most(due).max(now));
+        let basis = if last.is_forest { "forest" } else { "site" };
+        Some(ends(basis, None, ends_by))
     }
 
     /// Returns how many statements about a quantity of jobs like one were kept.
@@ -213,12 +259,43 @@ impl QueueFollower {
             kept: tally.n_kept,
         }
     }
+}
 
-    /// Returns an answer about a job with these facts that says nothing about the job itself.
-    fn about(&self, facts: &WaitJob, now: Instant) -> JobAnswer {
-        let n_waiting = self.forecaster.waiting().count();
-        let of_queue = self.forecaster.waiting();
-        let of_queue = of_queue.filter(|(_, job, _)| job.queue == facts.queue);
+/// The parts of answers that many jobs share, each computed once.
+struct AnswersAround<'a> {
+    follower: &'a QueueFollower,
+    now: Instant,
+    n_waiting: usize,
+    /// The numbers of the waiting jobs of each queue, ascending.
+    waiting: BTreeMap<Option<u32>, Vec<u64>>,
+    kept: BTreeMap<(StatedQuantity, Option<u32>, JobWidth), KeptStatements>,
+}
+
+impl<'a> AnswersAround<'a> {
+    fn new(follower: &'a QueueFollower, now: Instant) -> Self {
+        let mut waiting: BTreeMap<Option<u32>, Vec<u64>> = BTreeMap::new();
+        for (number, job, _) in follower.forecaster.waiting() {
+            waiting.entry(job.queue).or_default().push(number);
+        }
+        Self {
+            follower,
+            now,
+            n_waiting: waiting.values().map(Vec::len).sum(),
+            waiting,
+            kept: BTreeMap::new(),
+        }
+    }
+
+    /// Returns an answer about a job with these facts that says nothing about the job itself. `number` is that of a job that
+    /// waits.
+    fn of(&mut self, facts: &WaitJob, number: Option<u64>) -> JobAnswer {
+        let of_queue = self
+            .waiting
+            .get(&facts.queue)
+            .map_or(&[][..], Vec::as_slice);
+        let before = number.map_or(of_queue.len(), |number| {
+            of_queue.partition_point(|other| *other < number)
+        });
         JobAnswer {
             key: None,
             job: RequestedJob {
@@ -227,7 +304,7 @@ impl QueueFollower {
                 procs: facts.procs,
                 limit: facts.request,
             },
-            at: now,
+            at: self.now,
             queued: None,
             started: None,
             is_held: false,
@@ -235,30 +312,20 @@ impl QueueFollower {
             stated: None,
             is_late: false,
             around: QueueAround {
-                waiting: n_waiting,
-                before: of_queue.count(),
-                procs_in_use: self.forecaster.procs_in_use(),
-                capacity: self.forecaster.capacity(),
+                waiting: self.n_waiting,
+                before,
+                procs_in_use: self.follower.forecaster.procs_in_use(),
+                capacity: self.follower.forecaster.capacity(),
             },
             kept_starts: self.kept(StatedQuantity::StartAtSubmission, facts),
             kept_ends: self.kept(StatedQuantity::End, facts),
         }
     }
-}
 
-/// Returns what was stated about the end of a job that runs, at most its time limit. The last statement counts.
-fn running(followed: &FollowedJob) -> Option<StatedLevels> {
-    let last = followed.ends.last()?;
-    let limit = followed.started.zip(followed.facts.request);
-    let latest = limit.map(|(started, limit)| started + limit);
-    let due = last.due;
-    let at_most = |due: Instant| latest.map_or(due, |latest| due.min(latest));
-    Some(StatedLevels {
-        basis: if last.is_forest { "forest" } else { "site" },
-        starts_by: None,
-        ends_by: Some(std::array::from_fn::<_, { WAIT_LEVELS.len() }, _>(|idx| {
-            at_most(due[idx])
-        })),
-        at_once: None,
-    })
+    fn kept(&mut self, quantity: StatedQuantity, facts: &WaitJob) -> KeptStatements {
+        let group = (quantity, facts.queue, JobWidth::of_procs(facts.procs));
+        let follower = self.follower;
+        let kept = self.kept.entry(group);
+        *kept.or_insert_with(|| follower.kept(quantity, facts))
+    }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::wait::{
-    JobWidth, LaterStatement, SpanBounds, WaitBasis, WaitForecaster, WaitJob, WaitStatement,
+    JobWidth, LaterStatement, N_WAIT_LEVELS, SpanBounds, WaitBasis, WaitForecaster, WaitJob,
+    WaitStatement,
 };
 use tollgate_model::{Instant, Span};
 
@@ -16,6 +17,7 @@ use crate::names::Names;
 use crate::observation::{QueueObservation, QueueSight};
 use crate::offsets::{GroupOffsets, OffsetGroup};
 use crate::open::{FollowedJob, StatementPlace};
+use crate::run_times::EndedRunTimes;
 use crate::statement::{JobStatement, OpenBounds, instants};
 
 /// Number of waits below which an answer is a guess.
@@ -45,6 +47,7 @@ pub struct QueueFollower {
     pub(crate) last_waits: LastWaits,
     /// The last times from entering the queue to the end.
     last_ends: LastWaits,
+    pub(crate) run_times: EndedRunTimes,
     offsets: GroupOffsets,
     /// The next bound of each open statement, by the instant from which it is broken.
     next_bounds: BTreeSet<(Instant, u64, StatementPlace)>,
@@ -310,6 +313,9 @@ impl QueueFollower {
             }
             FollowedEventKind::Ended => {
                 let outcomes = job.judge_ends(event.at);
+                if let Some(started) = job.started {
+                    self.run_times.learn(&job.facts, event.at.since(started));
+                }
                 if let Some(queued) = job.queued {
                     self.last_ends.learn(event.at.since(queued));
                 }
@@ -401,8 +407,11 @@ impl QueueFollower {
         self.last_waits.widen(&mut stated.wait, &ages);
         if let Some(end) = &mut stated.end {
             self.last_ends.widen(end, &ages);
-            for (end, start) in end.bounds.iter_mut().zip(stated.wait.bounds) {
-                *end = (*end).max(start);
+            let beyond = self.run_times.beyond_known(facts);
+            let beyond = beyond.unwrap_or([Span::ZERO; N_WAIT_LEVELS]);
+            let starts = stated.wait.bounds.into_iter().zip(beyond);
+            for (end, (start, beyond)) in end.bounds.iter_mut().zip(starts) {
+                *end = (*end).max(start + beyond);
             }
         }
         stated

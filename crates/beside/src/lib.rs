@@ -19,6 +19,7 @@
 //! | `open` | the statements that are not judged yet |
 //! | [`answer`] | [`JobAnswer`]: the answer about one job |
 //! | [`offers`] | [`SoonerOffer`]: requests that would start or end sooner |
+//! | `run_times` | run times of ended jobs, for jobs that run |
 //! | `first_guess` | wider bounds where little is known |
 //!
 //! The crate reads no clock and runs no process: instants are arguments.
@@ -35,10 +36,13 @@ pub mod observation;
 pub mod offers;
 mod offsets;
 mod open;
+mod run_times;
 pub mod snapshot;
 pub mod statement;
 
-pub use answer::{AS_NEW, JobAnswer, KeptStatements, QueueAround, RequestedJob, StatedLevels};
+pub use answer::{
+    AS_NEW, FROM_RUN_TIMES, JobAnswer, KeptStatements, QueueAround, RequestedJob, StatedLevels,
+};
 pub use calibration::{
     Calibration, CalibrationDrift, KeptTally, StatedQuantity, StatementOutcome, TallyScope,
 };

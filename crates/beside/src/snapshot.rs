@@ -3,7 +3,7 @@
 use crate::follower::QueueFollower;
 
 /// The first bytes of a snapshot. The number changes with the format.
-const MAGIC: &[u8] = b"tollgate-beside-2\n";
+const MAGIC: &[u8] = b"tollgate-beside-3\n";
 
 /// Bytes that are no snapshot of this version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

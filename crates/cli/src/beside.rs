@@ -9,6 +9,7 @@
 //! | `replay` | `tollgate beside replay`: a record, stated anew |
 //! | `queue` | the queue of a live engine, and its records |
 //! | `round` | one look at the queue, and what it teaches |
+//! | `metrics` | the metrics of a follower, as a file |
 //! | `pace` | the pause between two looks |
 //! | `state_dir` | what was learned, on disk |
 //! | `record` | observations and statements, to be replayed |
@@ -21,6 +22,7 @@ mod engine;
 mod error;
 pub(crate) mod eta;
 mod follow;
+mod metrics;
 mod pace;
 mod print;
 mod queue;

@@ -249,3 +249,66 @@ impl<I: Iterator> Iterator for CountedJobs<'_, I> {
 }
 
 impl<I: ExactSizeIterator> ExactSizeIterator for CountedJobs<'_, I> {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use tollgate_model::Market;
+    use tollgate_policies::builtin_registry;
+    use tollgate_sim::ReplayFailure;
+
+    use super::*;
+    use crate::input::default_record;
+    use crate::settings::choose_policies;
+
+    fn settings() -> ReplaySettings {
+        let policies = choose_policies(&builtin_registry(), &["easy,edf"], Market::None).unwrap();
+        ReplaySettings {
+            last: NonZeroUsize::new(300),
+            ..ReplaySettings::new(policies, Market::None)
+        }
+    }
+
+    fn run(control: &RunControl<'_>) -> Result<Vec<PolicyAnswer>, ReplayError> {
+        let settings = settings();
+        let input = ReplayInput::of(&settings, default_record(), []).unwrap();
+        run_policies(&settings, &input, control, |_, _| Ok(()))
+    }
+
+    #[test]
+    fn stopped_replay_has_no_result() {
+        let control = RunControl {
+            threads: NonZeroUsize::MIN,
+            stop: StopSignal::new(),
+            progress: None,
+        };
+        assert_eq!(run(&control).unwrap().len(), 2);
+        control.stop.clone().stop();
+        let Err(ReplayError::Run { policy, failure }) = run(&control) else {
+            panic!("a stopped replay must fail");
+        };
+        assert_eq!((policy.as_str(), failure), ("easy", ReplayFailure::Stopped));
+    }
+
+    #[test]
+    fn progress_counts_submitted_jobs_in_thousands() {
+        let submitted = AtomicU64::new(0);
+        let count = |jobs| {
+            submitted.fetch_add(jobs, Ordering::Relaxed);
+        };
+        let settings = ReplaySettings {
+            last: None,
+            ..settings()
+        };
+        let input = ReplayInput::of(&settings, default_record(), []).unwrap();
+        let control = RunControl {
+            threads: NonZeroUsize::MIN,
+            stop: StopSignal::default(),
+            progress: Some(&count),
+        };
+        let done = run_policies(&settings, &input, &control, |_, _| Ok::<_, ReplayError>(()));
+        assert_eq!(done.unwrap().len(), 2);
+        assert_eq!(submitted.into_inner(), 2 * JOBS_PER_REPORT);
+    }
+}

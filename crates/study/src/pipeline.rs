@@ -5,7 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use tollgate_sim::PolicyRegistry;
+use tollgate_sim::{PolicyRegistry, StopSignal};
 use tollgate_trace::ColumnSelection;
 use tollgate_workload::MissingRequests;
 
@@ -18,8 +18,13 @@ use crate::journal::{self, JournalContents, RunJournal};
 use crate::output_dir::OutputDir;
 use crate::overrides::ExperimentOverrides;
 use crate::plan::RunPlan;
+<<<<<<< HEAD
 use crate::results::{PARTS_FILE, ResultsError, StudyResults};
 use crate::run::{self, FinishedRuns, StudyChunk};
+=======
+use crate::results::{ResultsError, StudyResults};
+use crate::run::{self, FinishedRuns, RunResources, StudyChunk};
+>>>>>>> main
 use crate::study_error::{StudyError, file_error};
 use crate::workload_source::StudyWorkload;
 use crate::world::model::WorldInput;
@@ -34,6 +39,7 @@ pub struct Study {
     /// The jobs; None in a world that has none or generates them itself.
     source: Option<StudyWorkload>,
     plan: RunPlan,
+    stop: StopSignal,
 }
 
 /// The handling of runs that an earlier run of the same study left in the directory.
@@ -104,7 +110,16 @@ impl Study {
             experiment,
             registry: registry.clone(),
             source,
+            stop: StopSignal::default(),
         })
+    }
+
+    /// Lets runs end early: once the signal is given, no run begins, and those of the cluster world end at their
+    /// next event. The study fails then with [`ReplayFailure::Stopped`](tollgate_sim::ReplayFailure::Stopped); the
+    /// runs that are finished stay in the directory.
+    #[must_use]
+    pub fn with_stop(self, stop: StopSignal) -> Self {
+        Self { stop, ..self }
     }
 
     /// Returns the experiment as it is run, including changes.
@@ -268,7 +283,12 @@ impl Study {
             Ok::<(), StudyError>(())
         };
         let source = self.source.as_ref();
-        run::run(&self.plan, &self.registry, source, &runs, threads, on_done)?;
+        let with = RunResources {
+            registry: &self.registry,
+            source,
+            stop: &self.stop,
+        };
+        run::run(&self.plan, with, &runs, threads, on_done)?;
         Ok(finished)
     }
 

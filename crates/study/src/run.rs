@@ -11,7 +11,7 @@ use tollgate_risk::{ObjectiveTotals, Objectives};
 use tollgate_sim::learning::job_names::JobNames;
 use tollgate_sim::{
     EstimateSetup, JobArrival, JobContext, LearnedHistory, PolicyRegistry, PolicySpec,
-    ReplayConfig, ReplayFailure, is_blind_to_bids, rebid, replay_with,
+    ReplayConfig, ReplayFailure, StopSignal, is_blind_to_bids, rebid, replay_with,
 };
 use tollgate_workload::Workload;
 
@@ -98,16 +98,25 @@ fn runs_of(batch: usize, what: &RunBatch) -> impl Iterator<Item = RunId> {
     })
 }
 
-/// Executes `runs` on `threads` threads; `registry` knows the policies, and `source` holds the jobs
-/// if the world has jobs. `done` is called as each run ends, one call at a time; an error from
+/// The things that every run of a study needs.
+#[derive(Clone, Copy, Debug)]
+pub struct RunResources<'a> {
+    /// The policies.
+    pub registry: &'a PolicyRegistry,
+    /// The jobs, if the world has jobs.
+    pub source: Option<&'a StudyWorkload>,
+    /// The signal that ends runs early.
+    pub stop: &'a StopSignal,
+}
+
+/// Executes `runs` on `threads` threads. `done` is called as each run ends, one call at a time; an error from
 /// `done`, or of a policy, stops all threads soon.
 ///
 /// # Errors
 /// The first error of `done` or of a policy.
 pub fn run<E: Send + From<PolicyRunError>>(
     plan: &RunPlan,
-    registry: &PolicyRegistry,
-    source: Option<&StudyWorkload>,
+    with: RunResources<'_>,
     runs: &[RunId],
     threads: NonZeroUsize,
     done: impl FnMut(RunId, RunMeasurements) -> Result<(), E> + Send,
@@ -119,8 +128,7 @@ pub fn run<E: Send + From<PolicyRunError>>(
     }
     let workers = RunThreads {
         plan,
-        registry,
-        source,
+        with,
         families: families.into_values().collect(),
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
@@ -137,8 +145,7 @@ pub fn run<E: Send + From<PolicyRunError>>(
 
 struct RunThreads<'a, F, E> {
     plan: &'a RunPlan,
-    registry: &'a PolicyRegistry,
-    source: Option<&'a StudyWorkload>,
+    with: RunResources<'a>,
     families: Vec<Vec<RunId>>,
     next: AtomicUsize,
     failed: AtomicBool,
@@ -171,7 +178,7 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
         runs: &[RunId],
         schedules: &mut ScheduleCache,
     ) -> bool {
-        let source = self.source.expect("the cluster world has jobs");
+        let source = self.with.source.expect("the cluster world has jobs");
         let workload = workload(jobs, source);
         let cluster = ClusterRun {
             jobs,
@@ -181,12 +188,13 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             contexts: JobNames::default().contexts(&workload),
             history: source.learned(),
             parts: RecordParts::of(&workload, WeekParts::of(source.trace())),
+            stop: self.with.stop,
         };
         for &run in runs {
-            if self.failed.load(Ordering::Relaxed) {
+            if self.must_stop() {
                 return false;
             }
-            let policy = choice(self.registry, &jobs.policies[run.policy as usize]);
+            let policy = choice(self.with.registry, &jobs.policies[run.policy as usize]);
             let outcomes = schedules.outcomes(run, &policy, &cluster);
             let measured = outcomes.map(|outcomes| (run, cluster.measure(&outcomes)));
             self.report(measured.map_err(E::from));
@@ -206,13 +214,13 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             let model = trial.world.model().expect("a trial is in such a world");
             let input = WorldInput {
                 scale: trial.scale,
-                trace: self.source,
+                trace: self.with.source,
             };
             model.environment(&trial.values, trial.seed, input)
         };
         let environment = environment.get_or_insert_with(make);
         for &run in runs {
-            if self.failed.load(Ordering::Relaxed) {
+            if self.must_stop() {
                 return false;
             }
             let policy = &trial.policies[run.policy as usize];
@@ -220,6 +228,17 @@ impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E: From<PolicyRunError>>
             self.report(Ok((run, RunMeasurements::Quantities(trial.world, values))));
         }
         true
+    }
+
+    /// Returns whether no run must begin. A given signal counts as the failure of the next run.
+    fn must_stop(&self) -> bool {
+        if self.with.stop.is_given() {
+            self.report(Err(E::from(PolicyRunError {
+                policy: "none".to_owned(),
+                failure: ReplayFailure::Stopped,
+            })));
+        }
+        self.failed.load(Ordering::Relaxed)
     }
 
     fn report(&self, measured: Result<(RunId, RunMeasurements), E>) {
@@ -287,6 +306,7 @@ struct ClusterRun<'a> {
     contexts: Vec<JobContext>,
     history: &'a LearnedHistory,
     parts: RecordParts,
+    stop: &'a StopSignal,
 }
 
 /// The part of the record of each job, in order of arrival.
@@ -333,6 +353,7 @@ impl ClusterRun<'_> {
             tasks: self.jobs.tasks,
             preemption_cost: self.jobs.preemption_cost,
             penalty_limit: self.jobs.penalty_limit(),
+            stop: self.stop.clone(),
             ..ReplayConfig::new(self.nodes, self.jobs.market)
         };
         let estimates = EstimateSetup {

@@ -136,8 +136,35 @@ fn check(name: &str, all: f64, later: f64) {
             wrong.push(line);
         }
     }
+    print_worst_groups(name, &follower);
     assert!(tallies.len() > 3);
     assert_eq!(wrong, [""; 0]);
+}
+
+/// Prints the queue and range of processors whose statements miss each level most, of those with at least 200 at the end.
+fn print_worst_groups(name: &str, follower: &QueueFollower) {
+    for quantity in StatedQuantity::ALL {
+        let groups = follower.kept_by_group(quantity, Instant::ZERO);
+        let large = groups.iter().filter(|(_, _, tally)| tally.n >= 200);
+        for idx in LEVELS {
+            let coverage = |tally: &KeptTally| tally.coverage(idx).unwrap_or(0.0);
+            let miss = |tally: &KeptTally| (coverage(tally) - WAIT_LEVELS[idx]).abs();
+            let worst = large
+                .clone()
+                .max_by(|a, b| miss(&a.2).total_cmp(&miss(&b.2)));
+            let Some((queue, width, tally)) = worst else {
+                continue;
+            };
+            println!(
+                "{name} {} worst at {}: queue {queue}, {} processors: {:.3} of {}",
+                quantity.key(),
+                WAIT_LEVELS[idx],
+                width.key(),
+                coverage(tally),
+                tally.n
+            );
+        }
+    }
 }
 
 #[test]

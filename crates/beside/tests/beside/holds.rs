@@ -153,3 +153,19 @@ fn job_that_waits_again_after_its_start_counts_from_then() {
     look(&mut follower, 110, vec![runs.clone()]);
     assert!(follower.knows_end(&runs) && follower.answer(&key, at(110)).is_none());
 }
+
+#[test]
+fn answers_about_many_jobs_are_those_about_each() {
+    let mut follower = experienced();
+    let keys = ["x1", "x2", "x3"].map(|name| SeenJobKey(name.to_owned()));
+    let jobs = keys.iter().zip(10..).map(|(key, at)| waiting(&key.0, at));
+    look(&mut follower, 20, jobs.collect());
+    let together = follower.answers(&keys, at(21));
+    let each: Vec<_> = keys
+        .iter()
+        .map(|key| follower.answer(key, at(21)).expect("known"))
+        .collect();
+    assert_eq!(together, each);
+    let before: Vec<usize> = together.iter().map(|answer| answer.around.before).collect();
+    assert_eq!(before, [before[0], before[0] + 1, before[0] + 2]);
+}

@@ -76,7 +76,10 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
     let limits = queue_limits(live.engine());
     let answers = match requested {
         Some(mut job) => {
-            limits.complete(&mut job);
+            // HTCondor has no queues, and none is the default one.
+            if live.engine() != FollowedEngine::Htcondor {
+                limits.complete(&mut job);
+            }
             vec![explained(
                 &follower,
                 follower.quote(&job, now),
@@ -86,7 +89,7 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
         }
         None => {
             let keys = keys(&follower, &args.jobs, &live, verbosity)?;
-            let answers = keys.iter().filter_map(|key| follower.answer(key, now));
+            let answers = follower.answers(&keys, now).into_iter();
             match keys.len() <= MAX_EXPLAINED {
                 true => answers
                     .map(|answer| explained(&follower, answer, &limits, now))
@@ -226,7 +229,7 @@ impl Queues {
         }
         if job.limit.is_none() {
             let own = self.0.iter().find(|queue| queue.name == job.queue);
-            job.limit = own.and_then(|own| own.max_time);
+            job.limit = own.and_then(|own| own.default_time.or(own.max_time));
         }
     }
 

@@ -9,6 +9,7 @@ use tollgate_model::{Instant, Span};
 
 use super::engine::FollowedEngine;
 use super::error::BesideError;
+use super::metrics;
 use super::pace::Pace;
 use super::queue::LiveQueue;
 use super::record::RecordWriter;
@@ -30,6 +31,11 @@ pub(super) struct FollowArgs {
     /// Directory for observations and statements, to be replayed
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// File for metrics, which each look replaces
+    ///
+    /// In the text format of Prometheus, for the textfile collector of a node exporter: its name ends with `.prom`.
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
     /// Directory of what was learned; by default in the user's cache
     ///
     /// The variable TOLLGATE_BESIDE names it too. Others may read it: with the variable set, `tollgate eta` of
@@ -69,6 +75,7 @@ pub(super) fn run(engine: FollowedEngine, args: &FollowArgs) -> Result<(), CliFa
     let mut following = Following {
         writer: StateWriter::new(&dir, lock, &stored)?,
         record: None,
+        metrics: args.metrics.clone(),
         rounds: QueueRounds::new(stored.follower),
         pace: Pace::new(args.every),
         clocks_at: live.now(),
@@ -98,6 +105,7 @@ pub(super) fn run(engine: FollowedEngine, args: &FollowArgs) -> Result<(), CliFa
 struct Following {
     writer: StateWriter,
     record: Option<RecordWriter>,
+    metrics: Option<PathBuf>,
     rounds: QueueRounds,
     pace: Pace,
     clocks_at: Instant,
@@ -153,6 +161,9 @@ impl Following {
         self.writer.add(&round.observation, follower)?;
         if let Some(record) = &mut self.record {
             record.add(&round.observation, &round.statements)?;
+        }
+        if let Some(path) = &self.metrics {
+            metrics::write(path, live, follower, round.took)?;
         }
         if self.is_down {
             self.is_down = false;

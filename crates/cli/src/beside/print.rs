@@ -121,6 +121,8 @@ struct JobJson {
 #[derive(Serialize)]
 struct StatedJson {
     known_from: Option<&'static str>,
+    /// Number of run times from which the end of a job that runs is known.
+    n_alike: Option<usize>,
     /// Instants by level.
     starts_by: BTreeMap<String, String>,
     ends_by: BTreeMap<String, String>,
@@ -193,6 +195,7 @@ fn stated_json(stated: Option<&tollgate_beside::StatedLevels>) -> StatedJson {
     };
     StatedJson {
         known_from: stated.map(|stated| stated.basis),
+        n_alike: stated.and_then(|stated| stated.n_alike),
         starts_by: by_level(stated.and_then(|stated| stated.starts_by)),
         ends_by: by_level(stated.and_then(|stated| stated.ends_by)),
         at_once: stated.and_then(|stated| stated.at_once),
@@ -356,6 +359,13 @@ fn kept_lines(job: &JobAnswer, stated: &tollgate_beside::StatedLevels) -> Vec<St
             kept.of, kept.kept[LEVEL_90]
         )
     };
+    if let Some(n_alike) = stated.n_alike {
+        // They are not statements of a forest, whose outcomes are counted.
+        let alike = pluralise(n_alike, "job");
+        return vec![format!(
+            "From {alike} like it that ran for longer than it has."
+        )];
+    }
     let start = stated.starts_by.map(|_| line("start", &job.kept_starts));
     let end = stated.ends_by.map(|_| line("end", &job.kept_ends));
     start.into_iter().chain(end).collect()

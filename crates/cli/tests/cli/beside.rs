@@ -52,7 +52,10 @@ impl SlurmUser {
             "AccountingStorageType = accounting_storage/slurmdbd\nClusterName = lab\nPrivateData = none\n",
         );
         user.set_answer("sdiag", &format!("sdiag output at Thu Jan 15 ({NOW})\n"));
-        user.set_answer("sinfo", "main*|12:00:00|4|16|4000\nshort|5:00|4|16|4000\n");
+        user.set_answer(
+            "sinfo",
+            "main*|12:00:00|4|16|4000|2:00:00\nshort|5:00|4|16|4000|5:00\n",
+        );
         user.set_answer("sacct", &records(400));
         let waits = format!(
             "900|PENDING|anna|main|16|1:00:00|{0}|{0}|N/A|N/A|Priority|\n",
@@ -173,6 +176,44 @@ fn job_that_is_not_submitted_has_bounds_and_nothing_is_submitted() {
     calls.sort();
     calls.dedup();
     assert_eq!(calls, ["sacct", "scontrol", "sdiag", "sinfo", "squeue"]);
+}
+
+#[test]
+fn job_without_a_limit_has_that_of_its_partition() {
+    let user = SlurmUser::new();
+    let limit = |words: &[&str]| {
+        let words: Vec<&str> = ["--", "sbatch"]
+            .iter()
+            .chain(words)
+            .chain(&["--wrap", "true"])
+            .copied()
+            .collect();
+        user.eta(&words)["jobs"][0]["limit_s"].clone()
+    };
+    assert_eq!(limit(&[]), 7_200.0);
+    assert_eq!(limit(&["-p", "short"]), 300.0);
+}
+
+#[test]
+fn job_that_runs_ends_as_those_that_ran_longer() {
+    let user = SlurmUser::new();
+    let runs = |since: i64| {
+        format!(
+            "899|RUNNING|anna|main|4|1:00:00|{0}|{0}|{1}|N/A|None|\n",
+            ago(4_000),
+            ago(since)
+        )
+    };
+    user.set_answer("squeue", &runs(10));
+    let end = |answer: &Value| after_now(&answer["jobs"][0]["ends_by"]["0.5"]);
+    let young = user.eta(&["899"]);
+    assert_eq!(young["jobs"][0]["known_from"], "run-times");
+    // The jobs ran for 100 to 299 s.
+    assert!((90.0..289.0).contains(&end(&young)), "{young:#}");
+    user.set_answer("squeue", &runs(250));
+    let old = user.eta(&["--state", user.path("other").to_str().expect("text"), "899"]);
+    assert!((0.0..50.0).contains(&end(&old)), "{old:#}");
+    assert!(old["jobs"][0]["n_alike"].as_u64() < young["jobs"][0]["n_alike"].as_u64());
 }
 
 #[test]
@@ -376,4 +417,23 @@ fn unknown_answer_names_the_engine() {
         "error: Slurm does not answer: scontrol: fatal: Could not establish a configuration source\n\
          hint: use a log-in node of the cluster, where `scontrol show config` answers\n"
     );
+}
+
+#[test]
+fn metrics_are_a_file_of_the_last_look() {
+    let user = SlurmUser::new();
+    let path = user.path("tollgate.prom");
+    let file = path.to_str().expect("text");
+    user.tollgate(&["beside", "slurm", "--queries", "1", "--metrics", file])
+        .answer();
+    let text = fs::read_to_string(&path).expect("metrics");
+    for line in [
+        "# TYPE tollgate_beside_waits_learned gauge",
+        "tollgate_beside_waits_learned{engine=\"slurm\",cluster=\"lab\"} 401",
+        "tollgate_beside_waiting_jobs{engine=\"slurm\",cluster=\"lab\"} 1",
+        "tollgate_beside_judged_statements{engine=\"slurm\",cluster=\"lab\",quantity=\"start\"} ",
+        "tollgate_beside_kept_ratio{engine=\"slurm\",cluster=\"lab\",quantity=\"start\",level=\"0.9\"} 0.",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
 }

@@ -4,6 +4,7 @@
 use crate::common::{SMALL, ScratchDir, run_afresh, small, study, threads};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
+use tollgate_sim::StopSignal;
 use tollgate_study::{OnExistingResults, StudyChunk, StudyError};
 
 /// Returns the journal of a whole run, as it is before the end.
@@ -114,4 +115,27 @@ fn claims_may_change_without_new_runs() {
         })
         .unwrap();
     assert_eq!(ledger.entries[0].claim.id, "never-waits");
+}
+
+#[test]
+fn stopped_study_goes_on_after_its_finished_runs() {
+    let expected = run_afresh("never-stopped", &small(), 1);
+    let scratch = ScratchDir::new("stopped");
+    let folder = scratch.folder();
+    let stop = StopSignal::new();
+    let stopped =
+        small()
+            .with_stop(stop.clone())
+            .run(&folder, threads(1), OnExistingResults::Refuse, |_| {
+                stop.stop()
+            });
+    assert!(matches!(stopped, Err(StudyError::Run(_))), "{stopped:?}");
+    let mut before = None;
+    small()
+        .run(&folder, threads(1), OnExistingResults::Resume, |progress| {
+            before.get_or_insert(progress.before);
+        })
+        .unwrap();
+    assert_eq!(before, Some(1));
+    assert_eq!(scratch.files(), expected);
 }
