@@ -18,13 +18,8 @@ use crate::journal::{self, JournalContents, RunJournal};
 use crate::output_dir::OutputDir;
 use crate::overrides::ExperimentOverrides;
 use crate::plan::RunPlan;
-<<<<<<< HEAD
 use crate::results::{PARTS_FILE, ResultsError, StudyResults};
-use crate::run::{self, FinishedRuns, StudyChunk};
-=======
-use crate::results::{ResultsError, StudyResults};
 use crate::run::{self, FinishedRuns, RunResources, StudyChunk};
->>>>>>> main
 use crate::study_error::{StudyError, file_error};
 use crate::workload_source::StudyWorkload;
 use crate::world::model::WorldInput;
