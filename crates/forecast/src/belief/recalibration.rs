@@ -103,7 +103,7 @@ impl GroupEnds {
     }
 
     fn add(&mut self, ends: f64, expected: f64) {
-        let all = f64::from(self.expected) + expected;
+        let all = (f64::from(self.expected) + expected).max(0.0);
         let kept = if all > MAX_GROUP_ENDS {
             MAX_GROUP_ENDS / all
         } else {
@@ -123,7 +123,7 @@ impl IntervalCount {
 
     /// Adds `weight` times another count, and returns the part of earlier counts that is kept.
     fn add(&mut self, other: &Self, weight: f64) -> f64 {
-        let reached = self.reached + weight * other.reached;
+        let reached = (self.reached + weight * other.reached).max(0.0);
         let kept = (MAX_COUNT / reached).min(1.0);
         self.ends = (self.ends + weight * other.ends) * kept;
         self.reached = reached * kept;

@@ -45,8 +45,8 @@ impl Statement {
         Some(Span::from_secs_f64(next.max(FIRST_BIN_ENDS).exp()) + Span::TICK)
     }
 
-    /// Returns what the run time, a logarithm, of an ended task counts for each interval below a level that was
-    /// not judged yet.
+    /// Returns what the run time, a logarithm, of an ended task counts for each interval below a level, less what was counted
+    /// while it seemed to run. The end of a task may be reported late: a worker was not heard, or nobody listened.
     pub(crate) fn judged_by(&self, ln_run: f64) -> impl Iterator<Item = (usize, IntervalCount)> {
         let ended = self.ended_in(ln_run);
         let counts = ended
@@ -58,7 +58,15 @@ impl Statement {
                 Some((interval, IntervalCount { ends, reached }))
             });
         let n_judged = self.n_judged;
-        counts.filter(move |(interval, count)| *interval >= n_judged && count.reached > ROUNDING)
+        counts.filter_map(move |(interval, count)| {
+            let passed = f64::from(u8::from(interval < n_judged));
+            let rest = IntervalCount {
+                reached: count.reached - passed,
+                ..count
+            };
+            let is_known = rest.ends.abs() > ROUNDING || rest.reached.abs() > ROUNDING;
+            is_known.then_some((interval, rest))
+        })
     }
 
     /// Returns the part of the run time that ended in each interval below a level. Run times of the first bin of
@@ -137,6 +145,20 @@ mod tests {
         assert_eq!(ends(&statement(), 1.0)[7], 1.0);
         // Beyond all levels.
         assert_eq!(ends(&statement(), 4.0), [0.0; N_LEVELS]);
+    }
+
+    #[test]
+    fn intervals_that_only_seemed_to_be_passed_are_taken_back() {
+        let seemed_long = Statement {
+            n_judged: 10,
+            ..statement()
+        };
+        let counts: Vec<(usize, f64, f64)> = seemed_long
+            .judged_by(1.0)
+            .map(|(interval, count)| (interval, count.ends, count.reached))
+            .collect();
+        // It ended in the interval 7, and had not passed those after it.
+        assert_eq!(counts, [(7, 1.0, 0.0), (8, 0.0, -1.0), (9, 0.0, -1.0)]);
     }
 
     #[test]

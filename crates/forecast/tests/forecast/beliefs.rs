@@ -354,3 +354,29 @@ fn user_takes_two_kilobytes_and_class_one() {
         "{user} bytes a user, {class} bytes a class"
     );
 }
+
+/// A service that was away for an hour hears of the end of a job only then.
+#[test]
+fn end_that_is_reported_late_teaches_the_run_time_and_not_the_delay() {
+    let learned = |delay_s: f64| {
+        let mut site = Site::default();
+        for _ in 0..20 {
+            let id = site.submit(job(1, 4000));
+            site.model.start(id, at(site.clock));
+            let reported = at(site.clock + 50.0 + delay_s);
+            site.model.advance(reported);
+            site.model.end(id, Span::from_secs(50), reported);
+            site.clock += 8000.0;
+        }
+        site.model.advance(at(site.clock));
+        site.belief(job(1, 4000))
+    };
+    let (in_time, late) = (learned(0.0), learned(3600.0));
+    for level in [0.5, 0.9, 0.95] {
+        let (in_time, late) = (quantile(&in_time, level), quantile(&late, level));
+        assert!(
+            (late / in_time).ln().abs() < 0.02,
+            "{level}: {in_time} {late}"
+        );
+    }
+}
