@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_that_only_seemed_to_be_passed_are_taken_back() {
+    fn intervals_that_only_seemed_to_be_passed_are_uncounted() {
         let seemed_long = Statement {
             n_judged: 10,
             ..statement()
