@@ -71,13 +71,14 @@ fn measured_text(entry: &ClaimResult) -> String {
     let Some(measured) = entry.measured else {
         return "-".to_owned();
     };
-    match measured.interval {
-        Some(interval) => format!(
-            "{:.4} [{:.4}, {:.4}]",
-            measured.mean, interval.low, interval.high
-        ),
-        None => format!("{:.4}", measured.mean),
+    let mut text = format!("{:.4}", measured.mean);
+    if let Some(interval) = measured.interval {
+        text += &format!(" [{:.4}, {:.4}]", interval.low, interval.high);
     }
+    if let Some(weeks) = measured.by_weeks {
+        text += &format!(", over weeks [{:.4}, {:.4}]", weeks.low, weeks.high);
+    }
+    text
 }
 
 fn object(entry: &ClaimResult) -> serde_json::Value {
