@@ -7,6 +7,7 @@
 //! | `engine` | the engines, and their words |
 //! | `calibration` | `tollgate beside calibration`: how many statements were kept |
 //! | `replay` | `tollgate beside replay`: a record, stated anew |
+//! | `jobs` | `tollgate beside jobs`: the jobs of a record, as a table |
 //! | `queue` | the queue of a live engine, and its records |
 //! | `round` | one look at the queue, and what it teaches |
 //! | `metrics` | the metrics of a follower, as a file |
@@ -22,6 +23,7 @@ mod engine;
 mod error;
 pub(crate) mod eta;
 mod follow;
+mod jobs;
 mod metrics;
 mod pace;
 mod print;
@@ -63,6 +65,7 @@ enum BesideCommand {
     Htcondor(follow::FollowArgs),
     Calibration(calibration::BesideCalibrationArgs),
     Replay(replay::BesideReplayArgs),
+    Jobs(jobs::BesideJobsArgs),
 }
 
 /// `tollgate beside`.
@@ -73,5 +76,6 @@ pub(crate) fn run(args: &BesideArgs) -> Result<(), CliFailure> {
         BesideCommand::Htcondor(args) => follow::run(FollowedEngine::Htcondor, args),
         BesideCommand::Calibration(args) => calibration::run(args),
         BesideCommand::Replay(args) => replay::run(args),
+        BesideCommand::Jobs(args) => jobs::run(args),
     }
 }

@@ -50,6 +50,9 @@ pub(crate) enum BesideError {
     /// Another follower writes the same files.
     #[error("{}: another follower is at work", .0.display())]
     Locked(PathBuf),
+    /// A directory has no record.
+    #[error("{}: no record of a follower: expected the directory of --record, or of one run below it", .0.display())]
+    NoRun(PathBuf),
     /// Nothing was learned yet.
     #[error("{}: nothing was learned yet", .0.display())]
     NothingLearned(PathBuf),
@@ -97,6 +100,7 @@ impl CliError for BesideError {
             | Self::NoAnswer { .. }
             | Self::File { .. }
             | Self::Locked(_)
+            | Self::NoRun(_)
             | Self::NothingLearned(_)
             | Self::Snapshot { .. }
             | Self::Line { .. }
@@ -110,6 +114,7 @@ impl CliError for BesideError {
             Self::Locked(_) => {
                 "end the other follower, or name another directory with --state".into()
             }
+            Self::NoRun(_) => "`tollgate beside slurm --record DIR` writes one".into(),
             Self::NothingLearned(_) => "run `tollgate eta`, which learns from the records".into(),
             Self::UnknownJob { engine, .. } => {
                 format!("`{}` lists your jobs", engine.list_command()).into()

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tollgate_beside::{JobStatement, QueueFollower, QueueObservation};
+use tollgate_beside::{JobStatement, QueueFollower, QueueObservation, SeenJob};
 use tollgate_client::timestamp::format_iso;
 use tollgate_model::Instant;
 
@@ -102,18 +102,36 @@ pub(super) fn replay(
     dir: &Path,
     mut each: impl FnMut(&[JobStatement]) -> io::Result<()>,
 ) -> Result<QueueFollower, BesideError> {
-    let read = |name: &str| {
-        let path = dir.join(name);
-        let bytes = fs::read(&path).map_err(|error| file_error(&path, error))?;
-        Ok::<_, BesideError>((path, bytes))
-    };
-    let (path, start) = read(START)?;
+    let (path, start) = read(dir, START)?;
     let follower = QueueFollower::from_bytes(&start);
     let mut follower = follower.map_err(|error| BesideError::Snapshot { path, error })?;
-    let (path, lines) = read(OBSERVATIONS)?;
+    let (path, lines) = read(dir, OBSERVATIONS)?;
     for observation in observations(&lines, &path) {
         let statements = follower.observe(&observation?);
         each(&statements).map_err(|error| file_error("standard output", error))?;
     }
     Ok(follower)
+}
+
+/// Returns whether a directory is a record.
+pub(super) fn is_run(dir: &Path) -> bool {
+    dir.join(OBSERVATIONS).is_file()
+}
+
+/// Passes each job of each observation of a record to a function.
+///
+/// # Errors
+/// If the file cannot be read or is damaged.
+pub(super) fn for_each_job(dir: &Path, mut each: impl FnMut(SeenJob)) -> Result<(), BesideError> {
+    let (path, lines) = read(dir, OBSERVATIONS)?;
+    for observation in observations(&lines, &path) {
+        observation?.jobs.into_iter().for_each(&mut each);
+    }
+    Ok(())
+}
+
+fn read(dir: &Path, name: &str) -> Result<(PathBuf, Vec<u8>), BesideError> {
+    let path = dir.join(name);
+    let bytes = fs::read(&path).map_err(|error| file_error(&path, error))?;
+    Ok((path, bytes))
 }

@@ -331,6 +331,56 @@ fn record_gives_the_same_statements_again() {
 }
 
 #[test]
+fn jobs_of_a_record_are_a_table_that_replay_reads() {
+    let user = SlurmUser::new();
+    let record = user.path("record");
+    let record = record.to_str().expect("text");
+    let follow = [
+        "beside",
+        "slurm",
+        "--queries",
+        "1",
+        "--quiet",
+        "--record",
+        record,
+    ];
+    user.tollgate(&follow).answer();
+    let table = user.tollgate(&["beside", "jobs", record]).answer();
+    let mut lines = table.lines();
+    let header = lines.next().expect("a header");
+    assert!(
+        header.starts_with("job_id,submit_s,runtime_s,procs,estimate_s,user"),
+        "{header}"
+    );
+    // Those that wait or run are not over.
+    assert_eq!(lines.count(), 400);
+    let file = user.path("jobs.csv");
+    fs::write(&file, &table).expect("written");
+    let file = file.to_str().expect("text");
+    let words = [
+        "replay",
+        file,
+        "--nodes",
+        "64",
+        "--deadlines",
+        "habit",
+        "--policy",
+        "plan,edf-bf",
+    ];
+    let replayed = user.tollgate(&words).answer();
+    assert!(
+        replayed.contains("plan") && replayed.contains("edf-bf"),
+        "{replayed}"
+    );
+    let nothing = user.tollgate(&["beside", "jobs", "."]);
+    assert_eq!(nothing.code, Some(1), "{nothing}");
+    assert!(
+        nothing.stderr.contains("no record of a follower"),
+        "{nothing}"
+    );
+}
+
+#[test]
 fn calibration_counts_by_queue_and_processors() {
     let user = SlurmUser::new();
     let output = user.tollgate(&["beside", "calibration"]);
