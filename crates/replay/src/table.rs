@@ -1,7 +1,7 @@
 //! The output as a table with one row per policy, a second table of rejections and their reasons,
 //! and the share of the deadlines that can be met at all.
 //!
-//! The rows fit into [`WIDTH`] columns. Headings have at most three lines, a unit is chosen for a
+//! The rows fit into `WIDTH` columns. Headings have at most three lines, a unit is chosen for a
 //! whole column and appears in its heading, and columns of money appear only in markets with
 //! payments.
 

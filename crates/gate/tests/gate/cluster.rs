@@ -6,6 +6,7 @@ use tollgate_gate::{
     WorkerId,
 };
 use tollgate_model::distribution::N_LEVELS;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
     Distribution, HostNameIndex, HostTerms, Instant, JobId, JobSpec, Kinship, Market, NodeRange,
     PlacementNeeds, Reason, RuntimeBelief, Sla, Span, UserId,
@@ -138,16 +139,17 @@ impl Cluster {
 
     /// Returns the first starts of some jobs in all futures, sorted.
     pub(crate) fn possible_starts(&self, subject: OutlookSubject<'_>) -> Vec<Instant> {
-        let gate = self.simulation.gate();
-        let runs = gate.possible_runs(self.now, subject, None);
-        let mut starts: Vec<Instant> = runs
-            .expect("futures")
-            .runs
-            .iter()
-            .map(|run| run.start)
-            .collect();
+        let runs = self.possible_runs(subject);
+        let mut starts: Vec<Instant> = runs.iter().map(|run| run.start).collect();
         starts.sort_unstable();
         starts
+    }
+
+    /// Returns the first start and the last end of some jobs in each future.
+    pub(crate) fn possible_runs(&self, subject: OutlookSubject<'_>) -> Vec<RunInterval> {
+        let gate = self.simulation.gate();
+        let runs = gate.possible_runs(self.now, subject, None);
+        runs.expect("futures").runs
     }
 
     pub(crate) fn submit_with(&mut self, job: Job, forecast: Option<Distribution>) -> bool {
