@@ -153,17 +153,18 @@ impl RiskAnalysis {
                 let parts: Vec<Vec<Risk>> = parts
                     .map(|part| part.risks(policy, at, weights))
                     .collect::<Result<_, _>>()?;
-                let of = |figure: fn(&Risk) -> f64, name: &str| {
+                let of = |figure: fn(&Risk) -> f64, greatest: f64, name: &str| {
                     let values =
                         |risks: &Vec<Risk>| -> Vec<f64> { risks.iter().map(figure).collect() };
                     let what = format!("{name} of {} in {scenario}", self.policies[policy]);
                     SeedMean::of(&values(&risks), &what)
                         .expect("there is at least one seed")
                         .with_parts(parts.iter().map(|part| Some(values(part))))
+                        .within(0.0, greatest)
                 };
                 Ok(RiskPointEstimate {
-                    performance: of(|risk| risk.performance, "performance"),
-                    volatility: of(|risk| risk.volatility, "volatility"),
+                    performance: of(|risk| risk.performance, 1.0, "performance"),
+                    volatility: of(|risk| risk.volatility, 0.5, "volatility"),
                 })
             })
             .collect()

@@ -41,6 +41,19 @@ impl SeedMean {
         }
     }
 
+    /// Limits the interval over weeks to the range of the metric: a jackknife knows none.
+    #[must_use]
+    pub fn within(self, low: f64, high: f64) -> Self {
+        let limited = |weeks: Interval| Interval {
+            low: weeks.low.max(low),
+            high: weeks.high.min(high),
+        };
+        Self {
+            by_weeks: self.by_weeks.map(limited),
+            ..self
+        }
+    }
+
     /// Returns the confidence interval over seeds, or the mean as both ends if there is no interval.
     pub fn range(&self) -> Interval {
         self.interval.unwrap_or(Interval {
@@ -109,6 +122,8 @@ mod tests {
         let weeks = estimate.by_weeks.unwrap();
         assert!(weeks.low < 1.0 && weeks.high > 9.0, "{weeks:?}");
         assert_eq!(estimate.widest(), Some(weeks));
+        let limited = estimate.within(0.0, 8.0).by_weeks.unwrap();
+        assert_eq!((limited.low, limited.high), (weeks.low.max(0.0), 8.0));
         let undefined = estimate.with_parts([without(0.0), None, without(1.0)].into_iter());
         assert_eq!(undefined.by_weeks, None);
     }

@@ -137,6 +137,19 @@ impl RunMetric {
         Self::BoundedSlowdown,
     ];
 
+    /// Returns the least and the greatest possible value.
+    pub const fn range(self) -> (f64, f64) {
+        match self {
+            Self::Wait | Self::MeanWait | Self::MedianWait | Self::Makespan => (0.0, f64::INFINITY),
+            Self::SlowdownFulfilled | Self::BoundedSlowdown => (1.0, f64::INFINITY),
+            Self::Sla | Self::Reliability | Self::Accepted => (0.0, 100.0),
+            Self::Utilisation => (0.0, 1.0),
+            Self::Profitability | Self::Utility | Self::World(_) => {
+                (f64::NEG_INFINITY, f64::INFINITY)
+            }
+        }
+    }
+
     /// Returns the metric that is an objective.
     pub(crate) const fn of_objective(objective: Objective) -> Self {
         match objective {

@@ -163,7 +163,9 @@ impl CurveChart {
         };
         let parts = results.without_parts().iter();
         let estimate = SeedMean::of(&values(results), &format!("{:?} {at:?}", self.measure))?;
-        Some(estimate.with_parts(parts.map(|part| Some(values(part)))))
+        let (low, high) = self.measure.range();
+        let estimate = estimate.with_parts(parts.map(|part| Some(values(part))));
+        Some(estimate.within(low, high))
     }
 
     fn is_measured(&self, results: &StudyResults) -> bool {
