@@ -11,6 +11,7 @@
 //! | `queue` | the queue of a live engine, and its records |
 //! | `round` | one look at the queue, and what it teaches |
 //! | `metrics` | the metrics of a follower, as a file |
+//! | `shadow` | what other policies would have done with the jobs |
 //! | `pace` | the pause between two looks |
 //! | `state_dir` | what was learned, on disk |
 //! | `record` | observations and statements, to be replayed |
@@ -32,9 +33,11 @@ mod record;
 mod replay;
 mod request;
 mod round;
+mod shadow;
 mod state_dir;
 
 use clap::Subcommand;
+use tollgate_policy::PolicyRegistry;
 
 use self::engine::FollowedEngine;
 use crate::exit::CliFailure;
@@ -69,13 +72,13 @@ enum BesideCommand {
 }
 
 /// `tollgate beside`.
-pub(crate) fn run(args: &BesideArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(args: &BesideArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     match &args.command {
-        BesideCommand::Slurm(args) => follow::run(FollowedEngine::Slurm, args),
-        BesideCommand::Sge(args) => follow::run(FollowedEngine::Sge, args),
-        BesideCommand::Htcondor(args) => follow::run(FollowedEngine::Htcondor, args),
+        BesideCommand::Slurm(args) => follow::run(FollowedEngine::Slurm, args, registry),
+        BesideCommand::Sge(args) => follow::run(FollowedEngine::Sge, args, registry),
+        BesideCommand::Htcondor(args) => follow::run(FollowedEngine::Htcondor, args, registry),
         BesideCommand::Calibration(args) => calibration::run(args),
-        BesideCommand::Replay(args) => replay::run(args),
+        BesideCommand::Replay(args) => replay::run(args, registry),
         BesideCommand::Jobs(args) => jobs::run(args),
     }
 }

@@ -315,7 +315,7 @@ fn run(command: CliCommand, registry: &PolicyRegistry) -> Result<(), CliFailure>
         CliCommand::Agent(args) => reach::site::agent::run(&args),
         CliCommand::Cluster(args) => reach::cluster::run(&args),
         CliCommand::Session(args) => reach::session::run(&args),
-        CliCommand::Beside(args) => beside::run(&args),
+        CliCommand::Beside(args) => beside::run(&args, registry),
         CliCommand::Eta(args) => beside::eta::run(&args),
         CliCommand::Spread(args) => jobs::spread::run(&args),
         CliCommand::Learn(args) => operate::learn::run(&args),

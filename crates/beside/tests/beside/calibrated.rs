@@ -62,14 +62,17 @@ fn job(line: &str) -> Option<SeenJob> {
     })
 }
 
-/// Returns what a follower observes: the jobs as they are at some instants.
-fn observed(jobs: &[SeenJob]) -> Vec<QueueObservation> {
+/// Returns what a follower observes: the jobs as they are at some instants. The first observation has at least `history`
+/// jobs.
+fn observed(jobs: &[SeenJob], history: usize) -> Vec<QueueObservation> {
     let mut open: BTreeMap<usize, SeenJob> = BTreeMap::new();
     let mut observations = Vec::new();
-    for (nth, chunk) in jobs.chunks(OBSERVED_TOGETHER).enumerate() {
+    let (history, later) = jobs.split_at(history.max(OBSERVED_TOGETHER).min(jobs.len()));
+    let mut first = 0;
+    for chunk in std::iter::once(history).chain(later.chunks(OBSERVED_TOGETHER)) {
         let at = chunk.last().expect("a job").submitted;
-        let first = nth * OBSERVED_TOGETHER;
         open.extend((first..).zip(chunk.iter().cloned()));
+        first += chunk.len();
         let seen = open.values().map(|job| {
             let mut seen = job.clone();
             seen.started = job.started.filter(|started| *started <= at);
@@ -96,15 +99,21 @@ fn observed(jobs: &[SeenJob]) -> Vec<QueueObservation> {
 ///
 /// It is within `all` of each level: of all statements, and of those at submission about every range of processors with at
 /// least 1,000. The ranges of other statements are within `later`: those of one job are broken together.
-fn check(name: &str, all: f64, later: f64) {
+///
+/// The jobs of the first observation are `history`, at least: of their statements only those judged later count. Of what is
+/// left of a record all ranges are within `later`.
+fn check(name: &str, history: usize, all: f64, later: f64) {
     let Some(jobs) = recorded(name) else {
         return;
     };
     let mut follower = QueueFollower::default();
     let mut tallies: BTreeMap<(StatedQuantity, &str), KeptTally> = BTreeMap::new();
     let mut last = Instant::ZERO;
-    for observation in observed(&jobs) {
+    for observation in observed(&jobs, history) {
         follower.observe(&observation);
+        if last == Instant::ZERO && history > 0 {
+            last = observation.at;
+        }
         let fresh = follower.calibration().outcomes().rev();
         let fresh = fresh.take_while(|outcome| outcome.at > last);
         for outcome in fresh.filter(|outcome| outcome.is_forest) {
@@ -118,7 +127,7 @@ fn check(name: &str, all: f64, later: f64) {
     let mut wrong = Vec::new();
     for ((quantity, part), tally) in &tallies {
         let is_later = *quantity != StatedQuantity::StartAtSubmission;
-        let limit = if is_later && *part != "all" {
+        let limit = if (is_later || history > 0) && *part != "all" {
             later
         } else {
             all
@@ -169,7 +178,13 @@ fn print_worst_groups(name: &str, follower: &QueueFollower) {
 
 #[test]
 fn statements_about_kth_sp2_are_calibrated() {
-    check("KTH-SP2-1996-2.1-cln.swf.gz", 0.02, 0.05);
+    check("KTH-SP2-1996-2.1-cln.swf.gz", 0, 0.02, 0.05);
+}
+
+/// The forests of a long history are fitted once, at its end.
+#[test]
+fn statements_after_a_long_history_are_calibrated() {
+    check("KTH-SP2-1996-2.1-cln.swf.gz", 12_000, 0.02, 0.05);
 }
 
 /// With `TOLLGATE_JOBS`, also records that take minutes.
@@ -178,6 +193,6 @@ fn statements_about_larger_records_are_calibrated() {
     if std::env::var_os("TOLLGATE_JOBS").is_none() {
         return;
     }
-    check("SDSC-SP2-1998-4.2-cln.swf.gz", 0.02, 0.05);
-    check("OSC-Clust-2000-3.1-cln.swf.gz", 0.02, 0.05);
+    check("SDSC-SP2-1998-4.2-cln.swf.gz", 0, 0.02, 0.05);
+    check("OSC-Clust-2000-3.1-cln.swf.gz", 0, 0.02, 0.05);
 }

@@ -11,10 +11,11 @@ use tollgate_model::{Instant, Span};
 use super::engine::FollowedEngine;
 use super::error::BesideError;
 use super::follow::drift_lines;
+use super::shadow::StoredShadow;
 use super::state_dir::{StateDir, StoredFollower};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::output::format;
+use crate::output::format::{self, format_local_time};
 use crate::output::messages::pluralise;
 use crate::output::table::{Column, FigureLayout, render_figures};
 use crate::parse;
@@ -56,6 +57,9 @@ struct CalibrationAnswer {
     guesses: GuessesKept,
     /// The statements of forests.
     groups: Vec<CalibrationRow>,
+    /// What other policies would have done. None unless a follower tries some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shadow: Option<StoredShadow>,
 }
 
 /// The statements about a quantity of the jobs of a queue and a width.
@@ -83,8 +87,9 @@ struct LevelKept {
 
 /// `tollgate beside calibration`.
 pub(super) fn run(args: &BesideCalibrationArgs) -> Result<(), CliFailure> {
-    let stored = stored(args)?;
-    let answer = answer(&stored.follower, args.since);
+    let (dir, stored) = stored(args)?;
+    let mut answer = answer(&stored.follower, args.since);
+    answer.shadow = StoredShadow::read(&dir)?;
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &answer)?,
@@ -92,13 +97,18 @@ pub(super) fn run(args: &BesideCalibrationArgs) -> Result<(), CliFailure> {
             let rows: Vec<CsvRow> = answer.groups.iter().map(CsvRow::of).collect();
             crate::output::csv_rows::write(&mut out, &rows)?;
         }
-        OutputFormat::Table => out.write_all(text(&answer).as_bytes())?,
+        OutputFormat::Table => {
+            out.write_all(text(&answer).as_bytes())?;
+            if let Some(shadow) = &answer.shadow {
+                out.write_all(shadow_text(shadow).as_bytes())?;
+            }
+        }
     }
     Ok(())
 }
 
 /// Returns what was learned: of the named engine, else of the first one that something was learned of. No engine is asked.
-fn stored(args: &BesideCalibrationArgs) -> Result<StoredFollower, BesideError> {
+fn stored(args: &BesideCalibrationArgs) -> Result<(StateDir, StoredFollower), BesideError> {
     let engines = match args.engine {
         Some(engine) => vec![engine],
         None => FollowedEngine::found()
@@ -110,7 +120,7 @@ fn stored(args: &BesideCalibrationArgs) -> Result<StoredFollower, BesideError> {
     for engine in engines {
         let dir = StateDir::find(args.state.as_deref(), engine)?;
         if let Some(stored) = dir.read()? {
-            return Ok(stored);
+            return Ok((dir, stored));
         }
         first = first.or(Some(dir));
     }
@@ -172,7 +182,16 @@ fn answer(follower: &QueueFollower, since: f64) -> CalibrationAnswer {
         overdue: follower.n_overdue(),
         drift: drift_lines(follower),
         groups: groups.collect(),
+        shadow: None,
     }
+}
+
+fn shadow_text(shadow: &StoredShadow) -> String {
+    let at = format_local_time(&shadow.at, &format::now());
+    format!(
+        "\nOther policies on the jobs that were over at {at}: {}.\n\n{}",
+        shadow.summary, shadow.table
+    )
 }
 
 fn kept(tally: &KeptTally) -> Vec<LevelKept> {

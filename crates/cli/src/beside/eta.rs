@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use tollgate_beside::{JobAnswer, QueueFollower, RequestedJob, SeenJobKey};
+use tollgate_beside::{JobAnswer, QueueFollower, QueueObservation, RequestedJob, SeenJobKey};
 use tollgate_model::{Instant, Span};
 use tollgate_sites::EngineShell;
 
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
     let requested = typed.map(|typed| typed.job(live.user())).transpose()?;
     let dir = StateDir::find(args.state.as_deref(), live.engine())?;
     let lists_all = args.jobs.is_empty() && args.command.is_empty();
-    let follower = learn(&dir, &live, &args.jobs, lists_all, verbosity)?;
+    let Learned { follower, unstored } = learn(&dir, &live, &args.jobs, lists_all, verbosity)?;
     let now = follower.at().map_or(live.now(), |at| at.max(live.now()));
     if follower.hides_others() {
         verbosity.note("the site shows users their own jobs alone: nothing else is learned from");
@@ -112,7 +112,19 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
             out.write_all(text.as_bytes())?;
         }
     }
+    out.flush()?;
+    // The answer does not wait for the disk.
+    if let Some((mut writer, observation)) = unstored {
+        writer.add(&observation, &follower)?;
+    }
     Ok(())
+}
+
+/// The knowledge of now.
+struct Learned {
+    follower: QueueFollower,
+    /// What was observed for it and is not stored yet.
+    unstored: Option<(StateWriter, QueueObservation)>,
 }
 
 /// Returns the knowledge of now. Without a follower it is learned from the queue and the records, and stored. The last look
@@ -123,7 +135,7 @@ fn learn(
     named: &[String],
     lists_all: bool,
     verbosity: Verbosity,
-) -> Result<QueueFollower, BesideError> {
+) -> Result<Learned, BesideError> {
     let lock = dir.lock().ok().flatten();
     let stored = stored_or_new(dir, verbosity)?;
     let is_fresh = |at: Instant| live.now().since(at) <= FRESH;
@@ -133,18 +145,22 @@ fn learn(
         && stored.follower.at().is_some_and(is_fresh)
         && !named.iter().any(is_new)
     {
-        return Ok(stored.follower);
+        return Ok(Learned {
+            follower: stored.follower,
+            unstored: None,
+        });
     }
     if stored.follower.at().is_none() {
         verbosity.note("first call: learning from the accounting, once");
     }
     let writer = lock.map(|lock| StateWriter::new(dir, lock, &stored));
+    let writer = writer.transpose()?;
     let mut rounds = QueueRounds::new(stored.follower);
     let round = rounds.look(live, verbosity)?;
-    if let Some(writer) = writer {
-        writer?.add(&round.observation, &rounds.follower)?;
-    }
-    Ok(rounds.follower)
+    Ok(Learned {
+        follower: rounds.follower,
+        unstored: writer.map(|writer| (writer, round.observation)),
+    })
 }
 
 /// Returns the jobs that are asked about. A number of an array stands for its next tasks.

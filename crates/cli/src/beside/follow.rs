@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tollgate_beside::{QueueFollower, StatedQuantity};
 use tollgate_model::{Instant, Span};
+use tollgate_policy::PolicyRegistry;
 
 use super::engine::FollowedEngine;
 use super::error::BesideError;
@@ -14,11 +15,14 @@ use super::pace::Pace;
 use super::queue::LiveQueue;
 use super::record::RecordWriter;
 use super::round::{QueueRound, QueueRounds};
+use super::shadow::ShadowFollower;
 use super::state_dir::{StateDir, StateWriter, StoredFollower};
+use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::format;
 use crate::output::messages::{Verbosity, pluralise};
 use crate::parse;
+use crate::simulate::replay::shadow::ShadowPolicies;
 
 /// The shortest time between two notes about drift.
 const DRIFT_EVERY: Span = Span::from_secs(86_400);
@@ -36,6 +40,12 @@ pub(super) struct FollowArgs {
     /// In the text format of Prometheus, for the textfile collector of a node exporter: its name ends with `.prom`.
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
+    /// Policies to try on the jobs that are over, as a list or repeated
+    ///
+    /// Once an hour, on the last 10000 jobs, with deadlines that their users could set, by the model `habit`.
+    /// `tollgate beside calibration` prints what the policies would have promised and kept.
+    #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
+    shadow: Vec<String>,
     /// Directory of what was learned; by default in the user's cache
     ///
     /// The variable TOLLGATE_BESIDE names it too. Others may read it: with the variable set, `tollgate eta` of
@@ -65,17 +75,29 @@ fn parse_period(word: &str) -> Result<Duration, String> {
 }
 
 /// Follows the queue of an engine.
-pub(super) fn run(engine: FollowedEngine, args: &FollowArgs) -> Result<(), CliFailure> {
+pub(super) fn run(
+    engine: FollowedEngine,
+    args: &FollowArgs,
+    registry: &PolicyRegistry,
+) -> Result<(), CliFailure> {
     let verbosity = Verbosity::from_quiet(args.quiet);
+    let shadow = match args.shadow.as_slice() {
+        [] => None,
+        names => Some(ShadowPolicies::new(names, registry, OutputFormat::Table)?),
+    };
     let dir = StateDir::find(args.state.as_deref(), engine)?;
     let lock = dir.lock()?;
     let lock = lock.ok_or_else(|| BesideError::Locked(dir.path().to_owned()))?;
     let stored = dir.read()?.unwrap_or_default();
     let mut live = LiveQueue::open(engine)?;
+    let shadow = shadow
+        .map(|policies| ShadowFollower::new(policies, args.record.as_deref(), &dir))
+        .transpose()?;
     let mut following = Following {
         writer: StateWriter::new(&dir, lock, &stored)?,
         record: None,
         metrics: args.metrics.clone(),
+        shadow,
         rounds: QueueRounds::new(stored.follower),
         pace: Pace::new(args.every),
         clocks_at: live.now(),
@@ -95,6 +117,9 @@ pub(super) fn run(engine: FollowedEngine, args: &FollowArgs) -> Result<(), CliFa
         following.look(&mut live)?;
         n_queries += 1;
         if args.queries.is_some_and(|most| n_queries >= most) {
+            if let Some(shadow) = &mut following.shadow {
+                shadow.finish(verbosity);
+            }
             return Ok(());
         }
         thread::sleep(following.pace.pause());
@@ -106,6 +131,7 @@ struct Following {
     writer: StateWriter,
     record: Option<RecordWriter>,
     metrics: Option<PathBuf>,
+    shadow: Option<ShadowFollower>,
     rounds: QueueRounds,
     pace: Pace,
     clocks_at: Instant,
@@ -164,6 +190,9 @@ impl Following {
         }
         if let Some(path) = &self.metrics {
             metrics::write(path, live, follower, round.took)?;
+        }
+        if let Some(shadow) = &mut self.shadow {
+            shadow.observe(&round.observation, self.verbosity);
         }
         if self.is_down {
             self.is_down = false;

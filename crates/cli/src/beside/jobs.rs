@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tollgate_beside::{SeenJob, SeenPhase};
+use tollgate_beside::{SeenJob, SeenJobKey, SeenPhase};
 use tollgate_model::{Instant, Span};
 use tollgate_trace::{
     RecordNames, Trace, TraceJob, TraceMetadata, TraceStatus, TraceUsage, job_table,
@@ -30,24 +30,60 @@ pub(super) struct BesideJobsArgs {
 
 /// `tollgate beside jobs`.
 pub(super) fn run(args: &BesideJobsArgs) -> Result<(), CliFailure> {
-    // The job of a name that is used again is another one.
-    let mut jobs = BTreeMap::new();
+    let mut jobs = EndedJobs::default();
     for dir in &args.records {
         for run in runs(dir)? {
-            record::for_each_job(&run, |job| {
-                if job.phase == SeenPhase::Over {
-                    jobs.insert((job.submitted, job.key.clone()), job);
-                }
-            })?;
+            jobs.read(&run)?;
         }
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    let written = job_table::write(&trace(jobs.values()), &mut out).and_then(|()| out.flush());
+    let written = job_table::write(&jobs.trace(), &mut out).and_then(|()| out.flush());
     Ok(written.map_err(|error| file_error("standard output", error))?)
 }
 
+/// Jobs that are over, in order of their submission.
+#[derive(Default)]
+pub(super) struct EndedJobs {
+    /// The job of a name that is used again is another one.
+    jobs: BTreeMap<(Instant, SeenJobKey), SeenJob>,
+}
+
+impl EndedJobs {
+    /// Takes a job if it is over.
+    pub(super) fn add(&mut self, job: SeenJob) {
+        if job.phase == SeenPhase::Over {
+            self.jobs.insert((job.submitted, job.key.clone()), job);
+        }
+    }
+
+    /// Takes the jobs of a run of the follower.
+    ///
+    /// # Errors
+    /// If the record cannot be read or is damaged.
+    pub(super) fn read(&mut self, run: &Path) -> Result<(), BesideError> {
+        record::for_each_job(run, |job| self.add(job))
+    }
+
+    /// Drops the jobs before the last `n_jobs`.
+    pub(super) fn keep_last(&mut self, n_jobs: usize) {
+        while self.jobs.len() > n_jobs {
+            self.jobs.pop_first();
+        }
+    }
+
+    /// Returns whether there is no job.
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Returns the jobs as a record.
+    pub(super) fn trace(&self) -> Trace {
+        trace(self.jobs.values())
+    }
+}
+
 /// Returns the runs in a directory, or the directory itself if it is one.
-fn runs(dir: &Path) -> Result<Vec<PathBuf>, BesideError> {
+pub(super) fn runs(dir: &Path) -> Result<Vec<PathBuf>, BesideError> {
     if record::is_run(dir) {
         return Ok(vec![dir.to_owned()]);
     }

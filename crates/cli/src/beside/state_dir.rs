@@ -33,6 +33,10 @@ pub(super) struct StateDir {
 pub(super) struct StoredFollower {
     pub(super) follower: QueueFollower,
     generation: u64,
+    /// The length of the whole lines of the observations since the snapshot, in bytes.
+    n_since: u64,
+    /// Whether a snapshot has it. False for a follower that begins anew.
+    is_stored: bool,
 }
 
 /// The one writer of the directory.
@@ -94,6 +98,8 @@ impl StateDir {
                     return Ok(Some(StoredFollower {
                         follower,
                         generation,
+                        n_since: whole_lines(&bytes).len() as u64,
+                        is_stored: true,
                     }));
                 }
                 // A new snapshot has taken the place of this one.
@@ -131,6 +137,11 @@ impl StateDir {
         self.path.join("snapshot")
     }
 
+    /// Returns the file with the results of other policies.
+    pub(super) fn shadow_path(&self) -> PathBuf {
+        self.path.join("shadow")
+    }
+
     fn since_path(&self, generation: u64) -> PathBuf {
         self.path.join(format!("since-{generation}"))
     }
@@ -149,16 +160,21 @@ impl StateWriter {
         let path = dir.since_path(stored.generation);
         let since = OpenOptions::new().create(true).append(true).open(&path);
         let since = since.map_err(|error| file_error(&path, error))?;
-        let length = since.metadata().map_err(|error| file_error(&path, error))?;
         let mut writer = Self {
             dir: dir.clone(),
             generation: stored.generation,
             since,
-            n_since: length.len(),
+            n_since: stored.n_since,
             _lock: lock,
         };
+        if !stored.is_stored {
+            // Without a whole snapshot no reader finds the observations.
+            writer.write_snapshot(&stored.follower)?;
+            return Ok(writer);
+        }
         // The last line may be a part of one: the process that wrote it was killed.
-        writer.write_snapshot(&stored.follower)?;
+        let cut = writer.since.set_len(stored.n_since);
+        cut.map_err(|error| file_error(path, error))?;
         Ok(writer)
     }
 
@@ -221,11 +237,7 @@ pub(super) fn observations<'a>(
     bytes: &'a [u8],
     path: &'a Path,
 ) -> impl Iterator<Item = Result<QueueObservation, BesideError>> + 'a {
-    let whole = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |end| end + 1);
-    let lines = bytes[..whole].split(|byte| *byte == b'\n');
+    let lines = whole_lines(bytes).split(|byte| *byte == b'\n');
     let lines = lines.enumerate().filter(|(_, line)| !line.is_empty());
     lines.map(|(idx, line)| {
         serde_json::from_slice(line).map_err(|error| BesideError::Line {
@@ -234,6 +246,12 @@ pub(super) fn observations<'a>(
             error,
         })
     })
+}
+
+/// Returns the bytes up to the end of the last whole line.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    &bytes[..end.map_or(0, |end| end + 1)]
 }
 
 /// Splits the first line of a snapshot, its number, from the rest.

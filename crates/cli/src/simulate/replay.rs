@@ -13,6 +13,7 @@
 //! | [`html`] | the answer as a page |
 //! | [`keys`] | the output as JSON and CSV |
 //! | [`print`](mod@print) | the output in the requested format |
+//! | [`shadow`] | policies on jobs that another scheduler serves |
 
 mod args;
 mod clusters;
@@ -25,6 +26,7 @@ mod notes;
 mod plan;
 mod print;
 mod run;
+pub(crate) mod shadow;
 
 use std::io::{BufWriter, Write, stdout};
 

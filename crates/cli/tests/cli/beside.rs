@@ -381,6 +381,52 @@ fn jobs_of_a_record_are_a_table_that_replay_reads() {
 }
 
 #[test]
+fn policies_are_tried_on_the_jobs_that_were_seen() {
+    let user = SlurmUser::new();
+    let record = user.path("record");
+    let record = record.to_str().expect("text");
+    let follow = ["beside", "slurm", "--queries", "1", "--quiet"];
+    let shadow = ["--shadow", "plan,edf-bf"];
+    let words = [&follow[..], &shadow, &["--record", record]].concat();
+    user.tollgate(&words).answer();
+    let table = user.tollgate(&["beside", "jobs", record]).answer();
+    let file = user.path("jobs.csv");
+    fs::write(&file, &table).expect("written");
+    let file = file.to_str().expect("text");
+    let policies = ["--deadlines", "habit", "--policy", "plan,edf-bf"];
+    let replayed = user.tollgate(&[&["replay", file][..], &policies].concat());
+    let replayed = replayed.answer();
+    // By hand and beside the scheduler the results are the same.
+    let text = user.tollgate(&["beside", "calibration"]).answer();
+    assert!(text.ends_with(&replayed), "{text}\n{replayed}");
+    assert!(
+        text.contains("Other policies on the jobs that were over at 2026-01-15"),
+        "{text}"
+    );
+    assert!(text.contains(": 400 jobs, "), "{text}");
+    let of_record = [&["beside", "replay", record][..], &shadow].concat();
+    assert_eq!(user.tollgate(&of_record).answer(), replayed);
+    let json = user
+        .tollgate(&["beside", "calibration", "--format", "json"])
+        .answer();
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let policies = json["shadow"]["report"]["policies"]
+        .as_array()
+        .expect("policies");
+    assert_eq!(policies[0]["policy"], "plan");
+    assert_eq!(policies[1]["policy"], "edf-bf");
+}
+
+#[test]
+fn unknown_shadow_policy_is_refused_before_a_question() {
+    let user = SlurmUser::new();
+    let output = user.tollgate(&["beside", "slurm", "--shadow", "no-such"]);
+    assert_eq!(output.code, Some(2), "{output}");
+    assert!(output.stderr.starts_with("error: --shadow: "), "{output}");
+    assert!(user.calls().is_empty());
+}
+
+#[test]
 fn calibration_counts_by_queue_and_processors() {
     let user = SlurmUser::new();
     let output = user.tollgate(&["beside", "calibration"]);
@@ -421,6 +467,35 @@ fn damaged_knowledge_is_learned_anew() {
     assert!(
         output.stderr.contains("learned anew from the accounting"),
         "{output}"
+    );
+    let output = user.tollgate(&["eta", "--state", state, "900"]);
+    assert!(!output.stderr.contains("learn"), "{output}");
+}
+
+#[test]
+fn line_that_was_cut_off_is_dropped_by_the_next_call() {
+    let user = SlurmUser::new();
+    let state = user.path("state");
+    let words = ["--state", state.to_str().expect("text"), "900"];
+    user.eta(&words);
+    let since = || {
+        let files = fs::read_dir(&state).expect("files");
+        let mut paths = files.map(|file| file.expect("a file").path());
+        let since = paths.find(|path| path.to_string_lossy().contains("since-"));
+        since.expect("observations")
+    };
+    user.eta(&words);
+    let mut text = fs::read(since()).expect("observations");
+    assert!(text.ends_with(b"\n"), "the second look is one line");
+    text.extend(b"{\"at\":");
+    fs::write(since(), &text).expect("written");
+    let waits = |answer: Value| answer["waits_learned"].clone();
+    assert_eq!(waits(user.eta(&words)), waits(user.eta(&words)));
+    let text = fs::read_to_string(since()).expect("observations");
+    let whole = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    assert!(
+        text.lines().count() > 1 && text.lines().all(whole),
+        "{text}"
     );
 }
 

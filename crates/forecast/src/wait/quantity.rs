@@ -80,6 +80,16 @@ pub struct FittedWaitForest {
 }
 
 impl WaitRefit {
+    /// Returns the quantity of the forest.
+    pub fn quantity(&self) -> WaitQuantity {
+        self.quantity
+    }
+
+    /// Returns the number of outcomes that were learned so far. The forest is fitted from the last 10,000 of them.
+    pub fn n_outcomes(&self) -> u64 {
+        self.rows.n_pushed()
+    }
+
     /// Fits the forest.
     pub fn run(self) -> FittedWaitForest {
         FittedWaitForest {

@@ -14,6 +14,9 @@ pub(crate) enum ReplayFlagError {
     /// An error of the replay itself.
     #[error("{}", message(.0))]
     Replay(#[from] ReplayError),
+    /// A policy beside another scheduler.
+    #[error("--shadow: {0}")]
+    Shadow(ReplayError),
     /// A flag that would change nothing in this run.
     #[error("{flag} changes nothing: {reason}")]
     NoEffect {
@@ -66,7 +69,7 @@ fn message(error: &ReplayError) -> String {
 impl CliError for ReplayFlagError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::Replay(error) => error.exit(),
+            Self::Replay(error) | Self::Shadow(error) => error.exit(),
             Self::NoEffect { .. }
             | Self::JobsOutToStdout
             | Self::CalibrationAsCsv
@@ -80,7 +83,10 @@ impl CliError for ReplayFlagError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         let hint = match self {
-            Self::Replay(error) => return error.hint(),
+            Self::Shadow(ReplayError::WrongMarket { .. }) => {
+                "choose policies of a market without prices: `tollgate policies` lists the markets"
+            }
+            Self::Replay(error) | Self::Shadow(error) => return error.hint(),
             Self::NoEffect { hint, .. } => hint,
             Self::ClusterFile { .. } => {
                 "a file says `nodes` and `policy`, and may say `name`, `speeds` and `market`"

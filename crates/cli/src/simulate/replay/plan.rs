@@ -93,6 +93,21 @@ impl ReplayPlan {
         })
     }
 
+    /// Returns a plan of settings, without files.
+    pub(super) fn of_settings(settings: ReplaySettings, format: OutputFormat) -> Self {
+        Self {
+            file: None,
+            settings,
+            learn: Vec::new(),
+            jobs_out: None,
+            gantt: None,
+            html: None,
+            threads: None,
+            format,
+            verbosity: Verbosity::Notes,
+        }
+    }
+
     /// Checks that each of the flags has an effect.
     ///
     /// # Errors
