@@ -40,7 +40,7 @@ pub(super) struct FollowArgs {
     /// In the text format of Prometheus, for the textfile collector of a node exporter: its name ends with `.prom`.
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
-    /// Policies to try on the jobs that are over, as a list or repeated
+    /// Policies to try on ended jobs, as a list or repeated
     ///
     /// Once an hour, on the last 10000 jobs, with deadlines that their users could set, by the model `habit`.
     /// `tollgate beside calibration` prints what the policies would have promised and kept.

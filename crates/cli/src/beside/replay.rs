@@ -18,10 +18,12 @@ use crate::simulate::replay::shadow::ShadowPolicies;
 /// answer is what these policies would have promised and kept on the jobs of the record that are over.
 #[derive(Debug, clap::Args)]
 pub(super) struct BesideReplayArgs {
-    /// Directory of one run of the follower, below that of --record; with --shadow that of --record, too
+    /// Directory of one run of the follower, below that of --record
+    ///
+    /// With --shadow it may be that of --record, for all runs.
     #[arg(value_name = "DIR")]
     record: PathBuf,
-    /// Policies to try on the jobs that are over, as a list or repeated
+    /// Policies to try on ended jobs, as a list or repeated
     ///
     /// The jobs have no deadlines: they get those that their users could set, by the model `habit`.
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]

@@ -73,6 +73,7 @@ fn fish(of_jobs: &[&str]) -> String {
         ("serve", "policy"),
         ("serve", "shadow"),
         ("session", "policy"),
+        ("beside", "shadow"),
     ];
     let policies = policies.map(|(command, option)| {
         let condition = format!("__fish_tollgate_using_subcommand {command}");
@@ -127,8 +128,8 @@ mod tests {
         let known = zsh.matches(":_tollgate_known_jobs'").count();
         assert_eq!(known, names.len());
         // `replay` has `-p` and `--policy`, `serve` has `--policy` and `--shadow`, `session start` has
-        // `--policy`.
-        assert_eq!(zsh.matches(":_tollgate_known_policies'").count(), 5);
+        // `--policy`, and four commands of `beside` have `--shadow`.
+        assert_eq!(zsh.matches(":_tollgate_known_policies'").count(), 9);
         let fish = script(Shell::Fish, &mut command.clone());
         assert_eq!(fish.matches(JOBS).count(), names.len());
     }
