@@ -11,7 +11,7 @@
 //! | `queue` | the queue of a live engine, and its records |
 //! | `round` | one look at the queue, and what it teaches |
 //! | `metrics` | the metrics of a follower, as a file |
-//! | `shadow` | what other policies would have done with the jobs |
+//! | `shadow` | results of other policies on the jobs |
 //! | `pace` | the pause between two looks |
 //! | `state_dir` | what was learned, on disk |
 //! | `record` | observations and statements, to be replayed |

@@ -57,7 +57,7 @@ struct CalibrationAnswer {
     guesses: GuessesKept,
     /// The statements of forests.
     groups: Vec<CalibrationRow>,
-    /// What other policies would have done. None unless a follower tries some.
+    /// Results of other policies on the jobs. None unless a follower tries some.
     #[serde(skip_serializing_if = "Option::is_none")]
     shadow: Option<StoredShadow>,
 }

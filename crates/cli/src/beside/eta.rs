@@ -68,7 +68,8 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
     let requested = typed.map(|typed| typed.job(live.user())).transpose()?;
     let dir = StateDir::find(args.state.as_deref(), live.engine())?;
     let lists_all = args.jobs.is_empty() && args.command.is_empty();
-    let Learned { follower, unstored } = learn(&dir, &live, &args.jobs, lists_all, verbosity)?;
+    let PresentKnowledge { follower, unstored } =
+        learn(&dir, &live, &args.jobs, lists_all, verbosity)?;
     let now = follower.at().map_or(live.now(), |at| at.max(live.now()));
     if follower.hides_others() {
         verbosity.note("the site shows users their own jobs alone: nothing else is learned from");
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
         }
     }
     out.flush()?;
-    // The answer does not wait for the disk.
+    // A user has the answer before it is stored.
     if let Some((mut writer, observation)) = unstored {
         writer.add(&observation, &follower)?;
     }
@@ -121,9 +122,9 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
 }
 
 /// The knowledge of now.
-struct Learned {
+struct PresentKnowledge {
     follower: QueueFollower,
-    /// What was observed for it and is not stored yet.
+    /// The observation behind it, if that is not stored yet, with the writer that stores it.
     unstored: Option<(StateWriter, QueueObservation)>,
 }
 
@@ -135,7 +136,7 @@ fn learn(
     named: &[String],
     lists_all: bool,
     verbosity: Verbosity,
-) -> Result<Learned, BesideError> {
+) -> Result<PresentKnowledge, BesideError> {
     let lock = dir.lock().ok().flatten();
     let stored = stored_or_new(dir, verbosity)?;
     let is_fresh = |at: Instant| live.now().since(at) <= FRESH;
@@ -145,7 +146,7 @@ fn learn(
         && stored.follower.at().is_some_and(is_fresh)
         && !named.iter().any(is_new)
     {
-        return Ok(Learned {
+        return Ok(PresentKnowledge {
             follower: stored.follower,
             unstored: None,
         });
@@ -157,7 +158,7 @@ fn learn(
     let writer = writer.transpose()?;
     let mut rounds = QueueRounds::new(stored.follower);
     let round = rounds.look(live, verbosity)?;
-    Ok(Learned {
+    Ok(PresentKnowledge {
         follower: rounds.follower,
         unstored: writer.map(|writer| (writer, round.observation)),
     })

@@ -1,4 +1,4 @@
-//! What other policies would have done with the jobs that a follower has seen.
+//! Results of other policies on the jobs that a follower has seen.
 
 use std::fs;
 use std::io;
