@@ -17,6 +17,8 @@ pub(crate) enum ErrorClass {
     Record,
     /// A replay that has no result.
     Run,
+    /// A policy in Python that answers what it must not.
+    Policy,
     /// A defect of tollgate.
     Internal,
 }
@@ -27,6 +29,7 @@ impl ErrorClass {
             Self::Argument => "ArgumentError",
             Self::Record => "RecordError",
             Self::Run => "RunError",
+            Self::Policy => "PolicyError",
             Self::Internal => "InternalError",
         }
     }

@@ -10,6 +10,7 @@
 //! | [`record_columns`] | the jobs of a record, as columns |
 //! | [`record_input`] | records: files, tables, or the default workload |
 //! | [`options`] | keyword arguments as the settings of a replay |
+//! | [`policy`] | policies that are written in Python |
 //! | [`replay`] | replays and their results |
 //! | [`study`] | studies and their results |
 //! | [`charts`] | pictures of the results |
@@ -25,6 +26,7 @@ mod errors;
 mod interrupt;
 mod job_columns;
 mod options;
+mod policy;
 mod record_columns;
 mod record_input;
 mod replay;
@@ -37,6 +39,8 @@ mod table;
 mod _native {
     #[pymodule_export]
     use crate::charts::Picture;
+    #[pymodule_export]
+    use crate::policy::{Job, JobList, PolicyView};
     #[pymodule_export]
     use crate::record_input::{policies, read};
     #[pymodule_export]

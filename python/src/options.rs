@@ -3,20 +3,22 @@
 use std::fmt::Display;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use tollgate_model::{Market, Span};
 use tollgate_policies::builtin_registry;
-use tollgate_policy::ParameterEnum;
+use tollgate_policy::{ParameterEnum, PolicySpec};
 use tollgate_replay::parallel::n_processors;
 use tollgate_replay::{NodeCount, ReplayGrouping, ReplaySettings, choose_policies};
 use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, RecordLevel};
 use tollgate_trace::record_filter::RecordTime;
 use tollgate_workload::{NeverRanHandling, WorkloadConfig};
 
-use crate::errors::{argument, no_replay};
+use crate::errors::{ErrorClass, argument, no_replay};
+use crate::policy::{PolicyPrototype, is_policy};
 use crate::record_input::RecordSource;
 
 /// The arguments of a call of `replay`, besides the jobs.
@@ -24,6 +26,8 @@ pub(crate) struct ReplayOptions {
     pub(crate) settings: ReplaySettings,
     /// The records that are learned before the first submission.
     pub(crate) learn: Vec<RecordSource>,
+    /// The policies that are written in Python.
+    pub(crate) prototypes: Vec<Arc<PolicyPrototype>>,
     /// Number of policies that run in parallel.
     pub(crate) threads: NonZeroUsize,
 }
@@ -38,12 +42,10 @@ impl ReplayOptions {
             Some(word) => parsed::<Market>("market", &word)?,
             None => Market::None,
         };
-        let lists: Vec<String> = match arguments.get_item("policies")? {
-            Some(lists) => one_or_several("policies", &lists)?,
-            None => Vec::new(),
+        let (policies, prototypes) = match arguments.get_item("policies")? {
+            Some(chosen) => chosen_policies(&chosen, market)?,
+            None => (builtin_registry().of_market(market), Vec::new()),
         };
-        let policies = choose_policies(&builtin_registry(), &lists, market);
-        let policies = policies.map_err(|error| no_replay(&error))?;
         let mut options = Self {
             settings: ReplaySettings {
                 record: RecordLevel::Placements,
@@ -51,6 +53,7 @@ impl ReplayOptions {
                 ..ReplaySettings::new(policies, market)
             },
             learn: Vec::new(),
+            prototypes,
             threads: n_processors(),
         };
         for (name, value) in arguments {
@@ -93,6 +96,56 @@ impl ReplayOptions {
         }
         Ok(())
     }
+}
+
+/// Takes one or several policies: names with parameters, and policies that are written in Python.
+fn chosen_policies(
+    chosen: &Bound<'_, PyAny>,
+    market: Market,
+) -> PyResult<(Vec<PolicySpec>, Vec<Arc<PolicyPrototype>>)> {
+    let is_one = chosen.is_instance_of::<PyString>() || is_policy(chosen)?;
+    let items = match is_one {
+        true => vec![chosen.clone()],
+        false => match chosen.try_iter() {
+            Ok(items) => items.collect::<PyResult<_>>()?,
+            Err(_) => vec![chosen.clone()],
+        },
+    };
+    let mut policies = Vec::new();
+    let mut prototypes: Vec<Arc<PolicyPrototype>> = Vec::new();
+    for item in &items {
+        if is_policy(item)? {
+            let prototype = PolicyPrototype::of(item, Some(market))?;
+            add_prototype(&mut prototypes, prototype.clone())?;
+            policies.push(prototype.spec());
+        } else {
+            let list: String = of_type("policies", item, "text, or a tollgate.Policy")?;
+            let named = choose_policies(&builtin_registry(), &[list], market);
+            policies.extend(named.map_err(|error| no_replay(&error))?);
+        }
+    }
+    match policies.is_empty() {
+        true => Ok((builtin_registry().of_market(market), prototypes)),
+        false => Ok((policies, prototypes)),
+    }
+}
+
+/// Adds a policy in Python.
+///
+/// # Errors
+/// If there is another one of its name.
+pub(crate) fn add_prototype(
+    known: &mut Vec<Arc<PolicyPrototype>>,
+    prototype: Arc<PolicyPrototype>,
+) -> PyResult<()> {
+    let name = prototype.name();
+    if known.iter().any(|other| other.name() == name) {
+        let message = format_args!("policies: there is another policy `{name}`");
+        let hint = "give each an attribute `name` of its own";
+        return Err(ErrorClass::Argument.raise(message, Some(hint)));
+    }
+    known.push(prototype);
+    Ok(())
 }
 
 /// Sets an assumption about the jobs.

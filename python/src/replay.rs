@@ -12,19 +12,21 @@ use pyo3::exceptions::{PyKeyError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tollgate_model::Instant;
+use tollgate_policy::PolicyFailure;
 use tollgate_replay::rows::{ReplayedJobs, TaskPlaces};
 use tollgate_replay::{
     JobCsvWriter, PolicyAnswer, ReplayError, ReplayInput, ReplaySettings, RunControl, run_policies,
     table as answer_table, windows,
 };
 use tollgate_report::pluralise;
-use tollgate_sim::{ReplayResult, StopSignal};
+use tollgate_sim::{ReplayFailure, ReplayResult, StopSignal};
 
 use crate::charts::{self, Picture};
 use crate::errors::{ErrorClass, no_replay};
 use crate::interrupt;
 use crate::job_columns::JobColumns;
 use crate::options::ReplayOptions;
+use crate::policy::{PolicyPrototype, RecordNames};
 use crate::record_input::RecordSource;
 use crate::summary_columns;
 use crate::table::{Table, escape};
@@ -56,6 +58,7 @@ pub(crate) fn replay(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Replay> {
     let options = ReplayOptions::of(arguments)?;
+    let prototypes = options.prototypes.clone();
     let source = RecordSource::of(jobs)?;
     let stop = StopSignal::new();
     let submitted = Arc::new(SubmittedJobs::default());
@@ -73,7 +76,13 @@ pub(crate) fn replay(
         None => Ok(()),
     };
     let finished = interrupt::run(py, work, watch, || stop.stop())?;
-    let finished = finished.map_err(|error| no_replay(&error))?;
+    let finished = finished.map_err(|error| match &error {
+        ReplayError::Run {
+            failure: ReplayFailure::Policy(failure),
+            ..
+        } => exception(&prototypes, failure).unwrap_or_else(|| no_replay(&error)),
+        _ => no_replay(&error),
+    })?;
     if let Some(progress) = progress {
         let all = submitted.all.load(Ordering::Relaxed);
         progress.call1((all, all))?;
@@ -83,6 +92,16 @@ pub(crate) fn replay(
         jobs: OnceLock::new(),
         summary: OnceLock::new(),
     })
+}
+
+/// Returns the exception for which a failure stands, if a policy in Python raised one.
+pub(crate) fn exception(
+    prototypes: &[Arc<PolicyPrototype>],
+    failure: &PolicyFailure,
+) -> Option<PyErr> {
+    prototypes
+        .iter()
+        .find_map(|prototype| prototype.exception(failure))
 }
 
 /// The number of jobs that have been submitted to policies.
@@ -102,10 +121,17 @@ impl FinishedReplay {
         let ReplayOptions {
             settings,
             learn,
+            prototypes,
             threads,
         } = options;
         let earlier = learn.into_iter().map(RecordSource::read);
         let input = ReplayInput::of(&settings, source.read()?, earlier)?;
+        if !prototypes.is_empty() {
+            let names = RecordNames::of(&input.workload);
+            for prototype in &prototypes {
+                prototype.set_names(names.clone());
+            }
+        }
         let n_runs = settings.policies.len() * input.machines.len() * (1 + input.reseeded.len());
         submitted
             .all

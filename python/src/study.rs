@@ -11,12 +11,15 @@ use tollgate_replay::parallel::n_processors;
 use tollgate_report::study::{FinishedStudy, page};
 use tollgate_sim::{ReplayFailure, StopSignal};
 use tollgate_study::{
-    BUILTIN_EXPERIMENTS, ClaimResults, ExperimentOverrides, OnExistingResults, OutputDir, Study,
-    StudyError, StudyResults,
+    BUILTIN_EXPERIMENTS, ClaimResults, ExperimentOverrides, OnExistingResults, OutputDir,
+    PolicyRunError, Study, StudyError, StudyResults,
 };
 
-use crate::errors::ErrorClass;
+use crate::errors::{ErrorClass, argument};
 use crate::interrupt;
+use crate::options::add_prototype;
+use crate::policy::{PolicyPrototype, is_policy};
+use crate::replay::exception;
 use crate::summary_columns::csv_columns;
 use crate::table::Table;
 
@@ -37,22 +40,37 @@ pub(crate) fn experiments() -> Vec<&'static str> {
 
 /// Runs an experiment in a directory.
 #[pyfunction]
-#[pyo3(signature = (name, folder, resume, changes, threads = None, progress = None))]
+#[pyo3(signature = (name, folder, resume, changes, policies = Vec::new(), threads = None, progress = None))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "Python has the names of the arguments"
+)]
 pub(crate) fn run_study(
     py: Python<'_>,
     name: String,
     folder: PathBuf,
     resume: bool,
     changes: (Option<String>, Option<u64>, Option<f64>),
+    policies: Vec<Bound<'_, PyAny>>,
     threads: Option<NonZeroUsize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<FinishedExperiment> {
     let (workload, seeds, scale) = changes;
+    let prototypes = prototypes(&policies)?;
     let changes = ExperimentOverrides {
         seeds,
         workload,
         scale,
+        policies: prototypes
+            .iter()
+            .map(|prototype| prototype.name().to_owned())
+            .collect(),
     };
+    let registry = prototypes
+        .iter()
+        .fold(builtin_registry(), |registry, prototype| {
+            registry.with_chosen(prototype.spec())
+        });
     let stop = StopSignal::new();
     let runs: Arc<[AtomicUsize; 2]> = Arc::default();
     let work = {
@@ -62,7 +80,7 @@ pub(crate) fn run_study(
             false => OnExistingResults::Refuse,
         };
         move || {
-            let study = Study::open(&name, &changes, &builtin_registry())?.with_stop(stop);
+            let study = Study::open(&name, &changes, &registry)?.with_stop(stop);
             let directory = OutputDir::create(&folder).map_err(|error| StudyError::File {
                 file: folder.clone(),
                 error,
@@ -83,8 +101,27 @@ pub(crate) fn run_study(
         None => Ok(()),
     };
     let finished = interrupt::run(py, work, watch, || stop.stop())?;
-    let (folder, results, claims) = finished.map_err(|error| no_study(&error))?;
+    let (folder, results, claims) = finished.map_err(|error| match &error {
+        StudyError::Run(PolicyRunError {
+            failure: ReplayFailure::Policy(failure),
+            ..
+        }) => exception(&prototypes, failure).unwrap_or_else(|| no_study(&error)),
+        _ => no_study(&error),
+    })?;
     py.detach(|| FinishedExperiment::of(&folder, &results, &claims))
+}
+
+/// Reads the policies that are written in Python.
+fn prototypes(policies: &[Bound<'_, PyAny>]) -> PyResult<Vec<Arc<PolicyPrototype>>> {
+    let mut known = Vec::new();
+    for policy in policies {
+        if !is_policy(policy)? {
+            let message = format_args!("expected a tollgate.Policy, got {}", policy.repr()?);
+            return Err(argument("policies", message));
+        }
+        add_prototype(&mut known, PolicyPrototype::of(policy, None)?)?;
+    }
+    Ok(known)
 }
 
 impl FinishedExperiment {

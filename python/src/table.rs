@@ -84,7 +84,7 @@ impl Table {
 
     /// Each call gives a fresh stream over the same buffers. A requested schema is not followed, as the protocol allows.
     #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
+    pub(crate) fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,

@@ -14,8 +14,9 @@ Arrow; none of these is needed.
 
 from __future__ import annotations
 
-from tollgate._errors import ArgumentError, InternalError, RecordError, RunError, TollgateError
-from tollgate._native import FinishedExperiment, Picture, Replay, Table
+from tollgate._errors import ArgumentError, InternalError, PolicyError, RecordError, RunError, TollgateError
+from tollgate._native import FinishedExperiment, Job, JobList, Picture, PolicyView, Replay, Table
+from tollgate._policy import Policy, Reject
 from tollgate._program import find_program
 from tollgate._replay import policies, read, replay
 from tollgate._study import Study, experiments, study
@@ -26,8 +27,14 @@ __all__ = [
     "ArgumentError",
     "FinishedExperiment",
     "InternalError",
+    "Job",
+    "JobList",
     "Picture",
+    "Policy",
+    "PolicyError",
+    "PolicyView",
     "RecordError",
+    "Reject",
     "Replay",
     "RunError",
     "Study",

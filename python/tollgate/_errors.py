@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "InternalError", "RecordError", "RunError", "TollgateError"]
+__all__ = ["ArgumentError", "InternalError", "PolicyError", "RecordError", "RunError", "TollgateError"]
 
 
 class TollgateError(Exception):
@@ -41,3 +41,7 @@ class RunError(TollgateError):
 
 class InternalError(TollgateError):
     """A defect of tollgate. Please report it."""
+
+
+class PolicyError(RunError):
+    """A policy in Python answered what it must not: the message names the method, the job and the time."""

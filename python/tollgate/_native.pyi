@@ -1,9 +1,10 @@
 """The compiled part of the package."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, final
 
+from tollgate._policy import Policy
 from tollgate._replay import Jobs
 
 @final
@@ -54,6 +55,119 @@ class Table:
 
     def to_duckdb(self) -> Any:
         """Return the table as a relation of ``duckdb``."""
+
+@final
+class Job:
+    """A job as a policy sees it: what a scheduler knows at its submission, and no more.
+
+    Jobs are equal if their numbers are. Instants are seconds of the clock of the record, spans numbers of seconds.
+    """
+
+    @property
+    def number(self) -> int:
+        """The place in the order of submission, from 0."""
+
+    @property
+    def job_id(self) -> int | None:
+        """The number that the record gives the job; None in a study."""
+
+    @property
+    def submit(self) -> float:
+        """The instant of submission."""
+
+    @property
+    def procs(self) -> int:
+        """The number of processors that the job needs at once."""
+
+    @property
+    def estimate(self) -> float:
+        """The estimated run time, above 0."""
+
+    @property
+    def deadline(self) -> float | None:
+        """The span after submission by which the job must have finished; None without a deadline."""
+
+    @property
+    def due(self) -> float | None:
+        """The instant of the deadline."""
+
+    @property
+    def budget(self) -> float | None:
+        """The most that the user pays, in credits; None without a limit."""
+
+    @property
+    def penalty_per_s(self) -> float:
+        """The loss for each second past the deadline, in credits."""
+
+    @property
+    def start(self) -> float | None:
+        """The instant of the start; None while the job waits."""
+
+    @property
+    def user(self) -> str | None:
+        """The name of the user, if the record has it; None in a study."""
+
+    @property
+    def queue(self) -> str | None:
+        """The name of the queue, if the record has it; None in a study."""
+
+    @property
+    def executable(self) -> str | None:
+        """The name of the program, if the record has it; None in a study."""
+
+    @property
+    def forecast(self) -> list[float] | None:
+        """The run times that the job exceeds with probability 95, 90, 80, .., 20, 10, 5 and 1 %, if it is forecast."""
+
+    def slack(self, now: float) -> float:
+        """Return the seconds to spare if the job starts at ``now`` and its estimate is right: negative if it is late.
+
+        The difference is exact to the microsecond, and infinite without a deadline.
+        """
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class JobList:
+    """Jobs in an order. It is a sequence, and a table for other libraries: ``polars.DataFrame(view.queue)``."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> Job: ...
+    def __iter__(self) -> Iterator[Job]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a fresh stream of the table."""
+
+    def table(self) -> Table:
+        """Return the jobs as a table, a row a job, whose columns are the properties of a job."""
+
+@final
+class PolicyView:
+    """The jobs and nodes at the instant of a call. A policy reads it during the call only."""
+
+    @property
+    def now(self) -> float:
+        """The instant, in seconds of the clock of the record."""
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes of the machine."""
+
+    @property
+    def n_idle(self) -> int:
+        """The number of nodes without a job."""
+
+    @property
+    def queue(self) -> JobList:
+        """The waiting jobs, in the order of submission."""
+
+    @property
+    def running(self) -> JobList:
+        """The running jobs, in the order of their ends by the estimates."""
+
+    @property
+    def nodes(self) -> Table:
+        """The nodes, a row a node: ``node``, ``is_up``, ``n_jobs`` and ``free_at`` (seconds, by the estimates)."""
 
 @final
 class Picture:
@@ -146,6 +260,7 @@ def run_study(
     folder: str | PathLike[str],
     resume: bool,
     changes: tuple[str | None, int | None, float | None],
+    policies: Sequence[Policy | type[Policy]] = (),
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> FinishedExperiment: ...

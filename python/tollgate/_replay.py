@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Literal, Protocol, Union
 
     from tollgate._native import Replay, Table
+    from tollgate._policy import Policy
 
     class ArrowTable(Protocol):
         """A table of any library that speaks Arrow: pyarrow, pandas, polars, duckdb, or a :class:`Table`."""
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     Jobs = Union[str, PathLike[str], ArrowTable]
     Progress = Callable[[int, int], object]
+    PolicyChoice = Union[str, Policy, type[Policy]]
 
 __all__ = ["policies", "read", "replay"]
 
@@ -28,7 +30,7 @@ __all__ = ["policies", "read", "replay"]
 def replay(
     jobs: Jobs | None = None,
     *,
-    policies: str | Sequence[str] | None = None,
+    policies: PolicyChoice | Sequence[PolicyChoice] | None = None,
     market: Literal["none", "commodity", "bid"] | None = None,
     nodes: int | str | Sequence[int | str] | None = None,
     first: int | None = None,
@@ -76,7 +78,8 @@ def replay(
     Args:
         jobs: A path of a trace, of accounting records or of a job table; or a table with ``__arrow_c_stream__``
             whose columns are those of a job table. None is a generated workload, modelled on SDSC SP2.
-        policies: Names with parameters, as ``"easy"`` or ``"easy:order=sjf"``. None is every policy of the market.
+        policies: Names with parameters, as ``"easy"`` or ``"easy:order=sjf"``, and policies in Python: subclasses of
+            :class:`Policy` or objects of them. None is every policy of the market.
         market: ``"none"``, ``"commodity"`` (a price a job) or ``"bid"`` (a bid per user).
         nodes: Number of nodes; ``"+16"`` is 16 more than the record has. Several numbers give results for each.
         first: Number of records that are used, from the beginning.
@@ -122,6 +125,8 @@ def replay(
         ArgumentError: An argument is not understood.
         RecordError: A record cannot be read, or no job of it ran.
         RunError: A policy could not decide on every job.
+        PolicyError: A policy in Python answered what it must not. An exception that it raises arrives as it is, with
+            a note of the job.
 
     >>> r = replay(policies="easy", last=500)
     >>> r.summary["accepted"], r.summary["mean_wait"]

@@ -6,9 +6,11 @@ from tollgate import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
     from tollgate._native import FinishedExperiment
+    from tollgate._policy import Policy
     from tollgate._replay import Progress
 
 __all__ = ["Study", "experiments", "study"]
@@ -18,10 +20,17 @@ class Study:
     """An experiment that is ready to be run. Use :func:`study` to get one."""
 
     def __init__(
-        self, name: str, *, workload: str | None = None, seeds: int | None = None, scale: float | None = None
+        self,
+        name: str,
+        *,
+        workload: str | None = None,
+        seeds: int | None = None,
+        scale: float | None = None,
+        policies: Sequence[Policy | type[Policy]] = (),
     ) -> None:
         self.name = name
         self._changes = (workload, seeds, scale)
+        self._policies = list(policies)
 
     def __repr__(self) -> str:
         return f"<tollgate.Study: {self.name}>"
@@ -49,6 +58,7 @@ class Study:
             ArgumentError: There is no such experiment, or the directory is that of another one.
             RecordError: The workload cannot be read.
             RunError: A policy could not decide on every job.
+            PolicyError: A policy in Python answered what it must not.
         """
         if out is None:
             import tempfile
@@ -65,8 +75,13 @@ class Study:
             from tollgate._replay import _Bar
 
             with _Bar("runs") as bar:
-                return _native.run_study(self.name, folder, resume, self._changes, threads, bar)
-        return _native.run_study(self.name, folder, resume, self._changes, threads, progress or None)
+                return self._call(folder, resume, threads, bar)
+        return self._call(folder, resume, threads, progress or None)
+
+    def _call(
+        self, folder: str | PathLike[str], resume: bool, threads: int | None, progress: Progress | None
+    ) -> FinishedExperiment:
+        return _native.run_study(self.name, folder, resume, self._changes, self._policies, threads, progress)
 
 
 def study(
@@ -75,6 +90,7 @@ def study(
     workload: str | PathLike[str] | None = None,
     seeds: int | None = None,
     scale: float | None = None,
+    policies: Policy | type[Policy] | Sequence[Policy | type[Policy]] = (),
 ) -> Study:
     """Return the experiment of a name or a file, with changes to it.
 
@@ -83,6 +99,8 @@ def study(
         workload: A path of a record. None is as the experiment says.
         seeds: Number of seeds of every run.
         scale: Factor on the size of each run, as 0.1 to try.
+        policies: Policies in Python: subclasses of :class:`Policy`, or objects of them. A market whose policies do
+            not name one gets it behind them, if the experiment replays jobs on a cluster.
 
     >>> done = study("libra-risk-2006", scale=0.01, seeds=1).run()
     >>> done.claims.columns[:3]
@@ -91,7 +109,8 @@ def study(
     import os
 
     path = None if workload is None else os.fspath(workload)
-    return Study(os.fspath(name), workload=path, seeds=seeds, scale=scale)
+    several = policies if isinstance(policies, (list, tuple)) else [policies]
+    return Study(os.fspath(name), workload=path, seeds=seeds, scale=scale, policies=several)
 
 
 def experiments() -> list[str]:

@@ -18,6 +18,22 @@ def draw(results: tg.Replay, folder: Path) -> None:
         picture.save(folder / f"{number}.svg")
 
 
+class Narrow(tg.Policy):
+    base = "easy"
+
+    def admit(self, job: tg.Job, view: tg.PolicyView) -> bool | tg.Reject:
+        return tg.Reject("too wide", job) if job.procs > view.n_nodes // 2 else True
+
+    def key(self, job: tg.Job, now: float) -> float:
+        return job.slack(now)
+
+
+class Whole(tg.Policy):
+    def pass_(self, view: tg.PolicyView) -> list[tg.Job]:
+        queue: tg.JobList = view.queue
+        return [job for job in queue if job.procs <= view.n_idle][:1]
+
+
 def show(done: int, all_jobs: int) -> None:
     print(f"{done} of {all_jobs}")
 
@@ -26,13 +42,13 @@ def main() -> None:
     names: dict[str, str] = tg.policies()
     results = tg.replay(
         tg.read(Path("jobs.swf")),
-        policies=list(names)[:2],
+        policies=[*list(names)[:2], Narrow, Whole()],
         nodes=["+16", 128],
         windows=6,
         progress=show,
     )
     results.write_jobs(Path("jobs.csv"))
-    study: tg.Study = tg.study("libra-risk-2006", scale=0.1)
+    study: tg.Study = tg.study("libra-risk-2006", scale=0.1, policies=[Narrow])
     finished = study.run(threads=2, progress=True)
     print(finished.claims["verdict"], finished.n_unexpected, tg.experiments())
     print(results, rejected(results), results.summary.schema["mean_wait"], tg.find_program())
@@ -40,5 +56,7 @@ def main() -> None:
 
 try:
     main()
+except tg.PolicyError as error:
+    print(error.message)
 except tg.ArgumentError as error:
     print(error.message, error.hint)

@@ -6,12 +6,12 @@
 //! | `policy` | the policy, which checks every answer before it acts |
 //! | `program` | the process, its pipes, and the wait for an answer |
 //! | `settings` | the command and the longest wait |
-//! | `reasons` | the program's reasons to reject a job |
+//! | [`reasons`] | reasons to reject a job that are not known before a run |
 
 mod policy;
 mod program;
 pub mod protocol;
-mod reasons;
+pub mod reasons;
 mod settings;
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The program's reasons to reject a job.
+//! Reasons to reject a job that are not known before a run, as texts.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ static KNOWN: Mutex<BTreeMap<String, &'static OtherReason>> = Mutex::new(BTreeMa
 
 /// Text that cannot be a reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ReasonError {
+pub enum ReasonError {
     /// No word, or too many of them.
     #[error(
         "its reason is `{0}`: expected a few words, at most {MAX_LENGTH} ASCII letters and digits"
@@ -28,7 +28,10 @@ pub(crate) enum ReasonError {
 
 /// Returns the reason with the words of a text: "Too late!" is `too_late`, and "deadline passed" the
 /// reason that built-in policies have.
-pub(crate) fn reason_of(text: &str) -> Result<Reason, ReasonError> {
+///
+/// # Errors
+/// If the text has no word, is too long, or is one different reason too many.
+pub fn reason_of(text: &str) -> Result<Reason, ReasonError> {
     if text.len() > MAX_LENGTH || !text.is_ascii() {
         return Err(ReasonError::Text(text.chars().take(MAX_LENGTH).collect()));
     }

@@ -21,7 +21,7 @@ use crate::policy_error::PolicyError;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct PolicyRegistry {
-    definitions: Vec<PolicyDefinition>,
+    known: Vec<PolicySpec>,
 }
 
 /// A chosen policy with its parameters.
@@ -38,8 +38,17 @@ impl PolicyRegistry {
     /// If there is a policy of this name already, or if the name is not made of letters, digits and
     /// `-`.
     #[must_use]
-    pub fn with(mut self, definition: PolicyDefinition) -> Self {
-        let name = definition.name;
+    pub fn with(self, definition: PolicyDefinition) -> Self {
+        self.with_chosen(PolicySpec::of(&definition))
+    }
+
+    /// Adds a policy whose present parameters are its defaults, which is listed behind the others.
+    ///
+    /// # Panics
+    /// As [`Self::with`].
+    #[must_use]
+    pub fn with_chosen(mut self, policy: PolicySpec) -> Self {
+        let name = policy.name();
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
         assert!(
             !name.is_empty() && name.chars().all(is_word),
@@ -49,13 +58,13 @@ impl PolicyRegistry {
             self.named(name).is_err(),
             "there is a policy `{name}` already"
         );
-        self.definitions.push(definition);
+        self.known.push(policy);
         self
     }
 
     /// Returns every policy with its default parameters, in the order in which they are listed.
     pub fn policies(&self) -> impl Iterator<Item = PolicySpec> + '_ {
-        self.definitions.iter().map(PolicySpec::of)
+        self.known.iter().cloned()
     }
 
     /// Returns the policy with this name and its default parameters.
@@ -63,17 +72,16 @@ impl PolicyRegistry {
     /// # Errors
     /// Fails if no policy has this name.
     pub fn named(&self, name: &str) -> Result<PolicySpec, PolicyError> {
-        let mut definitions = self.definitions.iter();
-        let definition = definitions.find(|definition| definition.name == name);
+        let policy = self.known.iter().find(|policy| policy.name() == name);
         let unknown = || PolicyError::UnknownPolicy {
             policy: name.to_owned(),
             known: self.names().collect(),
         };
-        definition.map(PolicySpec::of).ok_or_else(unknown)
+        policy.cloned().ok_or_else(unknown)
     }
 
     fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.definitions.iter().map(|definition| definition.name)
+        self.known.iter().map(PolicySpec::name)
     }
 
     /// Parses a list of policies: names separated by commas, each with `:KEY=VALUE` parameters.
@@ -140,6 +148,15 @@ impl PolicySpec {
         Self {
             definition: *definition,
             settings: definition.settings.clone_box(),
+        }
+    }
+
+    /// Creates a policy with settings that are made while the program runs. The settings of `definition` stand for
+    /// the defaults of their parameters.
+    pub fn with_settings(definition: PolicyDefinition, settings: Box<dyn PolicySettings>) -> Self {
+        Self {
+            definition,
+            settings,
         }
     }
 

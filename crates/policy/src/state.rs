@@ -138,6 +138,11 @@ impl ClusterState {
         self.belief(id)?.kinship
     }
 
+    /// Returns the number of jobs that were ever submitted: the place of the next one in the order of submission.
+    pub fn n_submitted(&self) -> u64 {
+        self.submitted
+    }
+
     /// Returns every unfinished job, by slot.
     pub fn jobs(&self) -> impl Iterator<Item = (JobId, &JobSlot)> {
         (0..).map(JobId).zip(&self.jobs).filter(|(_, job)| {

@@ -76,7 +76,7 @@ pub use parse::ExperimentError;
 pub use pipeline::{OnExistingResults, Study, StudyProgress};
 pub use plan::RunPlan;
 pub use results::StudyResults;
-pub use run::StudyChunk;
+pub use run::{PolicyRunError, StudyChunk};
 pub use study_error::StudyError;
 pub use tollgate_sim::PolicyRegistry;
 pub use workload_source::StudyWorkload;

@@ -19,15 +19,22 @@ pub struct ExperimentOverrides {
     /// Factor of the number of jobs, or of the size of a world without jobs; positive. At least one
     /// job is left.
     pub scale: Option<f64>,
+    /// Policies of the cluster world that every market gets which does not name them and in which they run.
+    pub policies: Vec<String>,
 }
 
 impl ExperimentOverrides {
-    pub(crate) fn apply(&self, experiment: &mut Experiment) -> Result<(), StudyError> {
+    pub(crate) fn apply(
+        &self,
+        experiment: &mut Experiment,
+        registry: &PolicyRegistry,
+    ) -> Result<(), StudyError> {
         let wrong = |what, value: String, expected| StudyError::Change {
             what,
             value,
             expected,
         };
+        self.add_policies(experiment, registry)?;
         if let Some(seeds) = self.seeds {
             if seeds == 0 {
                 return Err(wrong(
@@ -69,6 +76,30 @@ impl ExperimentOverrides {
                 return Err(wrong("the scale", scale.to_string(), "at most 100"));
             }
             experiment.world.scale = Some(scale);
+        }
+        Ok(())
+    }
+
+    fn add_policies(
+        &self,
+        experiment: &mut Experiment,
+        registry: &PolicyRegistry,
+    ) -> Result<(), StudyError> {
+        let is_cluster = experiment.world.kind.0.model().is_none();
+        for policy in &self.policies {
+            let chosen = registry.named(policy).ok().filter(|_| is_cluster);
+            let Some(chosen) = chosen else {
+                return Err(StudyError::Change {
+                    what: "the policies",
+                    value: policy.clone(),
+                    expected: "none: the world of this study has policies of its own",
+                });
+            };
+            for market in &mut experiment.markets {
+                if chosen.runs_in(market.name.0) && !market.policies.contains(policy) {
+                    market.policies.push(policy.clone());
+                }
+            }
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ impl Study {
         changes: &ExperimentOverrides,
         registry: &PolicyRegistry,
     ) -> Result<Self, StudyError> {
-        changes.apply(&mut experiment)?;
+        changes.apply(&mut experiment, registry)?;
         let source = match experiment.world.kind.0.model() {
             None => Some(changes.source(&mut experiment, registry)?),
             Some(_) if experiment.workload.file.is_some() => {

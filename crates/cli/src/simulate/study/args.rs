@@ -170,6 +170,7 @@ impl ExperimentArgs {
             seeds: self.seeds,
             workload: self.workload.clone(),
             scale: self.scale,
+            policies: Vec::new(),
         }
     }
 }
