@@ -28,8 +28,11 @@ pub(crate) fn run<T: Send + 'static>(
     let worker = thread::Builder::new()
         .name("tollgate".to_owned())
         .spawn(move || {
+            // The interpreter knows the thread from here to the end of the work, so that a policy in Python need not
+            // introduce it at each question.
+            let done = Python::attach(|py| py.detach(work));
             // Fails only if this call was interrupted, and no one waits for the result.
-            let _ = sender.send(work());
+            let _ = sender.send(done);
         })
         .map_err(|error| ErrorClass::Internal.raise(format_args!("no thread: {error}"), None))?;
     let mut result = result;
