@@ -40,7 +40,7 @@ pub(crate) fn experiments() -> Vec<&'static str> {
 
 /// Runs an experiment in a directory.
 #[pyfunction]
-#[pyo3(signature = (name, folder, resume, changes, policies = Vec::new(), threads = None, progress = None))]
+#[pyo3(signature = (name, folder, resume, changes, policies, threads = None, progress = None))]
 #[expect(
     clippy::too_many_arguments,
     reason = "Python has the names of the arguments"

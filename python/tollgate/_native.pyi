@@ -260,7 +260,7 @@ def run_study(
     folder: str | PathLike[str],
     resume: bool,
     changes: tuple[str | None, int | None, float | None],
-    policies: Sequence[Policy | type[Policy]] = (),
+    policies: Sequence[Policy | type[Policy]],
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> FinishedExperiment: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tollgate import _native
+from tollgate._policy import Policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from tollgate._native import FinishedExperiment
-    from tollgate._policy import Policy
     from tollgate._replay import Progress
 
 __all__ = ["Study", "experiments", "study"]
@@ -109,7 +109,7 @@ def study(
     import os
 
     path = None if workload is None else os.fspath(workload)
-    several = policies if isinstance(policies, (list, tuple)) else [policies]
+    several = [policies] if isinstance(policies, (Policy, type)) else list(policies)
     return Study(os.fspath(name), workload=path, seeds=seeds, scale=scale, policies=several)
 
 
