@@ -147,12 +147,7 @@ impl QueueFollower {
         let waits = followed.number.filter(|_| followed.started.is_none());
         JobAnswer {
             key: Some(key.clone()),
-            job: RequestedJob {
-                user: self.users.name(followed.facts.user).to_owned(),
-                queue: self.queues.name(followed.facts.queue).to_owned(),
-                procs: followed.facts.procs,
-                limit: followed.facts.request,
-            },
+            job: self.requested(&followed.facts),
             queued: followed.queued,
             started: followed.started,
             is_held: followed.is_held,
@@ -197,6 +192,15 @@ impl QueueFollower {
         features.truncate(NAMED_FEATURES);
         let factor = |(feature, ln): (&'static str, f64)| (feature, ln.exp());
         features.into_iter().map(factor).collect()
+    }
+
+    pub(crate) fn requested(&self, facts: &WaitJob) -> RequestedJob {
+        RequestedJob {
+            user: self.users.name(facts.user).to_owned(),
+            queue: self.queues.name(facts.queue).to_owned(),
+            procs: facts.procs,
+            limit: facts.request,
+        }
     }
 
     pub(crate) fn facts(&self, job: &RequestedJob) -> WaitJob {

@@ -17,6 +17,7 @@
 //! | [`calibration`] | [`Calibration`]: how many statements were kept |
 //! | `offsets` | corrections of the bounds of a group of jobs |
 //! | `open` | the statements that are not judged yet |
+//! | [`queue`] | [`QueuedJob`]: a job of the queue without a statement |
 //! | [`answer`] | [`JobAnswer`]: the answer about one job |
 //! | [`offers`] | [`SoonerOffer`]: requests that would start or end sooner |
 //! | `run_times` | run times of ended jobs, for jobs that run |
@@ -36,6 +37,7 @@ pub mod observation;
 pub mod offers;
 mod offsets;
 mod open;
+pub mod queue;
 mod run_times;
 pub mod snapshot;
 pub mod statement;
@@ -51,5 +53,6 @@ pub use follower::{MIN_OUTCOMES, QueueFollower};
 pub use job::{SeenJob, SeenJobKey, SeenPhase};
 pub use observation::{QueueObservation, QueueSight};
 pub use offers::{OfferedChange, SoonerOffer};
+pub use queue::{QueueCounts, QueuedJob};
 pub use snapshot::FollowerSnapshotError;
 pub use statement::{JobStatement, StatedBounds};

@@ -12,10 +12,12 @@
 //! | `round` | one look at the queue, and what it teaches |
 //! | `metrics` | the metrics of a follower, as a file |
 //! | `shadow` | results of other policies on the jobs |
+//! | `listen` | the API's read paths, on a loopback address |
 //! | `pace` | the pause between two looks |
 //! | `state_dir` | what was learned, on disk |
 //! | `record` | observations and statements, to be replayed |
 //! | `request` | a job that is asked about, from the words of its submission |
+//! | `reasons` | reasons why jobs wait, in sentences |
 //! | `print` | answers as text and JSON |
 //! | `error` | the errors |
 
@@ -25,10 +27,12 @@ mod error;
 pub(crate) mod eta;
 mod follow;
 mod jobs;
+mod listen;
 mod metrics;
 mod pace;
 mod print;
 mod queue;
+mod reasons;
 mod record;
 mod replay;
 mod request;

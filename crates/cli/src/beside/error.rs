@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use tollgate_batch::EngineFault;
@@ -50,6 +51,17 @@ pub(crate) enum BesideError {
     /// Another follower writes the same files.
     #[error("{}: another follower is at work", .0.display())]
     Locked(PathBuf),
+    /// The address of --listen cannot be used.
+    #[error("--listen: {address}: {error}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The site hides jobs, which --listen would show to every user of this host.
+    #[error("--listen: the site hides the jobs of others, and every user of this host may connect")]
+    HidesJobs,
     /// A directory has no record.
     #[error("{}: no record of a follower: expected the directory of --record, or of one run below it", .0.display())]
     NoRun(PathBuf),
@@ -93,13 +105,16 @@ pub(crate) enum BesideError {
 impl CliError for BesideError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::NoStateDir | Self::NotASubmission(_) | Self::Submission(_) => ExitKind::Usage,
+            Self::NoStateDir | Self::HidesJobs | Self::NotASubmission(_) | Self::Submission(_) => {
+                ExitKind::Usage
+            }
             Self::NoEngine
             | Self::Shell(_)
             | Self::NotHere { .. }
             | Self::NoAnswer { .. }
             | Self::File { .. }
             | Self::Locked(_)
+            | Self::Listen { .. }
             | Self::NoRun(_)
             | Self::NothingLearned(_)
             | Self::Snapshot { .. }
@@ -114,6 +129,8 @@ impl CliError for BesideError {
             Self::Locked(_) => {
                 "end the other follower, or name another directory with --state".into()
             }
+            Self::Listen { .. } => "port 0 is any port that is free".into(),
+            Self::HidesJobs => "leave out --listen: `tollgate eta` answers each user".into(),
             Self::NoRun(_) => "`tollgate beside slurm --record DIR` writes one".into(),
             Self::NothingLearned(_) => "run `tollgate eta`, which learns from the records".into(),
             Self::UnknownJob { engine, .. } => {

@@ -207,7 +207,7 @@ fn tasks(follower: &QueueFollower, name: &str) -> Vec<SeenJobKey> {
 }
 
 /// Adds the reasons of an answer, and the requests that would start sooner.
-fn explained(
+pub(super) fn explained(
     follower: &QueueFollower,
     answer: JobAnswer,
     limits: &Queues,
@@ -226,10 +226,10 @@ fn explained(
     }
 }
 
-/// The queues of the engine.
-struct Queues(Vec<tollgate_batch::QueueLimits>);
+/// The queues of the engine, with their limits.
+pub(super) struct Queues(Vec<tollgate_batch::QueueLimits>);
 
-fn queue_limits(engine: FollowedEngine) -> Queues {
+pub(super) fn queue_limits(engine: FollowedEngine) -> Queues {
     let dialect = engine.kind().dialect("tollgate");
     let answer = EngineShell::new(None).run(&dialect.limits());
     let limits = answer.map(|answer| dialect.parse_limits(&answer));

@@ -1,5 +1,6 @@
 //! `tollgate beside slurm`, `sge` and `htcondor`: the follower.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use tollgate_policy::PolicyRegistry;
 
 use super::engine::FollowedEngine;
 use super::error::BesideError;
+use super::listen::{LiveView, parse_loopback};
 use super::metrics;
 use super::pace::Pace;
 use super::queue::LiveQueue;
@@ -40,6 +42,12 @@ pub(super) struct FollowArgs {
     /// In the text format of Prometheus, for the textfile collector of a node exporter: its name ends with `.prom`.
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
+    /// Loopback address for metrics and read paths of the API
+    ///
+    /// As in 127.0.0.1:9180: `/metrics`, and `/v1/status`, `/v1/jobs` and each job as a service of one's own has
+    /// them. Every user of this host may ask, and nothing can be changed.
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_loopback)]
+    listen: Option<SocketAddr>,
     /// Policies to try on ended jobs, as a list or repeated
     ///
     /// Once an hour, on the last 10000 jobs, with deadlines that their users could set, by the model `habit`.
@@ -93,11 +101,16 @@ pub(super) fn run(
     let shadow = shadow
         .map(|policies| ShadowFollower::new(policies, args.record.as_deref(), &dir))
         .transpose()?;
+    if args.listen.is_some() && live.settings().hides_jobs {
+        return Err(BesideError::HidesJobs.into());
+    }
+    let listen = args.listen.map(|address| LiveView::start(address, &live));
     let mut following = Following {
         writer: StateWriter::new(&dir, lock, &stored)?,
         record: None,
         metrics: args.metrics.clone(),
         shadow,
+        view: listen.transpose()?,
         rounds: QueueRounds::new(stored.follower),
         pace: Pace::new(args.every),
         clocks_at: live.now(),
@@ -132,6 +145,7 @@ struct Following {
     record: Option<RecordWriter>,
     metrics: Option<PathBuf>,
     shadow: Option<ShadowFollower>,
+    view: Option<LiveView>,
     rounds: QueueRounds,
     pace: Pace,
     clocks_at: Instant,
@@ -175,6 +189,9 @@ impl Following {
                     ));
                 }
                 self.is_down = true;
+                if let Some(view) = &self.view {
+                    view.set_down();
+                }
                 Ok(())
             }
             Err(error) => Err(error),
@@ -190,6 +207,9 @@ impl Following {
         }
         if let Some(path) = &self.metrics {
             metrics::write(path, live, follower, round.took)?;
+        }
+        if let Some(view) = &mut self.view {
+            view.publish(round, follower, live, self.verbosity);
         }
         if let Some(shadow) = &mut self.shadow {
             shadow.observe(&round.observation, self.verbosity);

@@ -24,13 +24,18 @@ pub(super) fn write(
     follower: &QueueFollower,
     took: Duration,
 ) -> Result<(), BesideError> {
+    let text = of(live, follower, took);
+    replace_public(path, text.as_bytes()).map_err(|error| file_error(path, error))
+}
+
+/// Returns the present metrics.
+pub(super) fn of(live: &LiveQueue, follower: &QueueFollower, took: Duration) -> String {
     let labels = format!(
         "engine=\"{}\",cluster=\"{}\"",
         live.engine().name(),
         escaped(&live.settings().cluster)
     );
-    let text = text(follower, &labels, took);
-    replace_public(path, text.as_bytes()).map_err(|error| file_error(path, error))
+    text(follower, &labels, took)
 }
 
 /// Returns the metrics in the text format of Prometheus.

@@ -12,6 +12,7 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_forecast::wait::{JobWidth, WAIT_LEVELS};
 use tollgate_model::{Instant, Span};
 
+use super::reasons::known_reason;
 use crate::output::format::{
     format_local_time, format_probability, format_short_time, format_span,
 };
@@ -28,32 +29,6 @@ const LEVEL_90: usize = 3;
 const LEVEL_95: usize = 4;
 /// The factor below which a feature is not named.
 const NAMED_FACTOR: f64 = 1.1;
-
-/// Reasons of Slurm, in a sentence.
-const REASONS: [(&str, &str); 10] = [
-    ("Priority", "jobs with a higher priority are before it"),
-    (
-        "Resources",
-        "it is next, and its processors or memory are not free",
-    ),
-    ("Dependency", "it depends on a job that is not over"),
-    ("JobHeldUser", "its user holds it"),
-    ("JobHeldAdmin", "an administrator holds it"),
-    ("BeginTime", "it may start only later"),
-    (
-        "JobArrayTaskLimit",
-        "its array runs as many tasks as it may",
-    ),
-    ("PartitionDown", "its partition is down"),
-    (
-        "PartitionTimeLimit",
-        "its limit is above that of the partition",
-    ),
-    (
-        "ReqNodeNotAvail",
-        "nodes that it needs are reserved or down",
-    ),
-];
 
 /// The answer of `tollgate eta`.
 pub(super) struct EtaAnswer {
@@ -253,19 +228,44 @@ fn table(answer: &EtaAnswer, now: &Zoned) -> String {
 fn paragraph(explained: &ExplainedAnswer, now: &Zoned) -> String {
     let job = &explained.answer;
     let mut lines = vec![head(job, now)];
-    match (&job.stated, job.is_held) {
-        (Some(stated), _) => {
+    match &job.stated {
+        Some(stated) => {
             lines.extend(stated_lines(job, stated, now));
             lines.extend(kept_lines(job, stated));
         }
-        (None, true) => lines.push("It is held: its wait begins with its release.".to_owned()),
-        (None, false) => lines.push("Too little is known to say when.".to_owned()),
+        None => lines.push(unstated_line(job)),
     }
     if job.started.is_none() {
         lines.extend(why_lines(explained));
-        lines.extend(offer_lines(job, &explained.offers, now));
+        let time = |at: Instant| format_short_time(&format_iso(at), now);
+        lines.extend(offer_lines(job, &explained.offers, &time));
     }
     lines.join("\n") + "\n"
+}
+
+/// Returns the sentences of an answer beside its bounds: how many such were kept, why the job waits, and what would be
+/// sooner. `time` writes an instant.
+pub(super) fn sentences(
+    explained: &ExplainedAnswer,
+    time: &dyn Fn(Instant) -> String,
+) -> Vec<String> {
+    let job = &explained.answer;
+    let mut lines = match &job.stated {
+        Some(stated) => kept_lines(job, stated),
+        None => vec![unstated_line(job)],
+    };
+    if job.started.is_none() {
+        lines.extend(why_lines(explained));
+        lines.extend(offer_lines(job, &explained.offers, time));
+    }
+    lines
+}
+
+fn unstated_line(job: &JobAnswer) -> String {
+    match job.is_held {
+        true => "It is held: its wait begins with its release.".to_owned(),
+        false => "Too little is known to say when.".to_owned(),
+    }
 }
 
 fn head(job: &JobAnswer, now: &Zoned) -> String {
@@ -375,10 +375,7 @@ fn why_lines(explained: &ExplainedAnswer) -> Vec<String> {
     let job = &explained.answer;
     let mut lines = Vec::new();
     if !job.reason.is_empty() {
-        let known = REASONS
-            .iter()
-            .find(|(word, _)| job.reason.starts_with(word));
-        lines.push(match known {
+        lines.push(match known_reason(&job.reason) {
             Some((_, sentence)) => format!("Why: {} ({sentence}).", job.reason),
             None => format!("Why: {}.", job.reason),
         });
@@ -408,11 +405,14 @@ fn why_lines(explained: &ExplainedAnswer) -> Vec<String> {
     lines
 }
 
-fn offer_lines(job: &JobAnswer, offers: &[SoonerOffer], now: &Zoned) -> Vec<String> {
+fn offer_lines(
+    job: &JobAnswer,
+    offers: &[SoonerOffer],
+    time: &dyn Fn(Instant) -> String,
+) -> Vec<String> {
     if offers.is_empty() {
         return Vec::new();
     }
-    let time = |at: Instant| format_short_time(&format_iso(at), now);
     let line = |offer: &SoonerOffer| {
         let change = match &offer.change {
             OfferedChange::Procs(procs) => {

@@ -275,7 +275,7 @@ fn own_name() -> String {
     account.map_or_else(|| uid.to_string(), |account| account.name)
 }
 
-fn host_now() -> Instant {
+pub(super) fn host_now() -> Instant {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let micros = since.map_or(0, |since| since.as_micros());
     Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))

@@ -2,10 +2,12 @@
 //!
 //! The stand-in's `sdiag` says what time it is, so that the clock of this host does not matter.
 
+mod listen;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -79,9 +81,10 @@ impl SlurmUser {
         fs::write(self.path("answers").join(name), answer).expect("an answer");
     }
 
-    fn tollgate(&self, words: &[&str]) -> ProgramOutput {
+    fn command(&self, words: &[&str]) -> Command {
         let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
-        let output = command(words)
+        let mut command = command(words);
+        command
             .env("HOME", self.home.path())
             .env("PATH", path)
             .env("TZ", "UTC")
@@ -89,9 +92,12 @@ impl SlurmUser {
             .env_remove("SLURM_CONF")
             .env_remove("TOLLGATE_BESIDE")
             .env_remove("TOLLGATE_ENGINE_PATH")
-            .stdin(Stdio::null())
-            .output()
-            .expect("the program runs");
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn tollgate(&self, words: &[&str]) -> ProgramOutput {
+        let output = self.command(words).output().expect("the program runs");
         ProgramOutput {
             stdout: String::from_utf8(output.stdout).expect("text"),
             stderr: String::from_utf8(output.stderr).expect("text"),
