@@ -64,6 +64,7 @@ impl QueueFollower {
     pub fn observe(&mut self, observation: &QueueObservation) -> Vec<JobStatement> {
         let now = observation.at;
         self.hides_others = observation.sight == QueueSight::OwnJobs;
+        self.vacate(&observation.absent);
         let mut events = Vec::new();
         for job in &observation.jobs {
             self.note(job, now, &mut events);
@@ -440,6 +441,16 @@ impl QueueFollower {
             }
         }
         stated
+    }
+
+    /// Frees the processors of jobs that have left the queue. They left it after the last observation: jobs that have started
+    /// since may have their processors, and both at once would be more than there are.
+    fn vacate(&mut self, absent: &[SeenJobKey]) {
+        let Some(last) = self.at else { return };
+        let numbers = absent.iter().filter_map(|key| self.jobs.get(key)?.number);
+        for number in numbers.collect::<Vec<u64>>() {
+            self.forecaster.vacate(last, number);
+        }
     }
 
     /// Closes a job that is no longer in the queue, and of which nothing more is known.

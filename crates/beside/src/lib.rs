@@ -17,7 +17,7 @@
 //! | [`calibration`] | [`Calibration`]: how many statements were kept |
 //! | `offsets` | corrections of the bounds of a group of jobs |
 //! | `open` | the statements that are not judged yet |
-//! | [`queue`] | [`QueuedJob`]: a job of the queue without a statement |
+//! | [`queue`] | [`OpenQueueJob`]: a job of the queue without a statement |
 //! | [`answer`] | [`JobAnswer`]: the answer about one job |
 //! | [`offers`] | [`SoonerOffer`]: requests that would start or end sooner |
 //! | `run_times` | run times of ended jobs, for jobs that run |
@@ -53,6 +53,6 @@ pub use follower::{MIN_OUTCOMES, QueueFollower};
 pub use job::{SeenJob, SeenJobKey, SeenPhase};
 pub use observation::{QueueObservation, QueueSight};
 pub use offers::{OfferedChange, SoonerOffer};
-pub use queue::{QueueCounts, QueuedJob};
+pub use queue::{OpenQueueJob, QueueCounts};
 pub use snapshot::FollowerSnapshotError;
 pub use statement::{JobStatement, StatedBounds};

@@ -16,6 +16,9 @@ pub struct QueueObservation {
     pub jobs: Vec<SeenJob>,
     /// The jobs that were in the queue before and of which nothing is known any more.
     pub gone: Vec<SeenJobKey>,
+    /// The jobs that have left the queue, and whose records are still to come. They hold no processors any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<SeenJobKey>,
 }
 
 /// The jobs of a queue that are visible.

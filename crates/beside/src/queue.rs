@@ -8,7 +8,7 @@ use crate::job::SeenJobKey;
 
 /// A job of the queue that is not over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueuedJob {
+pub struct OpenQueueJob {
     /// The name of the job.
     pub key: SeenJobKey,
     /// The requested job.
@@ -38,9 +38,9 @@ pub struct QueueCounts {
 
 impl QueueFollower {
     /// Returns a job that waits or runs. None if no such job is known.
-    pub fn queued_job(&self, key: &SeenJobKey) -> Option<QueuedJob> {
+    pub fn queued_job(&self, key: &SeenJobKey) -> Option<OpenQueueJob> {
         let job = self.jobs.get(key)?;
-        Some(QueuedJob {
+        Some(OpenQueueJob {
             key: key.clone(),
             job: self.requested(&job.facts),
             submitted: job.submitted,

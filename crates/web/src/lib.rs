@@ -6,6 +6,7 @@
 //! | [`serve`](serve_loopback) | connections of browsers on a loopback address, and the prefix of a reverse proxy |
 //! | [`guard`](WindowOrigins) | checks of every request, headers of every answer |
 //! | [`sessions`](WindowSessions) | one-time tickets and sessions |
+//! | [`in_process`](RouterService) | a router as a service in the same process |
 //! | `forwarding` | requests that go to the service as they are |
 //! | [`pages`] | the parts of pages, each with what the service is asked for |
 //! | [`user_host`](UserHost) | the host on which the user works |
@@ -21,6 +22,7 @@
 pub mod charts;
 mod forwarding;
 mod guard;
+mod in_process;
 pub mod pages;
 mod router;
 mod serve;
@@ -29,6 +31,7 @@ mod templates;
 mod user_host;
 
 pub use guard::{GuardError, WindowOrigins};
+pub use in_process::RouterService;
 pub use router::{WindowClient, WindowClients, WindowServer, WindowSettings, window_router};
 pub use serve::{BadWindowPrefix, WindowPrefix, router_below, serve_loopback};
 pub use sessions::{OpenSession, SESSION_TIME, TICKET_TIME, WindowSessions, WindowUser};

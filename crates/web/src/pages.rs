@@ -3,6 +3,7 @@
 //! | module | page |
 //! |---|---|
 //! | `now` | promises, the nodes over time, what starts next |
+//! | `queue` | what runs and starts next in the queue of another scheduler |
 //! | `jobs` | the list of jobs |
 //! | `job` | one job, and what its user can do with it |
 //! | `alter` | changes of a job that its user types |
@@ -20,6 +21,7 @@ pub mod job;
 pub mod jobs;
 pub mod machine;
 pub mod now;
+pub mod queue;
 pub mod submit;
 
 use axum::Router;

@@ -66,6 +66,8 @@ pub enum WindowServer {
     Open,
     /// The service itself, for its users.
     Service,
+    /// `tollgate beside`, for the users of its host: it looks at jobs that another scheduler runs.
+    Follower,
 }
 
 impl WindowServer {
@@ -76,6 +78,7 @@ impl WindowServer {
             Self::Service => {
                 "`tollgate open --web` prints another link, on the host of the service"
             }
+            Self::Follower => "the path /window of this address opens another one",
         }
     }
 
@@ -85,6 +88,9 @@ impl WindowServer {
             Self::Open => "The program behind this window has ended: start `tollgate open` again.",
             Self::Service => {
                 "The service does not answer. This page shows what was known before, and goes on by itself."
+            }
+            Self::Follower => {
+                "The follower behind this window has ended. This page shows what was known before."
             }
         }
     }
@@ -97,6 +103,7 @@ pub(crate) struct SessionWindow {
     pub(crate) session: Fingerprint,
     pub(crate) sessions: WindowSessions,
     pub(crate) read_only: bool,
+    pub(crate) server: WindowServer,
 }
 
 /// The window, for all requests.
@@ -179,6 +186,7 @@ async fn require_session(
                 session: session.print,
                 sessions: window.sessions.clone(),
                 read_only: window.read_only,
+                server: window.server,
             });
             next.run(request).await
         }

@@ -12,7 +12,8 @@ use hyper::server::conn::http1;
 use hyper::service::Service as _;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 /// Maximum number of connections. A browser has at most six to one window.
@@ -84,7 +85,11 @@ pub async fn serve_loopback(listener: TcpListener, router: Router) {
     }
 }
 
-async fn serve_connection(stream: TcpStream, router: Router) {
+/// Serves one connection to its end.
+pub(crate) async fn serve_connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+) {
     // An aborted connection or an invalid request concerns only its browser.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -12,10 +12,11 @@ use crate::router::WindowServer;
 use tollgate_overview::words;
 
 /// The templates, by name.
-const TEMPLATES: [(&str, &str); 13] = [
+const TEMPLATES: [(&str, &str); 14] = [
     ("shell", include_str!("../templates/shell.html")),
     ("refusal", include_str!("../templates/refusal.html")),
     ("now", include_str!("../templates/now.html")),
+    ("queue", include_str!("../templates/queue.html")),
     ("jobs", include_str!("../templates/jobs.html")),
     ("job", include_str!("../templates/job.html")),
     ("submit", include_str!("../templates/submit.html")),
@@ -46,11 +47,13 @@ pub(crate) fn shell(read_only: bool, server: WindowServer) -> String {
     #[derive(Serialize)]
     struct Shell {
         read_only: bool,
+        has_service: bool,
         next_link: &'static str,
         gone: &'static str,
     }
     let shell = Shell {
         read_only,
+        has_service: server != WindowServer::Follower,
         next_link: server.next_link(),
         gone: server.gone(),
     };

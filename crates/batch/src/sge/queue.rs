@@ -93,8 +93,14 @@ impl QueueDialect for SgeQueue {
     fn records(&self, since: Instant, until: Instant) -> EngineCommand {
         let seconds = |at: Instant| at.as_micros().div_euclid(1_000_000).to_string();
         // `qacct` reads the whole file, which may have millions of lines. The last lines have the last ends.
+        // A file that was rotated has the ends before that: the last one is read if it was written since.
         let script = format!(
-            "file={COMMON}/accounting; [ -r \"$file\" ] || exit {NO_RECORDS}; tail -n {MAX_RECORDS} \"$file\" | \
+            "file={COMMON}/accounting; \
+             old=$(ls -t \"$file\".[0-9]* \"$file\"-[0-9]* 2>/dev/null | head -n 1); \
+             [ -r \"$file\" ] || [ -r \"$old\" ] || exit {NO_RECORDS}; \
+             {{ if [ -r \"$old\" ] && [ \"$(stat -c %Y \"$old\")\" -ge \"$1\" ]; then case \"$old\" in \
+             *.gz) gzip -dc \"$old\" | tail -n {MAX_RECORDS} ;; *) tail -n {MAX_RECORDS} \"$old\" ;; esac; fi; \
+             [ ! -r \"$file\" ] || tail -n {MAX_RECORDS} \"$file\"; }} | tail -n {MAX_RECORDS} | \
              awk -F: -v since=\"$1\" -v until=\"$2\" \
              '{{ end = $11 < {MILLISECONDS_FROM} ? $11 : $11 / 1000 }} end >= since && end < until'"
         );

@@ -5,7 +5,7 @@ use tollgate_batch::RetryAdvice::{Later, Never, Now};
 use tollgate_batch::{
     BatchJob, BatchJobId, CommandAnswer, EngineDialect, EngineKind, JobMemory, RecordAge,
 };
-use tollgate_model::Span;
+use tollgate_model::{Instant, Span};
 
 use crate::{advice, answer, job, name, phases, youngest};
 
@@ -236,4 +236,50 @@ fn whole_node_requests_no_memory() {
     };
     let line = dialect().submit(&whole).shell_line();
     assert!(!line.contains("mem_free"), "{line}");
+}
+
+#[test]
+fn records_of_a_rotated_file_are_read_while_they_matter() {
+    let root = tempfile::tempdir().expect("a directory");
+    let common = root.path().join("default").join("common");
+    std::fs::create_dir_all(&common).expect("a directory");
+    let line = |number: u32, ended: i64| {
+        let zeros = "0:".repeat(18);
+        format!(
+            "all.q:vm:users:anna:sleep:{number}:sge:0:{ended}:{ended}:{ended}:0:0:{zeros}NONE:dept:NONE:1:0:0.1:0.0:0.0:NONE:0.0:NONE:0.0:0:0\n"
+        )
+    };
+    let set = |name: &str, lines: &[String]| {
+        std::fs::write(common.join(name), lines.concat()).expect("written");
+    };
+    let dialect = EngineKind::Sge.queue_dialect().expect("a dialect");
+    let found = |since: i64| {
+        let command = dialect.records(Instant::from_secs(since), Instant::from_secs(4_000_000_000));
+        let output = std::process::Command::new(&command.words[0])
+            .args(&command.words[1..])
+            .env("SGE_ROOT", root.path())
+            .env_remove("SGE_CELL")
+            .output()
+            .expect("a shell");
+        let answer = CommandAnswer {
+            exit: output.status.code().expect("an exit code"),
+            output: String::from_utf8(output.stdout).expect("text"),
+            errors: String::from_utf8(output.stderr).expect("text"),
+        };
+        let jobs = dialect.parse_records(&answer).expect("records");
+        jobs.map(|jobs| jobs.into_iter().map(|job| job.id).collect::<Vec<_>>())
+    };
+    assert_eq!(found(0), None);
+    set("accounting", &[line(3, 3_000), line(4, 4_000)]);
+    assert_eq!(found(3_500), Some(vec!["4".to_owned()]));
+    // The file was written just now, so that it may have ends since then.
+    set("accounting.0", &[line(1, 1_000), line(2, 2_000)]);
+    assert_eq!(
+        found(1_500),
+        Some(["2", "3", "4"].map(str::to_owned).to_vec())
+    );
+    // It is not read for ends after its last line.
+    assert_eq!(found(3_900_000_000), Some(Vec::new()));
+    std::fs::remove_file(common.join("accounting")).expect("removed");
+    assert_eq!(found(500), Some(["1", "2"].map(str::to_owned).to_vec()));
 }

@@ -89,6 +89,7 @@ fn observed(jobs: &[SeenJob], history: usize) -> Vec<QueueObservation> {
             sight: QueueSight::AllJobs,
             jobs: seen.collect(),
             gone: Vec::new(),
+            absent: Vec::new(),
         });
         open.retain(|_, job| job.ended.is_none_or(|ended| ended > at));
     }

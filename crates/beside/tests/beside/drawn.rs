@@ -96,6 +96,7 @@ pub(crate) fn observed(jobs: &[SeenJob], every: Span) -> Vec<QueueObservation> {
             sight: QueueSight::AllJobs,
             jobs: changes.take(view),
             gone: Vec::new(),
+            absent: Vec::new(),
         });
         at += every;
     }

@@ -33,6 +33,7 @@ fn look(follower: &mut QueueFollower, secs: i64, jobs: Vec<SeenJob>) -> usize {
         sight: QueueSight::AllJobs,
         jobs,
         gone: Vec::new(),
+        absent: Vec::new(),
     };
     follower.observe(&observation).len()
 }
@@ -128,6 +129,7 @@ fn lost_job_leaves_the_queue_unjudged() {
         sight: QueueSight::AllJobs,
         jobs: Vec::new(),
         gone: vec![SeenJobKey("x1".to_owned())],
+        absent: Vec::new(),
     });
     assert_eq!((follower.n_waiting(), n_judged(&follower)), (0, before));
 }
@@ -168,4 +170,37 @@ fn answers_about_many_jobs_are_those_about_each() {
     assert_eq!(together, each);
     let before: Vec<usize> = together.iter().map(|answer| answer.around.before).collect();
     assert_eq!(before, [before[0], before[0] + 1, before[0] + 2]);
+}
+
+#[test]
+fn job_that_left_the_queue_holds_no_processors() {
+    let mut follower = experienced();
+    let capacity = follower.capacity();
+    let runs = |key: &str, started: i64| SeenJob {
+        procs: capacity as u32,
+        started: Some(at(started)),
+        phase: SeenPhase::Runs,
+        ..waiting(key, 5)
+    };
+    look(&mut follower, 15, vec![runs("x1", 10)]);
+    assert_eq!(follower.procs_in_use(), capacity);
+    // Another job has its processors, and its record is late.
+    follower.observe(&QueueObservation {
+        at: at(30),
+        sight: QueueSight::AllJobs,
+        jobs: vec![runs("x2", 28)],
+        gone: Vec::new(),
+        absent: vec![SeenJobKey("x1".to_owned())],
+    });
+    let in_use = |follower: &QueueFollower| (follower.capacity(), follower.procs_in_use());
+    assert_eq!(in_use(&follower), (capacity, capacity));
+    let judged = n_judged(&follower);
+    let record = SeenJob {
+        ended: Some(at(27)),
+        phase: SeenPhase::Over,
+        ..runs("x1", 10)
+    };
+    look(&mut follower, 45, vec![record]);
+    assert_eq!(in_use(&follower), (capacity, capacity));
+    assert!(n_judged(&follower) > judged);
 }

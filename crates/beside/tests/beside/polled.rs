@@ -16,6 +16,7 @@ fn statements_of_a_polled_queue_are_those_of_its_records() {
         sight: QueueSight::AllJobs,
         jobs,
         gone: Vec::new(),
+        absent: Vec::new(),
     };
     let (_, of_records) = drawn::stated(&[at_once]);
     assert!(statements.iter().any(|stated| stated.basis == "forest"));

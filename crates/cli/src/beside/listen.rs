@@ -2,11 +2,12 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`view`] | what a follower knows after a look |
+//! | [`view`] | the knowledge of a follower after a look |
 //! | `paths` | the paths, and the checks of every request |
 //! | `jobs` | jobs as the API has them |
 //! | `selection` | the jobs that a request selects |
 //! | `story` | why a job waits, and what happened to it |
+//! | `window` | the pages of the window |
 //! | `status` | the state of the cluster |
 
 mod jobs;
@@ -15,6 +16,7 @@ mod selection;
 mod status;
 mod story;
 mod view;
+mod window;
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,7 +29,7 @@ use tollgate_web::serve_loopback;
 use tollgate_beside::QueueFollower;
 use tollgate_model::Instant;
 
-use self::view::{QueueView, SeenJobs, SharedView};
+use self::view::{FollowerView, SeenJobs, SharedView};
 use super::error::BesideError;
 use super::eta::{Queues, queue_limits};
 use super::metrics;
@@ -90,7 +92,7 @@ impl LiveView {
     ) {
         self.seen
             .observe(&round.observation, &round.statements, follower);
-        self.shared.replace(QueueView {
+        self.shared.replace(FollowerView {
             engine: live.engine(),
             cluster: live.settings().cluster.clone(),
             queues: Arc::clone(&self.queues),
@@ -102,7 +104,10 @@ impl LiveView {
         });
         if !self.is_announced {
             self.is_announced = true;
-            verbosity.note(format_args!("listening: http://{}/v1/jobs", self.address));
+            let address = self.address;
+            verbosity.note(format_args!(
+                "listening: http://{address}/v1/jobs; the window: http://{address}/window"
+            ));
         }
     }
 

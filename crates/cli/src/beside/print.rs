@@ -231,6 +231,7 @@ fn paragraph(explained: &ExplainedAnswer, now: &Zoned) -> String {
     match &job.stated {
         Some(stated) => {
             lines.extend(stated_lines(job, stated, now));
+            lines.extend(doubt_lines(job, stated));
             lines.extend(kept_lines(job, stated));
         }
         None => lines.push(unstated_line(job)),
@@ -251,7 +252,11 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let job = &explained.answer;
     let mut lines = match &job.stated {
-        Some(stated) => kept_lines(job, stated),
+        Some(stated) => {
+            let mut lines = doubt_lines(job, stated);
+            lines.extend(kept_lines(job, stated));
+            lines
+        }
         None => vec![unstated_line(job)],
     };
     if job.started.is_none() {
@@ -329,6 +334,11 @@ fn stated_lines(
         let bounds: Vec<String> = start.into_iter().chain(end).collect();
         lines.push(format!("  {level:<4}  {}", bounds.join(", ")));
     }
+    lines
+}
+
+fn doubt_lines(job: &JobAnswer, stated: &tollgate_beside::StatedLevels) -> Vec<String> {
+    let mut lines = Vec::new();
     if stated.basis == AS_NEW {
         lines.push(
             "No job has waited as long before: the bounds are those of a job submitted now."

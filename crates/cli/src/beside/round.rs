@@ -35,6 +35,17 @@ pub(super) struct QueueRound {
     pub(super) took: std::time::Duration,
 }
 
+/// The jobs that a look at the queue lacks.
+#[derive(Default)]
+struct LeftJobs {
+    /// The records of those that have ended.
+    ended: Vec<SeenJob>,
+    /// Those of which nothing is known any more.
+    gone: Vec<SeenJobKey>,
+    /// Those that are not in the queue: some of them have records, or are given up.
+    absent: Vec<SeenJobKey>,
+}
+
 impl QueueRounds {
     /// Starts from what is known.
     pub(super) fn new(follower: QueueFollower) -> Self {
@@ -58,7 +69,13 @@ impl QueueRounds {
         let mut view = live.view(&self.follower)?;
         // A clock that was set back does not let time run backwards.
         view.at = self.follower.at().map_or(view.at, |last| last.max(view.at));
-        let (mut ended, gone) = self.left(live, &view, verbosity)?;
+        let LeftJobs {
+            mut ended,
+            gone,
+            mut absent,
+        } = self.left(live, &view, verbosity)?;
+        let found: BTreeSet<&SeenJobKey> = ended.iter().map(|job| &job.key).collect();
+        absent.retain(|key| !found.contains(key) && !gone.contains(key));
         if view.sight == QueueSight::OwnJobs {
             // The accounting may show more than the queue does. A queue without the others was never seen to be served.
             ended.retain(|job| job.user == live.user());
@@ -73,6 +90,7 @@ impl QueueRounds {
             sight: view.sight,
             jobs: jobs.into_values().collect(),
             gone,
+            absent,
         };
         let statements = self.follower.observe(&observation);
         Ok(QueueRound {
@@ -88,10 +106,13 @@ impl QueueRounds {
         live: &LiveQueue,
         view: &QueueLook,
         verbosity: Verbosity,
-    ) -> Result<(Vec<SeenJob>, Vec<SeenJobKey>), BesideError> {
+    ) -> Result<LeftJobs, BesideError> {
         let Some(last) = self.follower.at() else {
             self.records_at = Some(view.at);
-            return Ok((live.history(verbosity)?, Vec::new()));
+            return Ok(LeftJobs {
+                ended: live.history(verbosity)?,
+                ..LeftJobs::default()
+            });
         };
         let missing = self.follower.missing(&view.jobs);
         let is_gap = view.at.since(last) >= GAP;
@@ -102,11 +123,18 @@ impl QueueRounds {
                 .records_at
                 .is_none_or(|last| view.at.since(last) >= RECORDS_EVERY);
         if !settings.keeps_records {
-            return Ok((Vec::new(), missing));
+            return Ok(LeftJobs {
+                gone: missing,
+                ..LeftJobs::default()
+            });
         }
         if !is_gap && (missing.is_empty() || !is_time) {
-            return Ok((Vec::new(), Vec::new()));
+            return Ok(LeftJobs {
+                absent: missing,
+                ..LeftJobs::default()
+            });
         }
+        let absent = missing.clone();
         let ended = live.records(last - OVERLAP, view.at)?.unwrap_or_default();
         self.records_at = Some(view.at);
         let known: BTreeSet<&SeenJobKey> = ended.iter().map(|job| &job.key).collect();
@@ -126,6 +154,10 @@ impl QueueRounds {
         let open: BTreeSet<SeenJobKey> = view.jobs.iter().map(|job| job.key.clone()).collect();
         let is_new = |job: &SeenJob| !open.contains(&job.key) && !self.follower.knows_end(job);
         let ended = ended.into_iter().filter(is_new);
-        Ok((ended.collect(), gone))
+        Ok(LeftJobs {
+            ended: ended.collect(),
+            gone,
+            absent,
+        })
     }
 }

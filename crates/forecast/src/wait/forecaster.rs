@@ -150,6 +150,12 @@ impl WaitForecaster {
         }
     }
 
+    /// Learns that a job runs no more, and that its end is still to come with [`end`](Self::end). A job that does not run
+    /// changes nothing.
+    pub fn vacate(&mut self, now: Instant, id: u64) {
+        self.state.end(now, id);
+    }
+
     /// Learns that a job was cancelled while it waited. Its bounds count as neither kept nor broken.
     pub fn cancel(&mut self, id: u64) {
         if self.state.remove(id).is_none() {

@@ -18,7 +18,7 @@ use super::{ActionDone, PageError, PagePart, grant, now_in};
 use crate::charts::ChartWidth;
 use crate::charts::expectation::ExpectationChart;
 use crate::forwarding::{client_problem, problem};
-use crate::router::SessionWindow;
+use crate::router::{SessionWindow, WindowServer};
 use crate::templates;
 
 /// The change of the probability that counts as a turn.
@@ -122,7 +122,16 @@ pub(crate) async fn page(
         }
         None => None,
     };
-    let output = read_output(&window.client.service, &window.client.host, &explained.job).await?;
+    let output = match window.server {
+        WindowServer::Open | WindowServer::Service => {
+            let client = &window.client;
+            read_output(&client.service, &client.host, &explained.job).await?
+        }
+        WindowServer::Follower => ShownOutput {
+            text: None,
+            note: "The outputs of jobs of another scheduler are not read.".to_owned(),
+        },
+    };
     let status = PathWithQuery::new("/v1/status");
     let status: ServiceStatus = window.client.service.get(&status).await?;
     let answers = JobAnswers {
@@ -321,10 +330,13 @@ fn details(job: &JobDetails) -> Vec<(&'static str, String)> {
         (job.attempts > 1).then(|| job.attempts.to_string()),
     );
     add("tasks", job.array.as_ref().map(|array| array.tasks.clone()));
-    add("directory", Some(job.dir.clone()));
+    // A job of another scheduler has no command, and nothing is known of its files.
+    let is_own = !job.command.is_empty();
+    add("directory", is_own.then(|| job.dir.clone()));
+    let discarded = || "discarded".to_owned();
     add(
         "output",
-        Some(job.output.clone().unwrap_or_else(|| "discarded".to_owned())),
+        is_own.then(|| job.output.clone().unwrap_or_else(discarded)),
     );
     add("errors", job.error.clone());
     details

@@ -26,9 +26,9 @@ use tollgate_overview::outlook::{
 use tollgate_overview::words::{self, instant, seconds, span};
 
 use self::rows::{ChartNodeRows, NodePart};
-use super::{PageError, PagePart, now_in};
+use super::{PageError, PagePart, now_in, queue};
 use crate::charts::ChartWidth;
-use crate::router::SessionWindow;
+use crate::router::{SessionWindow, WindowServer};
 use crate::templates;
 
 /// Maximum number of jobs that are asked for, and of rows of the tables.
@@ -144,6 +144,9 @@ pub(crate) async fn page(
     Query(selection): Query<NodeSelection>,
     headers: HeaderMap,
 ) -> Result<PagePart, PageError> {
+    if window.server == WindowServer::Follower {
+        return queue::page(&window).await;
+    }
     let offset_s = now_in(&headers).offset().seconds().into();
     let answers = answers(&window, offset_s, selection.nodes).await?;
     Ok(PagePart(render(&answers)))

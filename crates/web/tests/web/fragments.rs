@@ -6,8 +6,9 @@ use tollgate_client::types::{JobDetails, JobRef};
 use tollgate_overview::output::{OutputTail, ShownOutput};
 use tollgate_web::pages::job::JobAnswers;
 use tollgate_web::pages::jobs::JobsSelection;
+use tollgate_web::pages::queue::QueueAnswers;
 use tollgate_web::pages::submit::RequestKind;
-use tollgate_web::pages::{how_well, job, jobs, machine, now, submit};
+use tollgate_web::pages::{how_well, job, jobs, machine, now, queue, submit};
 
 use crate::answers::{self, read};
 use crate::markup::check;
@@ -21,6 +22,16 @@ fn checked(html: &str) -> String {
 #[test]
 fn now_shows_promises_nodes_and_waiting_jobs() {
     assert_snapshot!(checked(&now::render(&answers::now_answers())));
+}
+
+#[test]
+fn queue_of_another_scheduler_shows_what_starts_and_ends_next() {
+    let present = answers::now_answers();
+    let answers = QueueAnswers {
+        status: present.status,
+        live: present.live,
+    };
+    assert_snapshot!(checked(&queue::render(&answers)));
 }
 
 #[test]

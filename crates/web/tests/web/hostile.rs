@@ -5,8 +5,9 @@ use tollgate_client::types::JobExplanation;
 use tollgate_overview::output::{OutputTail, ShownOutput};
 use tollgate_web::pages::job::JobAnswers;
 use tollgate_web::pages::jobs::JobsSelection;
+use tollgate_web::pages::queue::QueueAnswers;
 use tollgate_web::pages::submit::RequestKind;
-use tollgate_web::pages::{how_well, job, jobs, machine, now, submit};
+use tollgate_web::pages::{how_well, job, jobs, machine, now, queue, submit};
 
 use crate::answers::{self, read};
 use crate::markup::check;
@@ -108,6 +109,10 @@ fn pages(text: &str) -> Vec<String> {
     };
     vec![
         now::render(&present),
+        queue::render(&QueueAnswers {
+            status: present.status.clone(),
+            live: present.live.clone(),
+        }),
         jobs::render(&read(poisoned(value(&list), text)), &selection),
         job::render(&answers, false),
         machine::render(

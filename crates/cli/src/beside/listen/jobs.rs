@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_beside::{JobAnswer, QueuedJob, SeenJob, SeenJobKey, StatedLevels};
+use tollgate_beside::{JobAnswer, OpenQueueJob, SeenJob, SeenJobKey, StatedLevels};
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     JobDetails, JobEstimateSource, JobForecast, JobState, WaitMessage, WaitReason, WireWord,
@@ -10,7 +10,7 @@ use tollgate_client::types::{
 use tollgate_host::UserAccount;
 use tollgate_model::{Instant, Span};
 
-use super::view::QueueView;
+use super::view::FollowerView;
 use crate::beside::reasons::known_reason;
 
 /// The indices of .1, .5 and .9 among the levels.
@@ -22,7 +22,7 @@ const NO_USER: u32 = u32::MAX;
 
 /// A job of the queue, or one that ended lately.
 pub(super) enum ShownJob {
-    Open(QueuedJob),
+    Open(OpenQueueJob),
     Ended(SeenJob),
 }
 
@@ -47,7 +47,7 @@ impl JobNumber {
 
 /// Returns the job of a name: that of the engine, or its numbers as in `7_3`. None if it is neither in the queue nor among
 /// the last that ended.
-pub(super) fn find(view: &QueueView, name: &str) -> Option<ShownJob> {
+pub(super) fn find(view: &FollowerView, name: &str) -> Option<ShownJob> {
     let behind = name.split_once('_');
     let names = [
         Some(name.to_owned()),
@@ -120,7 +120,7 @@ impl ShownJob {
     }
 
     /// Returns the answer about a job of the queue.
-    pub(super) fn answer(&self, view: &QueueView) -> Option<JobAnswer> {
+    pub(super) fn answer(&self, view: &FollowerView) -> Option<JobAnswer> {
         match self {
             Self::Open(job) => view.follower.answer(&job.key, view.now()),
             Self::Ended(_) => None,

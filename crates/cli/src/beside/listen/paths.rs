@@ -1,28 +1,35 @@
 //! The paths, and the checks of every request.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use axum::{Json, Router};
+use http_body_util::channel::Channel;
 use tollgate_client::types::{
     ErrorResponse, JobDetails, JobExplanation, JobHistory, JobList, ServiceStatus,
 };
-use tollgate_web::{GuardError, WindowOrigins};
+use tollgate_web::{GuardError, WindowOrigins, WindowSessions};
 
-use super::selection::JobsQuery;
-use super::view::{QueueView, SharedView};
-use super::{jobs, status, story};
+use super::selection::ShownJobsQuery;
+use super::view::{FollowerView, SharedView};
+use super::{jobs, status, story, window};
 
 /// The media type of the metrics.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// An answer that is none.
+/// The longest time without a byte in a stream of events.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// A refusal, in the form of a service.
 pub(super) struct ViewProblem {
     status: StatusCode,
     error: String,
@@ -70,9 +77,19 @@ impl From<QueryRejection> for ViewProblem {
     }
 }
 
-/// Returns the router of the paths at an address.
+/// Returns the router of the paths and the window at an address.
 pub(super) fn router(view: SharedView, address: SocketAddr) -> Router {
     let origins = Arc::new(WindowOrigins::new(address, None));
+    let sessions = WindowSessions::default();
+    // The pages ask without the checks of requests from outside, which they have made themselves.
+    let pages = window::pages(paths(view.clone()), address, sessions.clone());
+    paths(view)
+        .merge(window::entrance(sessions))
+        .layer(from_fn_with_state(origins, check))
+        .fallback_service(pages)
+}
+
+fn paths(view: SharedView) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
@@ -81,8 +98,8 @@ pub(super) fn router(view: SharedView, address: SocketAddr) -> Router {
         .route("/v1/jobs/{id}", get(job))
         .route("/v1/jobs/{id}/explain", get(explain))
         .route("/v1/jobs/{id}/history", get(history))
-        .fallback(not_here)
-        .layer(from_fn_with_state(origins, check))
+        .route("/v1/events", get(events))
+        .route("/v1/{*path}", any(not_here))
         .with_state(view)
 }
 
@@ -121,11 +138,13 @@ async fn not_here() -> ViewProblem {
     ViewProblem {
         status: StatusCode::NOT_FOUND,
         error: "a follower has no such path: it shows the jobs of another scheduler".to_owned(),
-        hint: Some("/metrics, /v1/status, /v1/jobs, and of a job its number, explain and history"),
+        hint: Some(
+            "/metrics, /v1/status, /v1/jobs, /v1/events, and of a job its number, explain and history",
+        ),
     }
 }
 
-fn known(view: &SharedView) -> Result<Arc<QueueView>, ViewProblem> {
+fn known(view: &SharedView) -> Result<Arc<FollowerView>, ViewProblem> {
     view.view().ok_or_else(|| ViewProblem {
         status: StatusCode::SERVICE_UNAVAILABLE,
         error: "the first look at the queue is not over".to_owned(),
@@ -143,6 +162,30 @@ async fn healthz(State(view): State<SharedView>) -> (StatusCode, &'static str) {
     }
 }
 
+/// Streams an event after each look.
+async fn events(State(view): State<SharedView>) -> Response {
+    let mut looks = view.looks();
+    let (mut to, body) = Channel::<Bytes, Infallible>::new(1);
+    tokio::spawn(async move {
+        loop {
+            let event = match tokio::time::timeout(HEARTBEAT, looks.changed()).await {
+                Ok(Ok(())) => {
+                    let nth = *looks.borrow_and_update();
+                    format!("id: {nth}\nevent: look\ndata: {{\"look\":{nth}}}\n\n")
+                }
+                // A client that is gone is noticed.
+                Err(_) => ":\n\n".to_owned(),
+                Ok(Err(_)) => return,
+            };
+            if to.send_data(Bytes::from(event)).await.is_err() {
+                return;
+            }
+        }
+    });
+    let kind = [(header::CONTENT_TYPE, "text/event-stream")];
+    (kind, Body::new(body)).into_response()
+}
+
 async fn metrics(State(view): State<SharedView>) -> Result<Response, ViewProblem> {
     let text = known(&view)?.metrics.clone();
     Ok(([(header::CONTENT_TYPE, METRICS)], text).into_response())
@@ -154,7 +197,7 @@ async fn status(State(view): State<SharedView>) -> ViewAnswer<ServiceStatus> {
 
 async fn list(
     State(view): State<SharedView>,
-    query: Result<Query<JobsQuery>, QueryRejection>,
+    query: Result<Query<ShownJobsQuery>, QueryRejection>,
 ) -> ViewAnswer<JobList> {
     let Query(query) = query?;
     Ok(Json(query.checked()?.jobs(&*known(&view)?)))

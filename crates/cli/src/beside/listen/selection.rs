@@ -11,7 +11,7 @@ use tollgate_model::Instant;
 
 use super::jobs::{JobNumber, ShownJob, find, forecast};
 use super::paths::ViewProblem;
-use super::view::QueueView;
+use super::view::FollowerView;
 
 /// Number of jobs of a list whose limit is left out.
 const USUAL_LIMIT: u32 = 100;
@@ -19,7 +19,7 @@ const USUAL_LIMIT: u32 = 100;
 /// The requested jobs: those to which all that is given applies. The names are those of a service.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct JobsQuery {
+pub(super) struct ShownJobsQuery {
     ids: Option<String>,
     name: Option<String>,
     user: Option<String>,
@@ -37,15 +37,15 @@ pub(super) struct JobsQuery {
 }
 
 /// A query whose values are understood.
-pub(super) struct JobsSelection {
-    query: JobsQuery,
+pub(super) struct ShownJobsSelection {
+    query: ShownJobsQuery,
     since: Option<Instant>,
     until: Option<Instant>,
 }
 
-impl JobsQuery {
+impl ShownJobsQuery {
     /// Checks the values.
-    pub(super) fn checked(self) -> Result<JobsSelection, ViewProblem> {
+    pub(super) fn checked(self) -> Result<ShownJobsSelection, ViewProblem> {
         if let Some(WireWord::Unknown(_)) = self.state {
             let states: Vec<&str> = JobState::ALL.iter().map(|state| state.key()).collect();
             let error = format!("state: expected one of {}", states.join(", "));
@@ -61,7 +61,7 @@ impl JobsQuery {
                 .map_err(|error| ViewProblem::unprocessable(format!("{field}: {error}"))),
             None => Ok(None),
         };
-        Ok(JobsSelection {
+        Ok(ShownJobsSelection {
             since: instant("since", &self.since)?,
             until: instant("until", &self.until)?,
             query: self,
@@ -69,9 +69,9 @@ impl JobsQuery {
     }
 }
 
-impl JobsSelection {
+impl ShownJobsSelection {
     /// Returns the jobs, latest first, with what is expected of them if that is asked for.
-    pub(super) fn jobs(&self, view: &QueueView) -> JobList {
+    pub(super) fn jobs(&self, view: &FollowerView) -> JobList {
         let found = match &self.query.ids {
             Some(ids) => self.named(view, ids),
             None => self.all(view),
@@ -101,13 +101,13 @@ impl JobsSelection {
         }
     }
 
-    fn named(&self, view: &QueueView, ids: &str) -> Vec<ShownJob> {
+    fn named(&self, view: &FollowerView, ids: &str) -> Vec<ShownJob> {
         let names: BTreeSet<&str> = ids.split(',').collect();
         let found = names.into_iter().filter_map(|name| find(view, name));
         found.filter(|job| self.matches(job)).collect()
     }
 
-    fn all(&self, view: &QueueView) -> Vec<ShownJob> {
+    fn all(&self, view: &FollowerView) -> Vec<ShownJob> {
         let open = view.follower.open_jobs(None);
         let open = open.iter().filter_map(|key| view.follower.queued_job(key));
         let ended = view.seen.ended().cloned().map(ShownJob::Ended);
@@ -122,8 +122,10 @@ impl JobsSelection {
 
     fn matches(&self, job: &ShownJob) -> bool {
         let query = &self.query;
-        let is = |wanted: &Option<String>, actual: &str| {
-            wanted.as_deref().is_none_or(|wanted| wanted == actual)
+        let is = |requested: &Option<String>, actual: &str| {
+            requested
+                .as_deref()
+                .is_none_or(|requested| requested == actual)
         };
         let state = query.state.as_ref().and_then(WireWord::known);
         let promise = query.promise.as_ref().and_then(WireWord::known);

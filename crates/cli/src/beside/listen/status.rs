@@ -3,11 +3,11 @@
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{ServiceMarket, ServiceStatus, WireWord};
 
-use super::view::QueueView;
+use super::view::FollowerView;
 
 /// Returns the state of the cluster as a service has its own. Nodes are processors: as many as ran jobs at once in the last
 /// 60 days.
-pub(super) fn of(view: &QueueView) -> ServiceStatus {
+pub(super) fn of(view: &FollowerView) -> ServiceStatus {
     let follower = &view.follower;
     let counts = follower.counts();
     let (capacity, in_use) = (follower.capacity(), follower.procs_in_use());

@@ -6,12 +6,12 @@ use tollgate_client::types::{ForecastSample, JobExplanation, JobHistory, JobTurn
 use tollgate_model::Instant;
 
 use super::jobs::{JobNumber, ShownJob, forecast};
-use super::view::QueueView;
+use super::view::FollowerView;
 use crate::beside::eta::explained;
 use crate::beside::print;
 
 /// Explains a job as `tollgate eta` does.
-pub(super) fn explanation(view: &QueueView, job: &ShownJob) -> JobExplanation {
+pub(super) fn explanation(view: &FollowerView, job: &ShownJob) -> JobExplanation {
     let details = job.details();
     let Some(answer) = job.answer(view) else {
         return JobExplanation {
@@ -34,7 +34,7 @@ pub(super) fn explanation(view: &QueueView, job: &ShownJob) -> JobExplanation {
 }
 
 /// Returns what happened to a job, and what was stated about it since the follower began.
-pub(super) fn history(view: &QueueView, job: &ShownJob) -> JobHistory {
+pub(super) fn history(view: &FollowerView, job: &ShownJob) -> JobHistory {
     let number = JobNumber::of(job.key());
     let turn = |at: Instant, key: &str, text: &str| JobTurn {
         at: format_iso(at),

@@ -1,8 +1,9 @@
-//! What a follower knows after a look, for requests that come meanwhile.
+//! The knowledge of a follower after a look, for requests until the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use tokio::sync::watch;
 use tollgate_beside::{
     JobStatement, QueueFollower, QueueObservation, SeenJob, SeenJobKey, SeenPhase,
 };
@@ -16,7 +17,7 @@ use crate::beside::queue::host_now;
 const MAX_ENDED: usize = 1_000;
 
 /// The knowledge of a follower at a look.
-pub(super) struct QueueView {
+pub(super) struct FollowerView {
     pub(super) engine: FollowedEngine,
     pub(super) cluster: String,
     /// The partitions and their limits.
@@ -31,7 +32,7 @@ pub(super) struct QueueView {
     pub(super) ahead: Span,
 }
 
-impl QueueView {
+impl FollowerView {
     /// Returns the present instant by the engine's clock. It is not before the look.
     pub(super) fn now(&self) -> Instant {
         let now = host_now() + self.ahead;
@@ -39,7 +40,7 @@ impl QueueView {
     }
 }
 
-/// What the follower itself forgets: the jobs that ended last, and the statements about open jobs.
+/// The jobs that ended last and the statements about open jobs, which the follower itself forgets.
 #[derive(Clone, Default)]
 pub(super) struct SeenJobs {
     ended: BTreeMap<(Instant, SeenJobKey), Arc<SeenJob>>,
@@ -89,40 +90,60 @@ impl SeenJobs {
 }
 
 /// The last view, which the follower replaces after each look.
-#[derive(Clone, Default)]
-pub(super) struct SharedView(Arc<RwLock<LastView>>);
+#[derive(Clone)]
+pub(super) struct SharedView {
+    last: Arc<RwLock<LastView>>,
+    /// The number of looks.
+    looks: watch::Sender<u64>,
+}
+
+impl Default for SharedView {
+    fn default() -> Self {
+        Self {
+            last: Arc::default(),
+            looks: watch::Sender::new(0),
+        }
+    }
+}
 
 #[derive(Clone, Default)]
 struct LastView {
-    view: Option<Arc<QueueView>>,
+    view: Option<Arc<FollowerView>>,
     is_down: bool,
 }
 
 impl SharedView {
     /// Replaces the view.
-    pub(super) fn replace(&self, view: QueueView) {
-        let mut last = self.0.write().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn replace(&self, view: FollowerView) {
+        let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         *last = LastView {
             view: Some(Arc::new(view)),
             is_down: false,
         };
+        drop(last);
+        self.looks.send_modify(|n_looks| *n_looks += 1);
+    }
+
+    /// Returns a receiver of the number of looks, which changes with each.
+    pub(super) fn looks(&self) -> watch::Receiver<u64> {
+        self.looks.subscribe()
     }
 
     /// Notes that the engine does not answer. The last view stays.
     pub(super) fn set_down(&self) {
-        let mut last = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         last.is_down = true;
     }
 
     /// Returns the last view. None before the first look.
-    pub(super) fn view(&self) -> Option<Arc<QueueView>> {
-        let last = self.0.read().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn view(&self) -> Option<Arc<FollowerView>> {
+        let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
         last.view.clone()
     }
 
     /// Returns whether the engine answered the last question.
     pub(super) fn is_answering(&self) -> bool {
-        let last = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
         last.view.is_some() && !last.is_down
     }
 }

@@ -45,10 +45,14 @@ impl ListeningFollower {
     }
 
     /// Sends a request. Returns the status and the whole answer.
-    fn ask(&self, method: &str, path: &str, host: &str) -> (u16, String) {
+    fn exchange(&self, method: &str, path: &str, host: &str) -> (u16, String) {
+        self.send(method, path, host, "")
+    }
+
+    fn send(&self, method: &str, path: &str, host: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
         let request =
-            format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+            format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n{body}");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
@@ -57,10 +61,28 @@ impl ListeningFollower {
     }
 
     fn get(&self, path: &str) -> Value {
-        let (status, answer) = self.ask("GET", path, &self.address);
+        let (status, answer) = self.exchange("GET", path, &self.address);
         assert_eq!(status, 200, "{path}: {answer}");
-        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-        serde_json::from_str(body).expect("JSON")
+        serde_json::from_str(body(&answer)).expect("JSON")
+    }
+
+    /// Opens the window. Returns the header of its session.
+    fn open_window(&self) -> String {
+        let (status, answer) = self.exchange("GET", "/window", &self.address);
+        assert_eq!(status, 303, "{answer}");
+        let (_, ticket) = answer.split_once("location: /#ticket=").expect("a ticket");
+        let ticket = ticket.split("\r\n").next().expect("a ticket");
+        let request = format!("{{\"ticket\":\"{ticket}\"}}");
+        let own = &self.address;
+        let head = format!(
+            "{own}\r\norigin: http://{own}\r\ncontent-type: application/json\r\ncontent-length: {}",
+            request.len()
+        );
+        let (status, answer) = self.send("POST", "/ui/session", &head, &request);
+        assert_eq!(status, 200, "{answer}");
+        let session: Value = serde_json::from_str(body(&answer)).expect("JSON");
+        let session = session["session"].as_str().expect("a session");
+        format!("{own}\r\nauthorization: Bearer {session}")
     }
 }
 
@@ -69,6 +91,48 @@ impl Drop for ListeningFollower {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").expect("a body").1
+}
+
+#[test]
+fn pages_of_the_window_show_the_queue() {
+    let user = SlurmUser::new();
+    let follower = ListeningFollower::new(&user);
+    let own = follower.address.clone();
+    let (status, shell) = follower.exchange("GET", "/", &own);
+    assert!(status == 200 && !shell.contains("How well"), "{shell}");
+    assert_eq!(follower.exchange("GET", "/ui/page/now", &own).0, 401);
+    let session = follower.open_window();
+    for (page, parts) in [
+        (
+            "now",
+            [
+                "Slurm of lab",
+                "job?id=900",
+                "jobs with a higher priority are before it",
+            ],
+        ),
+        ("jobs", ["#900", "anna", "queued"]),
+        (
+            "job?id=900",
+            [
+                "Job 900",
+                "No job has waited as long",
+                "The outputs of jobs of another scheduler",
+            ],
+        ),
+    ] {
+        let (status, html) = follower.exchange("GET", &format!("/ui/page/{page}"), &session);
+        assert_eq!(status, 200, "{page}: {html}");
+        for part in parts {
+            assert!(html.contains(part), "{page}: {part}: {html}");
+        }
+    }
+    let (status, answer) = follower.exchange("POST", "/ui/submit", &session);
+    assert!(status == 403 && answer.contains("read-only"), "{answer}");
 }
 
 #[test]
@@ -120,17 +184,20 @@ fn read_paths_show_the_queue() {
         !history["samples"].as_array().expect("samples").is_empty(),
         "{history:#}"
     );
-    let (status, metrics) = follower.ask("GET", "/metrics", &follower.address);
+    let (status, metrics) = follower.exchange("GET", "/metrics", &follower.address);
     assert_eq!(status, 200);
     assert!(
         metrics.contains("tollgate_beside_waiting_jobs{engine=\"slurm\",cluster=\"lab\"} 1"),
         "{metrics}"
     );
-    assert_eq!(follower.ask("GET", "/healthz", &follower.address).0, 200);
+    assert_eq!(
+        follower.exchange("GET", "/healthz", &follower.address).0,
+        200
+    );
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn changes_and_missing_paths_are_refused() {
     let user = SlurmUser::new();
     let follower = ListeningFollower::new(&user);
     let own = follower.address.clone();
@@ -173,7 +240,7 @@ fn what_is_not_there_is_named() {
             "Host: expected the address",
         ),
     ] {
-        let (status, answer) = follower.ask(method, path, host);
+        let (status, answer) = follower.exchange(method, path, host);
         assert_eq!(status, expected, "{method} {path}: {answer}");
         assert!(answer.contains(part), "{method} {path}: {answer}");
     }
