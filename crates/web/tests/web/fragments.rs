@@ -25,7 +25,7 @@ fn now_shows_promises_nodes_and_waiting_jobs() {
 }
 
 #[test]
-fn queue_of_another_scheduler_shows_what_starts_and_ends_next() {
+fn queue_of_another_scheduler_shows_next_starts_and_ends() {
     let present = answers::now_answers();
     let answers = QueueAnswers {
         status: present.status,
