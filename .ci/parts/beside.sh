@@ -37,7 +37,8 @@ state=$folder/state
 tollgate() { "${reader[@]}" "$program" "$@"; }
 
 echo "== a follower, and $jobs jobs"
-"${reader[@]}" "$program" beside "$engine" --every 5s --state "$state" --record "$folder/record" 2>"$folder/follower.log" &
+"${reader[@]}" "$program" beside "$engine" --every 5s --state "$state" --record "$folder/record" \
+  --listen 127.0.0.1:9180 --shadow plan,edf-bf 2>"$folder/follower.log" &
 follower=$!
 python3 beside/load.py "$engine" "$jobs" "${SEED:-11}" $procs "${users[@]}" >"$folder/load.log" &
 load=$!
@@ -55,6 +56,23 @@ answer() {
 answer -- "${submission[@]}"
 waiting=$(first_waiting)
 [ -z "$waiting" ] || answer "$waiting"
+
+echo "== read paths"
+get() {
+  "${reader[@]}" python3 -c 'import sys, urllib.request as u; print(u.urlopen("http://127.0.0.1:9180" + sys.argv[1]).read().decode())' "$1"
+}
+get /metrics | grep -q '^tollgate_beside_waits_learned'
+get '/v1/jobs?live=true&expect=true' >"$folder/live.json"
+get /v1/status >"$folder/status.json"
+python3 - "$folder" $procs <<'PYTHON'
+import json, sys
+folder, procs = sys.argv[1], int(sys.argv[2])
+status, live = (json.load(open(f"{folder}/{name}.json")) for name in ["status", "live"])
+print(f"{status['running']} run, {status['queued']} wait, {status['nodes']} processors, {len(live['jobs'])} jobs")
+# Jobs that end and start within a second seem to run at once, by at most one job.
+assert status["nodes"] <= procs + 16, status
+assert any("expected" in job for job in live["jobs"]), live
+PYTHON
 
 echo "== the controller goes away, and comes back"
 wait "$load"
@@ -76,6 +94,10 @@ python3 beside/judge.py "$folder/calibration.json" "${LEAST:-1000}" 0.04
 echo "== the same statements, by the records of the engine"
 ends >"$folder/ends"
 cat "$folder"/record/*/statements | python3 beside/truth.py "$folder/ends" "$folder/calibration.json"
+
+echo "== other policies on the same jobs"
+tollgate beside calibration --state "$state" | grep -A 12 'Other policies'
+tollgate beside replay "$folder/record" --shadow plan,edf-bf
 
 echo "== the same statements again"
 for run in "$folder"/record/*; do

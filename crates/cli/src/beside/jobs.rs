@@ -71,6 +71,11 @@ impl EndedJobs {
         }
     }
 
+    /// Returns the number of jobs.
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// Returns whether there is no job.
     pub(super) fn is_empty(&self) -> bool {
         self.jobs.is_empty()

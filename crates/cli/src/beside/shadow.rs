@@ -50,13 +50,15 @@ impl StoredShadow {
     }
 }
 
-/// The policies that a follower tries, at most once an hour, in a thread of its own.
+/// The policies that a follower tries, in a thread of its own.
 pub(super) struct ShadowFollower {
     policies: Arc<ShadowPolicies>,
     jobs: EndedJobs,
     dir: StateDir,
     /// The instant of the last replay.
     at: Option<Instant>,
+    /// Number of jobs of the last replay.
+    n_replayed: usize,
     replay: Option<JoinHandle<Result<(), String>>>,
 }
 
@@ -83,11 +85,12 @@ impl ShadowFollower {
             jobs,
             dir: dir.clone(),
             at: None,
+            n_replayed: 0,
             replay: None,
         })
     }
 
-    /// Takes the jobs of an observation, and replays all if the last time was an hour ago.
+    /// Takes the jobs of an observation. Replays all if the last time was an hour ago, or if there are twice as many since.
     pub(super) fn observe(&mut self, observation: &QueueObservation, verbosity: Verbosity) {
         for job in &observation.jobs {
             self.jobs.add(job.clone());
@@ -96,13 +99,13 @@ impl ShadowFollower {
         if self.replay.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish(verbosity);
         }
-        let is_due = self
-            .at
-            .is_none_or(|last| observation.at.since(last) >= REPLAY_EVERY);
+        let is_old = |last: Instant| observation.at.since(last) >= REPLAY_EVERY;
+        let is_due = self.at.is_none_or(is_old) || self.jobs.len() >= 2 * self.n_replayed;
         if !is_due || self.replay.is_some() || self.jobs.is_empty() {
             return;
         }
         self.at = Some(observation.at);
+        self.n_replayed = self.jobs.len();
         let (policies, record) = (Arc::clone(&self.policies), self.jobs.trace());
         let (path, at) = (self.dir.shadow_path(), format_iso(observation.at));
         self.replay = Some(thread::spawn(move || {
