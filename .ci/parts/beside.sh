@@ -61,7 +61,8 @@ echo "== read paths"
 get() {
   "${reader[@]}" python3 -c 'import sys, urllib.request as u; print(u.urlopen("http://127.0.0.1:9180" + sys.argv[1]).read().decode())' "$1"
 }
-get /metrics | grep -q '^tollgate_beside_waits_learned'
+get /metrics >"$folder/metrics"
+grep -q '^tollgate_beside_waits_learned' "$folder/metrics"
 get '/v1/jobs?live=true&expect=true' >"$folder/live.json"
 get /v1/status >"$folder/status.json"
 python3 - "$folder" $procs <<'PYTHON'
@@ -96,7 +97,8 @@ ends >"$folder/ends"
 cat "$folder"/record/*/statements | python3 beside/truth.py "$folder/ends" "$folder/calibration.json"
 
 echo "== other policies on the same jobs"
-tollgate beside calibration --state "$state" | grep -A 12 'Other policies'
+tollgate beside calibration --state "$state" >"$folder/shadow"
+grep -A 12 'Other policies' "$folder/shadow"
 tollgate beside replay "$folder/record" --shadow plan,edf-bf
 
 echo "== the same statements again"
