@@ -3,13 +3,17 @@
 Maturin makes one kind of binding a wheel, so that the program comes in as a file of data. Variables:
 
 - ``TOLLGATE_PROFILE``: the profile of cargo for both, ``release`` by default; ``dist`` optimises everything;
-- ``TOLLGATE_PROGRAM``: a program that was built before, which is taken instead.
+- ``TOLLGATE_PROGRAM``: a program that was built before, which is taken instead;
+- ``TOLLGATE_GLIBC``: the oldest glibc on which both run, as ``2.28``. That takes ``cargo zigbuild`` and ``ziglang``.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
+import platform
 import shutil
 import subprocess
 import tarfile
@@ -60,13 +64,17 @@ def build_sdist(sdist_directory, config_settings=None):
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True)
     files = sorted(file for file in listed.stdout.decode().split("\0") if file)
     path = Path(sdist_directory) / f"{name}.tar.gz"
-    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+    information = f"Metadata-Version: 2.4\nName: tollgate\nVersion: {version}\n".encode()
+    with (
+        open(path, "wb") as out,
+        gzip.GzipFile("", "wb", fileobj=out, mtime=_moment()) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
         for file in files:
             archive.add(root / file, f"{name}/{file}", filter=_plain)
-        information = HERE / "PKG-INFO"
-        information.write_text(f"Metadata-Version: 2.4\nName: tollgate\nVersion: {version}\n")
-        archive.add(information, f"{name}/PKG-INFO", filter=_plain)
-        information.unlink()
+        entry = _plain(tarfile.TarInfo(f"{name}/PKG-INFO"))
+        entry.size = len(information)
+        archive.addfile(entry, io.BytesIO(information))
     return path.name
 
 
@@ -74,8 +82,13 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     """Forgets who packed the file and when, so that the same files are the same archive."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
-    entry.mtime = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+    entry.mode = 0o755 if entry.mode & 0o100 else 0o644
+    entry.mtime = _moment()
     return entry
+
+
+def _moment() -> int:
+    return int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 
 
 def _version() -> str:
@@ -93,7 +106,10 @@ def _profile() -> str:
 
 def _with_profile(config_settings):
     settings = dict(config_settings or {})
-    settings.setdefault("build-args", f"--profile={_profile()}")
+    arguments = f"--profile={_profile()}"
+    if glibc := os.environ.get("TOLLGATE_GLIBC"):
+        arguments += f" --zig --compatibility manylinux_{glibc.replace('.', '_')}"
+    settings.setdefault("build-args", arguments)
     return settings
 
 
@@ -108,8 +124,11 @@ def _put_program() -> None:
 
 
 def _build_program() -> str:
-    command = ["cargo", "build", "--locked", "--profile", _profile(), "--package", "tollgate-cli"]
-    command += ["--bin", "tollgate", "--message-format", "json-render-diagnostics"]
+    glibc = os.environ.get("TOLLGATE_GLIBC")
+    command = ["cargo", "zigbuild" if glibc else "build", "--locked", "--profile", _profile()]
+    command += ["--package", "tollgate-cli", "--bin", "tollgate", "--message-format", "json-render-diagnostics"]
+    if glibc:
+        command += ["--target", f"{platform.machine()}-unknown-linux-gnu.{glibc}"]
     built = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
     for line in built.stdout.decode().splitlines():
         message = json.loads(line)
