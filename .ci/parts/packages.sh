@@ -1,0 +1,240 @@
+#!/usr/bin/env bash
+# Packages of a clean tree: program and module for glibc 2.28, wheel, sdist, .deb, .rpm, container, SBOM, checksums.
+#
+#   .ci/parts/packages.sh RESULTS [STEP..]    steps: build again pack units install rpm recipes container sums; all by default
+#
+# The packages lie in RESULTS/dist. `again` builds the wheel a second time, and both must be the same bytes. `install` and
+# `rpm` try the packages in a bare Debian, which needs root and mmdebstrap. TOLLGATE_PROFILE: the profile of cargo.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. .ci/prepare
+
+mkdir -p "$1"
+results=$(realpath "$1")
+shift
+source=$PWD
+dist=$results/dist
+stage=$results/stage
+tools=$results/tools
+tree=$results/tree
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' python/Cargo.toml)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH TOLLGATE_PROFILE=${TOLLGATE_PROFILE:-dist} TOLLGATE_GLIBC=2.28
+PATH=$tools/bin:$PATH
+
+prepare_tools() {
+  [ -x "$tools/bin/cargo-zigbuild" ] || {
+    python3 -m venv "$tools"
+    "$tools/bin/pip" install --quiet cargo-zigbuild==0.24.1 ziglang==0.17.1 maturin==1.16.0
+  }
+  cargo_install cargo-deb --root "$tools"
+  cargo_install cargo-generate-rpm --version 0.21.1 --root "$tools"
+  cargo_install cargo-cyclonedx --root "$tools"
+}
+
+# Fails if a file asks for a newer glibc than 2.28.
+check_glibc() {
+  local file newest
+  for file in "$@"; do
+    newest=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
+    echo "$(basename "$file"): $newest"
+    [ "$(printf '%s\nGLIBC_2.28\n' "$newest" | sort -V | tail -1)" = GLIBC_2.28 ]
+  done
+}
+
+# Builds a wheel from the source distribution, in a tree and with compiled files of its own.
+wheel_of_sdist() {
+  rm -rf "$tree" "$2"
+  mkdir -p "$tree" "$2"
+  tar -xzf "$1" -C "$tree" --strip-components 1
+  (
+    cd "$tree"
+    # Where the compiler found a file is part of messages.
+    export CARGO_TARGET_DIR=$tree/target CARGO_INCREMENTAL=0 RUSTFLAGS="--remap-path-prefix=$tree=/tollgate"
+    export XDG_CACHE_HOME=$results/cache
+    "$tools/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$2" .
+  )
+}
+
+build() {
+  step "a source distribution, and a wheel from it"
+  rm -rf "$dist"
+  mkdir -p "$dist"
+  "$tools/bin/python" -c 'import sys; sys.path.insert(0, "python"); import wheel_backend as b; print(b.build_sdist(sys.argv[1]))' "$dist"
+  wheel_of_sdist "$dist/tollgate-$version.tar.gz" "$dist/wheel"
+  mv "$dist"/wheel/*.whl "$dist"
+  rmdir "$dist/wheel"
+  local parts=$results/parts
+  rm -rf "$parts"
+  "$tools/bin/python" -m zipfile -e "$dist"/*.whl "$parts"
+  check_glibc "$parts/tollgate/_native.abi3.so" "$parts/tollgate-$version.data/scripts/tollgate"
+  ls -l "$dist"
+}
+
+again() {
+  step "the same wheel from a second build"
+  wheel_of_sdist "$dist/tollgate-$version.tar.gz" "$results/again"
+  cmp "$dist"/*.whl "$results"/again/*.whl
+  echo "both wheels are the same bytes"
+}
+
+# Puts everything that a package installs into a directory, as it will lie on the host.
+fill_stage() {
+  rm -rf "$stage"
+  mkdir -p "$stage/bin" "$stage/man" "$stage/completions" "$stage/maintainer/deb" "$stage/maintainer/rpm"
+  install -m 755 "$results/parts/tollgate-$version.data/scripts/tollgate" "$stage/bin/tollgate"
+  "$stage/bin/tollgate" generate man --out "$stage/man"
+  gzip -9n "$stage"/man/*.1
+  "$stage/bin/tollgate" generate completions bash >"$stage/completions/tollgate"
+  "$stage/bin/tollgate" generate completions zsh >"$stage/completions/_tollgate"
+  "$stage/bin/tollgate" generate completions fish >"$stage/completions/tollgate.fish"
+  "$stage/bin/tollgate" generate config >"$stage/config.toml.sample"
+  cat packaging/maintainer/account.sh >"$stage/maintainer/rpm/post"
+  { echo 'if [ "$1" = 0 ]; then'; cat packaging/maintainer/stop.sh; echo 'fi'; } >"$stage/maintainer/rpm/preun"
+  { printf '#!/bin/sh\nset -e\n'; cat packaging/maintainer/account.sh; } >"$stage/maintainer/deb/postinst"
+  { printf '#!/bin/sh\nset -e\n[ "$1" = remove ] || exit 0\n'; cat packaging/maintainer/stop.sh; } >"$stage/maintainer/deb/prerm"
+  chmod 755 "$stage"/maintainer/*/*
+  find "$stage" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
+}
+
+# Makes .deb and .rpm of the stage: pack_both REVISION FOLDER
+pack_both() {
+  ln -sfn "$stage" target/stage
+  cargo deb --quiet --no-build --no-strip --package tollgate-cli --deb-revision "$1" --output "$2/"
+  cargo generate-rpm --package crates/cli --payload-compress zstd --set-metadata "release = \"$1\"" \
+    --output "$2/tollgate-$version-$1.x86_64.rpm"
+}
+
+pack() {
+  step ".deb and .rpm"
+  fill_stage
+  mkdir -p target
+  rm -rf "$results/second" "$results/newer" "$dist"/*.deb "$dist"/*.rpm
+  mkdir -p "$results/second" "$results/newer"
+  pack_both 1 "$dist"
+  fill_stage
+  pack_both 1 "$results/second"
+  pack_both 2 "$results/newer"
+  local file
+  for file in "$results"/second/*; do
+    cmp "$file" "$dist/$(basename "$file")"
+  done
+  echo "both packages are the same bytes from two stages"
+  dpkg-deb --info "$dist"/*.deb
+  dpkg-deb --contents "$dist"/*.deb | grep -v '/man1/'
+  rpm -qp --requires "$dist"/*.rpm
+}
+
+# Makes a bare Debian: bare FOLDER
+bare() {
+  apt_install mmdebstrap mmdebstrap
+  [ -f "$results/bare.tar" ] || mmdebstrap --variant=minbase bookworm "$results/bare.tar"
+  as_root rm -rf "$1"
+  mkdir -p "$1"
+  as_root tar -xf "$results/bare.tar" -C "$1"
+  as_root mount --bind /dev "$1/dev"
+  as_root mount -t proc proc "$1/proc"
+}
+
+leave() {
+  as_root umount "$1/proc" "$1/dev"
+  as_root rm -rf "$1"
+}
+
+units() {
+  step "units, as systemd reads them"
+  local root=$results/units
+  as_root rm -rf "$root"
+  mkdir -p "$root/units"
+  dpkg-deb --extract "$dist"/*.deb "$root"
+  # `verify` looks for programs and man pages on this host.
+  sed "s|/usr/bin/tollgate|$stage/bin/tollgate|; /^Documentation=/d" "$root"/usr/lib/systemd/system/tollgate.service >"$root/units/tollgate.service"
+  sed "s|/usr/bin/tollgate|$stage/bin/tollgate|; /^Documentation=/d" "$root"/usr/lib/systemd/system/tollgate-worker.service >"$root/units/tollgate-worker.service"
+  sed "s|/usr/bin/tollgate|$stage/bin/tollgate|; /^Documentation=/d" "$root"/usr/lib/systemd/system/tollgate-site-keep@.service >"$root/units/tollgate-site-keep@.service"
+  systemd-analyze verify "$root"/units/*.service
+  systemd-sysusers --dry-run "$root/usr/lib/sysusers.d/tollgate.conf"
+  rm -rf "$root"
+}
+
+deb_package() {
+  step "the .deb in a bare Debian"
+  local root=$results/root
+  bare "$root"
+  trap 'leave "$results/root"' EXIT
+  cp "$dist"/*.deb "$root/first.deb"
+  cp "$results"/newer/*.deb "$root/newer.deb"
+  cp .ci/parts/packages/installed.sh "$root/installed.sh"
+  chroot "$root" sh /installed.sh "dpkg -i /first.deb" "dpkg -i /newer.deb" "dpkg --remove tollgate"
+  trap - EXIT
+  leave "$root"
+}
+
+rpm_package() {
+  step "the .rpm in a bare Debian"
+  apt_install rpm rpm
+  local root=$results/root
+  bare "$root"
+  trap 'leave "$results/root"' EXIT
+  cp .ci/parts/packages/installed.sh "$root/installed.sh"
+  mkfifo "$root/asks" "$root/answers"
+  chroot "$root" sh /installed.sh "echo first >/asks; read -r _ </answers" "echo newer >/asks; read -r _ </answers" \
+    "echo remove >/asks; read -r _ </answers" &
+  local tried=$! ask
+  for _ in first newer remove; do
+    read -r ask <"$root/asks"
+    case $ask in
+      first) rpm --root "$root" --nodeps --install "$dist"/*.rpm ;;
+      newer) rpm --root "$root" --nodeps --upgrade "$results"/newer/*.rpm ;;
+      remove) rpm --root "$root" --nodeps --erase tollgate ;;
+    esac
+    echo done >"$root/answers"
+  done
+  wait "$tried"
+  trap - EXIT
+  leave "$root"
+}
+
+recipes() {
+  step "recipes, filled for this release"
+  local sum
+  sum=$(sha256sum "$dist/tollgate-$version.tar.gz" | cut -d ' ' -f 1)
+  rm -rf "$dist/recipes"
+  cp -r packaging/recipes "$dist/recipes"
+  packaging/recipes/fill.py "$version" "$sum" "$dist/recipes"
+  "$tools/bin/pip" install --quiet easybuild-framework==5.4.1 easybuild-easyblocks==5.4.1 pycodestyle py-rattler-build==0.73.0
+  "$tools/bin/python" .ci/parts/packages/lint_recipes.py "$dist/recipes" "$sum"
+  "$tools/bin/eb" --check-style "$dist"/recipes/easybuild/*.eb
+}
+
+container() {
+  step "a container image"
+  TOLLGATE_VERSION=$version packaging/container/build.sh "$dist"/*.deb "$dist/tollgate-$version-image.tar"
+  if command -v buildah >/dev/null; then
+    local made
+    made=$(buildah from --storage-driver vfs "docker-archive:$dist/tollgate-$version-image.tar")
+    buildah run --storage-driver vfs --isolation chroot "$made" -- /usr/bin/tollgate demo --once
+    buildah rm --storage-driver vfs "$made"
+  else
+    echo "NOT RUN, for lack of buildah: the image in a container"
+  fi
+}
+
+sums() {
+  step "a list of what is inside, and checksums"
+  cargo cyclonedx --quiet --manifest-path crates/cli/Cargo.toml --format json --override-filename tollgate.cdx
+  mv crates/cli/tollgate.cdx.json "$dist/tollgate-$version.cdx.json"
+  find crates -name 'tollgate.cdx.json' -delete
+  (cd "$dist" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum >SHA256SUMS)
+  cat "$dist/SHA256SUMS"
+}
+
+prepare_tools
+[ $# -gt 0 ] || set -- build again pack units install rpm recipes container sums
+for part in "$@"; do
+  case "$part" in
+    install) deb_package ;;
+    rpm) rpm_package ;;
+    build | again | pack | units | recipes | container | sums) "$part" ;;
+    *) echo "$part: no such step" >&2; exit 2 ;;
+  esac
+done

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Tries a package in a bare system: installed.sh INSTALL UPGRADE REMOVE
+#
+# Each argument is a command. The service is started as its unit does, since nothing runs systemd here.
+set -eu
+data=/var/lib/tollgate
+serve() {
+  tollgate serve --data $data --config /etc/tollgate/config.toml >>/service.log 2>&1 &
+  service=$!
+  n=0
+  until TOLLGATE_DATA=$data tollgate status --quiet >/dev/null 2>&1; do
+    n=$((n + 1))
+    if [ $n = 60 ] || ! kill -0 $service; then cat /service.log; exit 1; fi
+    sleep 1
+  done
+}
+as_user() { setpriv --reuid=1234 --regid=1234 --clear-groups env HOME=/home/ada "$@"; }
+
+echo "-- install"
+eval "$1"
+tollgate --version
+[ -f /usr/share/man/man1/tollgate-submit.1.gz ]
+[ -f /usr/share/bash-completion/completions/tollgate ]
+getent passwd tollgate
+stat -c '%a %U:%G %n' $data
+. /etc/profile.d/tollgate.sh
+[ "$TOLLGATE_DATA" = $data ]
+
+echo "-- the first look"
+tollgate demo --once | tail -3
+
+echo "-- the service as its account, and a job of a user"
+useradd --uid 1234 --create-home ada
+serve
+grep -q "^Uid:.$(id -u tollgate).*" "/proc/$service/status"
+cd /home/ada
+as_user tollgate submit --estimate 1s --deadline +1h -- sh -c 'id -un >who'
+as_user tollgate wait 1
+[ "$(cat who)" = ada ]
+
+echo "-- an upgrade while a job runs"
+as_user tollgate submit --estimate 30s --deadline +1h -- sh -c 'echo begun >>runs; until [ -f go ]; do sleep 1; done; echo done >>runs'
+n=0
+until [ -f runs ]; do n=$((n + 1)); [ $n -lt 60 ]; sleep 1; done
+echo '# changed by the administrator' >>/etc/tollgate/config.toml
+eval "$2"
+tail -1 /etc/tollgate/config.toml
+grep -q 'changed by the administrator' /etc/tollgate/config.toml
+# As systemd restarts it: only the process of the service ends.
+kill $service
+wait $service || :
+serve
+touch go
+as_user tollgate wait 2
+[ "$(cat runs)" = "begun
+done" ]
+as_user tollgate explain 2 | head -5
+
+echo "-- removal"
+kill $service
+wait $service || :
+eval "$3"
+if command -v tollgate; then exit 1; fi
+[ ! -e /usr/lib/systemd/system/tollgate.service ]
+[ -e $data/config.toml ] || ls $data
+[ -e /etc/tollgate/config.toml ] || [ -e /etc/tollgate/config.toml.rpmsave ]
+echo "-- all of it works"
