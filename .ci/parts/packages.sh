@@ -27,9 +27,6 @@ prepare_tools() {
     python3 -m venv "$tools"
     "$tools/bin/pip" install --quiet cargo-zigbuild==0.24.1 ziglang==0.17.1 maturin==1.16.0
   }
-  cargo_install cargo-deb --root "$tools"
-  cargo_install cargo-generate-rpm --version 0.21.1 --root "$tools"
-  cargo_install cargo-cyclonedx --root "$tools"
 }
 
 # Fails if a file asks for a newer glibc than 2.28.
@@ -107,6 +104,8 @@ pack_both() {
 
 pack() {
   step ".deb and .rpm"
+  cargo_install cargo-deb --root "$tools"
+  cargo_install cargo-generate-rpm --version 0.21.1 --root "$tools"
   fill_stage
   mkdir -p target
   rm -rf "$results/second" "$results/newer" "$dist"/*.deb "$dist"/*.rpm
@@ -221,6 +220,7 @@ container() {
 
 sums() {
   step "a list of what is inside, and checksums"
+  cargo_install cargo-cyclonedx --root "$tools"
   cargo cyclonedx --quiet --manifest-path crates/cli/Cargo.toml --format json --override-filename tollgate.cdx
   mv crates/cli/tollgate.cdx.json "$dist/tollgate-$version.cdx.json"
   find crates -name 'tollgate.cdx.json' -delete
