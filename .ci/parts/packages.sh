@@ -94,11 +94,12 @@ fill_stage() {
   find "$stage" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 }
 
-# Makes .deb and .rpm of the stage: pack_both REVISION FOLDER
+# Makes .deb and .rpm of the stage: pack_both REVISION FOLDER [FLAG]
 pack_both() {
   ln -sfn "$stage" target/stage
-  cargo deb --quiet --no-build --no-strip --package tollgate-cli --deb-revision "$1" --output "$2/"
-  cargo generate-rpm --package crates/cli --payload-compress zstd --set-metadata "release = \"$1\"" \
+  cargo deb --quiet --no-build --no-strip --package tollgate-cli --deb-revision "$1" --output "$2/" ${3:+"$3"}
+  # Every version of rpm since RHEL 8 reads gzip.
+  cargo generate-rpm --package crates/cli --payload-compress gzip --set-metadata "release = \"$1\"" \
     --output "$2/tollgate-$version-$1.x86_64.rpm"
 }
 
@@ -113,7 +114,7 @@ pack() {
   pack_both 1 "$dist"
   fill_stage
   pack_both 1 "$results/second"
-  pack_both 2 "$results/newer"
+  pack_both 2 "$results/newer" --fast
   local file
   for file in "$results"/second/*; do
     cmp "$file" "$dist/$(basename "$file")"
@@ -131,13 +132,14 @@ bare() {
   as_root rm -rf "$1"
   mkdir -p "$1"
   as_root tar -xf "$results/bare.tar" -C "$1"
-  as_root mount --bind /dev "$1/dev"
-  as_root mount -t proc proc "$1/proc"
+  cp .ci/parts/packages/installed.sh "$1/installed.sh"
 }
 
-leave() {
-  as_root umount "$1/proc" "$1/dev"
-  as_root rm -rf "$1"
+# Tries a package in a bare Debian: try_in FOLDER INSTALL UPGRADE REMOVE. Mounts and processes go with the command.
+try_in() {
+  as_root unshare --mount --pid --fork --kill-child sh -c \
+    'mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" sh /installed.sh "$@"' \
+    try_in "$@"
 }
 
 units() {
@@ -159,38 +161,34 @@ deb_package() {
   step "the .deb in a bare Debian"
   local root=$results/root
   bare "$root"
-  trap 'leave "$results/root"' EXIT
   cp "$dist"/*.deb "$root/first.deb"
   cp "$results"/newer/*.deb "$root/newer.deb"
-  cp .ci/parts/packages/installed.sh "$root/installed.sh"
-  chroot "$root" sh /installed.sh "dpkg -i /first.deb" "dpkg -i /newer.deb" "dpkg --remove tollgate"
-  trap - EXIT
-  leave "$root"
+  try_in "$root" "dpkg -i /first.deb" "dpkg -i /newer.deb" "dpkg --remove tollgate"
+  as_root rm -rf "$root"
 }
 
+# The program `rpm` of this host works on the system in which the package is tried, which asks for each step.
 rpm_package() {
   step "the .rpm in a bare Debian"
   apt_install rpm rpm
-  local root=$results/root
+  local root=$results/root tried ask=""
   bare "$root"
-  trap 'leave "$results/root"' EXIT
-  cp .ci/parts/packages/installed.sh "$root/installed.sh"
   mkfifo "$root/asks" "$root/answers"
-  chroot "$root" sh /installed.sh "echo first >/asks; read -r _ </answers" "echo newer >/asks; read -r _ </answers" \
+  try_in "$root" "echo first >/asks; read -r _ </answers" "echo newer >/asks; read -r _ </answers" \
     "echo remove >/asks; read -r _ </answers" &
-  local tried=$! ask
-  for _ in first newer remove; do
-    read -r ask <"$root/asks"
+  tried=$!
+  while [ "$ask" != remove ]; do
+    # Nobody asks any more once the trial has failed.
+    read -r -t 120 ask <>"$root/asks" || { wait "$tried"; return 1; }
     case $ask in
-      first) rpm --root "$root" --nodeps --install "$dist"/*.rpm ;;
-      newer) rpm --root "$root" --nodeps --upgrade "$results"/newer/*.rpm ;;
-      remove) rpm --root "$root" --nodeps --erase tollgate ;;
+      first) as_root rpm --root "$root" --nodeps --install "$dist"/*.rpm ;;
+      newer) as_root rpm --root "$root" --nodeps --upgrade "$results"/newer/*.rpm ;;
+      remove) as_root rpm --root "$root" --nodeps --erase tollgate ;;
     esac
     echo done >"$root/answers"
   done
   wait "$tried"
-  trap - EXIT
-  leave "$root"
+  as_root rm -rf "$root"
 }
 
 recipes() {

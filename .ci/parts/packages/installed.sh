@@ -8,9 +8,9 @@ serve() {
   tollgate serve --data $data --config /etc/tollgate/config.toml >>/service.log 2>&1 &
   service=$!
   n=0
-  until TOLLGATE_DATA=$data tollgate status --quiet >/dev/null 2>&1; do
+  until TOLLGATE_DATA=$data tollgate status >/dev/null 2>/status.log; do
     n=$((n + 1))
-    if [ $n = 60 ] || ! kill -0 $service; then cat /service.log; exit 1; fi
+    if [ $n = 60 ] || ! kill -0 $service; then cat /service.log /status.log; exit 1; fi
     sleep 1
   done
 }
@@ -60,7 +60,7 @@ echo "-- removal"
 kill $service
 wait $service || :
 eval "$3"
-if command -v tollgate; then exit 1; fi
+[ ! -e /usr/bin/tollgate ]
 [ ! -e /usr/lib/systemd/system/tollgate.service ]
 [ -e $data/config.toml ] || ls $data
 [ -e /etc/tollgate/config.toml ] || [ -e /etc/tollgate/config.toml.rpmsave ]
