@@ -94,10 +94,10 @@ fill_stage() {
   find "$stage" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 }
 
-# Makes .deb and .rpm of the stage: pack_both REVISION FOLDER [FLAG]
+# Makes .deb and .rpm of the stage: pack_both REVISION FOLDER
 pack_both() {
   ln -sfn "$stage" target/stage
-  cargo deb --quiet --no-build --no-strip --package tollgate-cli --deb-revision "$1" --output "$2/" ${3:+"$3"}
+  cargo deb --quiet --no-build --no-strip --package tollgate-cli --deb-revision "$1" --fast --output "$2/"
   # Every version of rpm since RHEL 8 reads gzip.
   cargo generate-rpm --package crates/cli --payload-compress gzip --set-metadata "release = \"$1\"" \
     --output "$2/tollgate-$version-$1.x86_64.rpm"
@@ -114,7 +114,7 @@ pack() {
   pack_both 1 "$dist"
   fill_stage
   pack_both 1 "$results/second"
-  pack_both 2 "$results/newer" --fast
+  pack_both 2 "$results/newer"
   local file
   for file in "$results"/second/*; do
     cmp "$file" "$dist/$(basename "$file")"
@@ -135,10 +135,11 @@ bare() {
   cp .ci/parts/packages/installed.sh "$1/installed.sh"
 }
 
-# Tries a package in a bare Debian: try_in FOLDER INSTALL UPGRADE REMOVE. Mounts and processes go with the command.
+# Tries a package in a bare Debian: try_in FOLDER INSTALL UPGRADE REMOVE. Mounts, processes and ports go with the command.
 try_in() {
-  as_root unshare --mount --pid --fork --kill-child sh -c \
-    'mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" sh /installed.sh "$@"' \
+  apt_install ip iproute2
+  as_root unshare --mount --net --pid --fork --kill-child sh -c \
+    'ip link set lo up && mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" sh /installed.sh "$@"' \
     try_in "$@"
 }
 
@@ -153,8 +154,11 @@ units() {
   sed "s|/usr/bin/tollgate|$stage/bin/tollgate|; /^Documentation=/d" "$root"/usr/lib/systemd/system/tollgate-worker.service >"$root/units/tollgate-worker.service"
   sed "s|/usr/bin/tollgate|$stage/bin/tollgate|; /^Documentation=/d" "$root"/usr/lib/systemd/system/tollgate-site-keep@.service >"$root/units/tollgate-site-keep@.service"
   systemd-analyze verify "$root"/units/*.service
-  systemd-sysusers --dry-run "$root/usr/lib/sysusers.d/tollgate.conf"
-  rm -rf "$root"
+  mkdir -p "$root/etc"
+  as_root systemd-sysusers --root="$root"
+  as_root systemd-tmpfiles --root="$root" --create tollgate.conf
+  [ "$(stat -c %a "$root/var/lib/tollgate")" = 1771 ]
+  as_root rm -rf "$root"
 }
 
 deb_package() {

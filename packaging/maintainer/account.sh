@@ -8,7 +8,6 @@ if command -v systemd-tmpfiles >/dev/null; then
   systemd-tmpfiles --create /usr/lib/tmpfiles.d/tollgate.conf
 else
   [ -d /var/lib/tollgate ] || install -d -m 1771 -o root -g tollgate /var/lib/tollgate
-  [ -d /var/lib/tollgate-worker ] || install -d -m 0755 /var/lib/tollgate-worker
 fi
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload

@@ -42,9 +42,8 @@ echo "-- an upgrade while a job runs"
 as_user tollgate submit --estimate 30s --deadline +1h -- sh -c 'echo begun >>runs; until [ -f go ]; do sleep 1; done; echo done >>runs'
 n=0
 until [ -f runs ]; do n=$((n + 1)); [ $n -lt 60 ]; sleep 1; done
-echo '# changed by the administrator' >>/etc/tollgate/config.toml
+printf '# changed by the administrator\n[listen]\naddress = "127.0.0.1:8443"\n' >>/etc/tollgate/config.toml
 eval "$2"
-tail -1 /etc/tollgate/config.toml
 grep -q 'changed by the administrator' /etc/tollgate/config.toml
 # As systemd restarts it: only the process of the service ends.
 kill $service
@@ -55,6 +54,28 @@ as_user tollgate wait 2
 [ "$(cat runs)" = "begun
 done" ]
 as_user tollgate explain 2 | head -5
+
+echo "-- a worker, as its unit starts it"
+(umask 077; tollgate token new --worker >/etc/tollgate/worker-token)
+cat >/etc/tollgate/worker.env <<END
+TOLLGATE_CONNECT=https://127.0.0.1:8443
+TOLLGATE_FINGERPRINT=$(grep -o 'sha256:[0-9a-f]*' /service.log | tail -1)
+END
+(
+  set -a
+  . /etc/tollgate/worker.env
+  exec tollgate worker --data /var/lib/tollgate-worker --connect "$TOLLGATE_CONNECT" --name other --nodes 1 \
+    --token-file /etc/tollgate/worker-token >/worker.log 2>&1
+) &
+worker=$!
+n=0
+until tollgate nodes | grep 'other.* connected'; do
+  n=$((n + 1))
+  if [ $n = 60 ] || ! kill -0 $worker; then cat /worker.log; tollgate nodes; exit 1; fi
+  sleep 1
+done
+kill $worker
+wait $worker || :
 
 echo "-- removal"
 kill $service
