@@ -12,7 +12,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 mkdir -p "$1"
 results=$(realpath "$1")
 shift
-source=$PWD
 dist=$results/dist
 stage=$results/stage
 tools=$results/tools
@@ -189,7 +188,7 @@ rpm_package() {
       newer) as_root rpm --root "$root" --nodeps --upgrade "$results"/newer/*.rpm ;;
       remove) as_root rpm --root "$root" --nodeps --erase tollgate ;;
     esac
-    echo done >"$root/answers"
+    echo answered >"$root/answers"
   done
   wait "$tried"
   as_root rm -rf "$root"
@@ -220,12 +219,19 @@ container() {
   fi
 }
 
+# Lists the libraries inside a package of cargo: list_inside FOLDER FILE
+list_inside() {
+  cargo cyclonedx --quiet --manifest-path "$1/Cargo.toml" --format json --override-filename listed.cdx
+  # The list of each member of the workspace is written; and they name this directory.
+  sed "s|file://$PWD|file:///tollgate|g" "$1/listed.cdx.json" >"$2"
+  find . -path ./target -prune -o -name listed.cdx.json -exec rm {} +
+}
+
 sums() {
   step "a list of what is inside, and checksums"
   cargo_install cargo-cyclonedx --root "$tools"
-  cargo cyclonedx --quiet --manifest-path crates/cli/Cargo.toml --format json --override-filename tollgate.cdx
-  mv crates/cli/tollgate.cdx.json "$dist/tollgate-$version.cdx.json"
-  find crates -name 'tollgate.cdx.json' -delete
+  list_inside crates/cli "$dist/tollgate-$version.cdx.json"
+  list_inside python "$dist/tollgate-$version-module.cdx.json"
   (cd "$dist" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum >SHA256SUMS)
   cat "$dist/SHA256SUMS"
 }
