@@ -135,7 +135,11 @@ impl QueueRounds {
             });
         }
         let absent = missing.clone();
-        let ended = live.records(last - OVERLAP, view.at)?.unwrap_or_default();
+        // Records have whole seconds, and those of the present second count, too. One that comes a look later would meet
+        // the jobs that have its processors now, so that more seem to be in use than there are.
+        let until = view.at + Span::from_secs(1);
+        let mut ended = live.records(last - OVERLAP, until)?.unwrap_or_default();
+        ended.retain(|job| job.ended.is_none_or(|ended| ended <= view.at));
         self.records_at = Some(view.at);
         let known: BTreeSet<&SeenJobKey> = ended.iter().map(|job| &job.key).collect();
         let unknown = missing.into_iter().filter(|key| !known.contains(key));

@@ -236,6 +236,31 @@ fn second_call_reads_no_records() {
 }
 
 #[test]
+fn record_of_the_present_second_is_asked_for() {
+    let user = SlurmUser::new();
+    user.eta(&["900"]);
+    user.calls();
+    let squeue = fs::read_to_string(user.path("answers").join("squeue")).expect("jobs");
+    let waits = squeue.lines().find(|line| line.starts_with("900"));
+    user.set_answer("squeue", &format!("{}\n", waits.expect("a job")));
+    let ended = |id: u32, ended: i64| {
+        let instants = [4_000, 4_000, 3_000, ended].map(ago).join("|");
+        format!("{id}|COMPLETED|bert|main|48|48|02:00:00|{instants}\n")
+    };
+    // The clock of the stand-in shows the second of the end. Another job ends after the look.
+    user.set_answer("sacct", &(records(400) + &ended(899, 0) + &ended(898, -60)));
+    let answer = user.eta(&["900"]);
+    assert_eq!(answer["jobs"][0]["around"]["procs_in_use"], 0, "{answer:#}");
+    let calls = fs::read_to_string(user.path("calls")).expect("calls");
+    let asked = calls.lines().find_map(|line| line.split_once("--endtime="));
+    let (_, until) = asked.expect("a question about records");
+    let until: jiff::Timestamp = format!("{}Z", &until[..19]).parse().expect("an instant");
+    assert!(until.as_second() > NOW, "{calls}");
+    // The one that was cut off is learned by a later call.
+    assert_eq!(answer["waits_learned"], 401, "{answer:#}");
+}
+
+#[test]
 fn text_answers_when_and_why() {
     let user = SlurmUser::new();
     let text = user.tollgate(&["eta", "900"]).answer();
