@@ -236,7 +236,7 @@ fn second_call_reads_no_records() {
 }
 
 #[test]
-fn record_of_the_present_second_is_asked_for() {
+fn record_of_the_present_second_is_read() {
     let user = SlurmUser::new();
     user.eta(&["900"]);
     user.calls();
@@ -252,8 +252,8 @@ fn record_of_the_present_second_is_asked_for() {
     let answer = user.eta(&["900"]);
     assert_eq!(answer["jobs"][0]["around"]["procs_in_use"], 0, "{answer:#}");
     let calls = fs::read_to_string(user.path("calls")).expect("calls");
-    let asked = calls.lines().find_map(|line| line.split_once("--endtime="));
-    let (_, until) = asked.expect("a question about records");
+    let question = calls.lines().find_map(|line| line.split_once("--endtime="));
+    let (_, until) = question.expect("a question about records");
     let until: jiff::Timestamp = format!("{}Z", &until[..19]).parse().expect("an instant");
     assert!(until.as_second() > NOW, "{calls}");
     // The one that was cut off is learned by a later call.
