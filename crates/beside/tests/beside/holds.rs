@@ -204,3 +204,27 @@ fn job_that_left_the_queue_holds_no_processors() {
     assert_eq!(in_use(&follower), (capacity, capacity));
     assert!(n_judged(&follower) > judged);
 }
+
+#[test]
+fn record_of_a_job_that_was_never_seen_changes_no_capacity() {
+    let mut follower = experienced();
+    let capacity = follower.capacity();
+    let runs = |key: &str, started: i64| SeenJob {
+        procs: capacity as u32,
+        started: Some(at(started)),
+        phase: SeenPhase::Runs,
+        ..waiting(key, 5)
+    };
+    look(&mut follower, 30, vec![runs("x2", 20)]);
+    // It ran before that job, between two looks, and only its record tells of it.
+    let record = SeenJob {
+        ended: Some(at(19)),
+        phase: SeenPhase::Over,
+        ..runs("x1", 10)
+    };
+    look(&mut follower, 45, vec![record]);
+    assert_eq!(
+        (follower.capacity(), follower.procs_in_use()),
+        (capacity, capacity)
+    );
+}

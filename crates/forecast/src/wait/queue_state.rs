@@ -161,8 +161,11 @@ impl QueueState {
         }
         self.running.insert(id, running);
         self.procs_in_use += u64::from(job.procs);
-        self.capacity.note(now, self.procs_in_use);
-        self.last_start = Some(now);
+        // A start that becomes known late meets jobs that started after it, which were not all there at once.
+        if self.last_start.is_none_or(|last| now >= last) {
+            self.capacity.note(now, self.procs_in_use);
+            self.last_start = Some(now);
+        }
         let user = self.users.entry(job.user).or_default();
         user.procs_in_use += u64::from(job.procs);
         user.last_wait = Some(wait);
