@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import runpy
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -376,6 +380,31 @@ def test_example_decides_as_edf(capsys: pytest.CaptureFixture[str], monkeypatch:
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     edf, ours = (next(line[1:] for line in lines if line[:1] == [name]) for name in ("edf", "Edf"))
     assert edf == ours
+
+
+HANGS = """
+import signal
+import tollgate as tg
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Hangs(tg.Policy):
+    def admit(self, job, view):
+        print("begun", flush=True)
+        while True:
+            pass
+try:
+    tg.replay(policies=Hangs, last=20)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_control_c_ends_a_replay_whose_policy_hangs() -> None:
+    child = subprocess.Popen([sys.executable, "-c", HANGS], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+    os.kill(child.pid, signal.SIGINT)
+    rest, _ = child.communicate()
+    assert (rest, child.returncode) == ("interrupted\n", 0)
 
 
 def test_study_with_a_policy() -> None:
