@@ -3,8 +3,9 @@
 
 use std::any::Any;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
@@ -28,11 +29,8 @@ pub(crate) fn run<T: Send + 'static>(
     let worker = thread::Builder::new()
         .name("tollgate".to_owned())
         .spawn(move || {
-            // The interpreter knows the thread from here to the end of the work, so that a policy in Python need not
-            // introduce it at each question.
-            let done = Python::attach(|py| py.detach(work));
             // Fails only if this call was interrupted, and no one waits for the result.
-            let _ = sender.send(done);
+            let _ = sender.send(work());
         })
         .map_err(|error| ErrorClass::Internal.raise(format_args!("no thread: {error}"), None))?;
     let mut result = result;
@@ -48,6 +46,7 @@ pub(crate) fn run<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(error) = py.check_signals().and_then(|()| watch(py)) {
                     stop();
+                    leave(py, worker);
                     return Err(error);
                 }
             }
@@ -59,6 +58,35 @@ pub(crate) fn run<T: Send + 'static>(
             }
         }
     }
+}
+
+/// The threads of interrupted calls, which may still be in a question to a policy in Python.
+static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+/// Waits for a moment for the end of a thread, and keeps it for [`join_interrupted`] if it has not ended.
+fn leave(py: Python<'_>, worker: JoinHandle<()>) {
+    py.detach(|| {
+        let end = Instant::now() + 8 * PATIENCE;
+        while !worker.is_finished() && Instant::now() < end {
+            thread::sleep(PATIENCE / 25);
+        }
+    });
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    left.retain(|thread| !thread.is_finished());
+    left.push(worker);
+}
+
+/// Waits for the threads of interrupted calls. An interpreter that ends before them would end them in the middle of
+/// Rust code, which aborts the process.
+#[pyfunction]
+pub(crate) fn join_interrupted(py: Python<'_>) {
+    let left = std::mem::take(&mut *LEFT.lock().unwrap_or_else(PoisonError::into_inner));
+    py.detach(|| {
+        for worker in left {
+            // What a thread panicked with was for the call that was interrupted.
+            let _ = worker.join();
+        }
+    });
 }
 
 /// Returns the message of a panic.

@@ -40,6 +40,8 @@ mod _native {
     #[pymodule_export]
     use crate::charts::Picture;
     #[pymodule_export]
+    use crate::interrupt::join_interrupted;
+    #[pymodule_export]
     use crate::policy::{Job, JobList, PolicyView};
     #[pymodule_export]
     use crate::record_input::{policies, read};

@@ -17,5 +17,5 @@ mod prototype;
 mod view;
 
 pub(crate) use jobs::{Job, JobList, RecordNames};
-pub(crate) use prototype::{PolicyPrototype, is_policy};
+pub(crate) use prototype::{PolicyPrototype, is_policy, run_with};
 pub(crate) use view::PolicyView;

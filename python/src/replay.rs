@@ -26,7 +26,7 @@ use crate::errors::{ErrorClass, no_replay};
 use crate::interrupt;
 use crate::job_columns::JobColumns;
 use crate::options::ReplayOptions;
-use crate::policy::{PolicyPrototype, RecordNames};
+use crate::policy::{PolicyPrototype, RecordNames, run_with};
 use crate::record_input::RecordSource;
 use crate::summary_columns;
 use crate::table::{Table, escape};
@@ -64,7 +64,11 @@ pub(crate) fn replay(
     let submitted = Arc::new(SubmittedJobs::default());
     let work = {
         let (stop, submitted) = (stop.clone(), submitted.clone());
-        move || FinishedReplay::run(options, source, stop, &submitted)
+        let prototypes = prototypes.clone();
+        move || {
+            let run = || FinishedReplay::run(options, source, stop, &submitted);
+            run_with(&prototypes, run)
+        }
     };
     let watch = |_: Python<'_>| match progress {
         Some(progress) => progress
@@ -75,7 +79,12 @@ pub(crate) fn replay(
             .map(drop),
         None => Ok(()),
     };
-    let finished = interrupt::run(py, work, watch, || stop.stop())?;
+    let finished = interrupt::run(py, work, watch, || {
+        stop.stop();
+        prototypes
+            .iter()
+            .for_each(|prototype| prototype.interrupt(py));
+    })?;
     let finished = finished.map_err(|error| match &error {
         ReplayError::Run {
             failure: ReplayFailure::Policy(failure),

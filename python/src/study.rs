@@ -18,7 +18,7 @@ use tollgate_study::{
 use crate::errors::{ErrorClass, argument};
 use crate::interrupt;
 use crate::options::add_prototype;
-use crate::policy::{PolicyPrototype, is_policy};
+use crate::policy::{PolicyPrototype, is_policy, run_with};
 use crate::replay::exception;
 use crate::summary_columns::csv_columns;
 use crate::table::Table;
@@ -79,7 +79,8 @@ pub(crate) fn run_study(
             true => OnExistingResults::Resume,
             false => OnExistingResults::Refuse,
         };
-        move || {
+        let prototypes = prototypes.clone();
+        let run = move || {
             let study = Study::open(&name, &changes, &registry)?.with_stop(stop);
             let directory = OutputDir::create(&folder).map_err(|error| StudyError::File {
                 file: folder.clone(),
@@ -91,7 +92,8 @@ pub(crate) fn run_study(
                 runs[1].store(now.all, Ordering::Relaxed);
             })?;
             Ok((folder, results, claims))
-        }
+        };
+        move || run_with(&prototypes, run)
     };
     let watch = |_: Python<'_>| match progress {
         Some(progress) => {
@@ -100,7 +102,12 @@ pub(crate) fn run_study(
         }
         None => Ok(()),
     };
-    let finished = interrupt::run(py, work, watch, || stop.stop())?;
+    let finished = interrupt::run(py, work, watch, || {
+        stop.stop();
+        prototypes
+            .iter()
+            .for_each(|prototype| prototype.interrupt(py));
+    })?;
     let (folder, results, claims) = finished.map_err(|error| match &error {
         StudyError::Run(PolicyRunError {
             failure: ReplayFailure::Policy(failure),

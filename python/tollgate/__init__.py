@@ -14,12 +14,18 @@ Arrow; none of these is needed.
 
 from __future__ import annotations
 
+import atexit as _atexit
+
+from tollgate import _native
 from tollgate._errors import ArgumentError, InternalError, PolicyError, RecordError, RunError, TollgateError
 from tollgate._native import FinishedExperiment, Job, JobList, Picture, PolicyView, Replay, Table
 from tollgate._policy import Policy, Reject
 from tollgate._program import find_program
 from tollgate._replay import policies, read, replay
 from tollgate._study import Study, experiments, study
+
+# A replay that was interrupted may still be in a question to a policy.
+_atexit.register(_native.join_interrupted)
 
 __version__ = "0.1.0"
 

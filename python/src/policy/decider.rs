@@ -33,6 +33,8 @@ pub(super) struct PythonPolicy {
     object: Option<Py<PyAny>>,
     decider: Decider,
     failure: OnceCell<PolicyFailure>,
+    /// The thread of the run, as Python numbers it; None if the object could not be created.
+    thread: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -61,20 +63,25 @@ impl PythonPolicy {
             PythonRules::Whole => Decider::Whole(BTreeMap::new()),
         };
         let failure = OnceCell::new();
-        let object = Python::attach(|py| match prototype.instance(py) {
-            Ok(object) => Some(object),
-            Err(error) => {
-                let place = format!("{} cannot be created", prototype.name());
-                note(py, &error, &place);
-                // Nothing was set before.
-                let _ = failure.set(prototype.keep(py, place, error));
-                None
+        let begun = Python::attach(|py| {
+            let object = prototype.instance(py);
+            match object.and_then(|object| Ok((object, prototype.begin_run(py)?))) {
+                Ok(begun) => Some(begun),
+                Err(error) => {
+                    let place = format!("{} cannot be created", prototype.name());
+                    note(py, &error, &place);
+                    // Nothing was set before.
+                    let _ = failure.set(prototype.keep(py, place, error));
+                    None
+                }
             }
         });
+        let (object, thread) = begun.unzip();
         Self {
             prototype,
             market,
             object,
+            thread,
             decider,
             failure,
         }
@@ -205,6 +212,14 @@ impl PythonPolicy {
         match &self.decider {
             Decider::Base(base, _) | Decider::Keyed(base, ..) => Some(base.as_ref()),
             Decider::Whole(_) => None,
+        }
+    }
+}
+
+impl Drop for PythonPolicy {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread {
+            self.prototype.end_run(thread);
         }
     }
 }

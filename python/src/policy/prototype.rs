@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use tollgate_model::{Market, Probability};
@@ -33,6 +34,8 @@ pub(crate) struct PolicyPrototype {
     pub(super) names: OnceLock<RecordNames>,
     /// The exceptions of failed runs, by the text that stands for each outside of Python.
     raised: Mutex<BTreeMap<String, PyErr>>,
+    /// The threads of its runs, as Python numbers them.
+    threads: Mutex<Vec<u64>>,
 }
 
 /// The decisions that Python makes.
@@ -49,6 +52,18 @@ pub(super) enum PythonRules {
     },
     /// All decisions.
     Whole,
+}
+
+/// Runs work that may ask policies. The interpreter knows the thread from the beginning to the end, so that a policy need
+/// not introduce it at each question.
+pub(crate) fn run_with<T: Send>(
+    prototypes: &[Arc<PolicyPrototype>],
+    work: impl FnOnce() -> T + Send,
+) -> T {
+    match prototypes.is_empty() {
+        true => work(),
+        false => Python::attach(|py| py.detach(work)),
+    }
 }
 
 /// Returns whether an object is a policy: an object or a subclass of `tollgate.Policy`.
@@ -122,6 +137,7 @@ impl PolicyPrototype {
             rules,
             names: OnceLock::new(),
             raised: Mutex::default(),
+            threads: Mutex::default(),
         }))
     }
 
@@ -150,6 +166,48 @@ impl PolicyPrototype {
     pub(crate) fn set_names(&self, names: RecordNames) {
         // A prototype belongs to one call, which reads one record.
         let _ = self.names.set(names);
+    }
+
+    /// Notes that a run has begun on the calling thread, and returns the number of the thread.
+    pub(super) fn begin_run(&self, py: Python<'_>) -> PyResult<u64> {
+        let thread = py
+            .import("threading")?
+            .call_method0("get_ident")?
+            .extract()?;
+        self.running().push(thread);
+        Ok(thread)
+    }
+
+    /// Notes that a run has ended.
+    pub(super) fn end_run(&self, thread: u64) {
+        let mut running = self.running();
+        if let Some(place) = running.iter().position(|&other| other == thread) {
+            running.swap_remove(place);
+        }
+    }
+
+    /// Raises `KeyboardInterrupt` in the questions that runs are asking. A question that waits outside of Python gets it
+    /// at its return.
+    pub(crate) fn interrupt(&self, py: Python<'_>) {
+        let running = self.running().clone();
+        let raise = || -> PyResult<()> {
+            let ctypes = py.import("ctypes")?;
+            let raise = ctypes
+                .getattr("pythonapi")?
+                .getattr("PyThreadState_SetAsyncExc")?;
+            let class = py.get_type::<PyKeyboardInterrupt>();
+            for thread in running {
+                let thread = ctypes.getattr("c_ulong")?.call1((thread,))?;
+                raise.call1((thread, ctypes.getattr("py_object")?.call1((&class,))?))?;
+            }
+            Ok(())
+        };
+        // An interpreter without ctypes waits for the answers.
+        let _ = raise();
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns an object that no other run has: a new one of a class, or a copy.
