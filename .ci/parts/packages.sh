@@ -210,10 +210,11 @@ container() {
   step "a container image"
   TOLLGATE_VERSION=$version packaging/container/build.sh "$dist"/*.deb "$dist/tollgate-$version-image.tar"
   if command -v buildah >/dev/null; then
-    local made
-    made=$(buildah from --storage-driver vfs "docker-archive:$dist/tollgate-$version-image.tar")
-    buildah run --storage-driver vfs --isolation chroot "$made" -- /usr/bin/tollgate demo --once
-    buildah rm --storage-driver vfs "$made"
+    local made here=(--storage-driver vfs --root "$results/containers" --runroot "$results/containers-run")
+    made=$(buildah "${here[@]}" from "docker-archive:$dist/tollgate-$version-image.tar")
+    buildah "${here[@]}" run --isolation chroot "$made" -- /usr/bin/tollgate demo --once
+    buildah "${here[@]}" rm "$made"
+    rm -rf "$results/containers" "$results/containers-run"
   else
     echo "NOT RUN, for lack of buildah: the image in a container"
   fi
