@@ -104,7 +104,7 @@ pack_both() {
 
 pack() {
   step ".deb and .rpm"
-  cargo_install cargo-deb --root "$tools"
+  cargo_install cargo-deb --version 3.8.0 --root "$tools"
   cargo_install cargo-generate-rpm --version 0.21.1 --root "$tools"
   fill_stage
   mkdir -p target
@@ -230,7 +230,7 @@ list_inside() {
 
 sums() {
   step "a list of what is inside, and checksums"
-  cargo_install cargo-cyclonedx --root "$tools"
+  cargo_install cargo-cyclonedx --version 0.5.9 --root "$tools"
   list_inside crates/cli "$dist/tollgate-$version.cdx.json"
   list_inside python "$dist/tollgate-$version-module.cdx.json"
   (cd "$dist" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum >SHA256SUMS)
