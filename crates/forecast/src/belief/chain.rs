@@ -5,7 +5,7 @@ use tollgate_model::{Instant, Span};
 use super::basis::BeliefBasis;
 use super::batch::BatchId;
 use super::doubt::Doubt;
-use super::group::{GROUP_BATCHES, GroupKey, N_LEVELS_OF_GROUPS};
+use super::group::{GroupKey, N_LEVELS_OF_GROUPS};
 use super::level::{count_class, is_known, level};
 use super::mass::RunMass;
 use super::mixture::{Lesson, LevelMixture};
@@ -14,9 +14,8 @@ use super::recalibration::{FIRST_DOUBT, FIRST_SIBLINGS};
 use super::statement::StatementTime;
 use super::{BeliefJob, siblings};
 
-/// Number of batches from which a level counts although a larger level has the same ones: a group that is
-/// full may have forgotten others.
-const FULL: usize = GROUP_BATCHES - 1;
+/// Number of batches from which a level counts although a larger level has as many: they may be others.
+const MANY: usize = 15;
 /// The weights of the level of programs where no batch asked for the same.
 const BARE_PROGRAM: usize = N_LEVELS_OF_GROUPS;
 const ASK: usize = 1;
@@ -125,7 +124,7 @@ impl Chain<'_> {
             let Some(key) = self.query.groups[at] else {
                 continue;
             };
-            if repeats_a_level(at, &known) && known[at] < FULL {
+            if repeats_a_level(at, &known) && known[at] < MANY {
                 n_batches = n_batches.max(self.n_ended(at));
                 if let Some(larger) = (0..at).find(|&other| known[other] == known[at]) {
                     self.basis.name_after(larger, at);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Span, UserId};
+use tollgate_model::{Instant, Span, UserId};
 
 use super::alike::ClassCorrelations;
 use super::batch::BatchId;
@@ -18,9 +18,16 @@ pub(crate) const N_LEVELS_OF_GROUPS: usize = 4;
 /// Number of remembered batches of a user.
 const USER_BATCHES: usize = 32;
 /// Number of remembered batches of a smaller group.
-pub(crate) const GROUP_BATCHES: usize = 16;
+const GROUP_BATCHES: usize = 24;
+/// Number of the latest batches of which none is left out.
+const LATEST: usize = 8;
+/// Maximum number of batches of a smaller group that a remembered one stands for. With 24 batches so, losses on archived
+/// traces are those of the last 64.
+const MAX_STANDS_FOR: u8 = 8;
 /// Number of remembered run times of a batch.
 const BATCH_RUNS: usize = 6;
+/// Number of the steps of a stored run time to 1, as a logarithm.
+const STEPS: f64 = 2048.0;
 
 /// A group of jobs, in the order of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -129,6 +136,15 @@ impl GroupKey {
             Self::Ask(..) | Self::Program(..) | Self::Kin(..) => GROUP_BATCHES,
         }
     }
+
+    /// Returns the maximum number of batches that a remembered one stands for. Of a user only the last ones count: users
+    /// come to other work.
+    const fn max_stands_for(self) -> u8 {
+        match self {
+            Self::User(_) => 1,
+            Self::Ask(..) | Self::Program(..) | Self::Kin(..) => MAX_STANDS_FOR,
+        }
+    }
 }
 
 /// The memory of a group, of constant size.
@@ -136,6 +152,8 @@ impl GroupKey {
 pub(crate) struct Group {
     /// The batches, oldest first.
     pub(crate) slots: VecDeque<BatchSlot>,
+    /// The last ends of the two batches that had the latest ones, the latest first.
+    last_ends: [Option<(BatchId, Instant)>; 2],
     /// The experience with the components where requests are the same, and where they differ.
     pub(crate) multipliers: [Multipliers; 2],
     /// The experience with the components of siblings.
@@ -154,11 +172,13 @@ pub(crate) struct BatchSlot {
     pub(crate) batch: BatchId,
     pub(crate) ln_request: Option<f32>,
     pub(crate) n_ended: u32,
+    /// Number of batches that it stands for: itself, and others as old that were left out.
+    stands_for: u8,
     /// The binary logarithm of how many run times stand behind each kept one.
     ln2_stride: u8,
     n_kept: u8,
-    /// Logarithms of run times, spread evenly over the batch.
-    runs: [f32; BATCH_RUNS],
+    /// Logarithms of run times, spread evenly over the batch, in steps of 1/2048: of 0.05 % of the time.
+    runs: [u16; BATCH_RUNS],
 }
 
 impl Group {
@@ -172,13 +192,58 @@ impl Group {
         self.slots.back_mut().expect("just added")
     }
 
-    /// Forgets the oldest batches with ended tasks beyond the capacity of the group.
-    pub(crate) fn forget_oldest(&mut self, key: GroupKey) {
-        let ended = |slot: &BatchSlot| slot.n_ended > 0;
-        if self.slots.iter().filter(|slot| ended(slot)).count() > key.capacity() {
-            let oldest = self.slots.iter().position(ended);
-            oldest.map(|at| self.slots.remove(at));
+    /// Learns the run time, a logarithm, of a task of a batch that ended now.
+    pub(crate) fn learn(
+        &mut self,
+        key: GroupKey,
+        (batch, ln_request): (BatchId, Option<f64>),
+        ln_run: f64,
+        now: Instant,
+    ) {
+        self.slot(batch, ln_request).push(ln_run);
+        self.forget(key);
+        if let [Some((latest, _)), _] = self.last_ends
+            && latest != batch
+        {
+            self.last_ends.swap(0, 1);
         }
+        self.last_ends[0] = Some((batch, now));
+    }
+
+    /// Returns the last end of a task of another batch than this.
+    pub(crate) fn last_end_beside(&self, batch: Option<BatchId>) -> Option<Instant> {
+        let ends = self.last_ends.iter().flatten();
+        let mut others = ends.filter(|(other, _)| Some(*other) != batch);
+        others.next().map(|(_, end)| *end)
+    }
+
+    /// Forgets a batch with ended tasks if there are more than the group remembers. Of two neighbours among the older ones
+    /// one goes, and the other stands for both, so that a group remembers farther back, the less the farther. The numbers of
+    /// the batches decide which: to keep always the older, or always the newer, would be to choose by what came between.
+    fn forget(&mut self, key: GroupKey) {
+        let slots = self.slots.iter().enumerate();
+        let ended = slots.filter(|(_, slot)| slot.n_ended > 0);
+        let ended: Vec<usize> = ended.map(|(at, _)| at).collect();
+        if ended.len() <= key.capacity() {
+            return;
+        }
+        let older = &ended[..ended.len() - LATEST];
+        let both =
+            |pair: &[usize]| -> u8 { pair.iter().map(|&at| self.slots[at].stands_for).sum() };
+        let pair = older.windows(2).min_by_key(|pair| both(pair));
+        let gone = match pair.map(|pair| (pair, both(pair))) {
+            Some((&[older, newer], stand_for)) if stand_for <= key.max_stands_for() => {
+                let is_odd = |at: usize| self.slots[at].batch.0 % 2 == 1;
+                let (gone, kept) = match is_odd(older) == is_odd(newer) {
+                    true => (newer, older),
+                    false => (older, newer),
+                };
+                self.slots[kept].stands_for = stand_for;
+                gone
+            }
+            _ => ended[0],
+        };
+        self.slots.remove(gone);
     }
 
     /// Forgets a batch none of whose tasks has ended.
@@ -209,15 +274,22 @@ impl BatchSlot {
             batch,
             ln_request,
             n_ended: 0,
+            stands_for: 1,
             ln2_stride: 0,
             n_kept: 0,
-            runs: [0.0; BATCH_RUNS],
+            runs: [0; BATCH_RUNS],
         }
     }
 
     /// Returns the kept logarithms of run times.
-    pub(crate) fn runs(&self) -> &[f32] {
-        &self.runs[..usize::from(self.n_kept)]
+    pub(crate) fn runs(&self) -> impl ExactSizeIterator<Item = f64> {
+        let kept = &self.runs[..usize::from(self.n_kept)];
+        kept.iter().map(|&steps| f64::from(steps) / STEPS)
+    }
+
+    /// Returns the number of batches that it stands for.
+    pub(crate) fn stands_for(&self) -> f64 {
+        f64::from(self.stands_for)
     }
 
     /// Adds the run time of a task that ended, a logarithm. When the slot is full, every other run time is
@@ -232,7 +304,7 @@ impl BatchSlot {
             self.ln2_stride += 1;
         }
         if is_kept(self) {
-            self.runs[usize::from(self.n_kept)] = ln_run as f32;
+            self.runs[usize::from(self.n_kept)] = (ln_run * STEPS).round() as u16;
             self.n_kept += 1;
         }
         self.n_ended = self.n_ended.saturating_add(1);
@@ -247,25 +319,71 @@ mod tests {
     fn batch_keeps_a_few_run_times_spread_over_all() {
         let mut slot = BatchSlot::new(BatchId(0), None);
         for run in 0..1000 {
-            slot.push(f64::from(run));
-            assert!(!slot.runs().is_empty() && slot.runs().len() <= BATCH_RUNS);
+            slot.push(f64::from(run) / 64.0);
+            assert!((1..=BATCH_RUNS).contains(&slot.runs().len()));
         }
         assert_eq!(slot.n_ended, 1000);
-        assert_eq!(slot.runs(), [0.0, 256.0, 512.0, 768.0]);
+        assert!(slot.runs().eq([0.0, 4.0, 8.0, 12.0]));
+    }
+
+    /// Returns a group whose batches, of two tasks each, ended one after another.
+    fn group_of(key: GroupKey, n_batches: u64) -> Group {
+        let mut group = Group::default();
+        for batch in 0..n_batches {
+            for ln_run in [1.0, 2.0] {
+                let now = Instant::from_secs(batch as i64);
+                group.learn(key, (BatchId(batch), None), ln_run, now);
+            }
+        }
+        assert!(group.slots.iter().all(|slot| slot.n_ended == 2));
+        group
     }
 
     #[test]
-    fn group_remembers_its_latest_batches() {
+    fn user_remembers_the_latest_batches() {
+        let group = group_of(GroupKey::User(UserId(1)), 40);
+        assert!((40 - USER_BATCHES as u64..40).eq(group.slots.iter().map(|slot| slot.batch.0)));
+        assert!(group.slots.iter().all(|slot| slot.stands_for == 1));
+    }
+
+    #[test]
+    fn smaller_group_remembers_farther_back_the_less_the_farther() {
         let key = GroupKey::Program(UserId(1), Program::Executable(2));
-        let mut group = Group::default();
-        for batch in 0..40 {
-            for ln_run in [1.0, 2.0] {
-                group.slot(BatchId(batch), None).push(ln_run);
-                group.forget_oldest(key);
+        for n_batches in 1..400 {
+            let group = group_of(key, n_batches);
+            let stand_for = group.slots.iter().map(|slot| u64::from(slot.stands_for));
+            let all: u64 = stand_for.clone().sum();
+            assert!(group.slots.len() <= GROUP_BATCHES);
+            assert!(
+                all <= n_batches && all >= n_batches.min(64),
+                "{n_batches} {all}"
+            );
+            let latest = group.slots.iter().rev().take(LATEST);
+            let latest: Vec<u64> = latest.map(|slot| slot.batch.0).collect();
+            assert!((0..n_batches).rev().take(LATEST).eq(latest));
+            assert!(stand_for.clone().all(|n| n <= u64::from(MAX_STANDS_FOR)));
+            // Each stands for batches near its own.
+            let mut newer = 0;
+            for slot in group.slots.iter().rev() {
+                let age = n_batches - 1 - slot.batch.0;
+                let stands_for = u64::from(slot.stands_for);
+                assert!(
+                    (newer..newer + stands_for).contains(&age),
+                    "{n_batches} {age}"
+                );
+                newer += stands_for;
             }
         }
-        assert_eq!(group.slots.len(), GROUP_BATCHES);
-        assert_eq!(group.slots[0].batch, BatchId(40 - GROUP_BATCHES as u64));
-        assert!(group.slots.iter().all(|slot| slot.n_ended == 2));
+    }
+
+    #[test]
+    fn last_end_is_that_of_another_batch() {
+        let group = group_of(GroupKey::User(UserId(1)), 5);
+        let last_end = |batch| group.last_end_beside(batch).unwrap();
+        assert_eq!(last_end(None), Instant::from_secs(4));
+        assert_eq!(last_end(Some(BatchId(3))), Instant::from_secs(4));
+        assert_eq!(last_end(Some(BatchId(4))), Instant::from_secs(3));
+        let first = group_of(GroupKey::User(UserId(1)), 1);
+        assert_eq!(first.last_end_beside(Some(BatchId(0))), None);
     }
 }

@@ -1,6 +1,6 @@
 //! A level of groups: what the batches of a group say, on top of the level above.
 
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 
 use super::batch::{BatchId, LiveBatches};
 use super::chain::Query;
@@ -18,6 +18,12 @@ const MIN_DISTANCE_WEIGHT: f64 = 0.2;
 const SAME: f64 = 0.05;
 /// The mean distance up to which they are near.
 const NEAR: f64 = 0.7;
+/// The ages of the last end that make cases of their own: jobs that follow at once are more often like the last one.
+const AGES: [Span; 3] = [
+    Span::from_secs(600),
+    Span::from_secs(7200),
+    Span::from_secs(86_400),
+];
 /// Number of running tasks that count one by one in a batch of which none has ended.
 const RUNNING: usize = 4;
 
@@ -51,6 +57,8 @@ struct GroupStatement {
     by_run: [RunMass; 2],
     by_ratio: [RunMass; 2],
     n_ended: usize,
+    /// How long ago a task of the batches ended for the last time: the number of [`AGES`] that are shorter.
+    age: usize,
     distance: DistanceClass,
 }
 
@@ -97,6 +105,7 @@ pub(crate) fn level(
         level: row as u8,
         count: count_class(witnesses.n_ended) as u8,
         distance: witnesses.distance as u8,
+        age: witnesses.age as u8,
     };
     let mut weights = weights(cell);
     group.multipliers[usize::from(scales)].apply(&mut weights);
@@ -147,15 +156,16 @@ impl GroupStatement {
                 continue;
             }
             let part = 1.0 / slot.runs().len() as f64;
-            for ln_run in slot.runs().iter().map(|&ln_run| f64::from(ln_run)) {
-                by_run[RECENT].add(ln_run, recent * part);
-                by_run[FLAT].add(ln_run, part);
+            let (recent_part, flat_part) = (recent * part, slot.stands_for() * part);
+            for ln_run in slot.runs() {
+                by_run[RECENT].add(ln_run, recent_part);
+                by_run[FLAT].add(ln_run, flat_part);
                 let scaled = ln_run + further.unwrap_or(0.0);
-                by_ratio[RECENT].add(scaled, recent * part);
-                by_ratio[FLAT].add(scaled, part);
+                by_ratio[RECENT].add(scaled, recent_part);
+                by_ratio[FLAT].add(scaled, flat_part);
             }
             n_ended += 1;
-            recent *= KEPT;
+            recent *= KEPT.powf(slot.stands_for());
         }
         if !beyond.is_empty() {
             let beyond = parent.beyond(beyond.into_iter());
@@ -165,17 +175,20 @@ impl GroupStatement {
         let [recent_runs, flat_runs] = by_run;
         let [recent_ratios, flat_ratios] = by_ratio;
         let mean = (distance_weight > 0.0).then(|| distance / distance_weight);
+        let last_end = group.last_end_beside(query.batch);
+        let is_over = |age: &&Span| last_end.is_none_or(|end| query.now.since(end) > **age);
         Some(Self {
             by_run: [recent_runs.normalised()?, flat_runs.normalised()?],
             by_ratio: [recent_ratios.normalised()?, flat_ratios.normalised()?],
             n_ended,
+            age: AGES.iter().filter(is_over).count(),
             distance: DistanceClass::of(mean),
         })
     }
 }
 
 /// Returns the elapsed times of some running tasks of a batch, with the sum of their weights 1.
-fn elapsed(batch: BatchId, live: &LiveBatches, now: Instant) -> Vec<(tollgate_model::Span, f64)> {
+fn elapsed(batch: BatchId, live: &LiveBatches, now: Instant) -> Vec<(Span, f64)> {
     let Some(batch) = live.get(batch) else {
         return Vec::new();
     };

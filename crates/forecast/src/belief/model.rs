@@ -338,8 +338,7 @@ impl BeliefModel {
         }
         for key in GroupKey::of(&job).into_iter().flatten() {
             let group = self.groups.entry(key).or_default();
-            group.slot(task.batch, job.ln_request()).push(ln_run);
-            group.forget_oldest(key);
+            group.learn(key, (task.batch, job.ln_request()), ln_run, now);
         }
         let stated = task.stated.filter(|_| task.leads);
         let change = stated.and_then(|stated| self.follow_course(&job, (runtime, &stated), now));

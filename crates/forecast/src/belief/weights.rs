@@ -35,8 +35,14 @@ const MAX_SURPRISE: f64 = 1.5;
 pub(crate) enum Cell {
     /// The site, by its evidence.
     Site { evidence: u8, has_request: bool },
-    /// A level of groups, by number of batches and distance of the requests.
-    Group { level: u8, count: u8, distance: u8 },
+    /// A level of groups, by number of batches, distance of the requests and age of the last end, by which the shipped
+    /// weights do not differ.
+    Group {
+        level: u8,
+        count: u8,
+        distance: u8,
+        age: u8,
+    },
     /// The siblings, by their bucket.
     Siblings(u8),
 }
@@ -52,6 +58,7 @@ impl Cell {
                 level,
                 count,
                 distance,
+                age: _,
             } => &shipped::GROUPS[usize::from(level)][usize::from(count)][usize::from(distance)],
             Self::Siblings(bucket) => &shipped::SIBLINGS[usize::from(bucket)],
         }
