@@ -125,6 +125,8 @@ struct NowView<'a> {
     nodes: NodePart,
     unsure: Vec<UnsureRow>,
     next: Vec<NextRow>,
+    /// Number of waiting tasks: those of arrays that run, where no job waits as a whole.
+    n_waiting: u32,
     same: Vec<SameRow>,
     /// Number of jobs that the table leaves out.
     same_more: usize,
@@ -235,6 +237,7 @@ pub fn render(answers: &NowAnswers) -> String {
             .take(SHOWN_ROWS)
             .map(|job| next(job))
             .collect(),
+        n_waiting: answers.status.queued + answers.status.held,
         same: same(answers, &waiting),
         same_more: (answers.live.jobs.len() + answers.ended.len()).saturating_sub(SHOWN_SAME),
     };

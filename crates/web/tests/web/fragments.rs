@@ -40,11 +40,24 @@ fn now_of_an_idle_service_has_no_tables() {
     idle.live.jobs.clear();
     idle.ended.clear();
     idle.placements.placements.clear();
+    (idle.status.queued, idle.status.held) = (0, 0);
     let html = now::render(&idle);
     let text = check(&html);
     assert!(text.contains("No job runs or waits."), "{text}");
     assert!(
         text.contains("No promise is open.") && text.contains("Nothing waits."),
+        "{text}"
+    );
+}
+
+#[test]
+fn waiting_tasks_of_an_array_that_runs_are_not_nothing() {
+    let mut running = answers::now_answers();
+    running.live.jobs.retain(|job| job.started_at.is_some());
+    (running.status.queued, running.status.held) = (12, 0);
+    let text = check(&now::render(&running));
+    assert!(
+        text.contains("No job waits as a whole: 12 tasks of arrays that run do."),
         "{text}"
     );
 }
