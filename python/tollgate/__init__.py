@@ -2,7 +2,7 @@
 
 This package replays records of jobs under scheduling policies, in the calling process and with the results of the
 program ``tollgate``, which comes with the package. Tables come from and go to pandas, polars, duckdb and pyarrow by
-Arrow; none of these is needed.
+Arrow; none of these is needed. :class:`Client` submits jobs to a running service.
 
 >>> import tollgate as tg
 >>> r = tg.replay(policies=["easy", "libra-risk"], last=500)
@@ -17,12 +17,52 @@ from __future__ import annotations
 import atexit as _atexit
 
 from tollgate import _native
-from tollgate._errors import ArgumentError, InternalError, PolicyError, RecordError, RunError, TollgateError
+from tollgate._errors import (
+    ArgumentError,
+    ConnectionLost,
+    InternalError,
+    JobLost,
+    NotPicklable,
+    PolicyError,
+    RecordError,
+    Rejected,
+    RunError,
+    ServiceError,
+    TollgateError,
+)
 from tollgate._native import FinishedExperiment, Job, JobList, Picture, PolicyView, Replay, Table
 from tollgate._policy import Policy, Reject
 from tollgate._program import find_program
 from tollgate._replay import policies, read, replay
 from tollgate._study import Study, experiments, study
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tollgate import api
+    from tollgate._client import Client, Offer, Quote, Submission
+    from tollgate._request import JobOptions
+
+# Imported when they are used: connections and dataclasses would take longer to import than everything else.
+_LIVE = {
+    "Client": "_client",
+    "JobOptions": "_request",
+    "Offer": "_client",
+    "Quote": "_client",
+    "Submission": "_client",
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "api":
+        return import_module("tollgate.api")
+    if name not in _LIVE:
+        raise AttributeError(f"module 'tollgate' has no attribute {name!r}")
+    found: object = getattr(import_module(f"tollgate.{_LIVE[name]}"), name)
+    globals()[name] = found
+    return found
+
 
 # A replay that was interrupted may still be in a question to a policy.
 _atexit.register(_native.join_interrupted)
@@ -31,22 +71,33 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "Client",
+    "ConnectionLost",
     "FinishedExperiment",
     "InternalError",
     "Job",
     "JobList",
+    "JobLost",
+    "JobOptions",
+    "NotPicklable",
+    "Offer",
     "Picture",
     "Policy",
     "PolicyError",
     "PolicyView",
+    "Quote",
     "RecordError",
     "Reject",
+    "Rejected",
     "Replay",
     "RunError",
+    "ServiceError",
     "Study",
+    "Submission",
     "Table",
     "TollgateError",
     "__version__",
+    "api",
     "experiments",
     "find_program",
     "policies",

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "InternalError", "PolicyError", "RecordError", "RunError", "TollgateError"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tollgate._client import Offer, Submission
+    from tollgate.api import ReasonMessage
+
+__all__ = [
+    "ArgumentError",
+    "ConnectionLost",
+    "InternalError",
+    "JobLost",
+    "NotPicklable",
+    "PolicyError",
+    "RecordError",
+    "Rejected",
+    "RunError",
+    "ServiceError",
+    "TollgateError",
+]
 
 
 class TollgateError(Exception):
@@ -45,3 +65,67 @@ class InternalError(TollgateError):
 
 class PolicyError(RunError):
     """A policy in Python answered what it must not: the message names the method, the job and the time."""
+
+
+class ServiceError(TollgateError):
+    """A request that the service refused.
+
+    Attributes:
+        status: The status of HTTP, as 404 for a job that does not exist, and 409 for one that is over.
+    """
+
+    status: int
+
+    def __init__(self, message: str, hint: str | None = None, status: int = 0) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
+class ConnectionLost(TollgateError, ConnectionError):
+    """A service that is not there, that did not come back in time, or that is another one than expected."""
+
+
+class Rejected(TollgateError):
+    """A job that the service did not admit.
+
+    Attributes:
+        reasons: Why, each with a ``key`` and a ``text``.
+        offers: What would be accepted now instead. :meth:`Offer.take` submits it.
+        answer: The whole answer.
+    """
+
+    answer: Submission
+
+    def __init__(self, answer: Submission, offers: Sequence[Offer[Any]] = ()) -> None:
+        why = "; ".join(reason.text for reason in answer.reasons) or "no reason was given"
+        hint = None
+        if offers:
+            hint = f"`error.offers[0].take()` submits the job with {offers[0].words()}"
+        super().__init__(f"rejected: {why}", hint)
+        self.answer = answer
+        self.offers = tuple(offers)
+
+    @property
+    def reasons(self) -> tuple[ReasonMessage, ...]:
+        return self.answer.reasons
+
+
+class JobLost(TollgateError):
+    """A call of an executor that ended without a result: its process was killed, reached a limit, or was lost.
+
+    Attributes:
+        job: The number of the job or task, as ``"7_3"``.
+        state: How it ended, as ``"timed_out"``, ``"out_of_memory"`` or ``"lost"``.
+    """
+
+    job: str
+    state: str
+
+    def __init__(self, message: str, hint: str | None = None, job: str = "", state: str = "") -> None:
+        super().__init__(message, hint)
+        self.job = job
+        self.state = state
+
+
+class NotPicklable(ArgumentError, TypeError):
+    """A function or an argument that cannot be sent to a worker."""

@@ -54,8 +54,24 @@ def main() -> None:
     print(results, rejected(results), results.summary.schema["mean_wait"], tg.find_program())
 
 
+def submit(client: tg.Client) -> int | None:
+    quote: tg.Quote = client.quote("./simulate", deadline="fri 9am", procs=4, reserve="5m")
+    taken: list[tg.Submission] = [offer.take() for offer in quote.offers]
+    try:
+        job: tg.Submission = client.submit(["./simulate", Path("input")], deadline=3600.0, array=range(10), env="all")
+    except tg.Rejected as error:
+        offer: tg.Offer[tg.Submission] = error.offers[0]
+        job = offer.take()
+    ended: tg.api.JobDetails = job.wait(timeout=10)
+    print(taken, ended.promised_at, job.explain().words, client.status().nodes, client.jobs(live=True)[0].state)
+    return ended.exit_code
+
+
 try:
     main()
+    submit(tg.Client(cluster="north", reconnect="5m"))
+except tg.ServiceError as refused:
+    print(refused.status, refused.hint)
 except tg.PolicyError as error:
     print(error.message)
 except tg.ArgumentError as error:

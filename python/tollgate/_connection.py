@@ -1,0 +1,291 @@
+"""Requests to a service: over its socket or TLS, and again after a lost connection."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import secrets
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tollgate import _tls
+from tollgate._address import Address, read_token
+from tollgate._errors import ConnectionLost, InternalError, ServiceError
+
+__all__ = ["Service"]
+
+FIRST_PAUSE_S = 0.05
+MAX_PAUSE_S = 5.0
+DEFAULT_PATIENCE_S = 60.0
+
+
+class _Outage(Exception):
+    """A service that may answer later."""
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection over a stream that is open."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__("localhost")
+        self.service = service
+
+    def connect(self) -> None:
+        self.sock = self.service.open()
+
+
+class Service:
+    """A service at an address, for several threads at once.
+
+    Args:
+        address: Where it is.
+        reconnect: Seconds for which a request is sent again after the connection was lost. None is 60, and no limit for
+            requests that wait. A number also waits for a service that is not there yet.
+    """
+
+    def __init__(self, address: Address, reconnect: float | None) -> None:
+        self.address = address
+        self.reconnect = reconnect
+        self._settings = None if address.socket else _tls.context(address)
+        self._headers = {"Host": address.authority, "Content-Type": "application/json"}
+        if address.token_file is not None:
+            self._headers["Authorization"] = f"Bearer {read_token(address.token_file)}"
+        self._idle: list[_Connection] = []
+        self._process = os.getpid()
+        if reconnect is None:
+            try:
+                self._give_back(self._connected())
+            except _Outage as outage:
+                raise self._lost(outage) from None
+
+    def get(self, path: str, *, waits: bool = False, timeout: float | None = None) -> Any:
+        """Return the answer to a question. With ``waits`` a lost connection is no error, however long it lasts."""
+        return self._exchange("GET", path, None, waits, timeout)
+
+    def post(self, path: str, body: object = None) -> Any:
+        """Return the answer to a command, which has a key of its own: however often it is sent, it is done once."""
+        return self._exchange("POST", path, {} if body is None else body, False, None)
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def open(self) -> socket.socket:
+        if self.address.socket is not None:
+            stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                stream.connect(self.address.socket)
+            except BaseException:
+                stream.close()
+                raise
+            return stream
+        assert self._settings is not None
+        return _tls.connect(self.address, self._settings)
+
+    def _exchange(self, method: str, path: str, body: object, waits: bool, timeout: float | None) -> Any:
+        headers = dict(self._headers)
+        text = None
+        if method == "POST":
+            headers["Idempotency-Key"] = secrets.token_hex(16)
+            text = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        until = None if timeout is None else time.monotonic() + timeout
+        pauses = _Pauses(self.patience(waits))
+        while True:
+            try:
+                return self._once(method, path, text, headers, until)
+            except _Outage as outage:
+                if not pauses.wait(until):
+                    raise self._lost(outage, pauses) from None
+
+    def patience(self, waits: bool) -> float | None:
+        if self.reconnect is not None:
+            return self.reconnect
+        return None if waits else DEFAULT_PATIENCE_S
+
+    def _once(self, method: str, path: str, text: bytes | None, headers: dict[str, str], until: float | None) -> Any:
+        connection = self._connected()
+        is_whole = False
+        try:
+            assert connection.sock is not None
+            connection.sock.settimeout(None if until is None else max(until - time.monotonic(), 0.001))
+            connection.request(method, path, text, headers)
+            answer = connection.getresponse()
+            read = answer.read()
+            is_whole = not answer.will_close
+        except TimeoutError:
+            raise TimeoutError("no answer in time") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise _Outage(f"the connection to the service broke: {error}") from None
+        finally:
+            if is_whole:
+                self._give_back(connection)
+            else:
+                connection.close()
+        return _answer(answer, read)
+
+    def _connected(self) -> _Connection:
+        # A child of this process must not use the connections of its parent.
+        if os.getpid() != self._process:
+            self._idle, self._process = [], os.getpid()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        connection = _Connection(self)
+        try:
+            connection.connect()
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            what = "no service answers" if self.address.socket else f"cannot be reached: {error.strerror}"
+            raise _Outage(f"{self.address}: {what}") from None
+        except ConnectionLost:
+            raise
+        except ssl.SSLError as error:
+            if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
+                raise _Outage(f"{self.address}: {error}") from None
+            raise ConnectionLost(f"{self.address}: {error}") from None
+        except OSError as error:
+            raise _Outage(f"{self.address}: cannot be reached: {error}") from None
+        return connection
+
+    def _give_back(self, connection: _Connection) -> None:
+        self._idle.append(connection)
+
+    def _lost(self, outage: _Outage, pauses: _Pauses | None = None) -> ConnectionLost:
+        message = str(outage)
+        if pauses is not None and pauses.patience:
+            message = f"the service did not answer again within {pauses.patience:g} s: {message}"
+            return ConnectionLost(message, "jobs go on; a larger reconnect waits longer")
+        hint = "start one with `tollgate serve --detach`, or name one: data, url or cluster"
+        return ConnectionLost(message, hint if "no service answers" in message else None)
+
+    def events(self, path: str) -> EventStream:
+        """Open a stream of events."""
+        return EventStream(self, path)
+
+    def stream_once(self, path: str, last: str | None) -> tuple[_Connection, http.client.HTTPResponse]:
+        connection = _Connection(self)
+        headers = dict(self._headers)
+        if last is not None:
+            headers["Last-Event-ID"] = last
+        try:
+            connection.connect()
+            connection.request("GET", path, None, headers)
+            answer = connection.getresponse()
+            if answer.status != 200:
+                _answer(answer, answer.read())
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            if isinstance(error, ConnectionLost):
+                raise
+            raise _Outage(f"{self.address}: {error}") from None
+        except BaseException:
+            connection.close()
+            raise
+        return connection, answer
+
+
+class EventStream:
+    """A stream of events that is open. Iteration gives names and data, and ``("reconnected", {})`` after an outage: what
+    happened meanwhile may be missing."""
+
+    def __init__(self, service: Service, path: str) -> None:
+        self._service = service
+        self._path = path
+        self._is_closed = False
+        self._last: str | None = None
+        try:
+            self._connection, self._answer = service.stream_once(path, None)
+        except _Outage as outage:
+            raise ConnectionLost(str(outage)) from None
+
+    def close(self) -> None:
+        """End the iteration, also in another thread."""
+        self._is_closed = True
+        sock = self._connection.sock or getattr(getattr(self._answer.fp, "raw", None), "_sock", None)
+        if sock is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        while True:
+            try:
+                yield from self._read()
+            except (OSError, http.client.HTTPException, ValueError):
+                pass
+            self._connection.close()
+            pauses = _Pauses(None)
+            while not self._is_closed:
+                try:
+                    self._connection, self._answer = self._service.stream_once(self._path, self._last)
+                    break
+                except _Outage:
+                    pauses.wait(None)
+            if self._is_closed:
+                return
+            yield "reconnected", {}
+
+    def _read(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        fields: dict[str, str] = {}
+        while line := self._answer.readline():
+            text = line.decode().rstrip("\r\n")
+            if text:
+                name, _, value = text.partition(":")
+                fields[name] = value.removeprefix(" ")
+                continue
+            self._last = fields.get("id", self._last)
+            if "event" in fields:
+                yield fields["event"], json.loads(fields.get("data") or "{}")
+            fields = {}
+
+
+class _Pauses:
+    """The pauses between tries of a request, each twice as long as the one before."""
+
+    def __init__(self, patience: float | None) -> None:
+        self.patience = patience
+        self._began: float | None = None
+        self._pause = 0.0
+
+    def wait(self, until: float | None) -> bool:
+        """Wait before the next try. False if the time is over.
+
+        Raises:
+            TimeoutError: The instant ``until`` has passed.
+        """
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now
+        left = None if self.patience is None else self._began + self.patience - now
+        if left is not None and left <= 0:
+            return False
+        if until is not None and until <= now:
+            raise TimeoutError("no answer in time")
+        self._pause = min(max(2 * self._pause, FIRST_PAUSE_S), MAX_PAUSE_S)
+        # Clients that lost one service at once do not come back at once.
+        pause = self._pause * random.uniform(0.5, 1.0)
+        limits = [limit for limit in (left, None if until is None else until - now) if limit is not None]
+        time.sleep(min([pause, *limits]))
+        return True
+
+
+def _answer(answer: http.client.HTTPResponse, read: bytes) -> Any:
+    try:
+        body = json.loads(read) if read else None
+    except ValueError:
+        body = None
+    if 200 <= answer.status < 300:
+        if body is None and answer.status != 204:
+            raise InternalError("the answer of the service cannot be read by this version")
+        return body
+    problem = body if isinstance(body, dict) else {}
+    message = problem.get("error") or f"the service answered {answer.status} {answer.reason}"
+    if answer.status == 503 and answer.headers.get("Retry-After") is not None:
+        raise _Outage(message)
+    raise ServiceError(message, problem.get("hint"), answer.status)
