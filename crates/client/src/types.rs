@@ -48,10 +48,12 @@ pub use access::{
 };
 pub use array::{RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook};
 pub use decision::{
-    AlterResponse, BatchResponse, ForecastPart, JobDecision, JobEstimateSource, JobForecast,
-    JobOffer, OfferChange, ReasonMessage, SubmitResponse, TaskRangeDecision,
+    AlterResponse, BatchResponse, ForecastDoubt, ForecastPart, JobDecision, JobEstimateSource,
+    JobForecast, JobOffer, OfferChange, ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
-pub use event::{JobEvent, JobEventKind, NodeEvent, NodeEventState, WorkerEvent};
+pub use event::{
+    ClassCourse, ClassCourseEvent, JobEvent, JobEventKind, NodeEvent, NodeEventState, WorkerEvent,
+};
 pub use history::{ForecastSample, JobHistory, JobTurn};
 pub use job::{ArrayStatus, DroppedText, JobDetails, JobExplanation, JobList, JobRef};
 pub use learning::{LearnRequest, LearnResult, LearnedJob};

@@ -1,4 +1,4 @@
-//! A log of the latest events of jobs, workers and nodes, in the order of commits, for subscribers. The log has a
+//! A log of the latest events of jobs, their classes, workers and nodes, in the order of commits, for subscribers. The log has a
 //! maximum length.
 
 mod job_steps;
@@ -11,8 +11,8 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use tollgate_client::types::JobEventKind;
-use tollgate_model::{Instant, NodeRange};
+use tollgate_client::types::{ClassCourse, JobEventKind};
+use tollgate_model::{Instant, NodeRange, Span};
 use tollgate_service::RowChange;
 use tollgate_workers::WorkerState;
 
@@ -52,10 +52,25 @@ pub struct EventEntry {
 pub enum EventSubject {
     /// A step of a job.
     Job(JobStep),
+    /// A class of jobs does not run as expected any more, or does again.
+    Class(ClassStep),
     /// A worker has connected, is about to leave, is disconnected or lost.
     Worker(WorkerStep),
     /// Nodes have come, were drained or resumed, or have gone.
     Nodes(NodeStep),
+}
+
+/// A change of a class of jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassStep {
+    /// Number of the job whose end shows it.
+    pub job: u64,
+    /// How the last jobs of the class ran.
+    pub runs: ClassCourse,
+    /// Run time of the job.
+    pub run_time: Span,
+    /// The bounds that were expected of it: nineteen in twenty take longer than the first, and as many less than the second.
+    pub expected: [Span; 2],
 }
 
 /// A change of a worker.
@@ -182,7 +197,7 @@ impl EventLog {
         }
     }
 
-    /// Appends events that belong to no batch: those of workers and nodes. `batch` is the last batch.
+    /// Appends events that belong to no batch: those of classes, workers and nodes. `batch` is the last batch.
     pub fn publish_others(&self, batch: i64, at: Instant, subjects: Vec<EventSubject>) {
         let mut last = None;
         {
@@ -267,7 +282,7 @@ impl EventEntry {
     pub fn job_step(&self) -> Option<&JobStep> {
         match &self.subject {
             EventSubject::Job(step) => Some(step),
-            EventSubject::Worker(_) | EventSubject::Nodes(_) => None,
+            EventSubject::Class(_) | EventSubject::Worker(_) | EventSubject::Nodes(_) => None,
         }
     }
 }

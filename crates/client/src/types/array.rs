@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::decision::{ForecastPart, JobForecast};
+use super::decision::{ForecastDoubt, ForecastPart, JobForecast};
 use super::state::JobState;
 use super::word::WireWord;
 
@@ -56,6 +56,9 @@ pub struct TasksOutlook {
     /// All sources of the forecast with their parts, from the largest to the smallest.
     #[serde(default)]
     pub forecast_parts: Vec<ForecastPart>,
+    /// Why the forecast is in doubt, so that its bounds are wider. None if the last jobs of the class ran as expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast_doubt: Option<WireWord<ForecastDoubt>>,
     /// The first start and the last end of the tasks that are not held, with the probability that all of them end by the
     /// deadline. None if all are held, the last may never end, or the policy plays no futures.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]

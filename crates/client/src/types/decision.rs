@@ -130,6 +130,9 @@ pub struct SubmitResponse {
     /// All sources of the forecast with their parts, from the largest to the smallest.
     #[serde(default)]
     pub forecast_parts: Vec<ForecastPart>,
+    /// Why the forecast is in doubt, so that its bounds are wider. None if the last jobs of the class ran as expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast_doubt: Option<WireWord<ForecastDoubt>>,
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
@@ -225,6 +228,29 @@ pub struct ForecastPart {
     pub from: String,
     /// Its part, above 0; the sum of all is 1.
     pub part: f64,
+}
+
+/// Why a forecast is in doubt.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum ForecastDoubt {
+    /// The last job of the class took longer than expected.
+    Longer,
+    /// Two batches of the class in a row took longer than expected.
+    ChangedLonger,
+    /// Two batches of the class in a row took less time than expected.
+    ChangedShorter,
 }
 
 /// The forecast for a job.

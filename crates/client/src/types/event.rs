@@ -1,4 +1,4 @@
-//! Events of jobs.
+//! Events of jobs, their classes, workers and nodes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,47 @@ pub enum NodeEventState {
     Drained,
     /// Is not there.
     Down,
+}
+
+/// An event of a class of jobs: it does not run as expected any more, or does again. A class is the jobs of a user that run
+/// one program and ask for the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassCourseEvent {
+    /// Number of the job whose end shows it.
+    pub job: u64,
+    /// How the last jobs of the class ran.
+    pub runs: WireWord<ClassCourse>,
+    /// Run time of the job, in seconds.
+    pub run_time_s: f64,
+    /// Run time that nineteen in twenty such jobs were expected to exceed, in seconds.
+    pub expected_from_s: f64,
+    /// Run time below which nineteen in twenty such jobs were expected to end, in seconds.
+    pub expected_to_s: f64,
+    /// Instant of the event.
+    pub at: String,
+}
+
+/// How the last jobs of a class ran, beside what was expected of them.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum ClassCourse {
+    /// Two batches in a row took longer.
+    Longer,
+    /// Two batches in a row took less time.
+    Shorter,
+    /// Three batches in a row ran as expected, after a change.
+    AsExpected,
 }
 
 /// The kind of an event of a job.

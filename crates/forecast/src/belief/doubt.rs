@@ -34,6 +34,13 @@ pub(crate) fn longest(believed: &Distribution) -> Span {
     believed.quantile(HIGH)
 }
 
+/// The bounds of what is believed of a run time: a run time outside them is a surprise.
+pub(crate) type Bounds = [Span; 2];
+
+pub(crate) fn bounds(believed: &Distribution) -> Bounds {
+    [LOW, HIGH].map(|level| believed.quantile(level))
+}
+
 /// The direction of a surprise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Direction {
@@ -42,11 +49,11 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// Returns whether a run time is beyond a bound in this direction.
-    fn is_beyond(self, runtime: Span, bound: Span) -> bool {
+    /// Returns whether a run time is beyond the bound in this direction.
+    fn is_beyond(self, runtime: Span, [low, high]: Bounds) -> bool {
         match self {
-            Self::Shorter => runtime < bound,
-            Self::Longer => runtime > bound,
+            Self::Shorter => runtime < low,
+            Self::Longer => runtime > high,
         }
     }
 }
@@ -59,22 +66,33 @@ pub(crate) enum GroupCourse {
     Unknown,
     /// The last batch ran as believed, or as before an exception.
     Settled,
-    /// The last batch was outside this bound of its statement.
-    Surprised { direction: Direction, bound: Span },
+    /// The last batch was outside these bounds of its statement.
+    Surprised {
+        direction: Direction,
+        bounds: Bounds,
+    },
     /// Two batches in a row were outside a bound that stood before. So many as believed make the change an old one.
     Changed { direction: Direction, n_left: u8 },
 }
 
 impl GroupCourse {
+    /// Returns the bounds by which the next batch shows whether the class has changed; None if the last was no surprise.
+    pub(crate) const fn suspected(&self) -> Option<Bounds> {
+        match self {
+            Self::Surprised { bounds, .. } => Some(*bounds),
+            Self::Unknown | Self::Settled | Self::Changed { .. } => None,
+        }
+    }
+
     /// Follows the first job of a batch, which ran for `runtime`.
     pub(crate) fn follow(&mut self, believed: &Distribution, runtime: Span) {
-        let surprise = [(Direction::Shorter, LOW), (Direction::Longer, HIGH)]
-            .map(|(direction, level)| (direction, believed.quantile(level)))
+        let bounds = bounds(believed);
+        let surprise = [Direction::Shorter, Direction::Longer]
             .into_iter()
-            .find(|&(direction, bound)| direction.is_beyond(runtime, bound));
-        let surprised = |(direction, bound)| Self::Surprised { direction, bound };
+            .find(|direction| direction.is_beyond(runtime, bounds));
+        let surprised = |direction| Self::Surprised { direction, bounds };
         *self = match (*self, surprise) {
-            (Self::Surprised { direction, bound }, _) if direction.is_beyond(runtime, bound) => {
+            (Self::Surprised { direction, bounds }, _) if direction.is_beyond(runtime, bounds) => {
                 let n_left = N_ADOPTED;
                 Self::Changed { direction, n_left }
             }
@@ -82,7 +100,7 @@ impl GroupCourse {
                 direction,
                 n_left: n_left - 1,
             },
-            (Self::Changed { .. }, Some((direction, _))) => Self::Changed {
+            (Self::Changed { .. }, Some(direction)) => Self::Changed {
                 direction,
                 n_left: N_ADOPTED,
             },
@@ -184,26 +202,9 @@ pub struct ClassChange {
     pub job: BeliefJob,
     /// Its run time.
     pub runtime: Span,
-    /// The bounds of its run time at its submission: nineteen in twenty take longer than the first, and as many less than
-    /// the second.
+    /// The bounds that its run time was believed to keep: nineteen in twenty take longer than the first, and as many less than
+    /// the second. If the class has changed, they are those from before the first batch outside them.
     pub believed: [Span; 2],
     /// The doubt of now; no change if the last batches ran as believed.
     pub doubt: Doubt,
-}
-
-impl ClassChange {
-    pub(super) fn new(
-        job: BeliefJob,
-        runtime: Span,
-        believed: &Distribution,
-        doubt: Doubt,
-    ) -> Self {
-        let believed = [LOW, HIGH].map(|level| believed.quantile(level));
-        Self {
-            job,
-            runtime,
-            believed,
-            doubt,
-        }
-    }
 }

@@ -381,13 +381,21 @@ impl BeliefModel {
         let class = GroupKey::smallest(job);
         let doubt = |model: &Self| Doubt::of(model.groups.get(&class)?, None, &model.batches, now);
         let before = doubt(self).unwrap_or_default();
+        let class_course = self.groups.get(&class).map(|group| group.course);
+        let suspected = class_course.and_then(|course| course.suspected());
         for key in GroupKey::of(job).into_iter().flatten() {
             let group = self.groups.entry(key).or_default();
             group.course.follow(stated, runtime);
         }
         let after = doubt(self).unwrap_or_default();
         let is_news = before.is_change() != after.is_change();
-        is_news.then(|| ClassChange::new(*job, runtime, stated, after))
+        is_news.then(|| ClassChange {
+            job: *job,
+            runtime,
+            // Beliefs adapt to the first batch that is outside them, so only those from before show the change.
+            believed: suspected.unwrap_or_else(|| doubt::bounds(stated)),
+            doubt: after,
+        })
     }
 
     /// Learns that a job was ended now after running for `runtime`, and needs more. A time beyond the quantile .9 of the

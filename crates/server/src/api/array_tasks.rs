@@ -63,6 +63,7 @@ async fn tasks_outlook(service: &ApiState, job: u64) -> Result<Option<TasksOutlo
         runs: task_runs(&runs),
         forecast_from: outlook.basis.to_string(),
         forecast_parts: convert::forecast_parts(&outlook.basis),
+        forecast_doubt: convert::forecast_doubt(&outlook.basis),
         expected: outlook.prediction.as_ref().map(convert::job_forecast),
     }))
 }

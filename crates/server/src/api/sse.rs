@@ -16,7 +16,8 @@ use hyper::body::Frame;
 use tokio::sync::{mpsc, watch};
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    JobEvent, NodeEvent, NodeEventState, WireVocabulary, WorkerEvent, WorkerLinkState,
+    ClassCourseEvent, JobEvent, NodeEvent, NodeEventState, WireVocabulary, WorkerEvent,
+    WorkerLinkState,
 };
 use tollgate_model::Instant;
 use tollgate_workers::WorkerState;
@@ -27,7 +28,7 @@ use super::jobs::{own_job, with_name};
 use super::state::{ApiState, query_store, visible_user};
 use crate::access::{AuthMethod, Peer};
 use crate::events::{
-    EventEntry, EventGap, EventId, EventSubject, LogPosition, NodeStep, WorkerStep,
+    ClassStep, EventEntry, EventGap, EventId, EventSubject, LogPosition, NodeStep, WorkerStep,
 };
 use crate::permits::KeyedPermit;
 
@@ -51,6 +52,11 @@ const GAP: StreamEvent = StreamEvent {
     meaning: "Events before this one are no longer known. Its data is empty. A client asks for the current state.",
 };
 
+/// The event of a class of jobs.
+const CLASS: StreamEvent = StreamEvent {
+    name: "class",
+    meaning: "Jobs like this one do not run as expected any more, or do again. Only in `/v1/events`, for the user of the job and operators.",
+};
 /// The event of a worker.
 const WORKER: StreamEvent = StreamEvent {
     name: "worker",
@@ -63,7 +69,7 @@ const NODES: StreamEvent = StreamEvent {
 };
 
 /// The events of streams that are about no step of a job.
-pub const STREAM_EVENTS: [StreamEvent; 4] = [STATE, GAP, WORKER, NODES];
+pub const STREAM_EVENTS: [StreamEvent; 5] = [STATE, GAP, CLASS, WORKER, NODES];
 
 /// Maximum number of events read at a time.
 const MAX_EVENTS_AT_ONCE: usize = 256;
@@ -123,6 +129,18 @@ pub(super) async fn job_events(
 fn is_any_of(events: &[EventEntry], job: u64) -> bool {
     let mut steps = events.iter().filter_map(EventEntry::job_step);
     steps.any(|step| step.job == job)
+}
+
+fn class_event(at: Instant, step: &ClassStep) -> ClassCourseEvent {
+    let [from, to] = step.expected;
+    ClassCourseEvent {
+        job: step.job,
+        runs: step.runs.into(),
+        run_time_s: step.run_time.as_secs_f64(),
+        expected_from_s: from.as_secs_f64(),
+        expected_to_s: to.as_secs_f64(),
+        at: format_iso(at),
+    }
 }
 
 fn worker_event(at: Instant, step: &WorkerStep) -> WorkerEvent {
@@ -314,6 +332,13 @@ impl EventStream {
                 EventSubject::Job(step) => step,
                 // The stream of a job is about the job alone.
                 _ if self.job.is_some() => continue,
+                EventSubject::Class(step) => {
+                    if self.may_see(step.job).await? {
+                        let words = class_event(event.at, step);
+                        frames.push(frame(event.id, CLASS.name, &words));
+                    }
+                    continue;
+                }
                 EventSubject::Worker(step) => {
                     let words = worker_event(event.at, step);
                     frames.push(frame(event.id, WORKER.name, &words));

@@ -2,8 +2,10 @@
 //! started once, and no response is sent if the store cannot be written.
 
 use tokio::sync::oneshot;
+use tollgate_client::types::ClassCourse;
 use tollgate_model::{Credits, Instant};
 use tollgate_server::controller::{ClassChangeCounts, ControllerRequest, RequestError};
+use tollgate_server::events::{EventId, EventSubject};
 use tollgate_service::{AdmissionState, ServiceCommand, Submission};
 use tollgate_store::{JobFilter, Store};
 
@@ -106,6 +108,26 @@ fn finished_jobs_improve_the_estimate_of_similar_jobs() {
     assert!((5.0..20.0).contains(&estimate), "{estimate} s");
 }
 
+/// Returns the published changes of classes: the job, how its class runs, and its run time and the bounds in seconds.
+fn published_changes(site: &mut TestCluster) -> Vec<(u64, ClassCourse, [f64; 3])> {
+    let first = EventId {
+        batch: 0,
+        index: u32::MAX,
+    };
+    let log = site.controller().log();
+    let events = log.events_after(first, usize::MAX).unwrap().into_iter();
+    let steps = events.filter_map(|event| match event.subject {
+        EventSubject::Class(step) => Some(step),
+        EventSubject::Job(_) | EventSubject::Worker(_) | EventSubject::Nodes(_) => None,
+    });
+    let steps = steps.map(|step| {
+        let [from, to] = step.expected;
+        let times = [step.run_time, from, to].map(|span| span.as_secs_f64());
+        (step.job, step.runs, times)
+    });
+    steps.collect()
+}
+
 fn class_changes(site: &mut TestCluster) -> ClassChangeCounts {
     let status = site.request(|reply| ControllerRequest::Status { user: None, reply });
     status.unwrap().class_changes
@@ -148,6 +170,17 @@ fn class_that_takes_longer_is_noticed_and_counted() {
         run(&mut site, 600);
     }
     assert_eq!(class_changes(&mut site).settled, 1);
+    let published = published_changes(&mut site);
+    let [
+        (job, ClassCourse::Longer, times),
+        (_, ClassCourse::AsExpected, _),
+    ] = published[..]
+    else {
+        panic!("{published:?}");
+    };
+    let [run_time, from, to] = times;
+    assert_eq!((job, run_time), (14, 600.0));
+    assert!(from < to && to < run_time, "{from} {to}");
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
-use tollgate_client::types::{JobEvent, JobEventKind, NodeEvent, WireVocabulary, WorkerEvent};
+use tollgate_client::types::{
+    ClassCourseEvent, JobEvent, JobEventKind, NodeEvent, WireVocabulary, WorkerEvent,
+};
 use tollgate_server::api::metrics::{METRICS, MetricFamily};
 use tollgate_server::api::sse::STREAM_EVENTS;
 
@@ -25,13 +27,15 @@ pub(super) fn events_page() -> String {
     let kinds = table(["event", "meaning", "last event of a job"], kinds);
     let fields = fields::<JobEvent>();
     let fields = table(["field", "meaning"], fields);
+    let classes = table(["field", "meaning"], self::fields::<ClassCourseEvent>());
     let workers = table(["field", "meaning"], self::fields::<WorkerEvent>());
     let nodes = table(["field", "meaning"], self::fields::<NodeEvent>());
     let others = STREAM_EVENTS.map(|event| [code(event.name), event.meaning.to_owned()]);
     let others = table(["event", "meaning"], others);
     format!(
         "# Events\n\n{EVENTS_HEAD}\n\n## Steps of a job\n\n{kinds}\n## Fields of a step\n\n{fields}\n\
-         ## Events of the stream\n\n{others}\n## Fields of a worker's event\n\n{workers}\n## Fields of a node's event\n\n{nodes}"
+         ## Events of the stream\n\n{others}\n## Fields of a class's event\n\n{classes}\n\
+         ## Fields of a worker's event\n\n{workers}\n## Fields of a node's event\n\n{nodes}"
     )
 }
 

@@ -5,13 +5,13 @@ use std::path::Path;
 use jiff::Timestamp;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    AccountEntry, ArrayStatus, BrokenPromiseCause, ForecastPart, JobDecision, JobDetails,
-    JobEstimateSource, JobForecast, JobOffer, JobSignal, OfferChange, PromiseOutcome,
+    AccountEntry, ArrayStatus, BrokenPromiseCause, ForecastDoubt, ForecastPart, JobDecision,
+    JobDetails, JobEstimateSource, JobForecast, JobOffer, JobSignal, OfferChange, PromiseOutcome,
     ReasonMessage, SubmitResponse, TaskRangeDecision, WaitReason, WireWord,
 };
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
 use tollgate_service::{
-    AdmissionState, BeliefBasis, EstimateSource, JobPrediction, OfferAxis, WaitCause,
+    AdmissionState, BeliefBasis, Doubt, EstimateSource, JobPrediction, OfferAxis, WaitCause,
 };
 use tollgate_store::{JobProgram, JobRow};
 
@@ -64,6 +64,7 @@ pub(in crate::api) fn submit_response(
         time_limit_s,
         forecast_from: answer.basis.to_string(),
         forecast_parts: forecast_parts(&answer.basis),
+        forecast_doubt: forecast_doubt(&answer.basis),
         expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
             .offers
@@ -150,6 +151,17 @@ pub(in crate::api) fn forecast_parts(basis: &BeliefBasis) -> Vec<ForecastPart> {
         part: (f64::from(source.part) * 1000.0).round() / 1000.0,
     });
     parts.collect()
+}
+
+/// Returns why a forecast is in doubt, if it is.
+pub(in crate::api) fn forecast_doubt(basis: &BeliefBasis) -> Option<WireWord<ForecastDoubt>> {
+    let doubt = match basis.doubt {
+        Doubt::None => return None,
+        Doubt::Longer => ForecastDoubt::Longer,
+        Doubt::ChangedLonger => ForecastDoubt::ChangedLonger,
+        Doubt::ChangedShorter => ForecastDoubt::ChangedShorter,
+    };
+    Some(doubt.into())
 }
 
 /// Returns the forecast for a job.
