@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use serde_json::Value;
-use tollgate_forecast::{ClassCourseEvent, ClassId};
+use tollgate_forecast::{ClassEvent, ClassId};
 use tollgate_report::forecast::{self, ForecastReport};
 use tollgate_report::{
     ForecastChart, ForecastChartJob, ModeMarker, ReportPage, write as write_report,
@@ -67,9 +67,9 @@ fn course_step(step: &SeriesPoint) -> ForecastChartJob {
         forecast_s: step.point.as_secs_f64(),
         bound_s: step.bound.as_secs_f64(),
         sign: match step.event {
-            ClassCourseEvent::Usual | ClassCourseEvent::Anomaly => ModeMarker::Usual,
-            ClassCourseEvent::Alarm => ModeMarker::Alarm,
-            ClassCourseEvent::NewMode => ModeMarker::NewMode,
+            ClassEvent::Usual | ClassEvent::Anomaly => ModeMarker::Usual,
+            ClassEvent::Alarm => ModeMarker::Alarm,
+            ClassEvent::NewMode => ModeMarker::NewMode,
         },
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_forecast::{
-    Belief, ClassCourseEvent, ClassId, CompletedJob, EvaluationObserver, Forecast, JobFeedback,
+    Belief, ClassEvent, ClassId, CompletedJob, EvaluationObserver, Forecast, JobFeedback,
 };
 use tollgate_model::Span;
 
@@ -21,7 +21,7 @@ pub(crate) struct SeriesPoint {
     /// The bound at 0.90.
     pub(crate) bound: Span,
     /// The event that the job caused in its class when it ended.
-    pub(crate) event: ClassCourseEvent,
+    pub(crate) event: ClassEvent,
 }
 
 /// An observer that keeps the last jobs of the largest series.
@@ -56,7 +56,7 @@ impl EvaluationObserver for SeriesRecorder {
             runtime: record.runtime,
             point: belief.distribution.median(),
             bound: belief.distribution.quantiles()[9],
-            event: ClassCourseEvent::Usual,
+            event: ClassEvent::Usual,
         });
     }
 
