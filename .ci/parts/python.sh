@@ -62,11 +62,12 @@ full() {
   [ ${#tested[@]} != 0 ] || { echo "no Python is here" >&2; return 1; }
   step "tables of pandas, polars, duckdb and pyarrow, the examples, and the types, with ${tested[-1]}"
   "$env/bin/pip" install --quiet pandas==3.1.1 polars==2.1.0 duckdb==2.0.1 pyarrow==26.0.1 abi3audit==0.0.26 \
-    mypy==2.4.1 pyright==1.1.414
-  "$env/bin/python" -m pytest -q -p no:cacheprovider python/tests/test_tables.py
+    mypy==2.4.1 cloudpickle==3.1.3 pyright==1.1.414
+  "$env/bin/python" -m pytest -q -p no:cacheprovider python/tests/test_tables.py python/tests/test_executor.py
   "$env/bin/python" -m pytest -q -p no:cacheprovider --doctest-modules --pyargs tollgate
   "$env/bin/python" .ci/parts/python/blocks.py "${documents[@]}"
   "$env/bin/abi3audit" "$wheel"
+  "$env/bin/python" .ci/parts/python/api_types.py --check
   "$env/bin/mypy" --strict --python-executable "$env/bin/python" .ci/parts/python/typed.py
   "$env/bin/python" -m mypy.stubtest --ignore-missing-stub tollgate._native
   "$env/bin/pyright" --pythonpath "$env/bin/python" .ci/parts/python/typed.py

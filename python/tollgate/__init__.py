@@ -2,7 +2,7 @@
 
 This package replays records of jobs under scheduling policies, in the calling process and with the results of the
 program ``tollgate``, which comes with the package. Tables come from and go to pandas, polars, duckdb and pyarrow by
-Arrow; none of these is needed. :class:`Client` submits jobs to a running service.
+Arrow; none of these is needed. :class:`Client` and :class:`Executor` submit jobs to a running service.
 
 >>> import tollgate as tg
 >>> r = tg.replay(policies=["easy", "libra-risk"], last=500)
@@ -40,13 +40,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tollgate import api
     from tollgate._client import Client, Offer, Quote, Submission
+    from tollgate._executor import Executor, MapResults, Promise, PromisedFuture
     from tollgate._request import JobOptions
 
 # Imported when they are used: connections and dataclasses would take longer to import than everything else.
 _LIVE = {
     "Client": "_client",
+    "Executor": "_executor",
     "JobOptions": "_request",
+    "MapResults": "_executor",
     "Offer": "_client",
+    "Promise": "_executor",
+    "PromisedFuture": "_executor",
     "Quote": "_client",
     "Submission": "_client",
 }
@@ -73,18 +78,22 @@ __all__ = [
     "ArgumentError",
     "Client",
     "ConnectionLost",
+    "Executor",
     "FinishedExperiment",
     "InternalError",
     "Job",
     "JobList",
     "JobLost",
     "JobOptions",
+    "MapResults",
     "NotPicklable",
     "Offer",
     "Picture",
     "Policy",
     "PolicyError",
     "PolicyView",
+    "Promise",
+    "PromisedFuture",
     "Quote",
     "RecordError",
     "Reject",

@@ -67,8 +67,22 @@ def submit(client: tg.Client) -> int | None:
     return ended.exit_code
 
 
+def half(number: int) -> float:
+    return number / 2
+
+
+def run(client: tg.Client) -> float:
+    with tg.Executor(client=client, deadline="+2h", estimate="1m", folder=Path("shared")) as executor:
+        future: tg.PromisedFuture[float] = executor.submit(half, 3)
+        results: tg.MapResults[float] = executor.map(half, range(500), chunksize=10)
+        promise: tg.Promise | None = results.promise
+        print(future.promise.by, promise and promise.probability, results.job, future.job)
+        return future.result() + sum(results)
+
+
 try:
     main()
+    run(tg.Client())
     submit(tg.Client(cluster="north", reconnect="5m"))
 except tg.ServiceError as refused:
     print(refused.status, refused.hint)
