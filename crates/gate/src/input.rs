@@ -185,7 +185,7 @@ pub enum InputError {
     #[error("stale or duplicate worker registration")]
     StaleWorker,
     /// The job is not queued; only a queued job can be held.
-    #[error("the job is not queued")]
+    #[error("the job does not wait: it runs, or is held already")]
     NotQueued,
     /// The job is not held; only a held job can be released.
     #[error("the job is not held")]

@@ -32,6 +32,21 @@ impl Bytes {
         self.0 as f64
     }
 
+    /// Returns the amount in the unit that fits: `512 B`, `1.5 GiB`.
+    pub fn in_unit(self) -> String {
+        let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+        let mut amount = self.as_f64();
+        let mut unit = 0;
+        while amount >= 1024.0 && unit < units.len() - 1 {
+            amount /= 1024.0;
+            unit += 1;
+        }
+        match unit {
+            0 => format!("{amount:.0} B"),
+            _ => format!("{amount:.1} {}", units[unit]),
+        }
+    }
+
     /// Returns the amount times `count`, saturating.
     #[must_use]
     pub const fn times(self, count: u64) -> Self {
@@ -49,6 +64,14 @@ impl fmt::Display for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_have_the_unit_that_fits() {
+        let in_unit = |bytes| Bytes::new(bytes).in_unit();
+        assert_eq!(in_unit(512), "512 B");
+        assert_eq!(in_unit(3 << 29), "1.5 GiB");
+        assert_eq!(in_unit(1 << 54), "16384.0 TiB");
+    }
 
     #[test]
     fn no_amount_wraps_around() {

@@ -1,7 +1,7 @@
 //! The admission decision: the outcome of a submission.
 
 use tollgate_gate::{AdmissionDecision, JobPrediction};
-use tollgate_model::{Distribution, Instant, JobSpec, Otherwise, Reason, Sla, Span, UserId};
+use tollgate_model::{Bytes, Distribution, Instant, JobSpec, Otherwise, Reason, Sla, Span, UserId};
 
 use crate::admission_candidate::{AdmissionCandidate, relax};
 use crate::command::Submission;
@@ -319,8 +319,23 @@ impl Core {
                 | AdmissionDecision::Run { .. } => break,
             }
         }
-        let reasons = reasons.into_iter().map(RejectReason::Policy);
+        let reasons = reasons.into_iter().map(|reason| match reason {
+            Reason::NoMemory => self.memory_shortage(at),
+            reason => RejectReason::Policy(reason),
+        });
         reasons.chain(unsure).collect()
+    }
+
+    /// Returns that a job asks for more memory than there is, with how much that is: a job takes as many nodes as its memory
+    /// needs.
+    fn memory_shortage(&self, at: Instant) -> RejectReason {
+        let view = self.gate.view(at);
+        let of_node = view.min_memory();
+        let most = of_node.map(|memory| memory.saturating_mul(u64::from(view.n_nodes())));
+        most.map_or(RejectReason::Policy(Reason::NoMemory), |most| {
+            let most = Bytes::new(most);
+            RejectReason::Memory { most }
+        })
     }
 
     /// Returns the confidence as a further reason, if a job rejected for its budget would fail that

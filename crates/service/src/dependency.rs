@@ -55,6 +55,7 @@ impl Core {
                         | RejectReason::Resource(_)
                         | RejectReason::UnknownHost(_)
                         | RejectReason::HostsUnplanned
+                        | RejectReason::Memory { .. }
                         | RejectReason::Policy(Reason::TooManyProcs | Reason::NoMemory)
                 )
             }),

@@ -2,7 +2,7 @@
 //! claimed or expire, and deadlines below the minimum probability are not promised.
 
 use tollgate_model::{
-    Credits, CreditsPerSecond, Instant, Market, Otherwise, Probability, Reason, Span,
+    Bytes, Credits, CreditsPerSecond, Instant, Market, Otherwise, Probability, Reason, Span,
 };
 use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_service::{
@@ -343,7 +343,9 @@ fn job_occupies_as_many_nodes_as_its_memory_needs() {
         let too_much = site.quote(template(2 * memory + 1));
         assert_eq!(
             refusals(&too_much),
-            [RejectReason::Policy(Reason::NoMemory)]
+            [RejectReason::Memory {
+                most: Bytes::new(2 * memory)
+            }]
         );
     }
 }

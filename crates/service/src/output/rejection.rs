@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_model::{Probability, Reason};
+use tollgate_model::{Bytes, Probability, Reason};
 
 /// The reason for a job's rejection.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,11 @@ pub enum RejectReason {
     ReservationLimit,
     /// The job asks for no processor, or for no time.
     Malformed,
+    /// The job asks for more memory than there is.
+    Memory {
+        /// The memory of all nodes, as far as jobs may use it.
+        most: Bytes,
+    },
     /// The job needs more of a resource than any host has, or the site.
     Resource(ResourceShortage),
     /// The job asks for a host by a name that no host has.
@@ -89,6 +94,7 @@ impl RejectReason {
             Self::Confidence { .. } => "confidence",
             Self::ReservationLimit => "holds",
             Self::Malformed => "malformed",
+            Self::Memory { .. } => Reason::NoMemory.key(),
             Self::Resource(_) => "no_resource",
             Self::UnknownHost(_) => "unknown_host",
             Self::HostsUnplanned => "hosts_unplanned",
@@ -142,6 +148,9 @@ impl fmt::Display for RejectReason {
             }
             Self::Malformed => {
                 f.write_str("expected at least one processor and a positive estimate")
+            }
+            Self::Memory { most } => {
+                write!(f, "{}, which is {}", Reason::NoMemory, most.in_unit())
             }
             Self::Resource(ResourceShortage { name, most: 0 }) => {
                 write!(f, "there is no {name} here")

@@ -5,10 +5,10 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use tollgate_forecast::{Belief, ClassBehaviour, ClassId, ClassSummary, Forecast, Forecaster};
-use tollgate_model::{Distribution, Instant};
+use tollgate_model::{Bytes, Distribution, Instant};
 
 use super::args::ForecastArgs;
-use super::parse::{ConfidenceLevel, format_bytes, format_percent, format_span};
+use super::parse::{ConfidenceLevel, format_percent, format_span};
 use super::state::ForecastState;
 use super::statements::StatedClass;
 use crate::args::OutputFormat;
@@ -226,7 +226,7 @@ fn render_table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
     if rows.iter().any(|row| row.memory_point_bytes.is_some()) {
         let heading = format!("memory ({last})");
         columns.push(Column::optional_figure(heading, |row: &ClassRow| {
-            bound(&row.memory_quantiles_bytes).map(format_bytes)
+            bound(&row.memory_quantiles_bytes).map(|bytes| Bytes::new(bytes as u64).in_unit())
         }));
     }
     render_figures(&columns, rows, FigureLayout::Open)

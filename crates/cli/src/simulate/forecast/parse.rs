@@ -134,16 +134,6 @@ pub(super) fn format_span(span: Span) -> String {
     }
 }
 
-/// Formats an amount of memory in the unit that leaves one to four digits.
-pub(super) fn format_bytes(bytes: f64) -> String {
-    const MEBI: f64 = 1_048_576.0;
-    match bytes / MEBI {
-        mebi @ ..2_048.0 => format!("{mebi:.0} MiB"),
-        mebi @ ..2_097_152.0 => format!("{:.1} GiB", mebi / 1_024.0),
-        mebi => format!("{:.1} TiB", mebi / 1_048_576.0),
-    }
-}
-
 /// Formats a fraction in percent with one decimal.
 pub(super) fn format_percent(fraction: f64) -> String {
     format!("{:.1} %", 100.0 * fraction)
