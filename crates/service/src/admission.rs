@@ -319,10 +319,12 @@ impl Core {
                 | AdmissionDecision::Run { .. } => break,
             }
         }
-        let reasons = reasons.into_iter().map(|reason| match reason {
-            Reason::NoMemory => self.memory_shortage(at),
-            reason => RejectReason::Policy(reason),
-        });
+        let reasons = reasons
+            .into_iter()
+            .map(|reason| match reason == Reason::NoMemory {
+                true => self.memory_shortage(at),
+                false => RejectReason::Policy(reason),
+            });
         reasons.chain(unsure).collect()
     }
 
