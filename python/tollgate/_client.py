@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
-from urllib.parse import quote as _quoted
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tollgate import _wire, api
+from tollgate import _asks, api
 from tollgate._address import find_address
+from tollgate._asks import JobId
 from tollgate._connection import Service
 from tollgate._errors import ArgumentError, Rejected, ServiceError
 from tollgate._moments import Span, span, to_wire
@@ -26,9 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Client", "Offer", "Quote", "Submission"]
 
 T = TypeVar("T")
-JobId = Union[int, str]
 
-_PAGE = 10_000
 _MAX_OUTPUT = 1 << 20
 
 
@@ -164,7 +160,7 @@ class Client:
             ca=ca,
             fingerprint=fingerprint,
         )
-        self._service = Service(address, None if reconnect is None else _patience(reconnect))
+        self._service = Service(address, patience(reconnect))
 
     def __enter__(self) -> Client:
         return self
@@ -183,11 +179,11 @@ class Client:
 
     def status(self) -> api.ServiceStatus:
         """Return the state of the service: its policy, and the numbers of nodes and jobs."""
-        return _wire.read(api.ServiceStatus, self._service.get("/v1/status"))
+        return self._service.do(_asks.status())
 
     def nodes(self) -> api.NodeList:
         """Return the nodes and workers."""
-        return _wire.read(api.NodeList, self._service.get("/v1/nodes"))
+        return self._service.do(_asks.nodes())
 
     def quote(
         self, command: Command = (), *, reserve: Span | None = None, levels: bool = False, **options: Unpack[JobOptions]
@@ -201,11 +197,8 @@ class Client:
             options: See :class:`JobOptions`.
         """
         request = job_request(command, options)
-        asked = dict(request, levels=levels)
-        if reserve is not None:
-            asked["hold_s"] = span(reserve, "reserve")
-        read = _wire.values(api.SubmitResponse, self._service.post("/v1/quotes", asked))
-        read["offers"] = offers_of(read, lambda changed: self._submit(_changed(request, changed)))
+        read = self._service.do(_asks.quote(request, reserve, levels))
+        read["offers"] = offers_of(read, lambda changed: self._submit(changed_request(request, changed)))
         return Quote(**read, _client=self, _request=request)
 
     def submit(self, command: Command, **options: Unpack[JobOptions]) -> Submission:
@@ -259,46 +252,40 @@ class Client:
             expect: Whether each unfinished job has ``expected``, which costs the service one look ahead.
             limit: Maximum number of jobs. None is all of them.
         """
-        asked: dict[str, Any] = {
-            "ids": None if ids is None else ",".join(str(job) for job in ids),
-            "name": name,
-            "user": user,
-            "account": account,
-            "queue": queue,
-            "state": state,
-            "live": live,
-            "failed": failed,
-            "promise": promise,
-            "since": None if since is None else to_wire(since),
-            "until": None if until is None else to_wire(until),
-            "expect": expect,
-        }
-        found: list[api.JobDetails] = []
-        while limit is None or len(found) < limit:
-            asked["limit"] = _PAGE if limit is None else min(_PAGE, limit - len(found))
-            page = _wire.read(api.JobList, self._service.get(_path("/v1/jobs", asked)))
-            found += page.jobs
-            if not page.more or not page.jobs:
-                break
-            asked["before"] = page.jobs[-1].id
-        return found
+        pages = _asks.JobPages(
+            ids,
+            limit,
+            name=name,
+            user=user,
+            account=account,
+            queue=queue,
+            state=state,
+            live=live,
+            failed=failed,
+            promise=promise,
+            since=since,
+            until=until,
+            expect=expect,
+        )
+        while (page := pages.next()) is not None:
+            self._service.do(page)
+        return pages.found
 
     def job(self, job: JobId) -> api.JobDetails:
         """Return a job, an array, or a task as ``"7_3"``."""
-        return _wire.read(api.JobDetails, self._service.get(_of(job)))
+        return self._service.do(_asks.job(job))
 
     def tasks(self, job: JobId, *, failed: bool = False, expect: bool = False) -> list[api.JobDetails]:
         """Return the tasks of an array, at most 10,000; only those that failed with ``failed``."""
-        asked = {"failed": failed or None, "expect": expect or None, "limit": _PAGE}
-        return list(_wire.read(api.JobList, self._service.get(_path(_of(job, "tasks"), asked))).jobs)
+        return self._service.do(_asks.tasks(job, failed, expect))
 
     def explain(self, job: JobId) -> api.JobExplanation:
         """Return what is expected of a job, and why."""
-        return _wire.read(api.JobExplanation, self._service.get(_of(job, "explain")))
+        return self._service.do(_asks.explain(job))
 
     def history(self, job: JobId) -> api.JobHistory:
         """Return what happened to a job, and how its expected end moved."""
-        return _wire.read(api.JobHistory, self._service.get(_of(job, "history")))
+        return self._service.do(_asks.history(job))
 
     def wait(self, job: JobId, timeout: float | None = None) -> api.JobDetails:
         """Wait until a job is over, and return it.
@@ -313,33 +300,14 @@ class Client:
             TimeoutError: The job is not over after ``timeout`` seconds.
         """
         try:
-            return _wire.read(api.JobDetails, self._service.get(_of(job, "wait"), waits=True, timeout=timeout))
+            return self._service.do(_asks.wait(job, timeout))
         except TimeoutError:
             raise TimeoutError(f"job {job}: not over after {timeout:g} s") from None
 
     def output(self, job: JobId, *, error: bool = False, last: int | None = None) -> str:
         """Return the output of a job or task as text, at most 1 MiB of it; with ``last``, the last bytes."""
-        asked = {"error": error or None, "last": last}
-        read = _wire.read(api.JobOutput, self._service.get(_path(_of(job, "output"), asked)))
-        if read.source == "host":
-            return self._file_of(job, error, last)
-        if read.problem is not None:
-            raise ServiceError(f"job {job}: {read.problem}", status=200)
-        return read.text if read.text is not None else bytes(read.bytes or ()).decode(errors="replace")
-
-    def _file_of(self, job: JobId, error: bool, last: int | None) -> str:
-        """Return what a file of this host has: the service leaves it to those who may read it."""
-        about = self.job(job)
-        path = (about.error if error else None) or about.output
-        if path is None:
-            return ""
-        try:
-            with open(path, "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - min(last or _MAX_OUTPUT, _MAX_OUTPUT)) if last else 0)
-                return file.read(_MAX_OUTPUT).decode(errors="replace")
-        except OSError as problem:
-            raise ServiceError(f"job {job}: {path}: cannot be read: {problem.strerror}") from None
+        text = self._service.do(_asks.output(job, error, last))
+        return file_of(self.job(job), error, last) if text is None else text
 
     def cancel(self, job: JobId) -> None:
         """Cancel a job, an array, or some tasks as ``"7_1-5,9"``.
@@ -347,29 +315,36 @@ class Client:
         Raises:
             ServiceError: The job is over (status 409), or there is none (status 404).
         """
-        self._service.post(_of(job, "cancel"))
+        self._service.do(_asks.cancel(job))
 
     def hold(self, job: JobId) -> None:
         """Hold a job that waits."""
-        self._service.post(_of(job, "hold"))
+        self._service.do(_asks.hold(job))
 
     def release(self, job: JobId) -> None:
         """Release a job that is held."""
-        self._service.post(_of(job, "release"))
+        self._service.do(_asks.release(job))
 
     def _submit(self, request: dict[str, Any]) -> Submission:
-        answer = _wire.values(api.SubmitResponse, self._service.post("/v1/jobs", request))
+        answer = self._service.do(_asks.submit(request))
         submitted = Submission(**answer, _client=self)
-        if submitted.decision == "rejected" and all(task.decision == "rejected" for task in submitted.tasks):
-            raise Rejected(submitted, offers_of(answer, lambda changed: self._submit(_changed(request, changed))))
+        if is_rejected(submitted):
+            raise Rejected(submitted, offers_of(answer, lambda changed: self._submit(changed_request(request, changed))))
         return submitted
 
     def _claim(self, quote: Quote) -> Submission:
-        # A claim has a key in its path: the service confirms one that it has carried out.
-        path = f"{_of(quote.id or 0).replace('/jobs/', '/quotes/')}/claim?key={secrets.token_hex(16)}"
-        claimed = self._service.post(path, quote._request)
-        known = {name.name: getattr(quote, name.name) for name in fields(api.SubmitResponse)}
-        return Submission(**{**known, "id": claimed["id"]}, _client=self)
+        number = self._service.do(_asks.claim(quote.id or 0, quote._request))
+        return Submission(**{**answer_of(quote), "id": number}, _client=self)
+
+
+def answer_of(quote: api.SubmitResponse) -> dict[str, Any]:
+    """Return the fields of an answer."""
+    return {each.name: getattr(quote, each.name) for each in fields(api.SubmitResponse)}
+
+
+def is_rejected(answer: api.SubmitResponse) -> bool:
+    """Return whether a job, or every task of an array, was not admitted."""
+    return answer.decision == "rejected" and all(task.decision == "rejected" for task in answer.tasks)
 
 
 def offers_of(answer: dict[str, Any], take: Callable[[dict[str, Any]], T]) -> tuple[Offer[T], ...]:
@@ -380,20 +355,25 @@ def offers_of(answer: dict[str, Any], take: Callable[[dict[str, Any]], T]) -> tu
     )
 
 
-def _changed(request: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+def changed_request(request: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+    """Return a request with other values; None takes a field away."""
     return {name: value for name, value in {**request, **changed}.items() if value is not None}
 
 
-def _patience(value: Span) -> float:
-    return 0.0 if value == 0 else span(value, "reconnect")
+def file_of(job: api.JobDetails, error: bool, last: int | None) -> str:
+    """Return what a file of this host has: the service leaves it to those who may read it."""
+    path = (job.error if error else None) or job.output
+    if path is None:
+        return ""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - min(last or _MAX_OUTPUT, _MAX_OUTPUT)) if last else 0)
+            return file.read(_MAX_OUTPUT).decode(errors="replace")
+    except OSError as problem:
+        raise ServiceError(f"job {job.id}: {path}: cannot be read: {problem.strerror}") from None
 
 
-def _of(job: JobId, what: str | None = None) -> str:
-    path = f"/v1/jobs/{_quoted(str(job), safe=',-_')}"
-    return path if what is None else f"{path}/{what}"
-
-
-def _path(path: str, asked: dict[str, Any]) -> str:
-    given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in asked.items()}
-    words = urlencode({name: value for name, value in given.items() if value is not None}, safe=",")
-    return f"{path}?{words}" if words else path
+def patience(reconnect: Span | None) -> float | None:
+    """Return a time of trying again in seconds: 0 is possible, unlike in other spans."""
+    return None if reconnect is None else 0.0 if reconnect == 0 else span(reconnect, "reconnect")

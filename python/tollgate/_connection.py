@@ -11,13 +11,16 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from tollgate import _tls
 from tollgate._address import Address, read_token
+from tollgate._asks import Ask
 from tollgate._errors import ConnectionLost, InternalError, ServiceError
 
 __all__ = ["Service"]
+
+T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.05
 MAX_PAUSE_S = 5.0
@@ -67,9 +70,11 @@ class Service:
         """Return the answer to a question. With ``waits`` a lost connection is no error, however long it lasts."""
         return self._exchange("GET", path, None, waits, timeout)
 
-    def post(self, path: str, body: object = None) -> Any:
-        """Return the answer to a command, which has a key of its own: however often it is sent, it is done once."""
-        return self._exchange("POST", path, {} if body is None else body, False, None)
+    def do(self, ask: Ask[T]) -> T:
+        """Return the answer to a request."""
+        method = "POST" if ask.is_command else "GET"
+        body = {} if ask.body is None and ask.is_command else ask.body
+        return ask.read(self._exchange(method, ask.path, body, ask.waits, ask.timeout))
 
     def close(self) -> None:
         while self._idle:

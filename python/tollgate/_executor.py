@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tollgate import _ends
 from tollgate._calls import Arguments, Call, CallFolder
-from tollgate._client import Client, Submission, offers_of
+from tollgate._client import Client, Submission, changed_request, offers_of
 from tollgate._ends import Batch
 from tollgate._errors import ArgumentError, Rejected, ServiceError, TollgateError
 from tollgate._request import JobOptions, job_request
@@ -237,7 +237,7 @@ class Executor(concurrent.futures.Executor):
 
     def _send_one(self, call: Call, request: dict[str, Any]) -> PromisedFuture[Any]:
         def again(changed: dict[str, Any]) -> PromisedFuture[Any]:
-            return self._send_one(call, _changed(request, changed))
+            return self._send_one(call, changed_request(request, changed))
 
         return self._send(call, request, None, again)[1][0]
 
@@ -245,7 +245,7 @@ class Executor(concurrent.futures.Executor):
         self, call: Call, request: dict[str, Any], n_tasks: int, timeout: float | None
     ) -> MapResults[Any]:
         def again(changed: dict[str, Any]) -> MapResults[Any]:
-            return self._send_array(call, _changed(request, changed), n_tasks, timeout)
+            return self._send_array(call, changed_request(request, changed), n_tasks, timeout)
 
         answer, futures = self._send(call, request, n_tasks, again)
         return MapResults(futures, _promise(answer, answer.decision), answer.id, timeout)
@@ -329,10 +329,6 @@ class Executor(concurrent.futures.Executor):
         if not self._ends.open_futures():
             self._ends.close()
             self._folder.remove()
-
-
-def _changed(request: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in {**request, **changed}.items() if value is not None}
 
 
 def _promise(answer: Submission, decision: str) -> Promise:
