@@ -41,7 +41,7 @@ def test_fields_are_those_of_the_description(name: str) -> None:
     kind = getattr(api, name)
     hints = get_type_hints(kind)
     fields = {field.name.removesuffix("_"): field for field in dataclasses.fields(kind)}
-    assert set(fields) == set(SCHEMAS[name]["properties"])
+    assert set(fields) == set(SCHEMAS[name]["properties"]), "run .ci/parts/python/api_types.py"
     for key, schema in SCHEMAS[name]["properties"].items():
         hint, field = hints[fields[key].name], fields[key]
         assert fits(hint, schema), (key, hint, schema)

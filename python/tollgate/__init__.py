@@ -39,12 +39,16 @@ from tollgate._study import Study, experiments, study
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tollgate import api
+    from tollgate._async_client import AsyncClient, AsyncQuote, AsyncSubmission
     from tollgate._client import Client, Offer, Quote, Submission
     from tollgate._executor import Executor, MapResults, Promise, PromisedFuture
     from tollgate._request import JobOptions
 
 # Imported when they are used: connections and dataclasses would take longer to import than everything else.
 _LIVE = {
+    "AsyncClient": "_async_client",
+    "AsyncQuote": "_async_client",
+    "AsyncSubmission": "_async_client",
     "Client": "_client",
     "Executor": "_executor",
     "JobOptions": "_request",
@@ -76,6 +80,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "AsyncClient",
+    "AsyncQuote",
+    "AsyncSubmission",
     "Client",
     "ConnectionLost",
     "Executor",

@@ -18,7 +18,7 @@ from tollgate._address import Address, read_token
 from tollgate._asks import Ask
 from tollgate._errors import ConnectionLost, InternalError, ServiceError
 
-__all__ = ["Service"]
+__all__ = ["Outage", "Pauses", "Service", "answer_in", "lost", "request_headers"]
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ MAX_PAUSE_S = 5.0
 DEFAULT_PATIENCE_S = 60.0
 
 
-class _Outage(Exception):
+class Outage(Exception):
     """A service that may answer later."""
 
 
@@ -55,16 +55,14 @@ class Service:
         self.address = address
         self.reconnect = reconnect
         self._settings = None if address.socket else _tls.context(address)
-        self._headers = {"Host": address.authority, "Content-Type": "application/json"}
-        if address.token_file is not None:
-            self._headers["Authorization"] = f"Bearer {read_token(address.token_file)}"
+        self._headers = request_headers(address)
         self._idle: list[_Connection] = []
         self._process = os.getpid()
         if reconnect is None:
             try:
                 self._give_back(self._connected())
-            except _Outage as outage:
-                raise self._lost(outage) from None
+            except Outage as outage:
+                raise lost(address, outage) from None
 
     def get(self, path: str, *, waits: bool = False, timeout: float | None = None) -> Any:
         """Return the answer to a question. With ``waits`` a lost connection is no error, however long it lasts."""
@@ -99,18 +97,15 @@ class Service:
             headers["Idempotency-Key"] = secrets.token_hex(16)
             text = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         until = None if timeout is None else time.monotonic() + timeout
-        pauses = _Pauses(self.patience(waits))
+        pauses = Pauses(self.reconnect, waits)
         while True:
             try:
                 return self._once(method, path, text, headers, until)
-            except _Outage as outage:
-                if not pauses.wait(until):
-                    raise self._lost(outage, pauses) from None
-
-    def patience(self, waits: bool) -> float | None:
-        if self.reconnect is not None:
-            return self.reconnect
-        return None if waits else DEFAULT_PATIENCE_S
+            except Outage as outage:
+                pause = pauses.next(until)
+                if pause is None:
+                    raise lost(self.address, outage, pauses) from None
+            time.sleep(pause)
 
     def _once(self, method: str, path: str, text: bytes | None, headers: dict[str, str], until: float | None) -> Any:
         connection = self._connected()
@@ -125,13 +120,13 @@ class Service:
         except TimeoutError:
             raise TimeoutError("no answer in time") from None
         except (OSError, http.client.HTTPException) as error:
-            raise _Outage(f"the connection to the service broke: {error}") from None
+            raise Outage(f"the connection to the service broke: {error}") from None
         finally:
             if is_whole:
                 self._give_back(connection)
             else:
                 connection.close()
-        return _answer(answer, read)
+        return answer_in_response(answer, read)
 
     def _connected(self) -> _Connection:
         # A child of this process must not use the connections of its parent.
@@ -146,27 +141,19 @@ class Service:
             connection.connect()
         except (FileNotFoundError, ConnectionRefusedError) as error:
             what = "no service answers" if self.address.socket else f"cannot be reached: {error.strerror}"
-            raise _Outage(f"{self.address}: {what}") from None
+            raise Outage(f"{self.address}: {what}") from None
         except ConnectionLost:
             raise
         except ssl.SSLError as error:
             if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
-                raise _Outage(f"{self.address}: {error}") from None
+                raise Outage(f"{self.address}: {error}") from None
             raise ConnectionLost(f"{self.address}: {error}") from None
         except OSError as error:
-            raise _Outage(f"{self.address}: cannot be reached: {error}") from None
+            raise Outage(f"{self.address}: cannot be reached: {error}") from None
         return connection
 
     def _give_back(self, connection: _Connection) -> None:
         self._idle.append(connection)
-
-    def _lost(self, outage: _Outage, pauses: _Pauses | None = None) -> ConnectionLost:
-        message = str(outage)
-        if pauses is not None and pauses.patience:
-            message = f"the service did not answer again within {pauses.patience:g} s: {message}"
-            return ConnectionLost(message, "jobs go on; a larger reconnect waits longer")
-        hint = "start one with `tollgate serve --detach`, or name one: data, url or cluster"
-        return ConnectionLost(message, hint if "no service answers" in message else None)
 
     def events(self, path: str) -> EventStream:
         """Open a stream of events."""
@@ -182,12 +169,12 @@ class Service:
             connection.request("GET", path, None, headers)
             answer = connection.getresponse()
             if answer.status != 200:
-                _answer(answer, answer.read())
+                answer_in_response(answer, answer.read())
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             if isinstance(error, ConnectionLost):
                 raise
-            raise _Outage(f"{self.address}: {error}") from None
+            raise Outage(f"{self.address}: {error}") from None
         except BaseException:
             connection.close()
             raise
@@ -205,7 +192,7 @@ class EventStream:
         self._last: str | None = None
         try:
             self._connection, self._answer = service.stream_once(path, None)
-        except _Outage as outage:
+        except Outage as outage:
             raise ConnectionLost(str(outage)) from None
 
     def close(self) -> None:
@@ -225,13 +212,13 @@ class EventStream:
             except (OSError, http.client.HTTPException, ValueError):
                 pass
             self._connection.close()
-            pauses = _Pauses(None)
+            pauses = Pauses(None, waits=True)
             while not self._is_closed:
                 try:
                     self._connection, self._answer = self._service.stream_once(self._path, self._last)
                     break
-                except _Outage:
-                    pauses.wait(None)
+                except Outage:
+                    time.sleep(pauses.next(None) or 0)
             if self._is_closed:
                 return
             yield "reconnected", {}
@@ -250,16 +237,21 @@ class EventStream:
             fields = {}
 
 
-class _Pauses:
-    """The pauses between tries of a request, each twice as long as the one before."""
+class Pauses:
+    """The pauses between tries of a request, each twice as long as the one before.
 
-    def __init__(self, patience: float | None) -> None:
-        self.patience = patience
+    Args:
+        reconnect: Seconds for which the request is sent again. None is 60, and no limit for requests that wait.
+        waits: Whether the request waits.
+    """
+
+    def __init__(self, reconnect: float | None, waits: bool) -> None:
+        self.patience = reconnect if reconnect is not None or waits else DEFAULT_PATIENCE_S
         self._began: float | None = None
         self._pause = 0.0
 
-    def wait(self, until: float | None) -> bool:
-        """Wait before the next try. False if the time is over.
+    def next(self, until: float | None) -> float | None:
+        """Return the seconds before the next try; None if the time is over.
 
         Raises:
             TimeoutError: The instant ``until`` has passed.
@@ -269,28 +261,55 @@ class _Pauses:
             self._began = now
         left = None if self.patience is None else self._began + self.patience - now
         if left is not None and left <= 0:
-            return False
+            return None
         if until is not None and until <= now:
             raise TimeoutError("no answer in time")
         self._pause = min(max(2 * self._pause, FIRST_PAUSE_S), MAX_PAUSE_S)
         # Clients that lost one service at once do not come back at once.
         pause = self._pause * random.uniform(0.5, 1.0)
         limits = [limit for limit in (left, None if until is None else until - now) if limit is not None]
-        time.sleep(min([pause, *limits]))
-        return True
+        return min([pause, *limits])
 
 
-def _answer(answer: http.client.HTTPResponse, read: bytes) -> Any:
+def request_headers(address: Address) -> dict[str, str]:
+    """Return the headers of each request to a service."""
+    headers = {"Host": address.authority, "Content-Type": "application/json"}
+    if address.token_file is not None:
+        headers["Authorization"] = f"Bearer {read_token(address.token_file)}"
+    return headers
+
+
+def lost(address: Address, outage: Outage, pauses: Pauses | None = None) -> ConnectionLost:
+    """Return the error of a service that did not answer, or not again."""
+    message = str(outage)
+    if pauses is not None and pauses.patience:
+        message = f"the service did not answer again within {pauses.patience:g} s: {message}"
+        return ConnectionLost(message, "jobs go on; a larger reconnect waits longer")
+    hint = "start one with `tollgate serve --detach`, or name one: data, url or cluster"
+    return ConnectionLost(message, hint if "no service answers" in message else None)
+
+
+def answer_in_response(answer: http.client.HTTPResponse, read: bytes) -> Any:
+    return answer_in(answer.status, answer.reason, answer.headers.get("Retry-After"), read)
+
+
+def answer_in(status: int, reason: str, retry_after: str | None, read: bytes) -> Any:
+    """Return what an answer has.
+
+    Raises:
+        Outage: The service is being stopped.
+        ServiceError: It refuses the request.
+    """
     try:
         body = json.loads(read) if read else None
     except ValueError:
         body = None
-    if 200 <= answer.status < 300:
-        if body is None and answer.status != 204:
+    if 200 <= status < 300:
+        if body is None and status != 204:
             raise InternalError("the answer of the service cannot be read by this version")
         return body
     problem = body if isinstance(body, dict) else {}
-    message = problem.get("error") or f"the service answered {answer.status} {answer.reason}"
-    if answer.status == 503 and answer.headers.get("Retry-After") is not None:
-        raise _Outage(message)
-    raise ServiceError(message, problem.get("hint"), answer.status)
+    message = problem.get("error") or f"the service answered {status} {reason}"
+    if status == 503 and retry_after is not None:
+        raise Outage(message)
+    raise ServiceError(message, problem.get("hint"), status)

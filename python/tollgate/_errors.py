@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from tollgate._client import Offer, Submission
-    from tollgate.api import ReasonMessage
+    from tollgate._client import Offer
+    from tollgate.api import ReasonMessage, SubmitResponse
 
 __all__ = [
     "ArgumentError",
@@ -94,9 +94,9 @@ class Rejected(TollgateError):
         answer: The whole answer.
     """
 
-    answer: Submission
+    answer: SubmitResponse
 
-    def __init__(self, answer: Submission, offers: Sequence[Offer[Any]] = ()) -> None:
+    def __init__(self, answer: SubmitResponse, offers: Sequence[Offer[Any]] = ()) -> None:
         why = "; ".join(reason.text for reason in answer.reasons) or "no reason was given"
         hint = None
         if offers:

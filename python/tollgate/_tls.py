@@ -10,7 +10,7 @@ import ssl
 from tollgate._address import Address, check_private
 from tollgate._errors import ArgumentError, ConnectionLost
 
-__all__ = ["connect", "context"]
+__all__ = ["CONNECT_TIMEOUT_S", "connect", "context", "other_key", "public_key"]
 
 CONNECT_TIMEOUT_S = 10.0
 
@@ -66,12 +66,15 @@ def connect(address: Address, settings: ssl.SSLContext) -> ssl.SSLSocket:
         found = hashlib.sha256(public_key(certificate)).digest()
         if not hmac.compare_digest(found, address.fingerprint):
             stream.close()
-            raise ConnectionLost(
-                f"{address}: the service has another key",
-                "this is not the service with that fingerprint, or it was given a new key",
-            )
+            raise other_key(address)
     stream.settimeout(None)
     return stream
+
+
+def other_key(address: Address) -> ConnectionLost:
+    """Return the error of a service with another key than expected."""
+    hint = "this is not the service with that fingerprint, or it was given a new key"
+    return ConnectionLost(f"{address}: the service has another key", hint)
 
 
 def _keep_alive(stream: socket.socket) -> None:

@@ -633,6 +633,9 @@ class SubmitResponse:
     time_limit_s: float | None = None
     """Wall-clock time from the start after which the job is ended: the time limit of the request, where the policy
     enforces one."""
+    forecast_doubt: str | None = None
+    """Why the forecast is in doubt, so that its bounds are wider. None if the last jobs of the class ran as
+    expected."""
     expected_start_at: datetime | None = None
     """Expected start, or the start if the job has started."""
     latest_start_at: datetime | None = None
@@ -715,6 +718,9 @@ class TasksOutlook:
     """The task that started last."""
     runs: TaskRuns | None = None
     """The run times of its tasks that ended with success."""
+    forecast_doubt: str | None = None
+    """Why the forecast is in doubt, so that its bounds are wider. None if the last jobs of the class ran as
+    expected."""
     expected_start_at: datetime | None = None
     """Expected start, or the start if the job has started."""
     latest_start_at: datetime | None = None

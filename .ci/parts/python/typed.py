@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import tollgate as tg
@@ -80,8 +81,15 @@ def run(client: tg.Client) -> float:
         return future.result() + sum(results)
 
 
+async def submit_later(client: tg.AsyncClient) -> int | None:
+    quote: tg.AsyncQuote = await client.quote("./simulate", deadline="fri 9am")
+    job: tg.AsyncSubmission = await quote.offers[0].take() if quote.offers else await quote.submit()
+    return (await job.wait()).exit_code
+
+
 try:
     main()
+    asyncio.run(submit_later(tg.AsyncClient()))
     run(tg.Client())
     submit(tg.Client(cluster="north", reconnect="5m"))
 except tg.ServiceError as refused:

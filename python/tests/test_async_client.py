@@ -1,0 +1,108 @@
+"""The client for asyncio at a real service."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from pathlib import Path
+
+import pytest
+from conftest import RunningService
+
+import tollgate as tg
+
+
+def test_many_jobs_are_waited_for_at_once(client: tg.Client) -> None:
+    async def run() -> None:
+        async with tg.AsyncClient() as c:
+            submitted = await asyncio.gather(
+                *(c.submit(["sh", "-c", f"echo {number}; exit {number}"], deadline="+2h", estimate=1) for number in range(40))
+            )
+            assert all(job.is_promised for job in submitted)
+            ended = await asyncio.gather(*(job.wait(60) for job in submitted))
+            assert [job.exit_code for job in ended] == list(range(40))
+            assert await c.output(submitted[7].id) == "7\n"
+            assert [job.id for job in await c.jobs(ids=[submitted[0].id])] == [submitted[0].id]
+            assert (await c.explain(submitted[0].id)).words
+            assert (await c.history(submitted[0].id)).turns
+            assert (await c.status()).nodes == len((await c.nodes()).nodes)
+            array = await c.submit("true", array=3)
+            await array.wait()
+            assert len(await c.tasks(array.id)) == 3
+
+    asyncio.run(run())
+
+
+def test_quotes_rejections_and_refusals_are_those_of_the_client(client: tg.Client) -> None:
+    async def run() -> None:
+        c = tg.AsyncClient()
+        with pytest.raises(tg.Rejected) as caught:
+            await c.submit(["true"], deadline="+1s", estimate="30s", confidence=0.9)
+        taken = await caught.value.offers[0].take()
+        assert taken.is_promised and (await taken.wait()).exit_code == 0
+        with pytest.raises(tg.ServiceError, match="the job is over") as over:
+            await taken.cancel()
+        assert over.value.status == 409
+        reserved = await c.quote(["true"], deadline="+2h", estimate="5s", reserve="1m")
+        claimed = await reserved.submit()
+        assert claimed.id == reserved.id and (await claimed.wait()).exit_code == 0
+        held = await c.submit(["sleep", "600"], hold=True)
+        with pytest.raises(TimeoutError, match="not over after 0.1 s"):
+            await held.wait(0.1)
+        waiting = asyncio.create_task(held.wait())
+        await c.release(held.id)
+        await held.cancel()
+        assert (await waiting).state == (await held.job()).state == "cancelled"
+        await c.close()
+
+    asyncio.run(run())
+
+
+def test_service_is_found_and_its_key_checked(service: RunningService, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text(service.run("token", "new"))
+
+    async def run() -> None:
+        async with tg.AsyncClient(url=service.url, fingerprint=service.fingerprint, token_file=token) as c:
+            assert (await c.status()).pid == service.process.pid
+        async with tg.AsyncClient(url=service.url, ca=service.data / "server.crt", token_file=token) as c:
+            assert (await c.status()).pid == service.process.pid
+        with pytest.raises(tg.ConnectionLost, match="another key"):
+            await tg.AsyncClient(url=service.url, fingerprint="sha256:" + "0" * 64, token_file=token).status()
+        port = service.url.rpartition(":")[2]
+        with pytest.raises(tg.ConnectionLost):
+            await tg.AsyncClient(url=f"https://127.0.0.2:{port}", ca=service.data / "server.crt").status()
+        with pytest.raises(tg.ConnectionLost, match="no service answers"):
+            await tg.AsyncClient(data=tmp_path).status()
+
+    asyncio.run(run())
+
+
+def test_killed_service_is_waited_for(tmp_path: Path) -> None:
+    running = RunningService(tmp_path)
+
+    async def run() -> None:
+        async with tg.AsyncClient(data=tmp_path) as c:
+            submitted = await c.submit(["sleep", "1"], dir=tmp_path)
+            waiting = asyncio.create_task(submitted.wait())
+            await asyncio.sleep(0)
+            running.kill()
+            running.start()
+            later = await c.submit(["true"], dir=tmp_path)
+            assert (await waiting).state == (await later.wait()).state == "finished"
+            assert len(await c.jobs()) == 2
+
+    try:
+        asyncio.run(run())
+    finally:
+        running.process.terminate()
+        running.process.wait()
+
+
+def test_methods_and_arguments_are_those_of_the_client() -> None:
+    for name, method in vars(tg.Client).items():
+        if not name.startswith("_"):
+            other = vars(tg.AsyncClient)[name]
+            assert inspect.iscoroutinefunction(other)
+            assert list(inspect.signature(other).parameters) == list(inspect.signature(method).parameters), name
