@@ -31,6 +31,13 @@ def test_key_is_checked_before_the_token_is_sent(service: RunningService, token:
         tg.Client(url=service.url, fingerprint="sha256:" + "0" * 64, token_file=token)
 
 
+def test_job_gets_the_path_of_the_token(service: RunningService, token: Path) -> None:
+    client = tg.Client(url=service.url, fingerprint=service.fingerprint, token_file=os.path.relpath(token))
+    submitted = client.submit(["sh", "-c", "echo $TOLLGATE_TOKEN_FILE"], dir=token.parent)
+    submitted.wait(60)
+    assert client.output(submitted.id) == f"{token}\n"
+
+
 def test_authorities_vouch_for_the_name(service: RunningService, token: Path) -> None:
     own = service.data / "server.crt"
     assert tg.Client(url=service.url, ca=own, token_file=token).status().pid == service.process.pid

@@ -129,7 +129,7 @@ class AsyncClient:
         self, command: Command = (), *, reserve: Span | None = None, levels: bool = False, **options: Unpack[JobOptions]
     ) -> AsyncQuote:
         """Return what the service would answer to a job, as :meth:`Client.quote`."""
-        request = job_request(command, options)
+        request = job_request(command, options, self._service.address.token_file)
         read = await self._service.do(_asks.quote(request, reserve, levels))
         read["offers"] = offers_of(read, lambda changed: self._submit(changed_request(request, changed)))
         return AsyncQuote(**read, _client=self, _request=request)
@@ -140,7 +140,7 @@ class AsyncClient:
         Raises:
             Rejected: The service does not admit the job.
         """
-        return await self._submit(job_request(command, options))
+        return await self._submit(job_request(command, options, self._service.address.token_file))
 
     async def jobs(
         self,

@@ -196,7 +196,7 @@ class Client:
             levels: Whether ``offers`` has surer promises and their prices.
             options: See :class:`JobOptions`.
         """
-        request = job_request(command, options)
+        request = job_request(command, options, self._service.address.token_file)
         read = self._service.do(_asks.quote(request, reserve, levels))
         read["offers"] = offers_of(read, lambda changed: self._submit(changed_request(request, changed)))
         return Quote(**read, _client=self, _request=request)
@@ -216,7 +216,7 @@ class Client:
             ArgumentError: An argument is not understood.
             ServiceError: The service refuses the request.
         """
-        return self._submit(job_request(command, options))
+        return self._submit(job_request(command, options, self._service.address.token_file))
 
     def jobs(
         self,

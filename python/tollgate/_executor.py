@@ -233,7 +233,7 @@ class Executor(concurrent.futures.Executor):
         options["output"] = call.output if n_tasks is not None else call.output.replace("%a", "0")
         if n_tasks is not None:
             options["array"] = f"0-{n_tasks - 1}"
-        return job_request(call.command, options)  # type: ignore[arg-type]
+        return job_request(call.command, options, self._client._service.address.token_file)  # type: ignore[arg-type]
 
     def _send_one(self, call: Call, request: dict[str, Any]) -> PromisedFuture[Any]:
         def again(changed: dict[str, Any]) -> PromisedFuture[Any]:

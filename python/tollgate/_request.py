@@ -118,8 +118,13 @@ _PLAIN = (
 )
 
 
-def job_request(command: Command, options: JobOptions) -> dict[str, Any]:
+def job_request(command: Command, options: JobOptions, token_file: str | None = None) -> dict[str, Any]:
     """Return the request for a job.
+
+    Args:
+        command: Program and its arguments.
+        options: The arguments of the submission.
+        token_file: The file with the user's token, whose path the job gets: jobs of the job may need it.
 
     Raises:
         ArgumentError: An argument is not understood.
@@ -156,6 +161,8 @@ def job_request(command: Command, options: JobOptions) -> dict[str, Any]:
     if given.get("hold"):
         request["held"] = True
     request["env"] = _environment(given.get("env"))
+    if token_file is not None:
+        request["env"].setdefault("TOLLGATE_TOKEN_FILE", os.path.abspath(token_file))
     folder = given.get("dir")
     request["dir"] = os.path.join(os.getcwd(), os.fspath(folder)) if folder else os.getcwd()
     usual = "tollgate-%j/%a.out" if "array" in request else "tollgate-%j.out"
