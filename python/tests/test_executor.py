@@ -9,6 +9,7 @@ import json
 import math
 import operator
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -109,6 +110,65 @@ def test_rejected_call_has_an_offer(client: tg.Client) -> None:
             executor.map(math.sqrt, [4, 9])
         results: tg.MapResults[float] = many.value.offers[0].take()
         assert list(results) == [2, 3]
+
+
+def test_calls_that_are_promised_in_part_say_which(client: tg.Client) -> None:
+    with tg.Executor(client=client, deadline="+12s", estimate="5s", partial=True, otherwise="reject") as executor:
+        results = executor.map(abs, range(30))
+        assert results.promise is not None
+        assert (results.promise.by, results.promise.decision) == (None, "rejected")
+        kept = [future for future in results.futures if future.promise.decision == "accepted"]
+        assert 0 < len(kept) < 30 and all(future.promise.by is not None for future in kept)
+        for number, future in enumerate(results.futures):
+            if future in kept:
+                assert future.result(60) == [number]
+            else:
+                with pytest.raises(tg.Rejected):
+                    future.result(60)
+
+
+@pytest.fixture
+def service_of_workers(tmp_path: Path) -> Iterator[RunningService]:
+    """A service without nodes of its own, and a worker that reaches it over TLS."""
+    if os.geteuid() == 0 and not has_account("tollgate"):
+        pytest.skip("NOT RUN: a worker of root needs the account `tollgate`")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "config.toml").write_text("[local]\nnodes = 0\n")
+    running = RunningService(data)
+    token = tmp_path / "worker-token"
+    token.touch(0o600)
+    token.write_text(running.run("token", "new", "--worker"))
+    words = ["--connect", running.url, "--fingerprint", running.fingerprint, "--token-file", token]
+    words = [running.program, "worker", *map(str, words), "--data", str(tmp_path / "worker")]
+    with open(tmp_path / "worker-log", "wb") as log:
+        worker = subprocess.Popen(words, stdout=log, stderr=log)
+    yield running
+    for process in (worker, running.process):
+        process.terminate()
+        process.wait()
+
+
+def has_account(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def test_calls_run_on_a_worker(service_of_workers: RunningService, tmp_path: Path) -> None:
+    running = service_of_workers
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text(running.run("token", "new"))
+    client = tg.Client(url=running.url, fingerprint=running.fingerprint, token_file=token)
+    while not client.nodes().workers:
+        time.sleep(0.05)
+    with tg.Executor(client=client, folder=tmp_path, dir=tmp_path, deadline="+2h", estimate="1s") as executor:
+        results = executor.map(math.sqrt, range(5))
+        assert list(results) == [math.sqrt(number) for number in range(5)]
+        assert {task.host is not None for task in client.tasks(results.job or 0)} == {True}
 
 
 def test_shutdown_takes_no_more_calls_and_leaves_nothing(client: tg.Client, tmp_path: Path) -> None:

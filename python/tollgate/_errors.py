@@ -95,9 +95,12 @@ class Rejected(TollgateError):
     """
 
     answer: SubmitResponse
+    reasons: tuple[ReasonMessage, ...]
+    offers: tuple[Offer[Any], ...]
 
     def __init__(self, answer: SubmitResponse, offers: Sequence[Offer[Any]] = ()) -> None:
-        why = "; ".join(reason.text for reason in answer.reasons) or "no reason was given"
+        self.reasons = answer.reasons or _reasons_of_tasks(answer)
+        why = "; ".join(reason.text for reason in self.reasons) or "no reason was given"
         hint = None
         if offers:
             hint = f"`error.offers[0].take()` submits the job with {offers[0].words()}"
@@ -105,9 +108,11 @@ class Rejected(TollgateError):
         self.answer = answer
         self.offers = tuple(offers)
 
-    @property
-    def reasons(self) -> tuple[ReasonMessage, ...]:
-        return self.answer.reasons
+
+def _reasons_of_tasks(answer: SubmitResponse) -> tuple[ReasonMessage, ...]:
+    """Return why some tasks of an array were not admitted, each reason once."""
+    reasons = [reason for part in answer.tasks if part.decision == "rejected" for reason in part.reasons]
+    return tuple(dict.fromkeys(reasons))
 
 
 class JobLost(TollgateError):

@@ -43,7 +43,8 @@ class Promise:
     probability: float | None
     """Probability of meeting the deadline; None without one."""
     decision: str
-    """``"accepted"``, or without a promise ``"unpromised"``, ``"queued"``, ``"waitlisted"`` or ``"deferred"``."""
+    """``"accepted"``, or without a promise ``"unpromised"``, ``"queued"``, ``"waitlisted"`` or ``"deferred"``; of a ``map``
+    that is promised in part, that of the rest."""
 
 
 class PromisedFuture(concurrent.futures.Future[T]):
@@ -248,7 +249,10 @@ class Executor(concurrent.futures.Executor):
             return self._send_array(call, changed_request(request, changed), n_tasks, timeout)
 
         answer, futures = self._send(call, request, n_tasks, again)
-        return MapResults(futures, _promise(answer, answer.decision), answer.id, timeout)
+        decisions = [part.decision for part in answer.tasks] or [answer.decision]
+        # All of the calls are promised, or there is no promise about them together.
+        weakest = next((decision for decision in decisions if decision != "accepted"), "accepted")
+        return MapResults(futures, _promise(answer, weakest), answer.id, timeout)
 
     def _send(
         self, call: Call, request: dict[str, Any], n_tasks: int | None, again: Callable[[dict[str, Any]], T]
