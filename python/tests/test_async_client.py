@@ -100,6 +100,26 @@ def test_killed_service_is_waited_for(tmp_path: Path) -> None:
         running.process.wait()
 
 
+def test_client_outlives_an_event_loop_and_a_cancelled_task(client: tg.Client) -> None:
+    c = tg.AsyncClient()
+
+    async def give_up() -> int:
+        held = await c.submit(["true"], hold=True)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(held.wait(), 0.1)
+        assert (await held.job()).state == "held"
+        return held.id
+
+    held = asyncio.run(give_up())
+
+    async def cancel() -> str:
+        async with c:
+            await c.cancel(held)
+            return (await c.wait(held)).state
+
+    assert asyncio.run(cancel()) == "cancelled"
+
+
 def test_methods_and_arguments_are_those_of_the_client() -> None:
     for name, method in vars(tg.Client).items():
         if not name.startswith("_"):

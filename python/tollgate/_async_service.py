@@ -36,7 +36,7 @@ class _Stream:
 
 
 class AsyncService:
-    """A service at an address, for many tasks of one event loop.
+    """A service at an address, for many tasks of one event loop at a time.
 
     Args:
         address: Where it is.
@@ -49,6 +49,7 @@ class AsyncService:
         self._settings = None if address.socket else _tls.context(address)
         self._headers = request_headers(address)
         self._idle: list[_Stream] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._is_found = reconnect is not None
 
     async def do(self, ask: Ask[T]) -> T:
@@ -91,6 +92,10 @@ class AsyncService:
                 pass
 
     async def _once(self, sent: bytes) -> Any:
+        loop = asyncio.get_running_loop()
+        # The connections of an event loop end with it.
+        if loop is not self._loop:
+            self._idle, self._loop = [], loop
         stream = self._idle.pop() if self._idle else await self._connected()
         is_whole = False
         try:

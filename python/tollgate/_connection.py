@@ -74,6 +74,10 @@ class Service:
         body = {} if ask.body is None and ask.is_command else ask.body
         return ask.read(self._exchange(method, ask.path, body, ask.waits, ask.timeout))
 
+    def __del__(self) -> None:
+        if getattr(self, "_process", None) == os.getpid():
+            self.close()
+
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()

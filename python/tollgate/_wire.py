@@ -8,7 +8,6 @@ from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from tollgate import api
 from tollgate._errors import InternalError
 from tollgate._moments import from_wire
 
@@ -45,7 +44,7 @@ _known: dict[type[Any], _Readers] = {}
 def _readers(kind: type[Any]) -> _Readers:
     if kind in _known:
         return _known[kind]
-    hints = get_type_hints(kind, vars(api))
+    hints = get_type_hints(kind)
     found = []
     for field in fields(kind):
         if not field.init or field.name.startswith("_"):
