@@ -15,6 +15,13 @@ stop_engine() {
     tr '\0' '\n' 2>/dev/null <"$dir/environ" | grep -qxF "SLURM_CONF=$folder/slurm/slurm.conf" || continue
     kill "${dir#/proc/}" 2>/dev/null || true
   done
+  # A step without its controller reports its end for ever, ignores SIGTERM and shows no environment. All in this network are ours.
+  [ "$(readlink /proc/self/ns/net)" != "$(readlink /proc/1/ns/net)" ] || return 0
+  for dir in /proc/[0-9]*; do
+    [ "$(cat "$dir/comm" 2>/dev/null)" = slurmstepd ] || continue
+    [ "$(readlink "$dir/ns/net")" = "$(readlink /proc/self/ns/net)" ] || continue
+    kill -KILL "${dir#/proc/}" 2>/dev/null || true
+  done
 }
 first_waiting() { squeue --noheader --states=PENDING --format=%A | sed -n 1p; }
 stop_controller() { kill "$(cat "$folder/slurm/run/controller.pid")"; }
