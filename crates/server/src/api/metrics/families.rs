@@ -217,7 +217,7 @@ pub const METRICS: &[MetricFamily] = &[
             let samples = [
                 ("longer", counts.longer),
                 ("shorter", counts.shorter),
-                ("as-expected", counts.settled),
+                ("as_expected", counts.settled),
             ];
             let samples =
                 samples.map(|(runs, count)| sample("_total", Some(("runs", runs)), count as f64));
