@@ -19,7 +19,7 @@ mod parse;
 mod rule;
 
 pub use builtin::{BuiltinRetryPolicy, REGISTRY};
-pub use history::{EvictionCause, TaskHistory};
+pub use history::TaskHistory;
 pub use parse::RetryError;
 pub use rule::{EvictionFilter, FinishedTasks, HistoryMetric, RetryRule};
 

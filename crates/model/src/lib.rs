@@ -9,6 +9,7 @@
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: a submitted job |
 //! | [`attempt`] | [`TaskId`], [`AttemptId`], [`AttemptEvent`], [`AttemptStatus`], [`KillReason`]: tries at running a task |
 //! | [`ending`] | [`AttemptEnding`], [`JobEndState`], [`ExceededLimit`]: the judgement of an end |
+//! | [`eviction`] | [`EvictionCause`]: why an attempt had to leave its computer |
 //! | [`normal`] | the standard normal distribution |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
 //! | `launch_failure` | [`LaunchFailure`], [`LaunchFault`]: launches that failed, and whose fault that is |
@@ -33,6 +34,7 @@ pub mod books;
 pub mod decision;
 pub mod distribution;
 pub mod ending;
+pub mod eviction;
 pub mod job;
 mod launch_failure;
 pub mod maintenance;
@@ -58,6 +60,7 @@ pub use books::{BookEntry, Books, BreakCause};
 pub use decision::{Decision, OtherReason, Otherwise, Reason};
 pub use distribution::{Distribution, Probability};
 pub use ending::{AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners};
+pub use eviction::EvictionCause;
 pub use job::{JobId, JobSpec, Sla, UserId};
 pub use launch_failure::{LaunchFailure, LaunchFault};
 pub use maintenance::{MaintenanceCalendar, MaintenanceWindow};

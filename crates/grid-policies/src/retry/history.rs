@@ -1,25 +1,14 @@
 //! The history of a task, from its attempts.
 
-use tollgate_model::Span;
+use tollgate_model::{EvictionCause, Span};
 
 use super::rule::EvictionFilter;
-
-/// The reason an attempt ended before the task did, as the batch system sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EvictionCause {
-    /// A user logged in at the computer.
-    User,
-    /// The computer was rebooted as planned.
-    Reboot,
-    /// The computer was lost, or the reason is unknown.
-    Lost,
-}
 
 /// The history of a task so far: evictions and the time they cost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskHistory {
-    count: [u32; 3],
-    accrued: [Span; 3],
+    count: [u32; EvictionCause::ALL.len()],
+    accrued: [Span; EvictionCause::ALL.len()],
 }
 
 impl TaskHistory {
@@ -32,7 +21,9 @@ impl TaskHistory {
 
     /// Returns the number of evictions that count.
     pub fn evictions(&self, counted: EvictionFilter) -> u32 {
-        let causes = CAUSES.into_iter().filter(|&cause| counted.includes(cause));
+        let causes = EvictionCause::ALL
+            .into_iter()
+            .filter(|&cause| counted.includes(cause));
         causes.fold(0, |sum, cause| {
             sum.saturating_add(self.count[cause as usize])
         })
@@ -40,16 +31,12 @@ impl TaskHistory {
 
     /// Returns the total time that the counted attempts held their computers.
     pub fn accrued(&self, counted: EvictionFilter) -> Span {
-        let causes = CAUSES.into_iter().filter(|&cause| counted.includes(cause));
+        let causes = EvictionCause::ALL
+            .into_iter()
+            .filter(|&cause| counted.includes(cause));
         causes.fold(Span::ZERO, |sum, cause| sum + self.accrued[cause as usize])
     }
 }
-
-const CAUSES: [EvictionCause; 3] = [
-    EvictionCause::User,
-    EvictionCause::Reboot,
-    EvictionCause::Lost,
-];
 
 #[cfg(test)]
 mod tests {

@@ -240,9 +240,10 @@ fn span(word: &str) -> Option<Span> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{EvictionCause, RetryDecision, TaskHistory};
+    use super::super::{RetryDecision, TaskHistory};
     use super::*;
     use proptest::prelude::*;
+    use tollgate_model::EvictionCause;
     use tollgate_policy::RandomSource;
 
     struct ConstantSource;

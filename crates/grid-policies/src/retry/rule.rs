@@ -1,9 +1,9 @@
 //! The axes of the family: the metric of a task, the evictions that count, and the criterion.
 
-use tollgate_model::Span;
+use tollgate_model::{EvictionCause, Span};
 use tollgate_policy::RandomSource;
 
-use super::history::{EvictionCause, TaskHistory};
+use super::history::TaskHistory;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
@@ -21,9 +21,9 @@ pub enum HistoryMetric {
 pub enum EvictionFilter {
     /// All evictions.
     All,
-    /// All evictions except by users.
+    /// All evictions except by users, and by what counts with them ([`EvictionCause::is_of_user`]).
     ExceptUsers,
-    /// All evictions except by planned reboots.
+    /// All evictions except by planned reboots and closing hours ([`EvictionCause::is_planned`]).
     ExceptReboots,
 }
 
@@ -77,10 +77,10 @@ pub struct FinishedTasks {
 
 impl EvictionFilter {
     pub(super) const fn includes(self, by: EvictionCause) -> bool {
-        match (self, by) {
-            (Self::ExceptUsers, EvictionCause::User)
-            | (Self::ExceptReboots, EvictionCause::Reboot) => false,
-            (Self::All | Self::ExceptUsers | Self::ExceptReboots, _) => true,
+        match self {
+            Self::All => true,
+            Self::ExceptUsers => !by.is_of_user(),
+            Self::ExceptReboots => !by.is_planned(),
         }
     }
 }

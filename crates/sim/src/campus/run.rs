@@ -8,12 +8,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use tollgate_grid_policies::retry::{
-    EvictionCause, EvictionFilter, FinishedTasks, RetryDecision, RetryPolicy, TaskHistory,
+    EvictionFilter, FinishedTasks, RetryDecision, RetryPolicy, TaskHistory,
 };
 use tollgate_grid_policies::select::{
     self, ComputerPool, Occupant, SelectBuildInputs, SelectPolicy,
 };
-use tollgate_model::{Energy, Instant, NodeId, Span};
+use tollgate_model::{Energy, EvictionCause, Instant, NodeId, Span};
 use tollgate_policy::RandomSource;
 use tollgate_workload::rng::{RandomStream, StreamFamily, StreamPurpose};
 
