@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvictionCause {
-    /// Somebody uses the computer.
+    /// A person uses the computer.
     User,
     /// The computer is about to be rebooted as planned.
     Reboot,
@@ -32,7 +32,7 @@ impl EvictionCause {
         Self::Power,
     ];
 
-    /// Returns whether somebody's use of the computer is the cause, at the keyboard or by a program.
+    /// Returns whether the use of the computer is the cause, at its keyboard or by a program of its user.
     pub const fn is_of_user(self) -> bool {
         matches!(self, Self::User | Self::Load | Self::Power)
     }
@@ -57,7 +57,7 @@ impl EvictionCause {
     /// Returns the cause in words, for sentences that begin with "evicted because".
     pub const fn phrase(self) -> &'static str {
         match self {
-            Self::User => "somebody uses the computer",
+            Self::User => "a person uses the computer",
             Self::Reboot => "the computer is rebooted",
             Self::Lost => "the computer was lost",
             Self::Hours => "its hours for tasks are over",
