@@ -122,6 +122,10 @@ pub struct AttemptOutcome {
     pub wall: Span,
     /// Processor time of all its processes, as far as the engine can measure it.
     pub cpu: Span,
+    /// The part of `wall` for which all its processes were frozen; zero in a report of an earlier
+    /// release.
+    #[serde(default)]
+    pub suspended: Span,
     /// Peak memory in bytes, where the engine can measure it.
     pub peak_memory: Option<u64>,
 }
@@ -135,6 +139,7 @@ impl AttemptOutcome {
             at,
             wall: Span::ZERO,
             cpu: Span::ZERO,
+            suspended: Span::ZERO,
             peak_memory: None,
         }
     }

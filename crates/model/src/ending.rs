@@ -266,6 +266,7 @@ mod tests {
             at: Instant::ZERO,
             wall: Span::from_secs(1),
             cpu: Span::ZERO,
+            suspended: Span::ZERO,
             peak_memory: None,
         }
     }

@@ -85,6 +85,7 @@ impl ReportBounds {
         };
         let wall = bounded("wall", outcome.wall, self.max_wall());
         let cpu = bounded("cpu", outcome.cpu, max_cpu(wall));
+        let suspended = bounded("suspended", outcome.suspended, wall);
         let peak_memory = outcome
             .peak_memory
             .filter(|&bytes| i64::try_from(bytes).is_ok());
@@ -98,6 +99,7 @@ impl ReportBounds {
             at: self.instant(outcome.at),
             wall,
             cpu,
+            suspended,
             peak_memory,
         }
     }
@@ -168,6 +170,7 @@ mod tests {
             at: Instant::from_micros(at),
             wall: Span::from_micros(wall),
             cpu: Span::from_micros(cpu),
+            suspended: Span::from_micros(wall),
             peak_memory,
         }))
     }
@@ -185,7 +188,10 @@ mod tests {
         // 1,000 s, one per cent and a minute; 8,192 processors for a second more than that.
         let nearest = ended(1_070_000_000, 8_773_632_000_000, 2_000_000_000, None);
         assert_eq!(bounded.report, nearest);
-        assert_eq!(bounded.replaced, ["wall", "cpu", "peak_memory"]);
+        assert_eq!(
+            bounded.replaced,
+            ["wall", "cpu", "suspended", "peak_memory"]
+        );
     }
 
     #[test]
@@ -231,6 +237,7 @@ mod tests {
             };
             prop_assert!(outcome.wall >= Span::ZERO && outcome.wall <= bounds.max_wall());
             prop_assert!(outcome.cpu >= Span::ZERO);
+            prop_assert!(outcome.suspended >= Span::ZERO && outcome.suspended <= outcome.wall);
             prop_assert!(outcome.at <= now && (outcome.at >= earliest || earliest > now));
         }
     }

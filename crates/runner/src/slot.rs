@@ -189,6 +189,7 @@ impl SlotWorker {
                 cpu: meter
                     .cpu(&self.group)
                     .map_or(usage.cpu, |cpu| cpu.max(usage.cpu)),
+                suspended: Span::ZERO,
                 peak_memory: memory.peak(
                     Some(usage.peak_memory),
                     procfs::own_peak_memory(),

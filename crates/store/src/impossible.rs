@@ -96,6 +96,7 @@ impl AttemptMeasures {
             at: self.finish,
             wall: self.wall.unwrap_or(Span::ZERO),
             cpu: self.cpu.unwrap_or(Span::ZERO),
+            suspended: Span::ZERO,
             // A report has no negative number of bytes; such a number is too large for the store.
             peak_memory: self.peak_memory.map(|bytes| bytes as u64),
         };

@@ -209,6 +209,7 @@ impl AttemptBook {
                 at,
                 wall: at.since(start.at).max(Span::ZERO),
                 cpu: Span::ZERO,
+                suspended: Span::ZERO,
                 peak_memory: None,
             }),
             (Some(_) | None, _) => AttemptEvent::Lost { at },

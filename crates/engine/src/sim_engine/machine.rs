@@ -159,6 +159,7 @@ impl SimMachine {
             at: self.now,
             wall: self.now.since(started),
             cpu: Span::from_secs_f64(task.cpu),
+            suspended: Span::ZERO,
             peak_memory: None,
         };
         self.finish(attempt, AttemptEvent::Ended(ended));
@@ -362,6 +363,7 @@ impl SimMachine {
             at: self.now,
             wall: self.now.since(started),
             cpu: Span::from_secs_f64(task.cpu),
+            suspended: Span::ZERO,
             peak_memory: None,
         }
     }

@@ -100,6 +100,7 @@ fn outcome(
             Span::from_secs_f64(procfs::age(process).as_secs_f64())
         }),
         cpu: process.meter.cpu(group).unwrap_or(Span::ZERO),
+        suspended: Span::ZERO,
         peak_memory: memory.peak(None, None, group.kernel_peak_memory()),
     }
 }

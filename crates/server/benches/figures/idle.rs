@@ -162,6 +162,7 @@ fn end(job: u64, at: Instant) -> ServiceCommand {
             at,
             wall: Span::from_secs(30 + (job * 7_919 % 60) as i64),
             cpu: Span::from_secs(30),
+            suspended: Span::ZERO,
             peak_memory: Some(1 << 20),
         }),
     })

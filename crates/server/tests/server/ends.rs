@@ -112,6 +112,7 @@ impl EndCase {
                 at: Instant::ZERO,
                 wall: Span::from_secs(1),
                 cpu: Span::ZERO,
+                suspended: Span::ZERO,
                 peak_memory: None,
             }),
         })

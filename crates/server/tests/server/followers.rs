@@ -107,6 +107,7 @@ impl SequentialEngine {
                 at: self.now,
                 wall: RUNTIME,
                 cpu: Span::ZERO,
+                suspended: Span::ZERO,
                 peak_memory: None,
             }),
         )

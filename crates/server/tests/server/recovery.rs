@@ -246,6 +246,7 @@ impl RecoveryService {
                         at: self.now,
                         wall: Span::from_secs(secs),
                         cpu: Span::ZERO,
+                        suspended: Span::ZERO,
                         peak_memory: None,
                     };
                     report(attempt, AttemptEvent::Ended(ended))

@@ -265,6 +265,7 @@ fn end(job: u64) -> AttemptReport {
             at: Instant::ZERO,
             wall: Span::ZERO,
             cpu: Span::ZERO,
+            suspended: Span::ZERO,
             peak_memory: None,
         }),
     }

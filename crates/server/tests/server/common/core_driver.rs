@@ -130,6 +130,7 @@ impl CoreDriver {
                 at: self.now,
                 wall: self.now.since(self.started[&attempt]),
                 cpu: Span::ZERO,
+                suspended: Span::ZERO,
                 peak_memory: None,
             }),
         })

@@ -284,6 +284,7 @@ fn report() -> impl Strategy<Value = AttemptReport> {
             at,
             wall: Span::from_micros(wall),
             cpu: Span::from_micros(cpu),
+            suspended: Span::from_micros(cpu),
             peak_memory,
         })
     });
@@ -403,6 +404,7 @@ fn two_ends_with_extreme_spans_are_stored_with_the_nearest_possible() {
             at: Instant::from_micros(i64::MAX),
             wall: Span::from_micros(i64::MAX),
             cpu: Span::from_micros(i64::MAX),
+            suspended: Span::ZERO,
             peak_memory: Some(u64::MAX),
         };
         let attempt = AttemptId {
