@@ -48,7 +48,8 @@ impl<'py> PythonTypes<'py> {
         })
     }
 
-    fn span(&self, micros: i64) -> PyResult<Bound<'py, PyAny>> {
+    /// Returns a span of microseconds.
+    pub(crate) fn span(&self, micros: i64) -> PyResult<Bound<'py, PyAny>> {
         self.span.call1((0, 0, micros))
     }
 }

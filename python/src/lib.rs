@@ -11,6 +11,7 @@
 //! | [`record_input`] | records: files, tables, or the default workload |
 //! | [`options`] | keyword arguments as the settings of a replay |
 //! | [`policy`] | policies that are written in Python |
+//! | [`forecast`] | forecasts of run times |
 //! | [`replay`] | replays and their results |
 //! | [`study`] | studies and their results |
 //! | [`charts`] | pictures of the results |
@@ -23,6 +24,7 @@ mod arrow_input;
 mod cells;
 mod charts;
 mod errors;
+mod forecast;
 mod interrupt;
 mod job_columns;
 mod options;
@@ -39,6 +41,8 @@ mod table;
 mod _native {
     #[pymodule_export]
     use crate::charts::Picture;
+    #[pymodule_export]
+    use crate::forecast::{Forecast, forecast};
     #[pymodule_export]
     use crate::interrupt::join_interrupted;
     #[pymodule_export]

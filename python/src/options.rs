@@ -80,6 +80,7 @@ impl ReplayOptions {
             "estimates" => settings.estimates = parsed::<EstimateOrigin>(name, value)?,
             "learn" => self.learn = sources(value)?,
             "learn_before" => settings.learn_before = of_type(name, value, "True or False")?,
+            "calibration" => settings.calibration = of_type(name, value, "True or False")?,
             "by" => settings.by = Some(grouping(name, value)?),
             "windows" => settings.windows = Some(count_of_32_bits(name, value)?),
             "check" => {
@@ -215,12 +216,12 @@ fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<NonZeroUsize> {
     of_type(name, value, "a whole number from 1 on")
 }
 
-fn count_of_32_bits(name: &str, value: &Bound<'_, PyAny>) -> PyResult<NonZeroU32> {
+pub(crate) fn count_of_32_bits(name: &str, value: &Bound<'_, PyAny>) -> PyResult<NonZeroU32> {
     of_type(name, value, "a whole number from 1 on")
 }
 
 /// Takes a list, or a single value in its place.
-fn one_or_several(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+pub(crate) fn one_or_several(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if value.is_instance_of::<PyString>() {
         return Ok(vec![value.extract()?]);
     }
@@ -247,12 +248,25 @@ fn node_count(value: &Bound<'_, PyAny>) -> PyResult<NodeCount> {
     of_type("nodes", value, expected).map(NodeCount::Total)
 }
 
-/// Takes a span: a `timedelta`, or seconds.
+/// Takes a span above zero: a `timedelta`, or seconds.
+pub(crate) fn span(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Span> {
+    let span = Span::from_secs_f64(seconds(name, value)?);
+    match Span::ZERO < span && span < Span::MAX {
+        true => Ok(span),
+        false => Err(argument(name, "expected a time above zero")),
+    }
+}
+
+fn seconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    match value.call_method0("total_seconds") {
+        Ok(seconds) => seconds.extract(),
+        Err(_) => of_type(name, value, "a timedelta, or seconds"),
+    }
+}
+
+/// Takes the work that a resumption costs: a `timedelta`, or seconds.
 fn preemption_cost(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Span> {
-    let seconds: f64 = match value.call_method0("total_seconds") {
-        Ok(seconds) => seconds.extract()?,
-        Err(_) => of_type(name, value, "a timedelta, or seconds")?,
-    };
+    let seconds = seconds(name, value)?;
     let range = 0.0..=MAX_PREEMPTION_COST.as_secs_f64();
     match range.contains(&seconds) {
         true => Ok(Span::from_secs_f64(seconds)),
@@ -304,7 +318,7 @@ fn never_ran(name: &str, value: &Bound<'_, PyAny>) -> PyResult<NeverRanHandling>
 }
 
 /// Takes a record, or a list of records.
-fn sources(value: &Bound<'_, PyAny>) -> PyResult<Vec<RecordSource>> {
+pub(crate) fn sources(value: &Bound<'_, PyAny>) -> PyResult<Vec<RecordSource>> {
     let is_one = value.is_instance_of::<PyString>()
         || value.hasattr("__fspath__")?
         || value.hasattr("__arrow_c_stream__")?;

@@ -37,6 +37,7 @@ pub(crate) struct Replay {
     finished: Arc<FinishedReplay>,
     jobs: OnceLock<Table>,
     summary: OnceLock<Table>,
+    calibration: OnceLock<Table>,
 }
 
 /// A replay that is over.
@@ -100,6 +101,7 @@ pub(crate) fn replay(
         finished: Arc::new(finished),
         jobs: OnceLock::new(),
         summary: OnceLock::new(),
+        calibration: OnceLock::new(),
     })
 }
 
@@ -261,6 +263,20 @@ impl Replay {
     fn jobs(&self, py: Python<'_>) -> PyResult<Table> {
         let finished = &self.finished;
         Self::made_once(py, &self.jobs, || finished.jobs())
+    }
+
+    /// The promises of each policy by the probability that was promised, against what was kept.
+    #[getter]
+    fn calibration(&self, py: Python<'_>) -> PyResult<Table> {
+        if !self.finished.settings.calibration {
+            let hint = "call replay(.., calibration=True)";
+            let message = "no calibration: the promises were not counted";
+            return Err(ErrorClass::Argument.raise(message, Some(hint)));
+        }
+        let answers = &self.finished.answers;
+        Self::made_once(py, &self.calibration, || {
+            summary_columns::calibration(answers)
+        })
     }
 
     /// The policies, with their parameters.

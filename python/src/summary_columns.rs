@@ -7,10 +7,11 @@ use arrow_array::builder::{
     DurationMicrosecondBuilder, Float64Builder, Int64Builder, StringBuilder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, Schema};
 use serde_json::{Map, Value};
 use tollgate_model::Span;
 use tollgate_replay::PolicyAnswer;
+use tollgate_replay::calibration::PromiseCalibration;
 use tollgate_replay::keys::GroupKeys;
 
 /// The end of the name of a key that counts seconds.
@@ -23,20 +24,44 @@ pub(crate) fn summary(answers: &[PolicyAnswer]) -> Result<RecordBatch, ArrowErro
         let groups = GroupKeys::of(answer);
         [GroupKeys::of_all(answer)].into_iter().chain(groups)
     });
-    let rows = rows.map(|row| match serde_json::to_value(row) {
-        Ok(Value::Object(mut keys)) => {
-            if !is_grouped {
-                keys.shift_remove("group");
-            }
-            keys
+    let rows = rows.map(|row| {
+        let mut keys = keys_of(serde_json::to_value(row));
+        if !is_grouped {
+            keys.shift_remove("group");
         }
-        other => unreachable!("the results of a policy are an object: {other:?}"),
+        keys
     });
     columns(&rows.collect::<Vec<_>>())
 }
 
+/// Returns a row for each policy and bin of promised probabilities. Bins have the keys of `tollgate replay --calibration
+/// --format json`.
+pub(crate) fn calibration(answers: &[PolicyAnswer]) -> Result<RecordBatch, ArrowError> {
+    let rows = answers.iter().flat_map(|answer| {
+        let bins = answer.calibration.iter().flat_map(PromiseCalibration::keys);
+        bins.map(|bin| {
+            let mut row = Map::new();
+            row.insert("policy".to_owned(), Value::from(answer.policy.clone()));
+            row.extend(keys_of(serde_json::to_value(bin)));
+            row
+        })
+    });
+    columns(&rows.collect::<Vec<_>>())
+}
+
+/// Returns the keys of a value that is an object.
+fn keys_of(value: serde_json::Result<Value>) -> Map<String, Value> {
+    match value {
+        Ok(Value::Object(keys)) => keys,
+        other => unreachable!("the results of a policy are an object: {other:?}"),
+    }
+}
+
 /// Returns rows of keys as columns: text, counts, numbers, and spans of seconds.
 pub(crate) fn columns(rows: &[Map<String, Value>]) -> Result<RecordBatch, ArrowError> {
+    if rows.is_empty() {
+        return Ok(RecordBatch::new_empty(Arc::new(Schema::empty())));
+    }
     let names = rows.first().into_iter().flat_map(|row| row.keys());
     let columns = names.map(|name| {
         let values = rows.iter().map(|row| row.get(name).unwrap_or(&Value::Null));

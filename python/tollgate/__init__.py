@@ -30,7 +30,8 @@ from tollgate._errors import (
     ServiceError,
     TollgateError,
 )
-from tollgate._native import FinishedExperiment, Job, JobList, Picture, PolicyView, Replay, Table
+from tollgate._forecast import forecast
+from tollgate._native import FinishedExperiment, Forecast, Job, JobList, Picture, PolicyView, Replay, Table
 from tollgate._policy import Policy, Reject
 from tollgate._program import find_program
 from tollgate._replay import policies, read, replay
@@ -87,6 +88,7 @@ __all__ = [
     "ConnectionLost",
     "Executor",
     "FinishedExperiment",
+    "Forecast",
     "InternalError",
     "Job",
     "JobList",
@@ -116,6 +118,7 @@ __all__ = [
     "api",
     "experiments",
     "find_program",
+    "forecast",
     "policies",
     "read",
     "replay",

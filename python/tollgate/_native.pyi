@@ -1,9 +1,11 @@
 """The compiled part of the package."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from os import PathLike
 from typing import Any, final
 
+from tollgate._forecast import ClassKey
 from tollgate._policy import Policy
 from tollgate._replay import Jobs
 
@@ -202,6 +204,17 @@ class Replay:
         """
 
     @property
+    def calibration(self) -> Table:
+        """The promises of each policy, a row a policy and range of promised probabilities, against what was kept.
+
+        The columns are the keys of ``tollgate replay --calibration --format json``. A policy that states no probability
+        has no row.
+
+        Raises:
+            ArgumentError: The promises were not counted: ``replay(.., calibration=True)`` does.
+        """
+
+    @property
     def policies(self) -> list[str]:
         """The policies with their parameters, in the order of the results."""
 
@@ -226,6 +239,53 @@ class Replay:
         """
 
     def _repr_html_(self) -> str: ...
+
+@final
+class Forecast:
+    """The forecasts of a site, learned from its records."""
+
+    def quantiles(
+        self,
+        levels: Sequence[float],
+        *,
+        user: str | None = None,
+        name: str | None = None,
+        group: str | None = None,
+        account: str | None = None,
+        queue: str | None = None,
+        procs: int = 1,
+        estimate: float | timedelta | None = None,
+    ) -> list[timedelta]:
+        """Return upper bounds of the run time of a job that is submitted now: it stays within each at that probability.
+
+        These are the bounds of ``tollgate forecast --explain``. Where the job stays within its estimate at least as often
+        as a level says, the estimate is the most that is stated at it.
+
+        Args:
+            levels: Probabilities above 0 and below 1.
+            user: The user.
+            name: The name of the job or its program, as the records have it.
+            group: The group of the user.
+            account: The account.
+            queue: The queue.
+            procs: Number of processors.
+            estimate: The estimate of the user, in seconds or as a ``timedelta``.
+
+        Raises:
+            ArgumentError: An argument is not understood.
+        """
+
+    @property
+    def calibration(self) -> Table:
+        """How well the forecasts held: each job of the records, forecast from the jobs before it.
+
+        A row a method and setting, as in ``tollgate forecast evaluate --format csv``; what :meth:`quantiles` states is
+        the method ``aggregate``. It is measured at the first use, which takes longer than learning.
+        """
+
+    @property
+    def n_jobs(self) -> int:
+        """Number of jobs that were learned."""
 
 @final
 class FinishedExperiment:
@@ -253,6 +313,9 @@ def replay(
     jobs: Jobs | None, arguments: Mapping[str, object], progress: Callable[[int, int], object] | None = None
 ) -> Replay: ...
 def read(jobs: Jobs | None = None) -> Table: ...
+def forecast(
+    jobs: Jobs | Sequence[Jobs] | None, by: ClassKey | Sequence[ClassKey] | None, series: int
+) -> Forecast: ...
 def policies() -> list[tuple[str, str]]: ...
 def experiments() -> list[str]: ...
 def run_study(

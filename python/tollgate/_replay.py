@@ -51,6 +51,7 @@ def replay(
     windows: int | None = None,
     seed: int | None = None,
     seeds: int | None = None,
+    calibration: bool | None = None,
     check: bool | None = None,
     threads: int | None = None,
     progress: bool | Progress = False,
@@ -101,6 +102,7 @@ def replay(
         windows: Number of windows into which the record is cut, with the risk of each policy over them.
         seed: Seed of drawn deadlines, budgets and penalty rates.
         seeds: Number of seeds with which each run is repeated.
+        calibration: Count the promises of each policy that were kept, for :attr:`Replay.calibration`.
         check: Verify every schedule after each event and at the end.
         threads: Number of policies that run in parallel. None is the number of processors.
         progress: True for a bar on standard error, or a function that gets the numbers of jobs that have been

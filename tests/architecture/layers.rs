@@ -38,6 +38,11 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("beside", &["model", "forecast"], Pure),
     rule("trace", &["model"], Edge),
     rule("workload", &["model", "trace"], Edge),
+    rule(
+        "site-forecast",
+        &["host", "model", "forecast", "trace"],
+        Edge,
+    ),
     rule("engine", &["model"], Edge),
     rule("runner", &["host", "model", "engine"], Edge),
     rule(
@@ -171,6 +176,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "study",
             "report",
             "replay",
+            "site-forecast",
             "service",
             "store",
             "client",

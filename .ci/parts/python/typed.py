@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import tollgate as tg
@@ -49,10 +50,17 @@ def main() -> None:
         progress=show,
     )
     results.write_jobs(Path("jobs.csv"))
+    print(expected(tg.read()))
     study: tg.Study = tg.study("libra-risk-2006", scale=0.1, policies=[Narrow])
     finished = study.run(threads=2, progress=True)
     print(finished.claims["verdict"], finished.n_unexpected, tg.experiments())
     print(results, rejected(results), results.summary.schema["mean_wait"], tg.find_program())
+
+
+def expected(jobs: tg.Table) -> list[timedelta]:
+    forecast: tg.Forecast = tg.forecast([jobs, Path("jobs.swf")], by=["user", "executable"])
+    print(forecast.calibration["coverage_0.9"], forecast.n_jobs)
+    return forecast.quantiles([0.5, 0.9], user="ann", name="sim", procs=4, estimate=timedelta(hours=1))
 
 
 def submit(client: tg.Client) -> int | None:

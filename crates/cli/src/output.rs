@@ -3,7 +3,6 @@
 //! | module | contents |
 //! |---|---|
 //! | `atomic` | standard output, or a file that appears only when complete |
-//! | `calendar` | dates |
 //! | `csv_rows` | rows of CSV with the keys of JSON as columns |
 //! | `format` | instants, spans, sizes and the states of jobs |
 //! | `messages` | messages on standard error |
@@ -13,7 +12,6 @@
 //! Data goes to standard output, and messages go to standard error.
 
 pub(crate) mod atomic;
-pub(crate) mod calendar;
 pub(crate) mod csv_rows;
 pub(crate) mod format;
 pub(crate) mod messages;

@@ -4,16 +4,15 @@
 //! |---|---|
 //! | [`args`] | the flags |
 //! | [`error`] | the errors |
-//! | [`parse`] | parsing and formatting of spans, levels and keys |
-//! | [`records`] | traces, converted to records of jobs for a forecaster |
-//! | [`name_ids`] | the numbers of users, executables, .. |
-//! | [`state`] | the learned state, and its file |
-//! | [`statements`] | how well the stated forecasts held, by class |
+//! | [`parse`] | parsing and formatting of spans |
+//! | [`records`] | records that are read, with notes about them |
 //! | [`learn`] | learning of a state from records |
 //! | [`classes`] | the answer about every class |
 //! | [`explain`] | the answer about one job |
 //! | [`evaluate`] | `tollgate forecast evaluate` |
 //! | [`waits`] | `--waits` of both |
+//!
+//! The forecasts are those of the crate `tollgate-site-forecast`.
 
 mod args;
 mod classes;
@@ -21,11 +20,8 @@ mod error;
 mod evaluate;
 mod explain;
 mod learn;
-mod name_ids;
 mod parse;
 mod records;
-mod state;
-mod statements;
 mod waits;
 
 pub(crate) use self::args::ForecastArgs;

@@ -3,10 +3,11 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use tollgate_model::Span;
+use tollgate_site_forecast::{ClassKey, ConfidenceLevel, DescribedJob};
 
-use super::parse::{ClassKey, ConfidenceLevel, parse_span};
+use super::parse::parse_span;
 use crate::args::{OutputFormat, parse_count};
 
 /// The options of `tollgate forecast`.
@@ -73,7 +74,47 @@ pub(super) struct ClassKeyArgs {
         value_delimiter = ',',
         conflicts_with = "waits"
     )]
-    pub(super) by: Vec<ClassKey>,
+    by: Vec<ClassKeyArg>,
+}
+
+impl ClassKeyArgs {
+    pub(super) fn keys(&self) -> Vec<ClassKey> {
+        self.by.iter().copied().map(ClassKey::from).collect()
+    }
+}
+
+/// A property that the jobs of a class may have in common.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ClassKeyArg {
+    /// User
+    User,
+    /// Group of the user
+    Group,
+    /// Account
+    Account,
+    /// Executable
+    #[value(alias = "exe")]
+    Executable,
+    /// Queue
+    Queue,
+    /// Number of processors
+    Procs,
+    /// User's estimate
+    Estimate,
+}
+
+impl From<ClassKeyArg> for ClassKey {
+    fn from(arg: ClassKeyArg) -> Self {
+        match arg {
+            ClassKeyArg::User => Self::User,
+            ClassKeyArg::Group => Self::Group,
+            ClassKeyArg::Account => Self::Account,
+            ClassKeyArg::Executable => Self::Executable,
+            ClassKeyArg::Queue => Self::Queue,
+            ClassKeyArg::Procs => Self::Procs,
+            ClassKeyArg::Estimate => Self::Estimate,
+        }
+    }
 }
 
 /// The heading of the options about that job.
@@ -123,6 +164,20 @@ pub(super) struct ExplainedJobArgs {
     /// User's estimate, as in 90, 30m, 2h or 1-12:00:00
     #[arg(long, value_name = "TIME", requires = "explain", value_parser = parse_span, help_heading = JOB_HEADING)]
     pub(super) estimate: Option<Span>,
+}
+
+impl ExplainedJobArgs {
+    pub(super) fn described(&self) -> DescribedJob {
+        DescribedJob {
+            user: self.user.clone(),
+            group: self.group.clone(),
+            account: self.account.clone(),
+            executable: self.executable.clone(),
+            queue: self.queue.clone(),
+            procs: self.procs.get(),
+            estimate: self.estimate,
+        }
+    }
 }
 
 /// Measure how good forecasts of every job of the records are.

@@ -6,14 +6,13 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use tollgate_forecast::{Belief, ClassBehaviour, ClassId, ClassSummary, Forecast, Forecaster};
 use tollgate_model::{Bytes, Distribution, Instant};
+use tollgate_site_forecast::calendar::format_iso;
+use tollgate_site_forecast::{ConfidenceLevel, ForecastState, StatedClass};
 
 use super::args::ForecastArgs;
-use super::parse::{ConfidenceLevel, format_percent, format_span};
-use super::state::ForecastState;
-use super::statements::StatedClass;
+use super::parse::{format_percent, format_span};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::output::calendar::format_iso;
 use crate::output::messages::Verbosity;
 use crate::output::table::{Column, FigureLayout, render_figures};
 

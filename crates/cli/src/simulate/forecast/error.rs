@@ -3,16 +3,13 @@
 use std::borrow::Cow;
 
 use tollgate_forecast::wait::WAIT_LEVELS;
+use tollgate_site_forecast::{ConfidenceLevel, ForecastStateError, NothingToLearn};
 
-use super::parse::ConfidenceLevel;
 use crate::exit::{CliError, ExitKind};
 
 /// An error that prevents a forecast.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ForecastError {
-    /// The records contain no run time to learn from.
-    #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
-    NothingToLearn { file: String, jobs: usize },
     /// Neither records nor a state were given.
     #[error("RECORDS: expected at least one file with records of jobs")]
     NoRecords,
@@ -37,8 +34,7 @@ fn wait_levels() -> String {
 impl CliError for ForecastError {
     fn exit(&self) -> ExitKind {
         match self {
-            Self::NothingToLearn { .. }
-            | Self::NoRecords
+            Self::NoRecords
             | Self::ColdWithoutJson
             | Self::NoWaits { .. }
             | Self::FewWaits { .. }
@@ -48,12 +44,40 @@ impl CliError for ForecastError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::NothingToLearn { .. } | Self::FewWaits { .. } | Self::WaitLevel(_) => None,
+            Self::FewWaits { .. } | Self::WaitLevel(_) => None,
             Self::NoWaits { .. } => {
                 Some("without waits only run times can be forecast: leave out `--waits`".into())
             }
             Self::NoRecords => Some("`-` reads standard input".into()),
             Self::ColdWithoutJson => Some("add `--format json`".into()),
         }
+    }
+}
+
+impl CliError for NothingToLearn {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
+    }
+}
+
+impl CliError for ForecastStateError {
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::Write { .. } => ExitKind::Failed,
+            Self::Open { .. } | Self::Damaged { .. } | Self::Version { .. } | Self::Keys { .. } => {
+                ExitKind::Usage
+            }
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::Damaged { .. } | Self::Version { .. } => {
+                "remove the file and learn from all records again"
+            }
+            Self::Keys { .. } => "leave out --by, or name another file",
+            Self::Open { .. } | Self::Write { .. } => return None,
+        };
+        Some(hint.into())
     }
 }

@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
-use tollgate_forecast::{
-    Belief, ClassBehaviour, ClassId, ClassSummary, Expert, Forecast, ForecastJob, JobAttributes,
-};
+use tollgate_forecast::{ClassBehaviour, Expert};
 use tollgate_model::Probability;
 use tollgate_model::distribution::LEVELS;
+use tollgate_site_forecast::{ConfidenceLevel, ForecastState, JobOutlook, StatedClass};
 
 use super::args::ExplainedJobArgs;
 use super::classes::render_instant;
-use super::parse::{ClassKey, ConfidenceLevel, format_percent, format_span};
-use super::state::ForecastState;
-use super::statements::StatedClass;
+use super::parse::{format_percent, format_span};
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::format::format_probability;
@@ -52,42 +49,12 @@ pub(super) fn run(
     levels: &[ConfidenceLevel],
     format: OutputFormat,
 ) -> Result<(), CliFailure> {
-    let values: Vec<Option<String>> = state
-        .names
-        .keys()
-        .iter()
-        .map(|key| value(*key, args))
-        .collect();
-    let class = state.names.classes.find(&values);
-    // An unused number stands for an unknown class.
-    let class = ClassId(class.unwrap_or(u32::MAX));
-    let number = |name: &Option<String>, all: &super::name_ids::NameIds<String>| {
-        name.as_ref().map(|name| all.find(name).unwrap_or(u32::MAX))
-    };
-    let naming = &state.names;
-    let job = ForecastJob {
-        class,
-        procs: args.procs.get(),
-        request: args.estimate,
-        context: JobAttributes {
-            executable: number(&args.executable, &naming.executables),
-            queue: number(&args.queue, &naming.queues),
-            account: number(&args.account, &naming.accounts),
-        },
-    };
-    let forecast = state.runtime.forecast(&job);
-    let summaries = state.runtime.summaries(class);
-    let parts: Vec<Option<u32>> = summaries.iter().map(|(summary, _)| summary.part).collect();
-    let summary = summaries
-        .iter()
-        .map(|(summary, _)| summary)
-        .find(|summary| summary.part == forecast.part());
+    let described = args.described();
+    let keys = state.names.keys().iter();
+    let values: Vec<Option<String>> = keys.map(|key| described.value(*key)).collect();
     let explained = ExplainedJob {
         state,
-        job,
-        belief: state.belief(&job),
-        forecast,
-        class: summary.map(|summary| (*summary, state.statements.of(summary, &parts))),
+        outlook: state.outlook(&described),
     };
     let answer = explained.answer(levels);
     let mut out = BufWriter::new(io::stdout().lock());
@@ -104,50 +71,24 @@ pub(super) fn run(
     Ok(out.flush()?)
 }
 
-/// Returns the value of a key for a job.
-fn value(key: ClassKey, args: &ExplainedJobArgs) -> Option<String> {
-    match key {
-        ClassKey::User => args.user.clone(),
-        ClassKey::Group => args.group.clone(),
-        ClassKey::Account => args.account.clone(),
-        ClassKey::Executable => args.executable.clone(),
-        ClassKey::Queue => args.queue.clone(),
-        ClassKey::Procs => Some(args.procs.to_string()),
-        ClassKey::Estimate => args.estimate.map(|estimate| estimate.to_string()),
-    }
-}
-
 /// A job with its forecasts.
 struct ExplainedJob<'a> {
     state: &'a ForecastState,
-    job: ForecastJob,
-    /// The stated belief.
-    belief: Belief,
-    /// The forecast of the job's class, which explains.
-    forecast: Forecast,
-    /// The class of the job, or its part, and how well statements about its jobs held. None if none has ended.
-    class: Option<(ClassSummary, StatedClass)>,
+    outlook: JobOutlook,
 }
 
 impl ExplainedJob<'_> {
     fn answer(&self, levels: &[ConfidenceLevel]) -> JobForecastAnswer {
-        let Self {
-            state,
+        let state = self.state;
+        let JobOutlook {
             job,
             belief,
             forecast,
             class,
-        } = self;
+        } = &self.outlook;
         let summary = class.as_ref().map(|(summary, _)| summary);
         let stated = class.as_ref().map(|(_, stated)| stated);
-        // Where the job stays within its request as often as the level says, so does its bound.
-        let bound = |level: Probability| {
-            let bound = belief.distribution.quantile(level);
-            let within = belief.within_request.map_or(0.0, Probability::as_f64);
-            let cap = job.request.filter(|_| level.as_f64() <= within);
-            cap.map_or(bound, |request| bound.min(request))
-                .as_secs_f64()
-        };
+        let bound = |level: Probability| self.outlook.bound(level).as_secs_f64();
         let opinions = Expert::ALL.into_iter();
         let opinions = opinions.filter_map(|expert| {
             Some((
@@ -210,7 +151,7 @@ impl ExplainedJob<'_> {
         lines.extend(render_forecast(answer, levels));
         lines.push(String::new());
         lines.extend(render_methods(answer));
-        if let Some((_, stated)) = &self.class {
+        if let Some((_, stated)) = &self.outlook.class {
             lines.push(render_reliability(stated));
             for (level, kept) in &answer.kept {
                 lines.push(format!(
@@ -237,7 +178,7 @@ impl ExplainedJob<'_> {
             |estimate| format!("an estimate of {}", format_span(estimate)),
         );
         let request_line = format!("The job asks for {procs}, with {estimate}.");
-        let class = match (&answer.class, &self.class) {
+        let class = match (&answer.class, &self.outlook.class) {
             (Some(class), Some((summary, _))) => format!(
                 "It belongs to the class `{class}` of {}, in its mode since {} ({}).",
                 pluralise(summary.jobs as usize, "job"),

@@ -1,77 +1,6 @@
-//! Parses and formats spans, levels and keys.
+//! Parses and formats spans.
 
-use std::fmt;
-use std::str::FromStr;
-
-use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
-use tollgate_model::{Probability, Span};
-
-/// Properties that the jobs of a class may have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ClassKey {
-    /// User
-    User,
-    /// Group of the user
-    Group,
-    /// Account
-    Account,
-    /// Executable
-    #[value(alias = "exe")]
-    Executable,
-    /// Queue
-    Queue,
-    /// Number of processors
-    Procs,
-    /// User's estimate
-    Estimate,
-}
-
-impl fmt::Display for ClassKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::User => "user",
-            Self::Group => "group",
-            Self::Account => "account",
-            Self::Executable => "executable",
-            Self::Queue => "queue",
-            Self::Procs => "procs",
-            Self::Estimate => "estimate",
-        })
-    }
-}
-
-/// A probability between 0 and 1, both ends excluded.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ConfidenceLevel(f64);
-
-impl ConfidenceLevel {
-    pub(super) const P90: Self = Self(0.9);
-    pub(super) const P95: Self = Self(0.95);
-
-    pub(super) fn probability(self) -> Probability {
-        Probability::new(self.0).expect("between 0 and 1")
-    }
-}
-
-impl FromStr for ConfidenceLevel {
-    type Err = &'static str;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let level = word.trim().parse().ok();
-        level
-            .filter(|level| *level > 0.0 && *level < 1.0)
-            .map(Self)
-            .ok_or("expected a probability above 0 and below 1, such as 0.95")
-    }
-}
-
-impl fmt::Display for ConfidenceLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use tollgate_model::Span;
 
 const EXPECTED_SPAN: &str =
     "expected a time above zero, such as 90 (seconds), 30m, 2h, 1d, 12:30:00 or 1-12:00:00";
@@ -174,13 +103,5 @@ mod tests {
     fn spans_are_formatted_with_few_digits() {
         let formatted = [5, 300, 86_400, 864_000].map(|secs| format_span(Span::from_secs(secs)));
         assert_eq!(formatted, ["5 s", "5.0 min", "24.0 h", "10.0 d"]);
-    }
-
-    #[test]
-    fn level_outside_0_to_1_is_rejected() {
-        assert!("0.9".parse::<ConfidenceLevel>().is_ok());
-        for word in ["0", "1", "95", "NaN", "most"] {
-            assert!(word.parse::<ConfidenceLevel>().is_err(), "{word}");
-        }
     }
 }

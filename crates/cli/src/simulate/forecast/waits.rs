@@ -17,10 +17,10 @@ mod waiting;
 pub(super) use self::evaluate::run as run_evaluation;
 
 use tollgate_forecast::wait::WAIT_LEVELS;
+use tollgate_site_forecast::ConfidenceLevel;
 
 use super::args::ForecastArgs;
 use super::error::ForecastError;
-use super::parse::ConfidenceLevel;
 use crate::exit::CliFailure;
 use crate::output::messages::Verbosity;
 

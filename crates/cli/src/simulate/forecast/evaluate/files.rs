@@ -4,15 +4,15 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tollgate_forecast::{ClassEvent, ClassId};
 use tollgate_report::forecast::{self, ForecastReport};
 use tollgate_report::{
     ForecastChart, ForecastChartJob, ModeMarker, ReportPage, write as write_report,
 };
+use tollgate_site_forecast::EvaluationPair;
+use tollgate_site_forecast::evaluation::series::{MAX_JOBS_PER_SERIES, SeriesPoint};
 
-use super::series::{MAX_JOBS_PER_SERIES, SeriesPoint};
-use super::{EvaluationPair, print};
 use crate::exit::CliFailure;
 
 /// Writes `methods.csv`, `classes.csv`, `periods.csv`, the report and its pictures.
@@ -22,9 +22,9 @@ use crate::exit::CliFailure;
 pub(super) fn write(evaluated: &EvaluationPair, folder: &Path) -> Result<(), CliFailure> {
     fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
     for (name, rows) in [
-        ("methods.csv", print::methods(evaluated)),
-        ("classes.csv", print::classes(evaluated)),
-        ("periods.csv", print::periods(evaluated)),
+        ("methods.csv", evaluated.method_rows()),
+        ("classes.csv", evaluated.class_rows()),
+        ("periods.csv", evaluated.period_rows()),
     ] {
         table(&folder.join(name), &rows)?;
     }
@@ -54,7 +54,7 @@ fn page(evaluated: &EvaluationPair) -> ReportPage {
         one_step: &evaluated.one_step,
         causal,
         periods: &periods
-            .map(|period| print::period_name(evaluated, *period))
+            .map(|period| evaluated.period_name(*period))
             .collect::<Vec<_>>(),
         classes: &causal.classes.keys().map(rule).collect::<Vec<_>>(),
         charts: &courses.collect::<Vec<_>>(),
@@ -74,7 +74,7 @@ fn course_step(step: &SeriesPoint) -> ForecastChartJob {
     }
 }
 
-fn table(file: &Path, rows: &[Value]) -> Result<(), CliFailure> {
+fn table(file: &Path, rows: &[Map<String, Value>]) -> Result<(), CliFailure> {
     let created = File::create(file).map_err(|error| write_error(file, error))?;
     crate::output::csv_rows::write(&mut BufWriter::new(created), rows)
         .map_err(|error| write_error(file, error))

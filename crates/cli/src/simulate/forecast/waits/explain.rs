@@ -6,10 +6,10 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use tollgate_forecast::wait::{FEATURES, WAIT_LEVELS, WaitJob, WaitStatement};
 use tollgate_model::Span;
+use tollgate_site_forecast::NameIds;
 
 use super::super::args::ExplainedJobArgs;
 use super::super::error::ForecastError;
-use super::super::name_ids::NameIds;
 use super::super::parse::format_span;
 use super::learn::QueueAtEnd;
 use super::records::WaitJobs;

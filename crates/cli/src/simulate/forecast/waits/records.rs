@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use tollgate_forecast::wait::{WaitEnd, WaitJob, WaitRecord};
 use tollgate_model::{Instant, Span};
+use tollgate_site_forecast::NameIds;
+use tollgate_site_forecast::records::{MIN_CALENDAR_S, number, request};
 use tollgate_trace::{Trace, TraceMetadata, TraceStatus};
 
 use super::super::error::ForecastError;
-use super::super::name_ids::NameIds;
-use super::super::records::{MIN_CALENDAR_S, number, open_all_columns, print_findings, request};
+use super::super::records::{open_all_columns, print_findings};
 use crate::exit::CliFailure;
 use crate::output::messages::{Verbosity, pluralise};
 

@@ -6,13 +6,13 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use tollgate_forecast::wait::{SpanBounds, WAIT_LEVELS};
 use tollgate_model::Span;
+use tollgate_site_forecast::calendar::format_iso;
 
 use super::super::parse::format_span;
 use super::learn::QueueAtEnd;
 use super::records::WaitJobs;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
-use crate::output::calendar::format_iso;
 use crate::output::messages::pluralise;
 use crate::output::table::{Column, FigureLayout, render_figures};
 

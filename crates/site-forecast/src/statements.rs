@@ -7,7 +7,7 @@ use tollgate_forecast::{Belief, ClassBehaviour, ClassId, ClassSummary, Completed
 use tollgate_model::Span;
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
-use super::parse::ConfidenceLevel;
+use crate::level::ConfidenceLevel;
 
 /// Number of remembered errors of the jobs with the same properties.
 const ERRORS: usize = 100;
@@ -28,7 +28,7 @@ type SplitValues = [Option<u32>; 3];
 /// The statements about all jobs, by class and by each value by which classes are split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredTallies", into = "StoredTallies")]
-pub(super) struct StatementTallies(BTreeMap<(ClassId, SplitValues), StatementTally>);
+pub struct StatementTallies(BTreeMap<(ClassId, SplitValues), StatementTally>);
 
 type StoredTallies = Vec<((ClassId, SplitValues), StatementTally)>;
 
@@ -46,18 +46,18 @@ impl From<StatementTallies> for StoredTallies {
 
 /// The statements about the jobs of a class, or of a part of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StatedClass {
+pub struct StatedClass {
     n_stated: u64,
     n_kept: [u64; N_LEVELS],
     /// The factor by which half of the recent medians missed, at least 1.
-    pub(super) usual_factor: f64,
+    pub usual_factor: f64,
     /// The predictability of the recent jobs.
-    pub(super) behaviour: ClassBehaviour,
+    pub behaviour: ClassBehaviour,
 }
 
 impl StatedClass {
     /// Returns the number of statements, and of those that held. None if the level is not counted.
-    pub(super) fn due_and_kept(&self, level: ConfidenceLevel) -> Option<(u64, u64)> {
+    pub fn due_and_kept(&self, level: ConfidenceLevel) -> Option<(u64, u64)> {
         let place = LEVELS
             .iter()
             .position(|known| *known == level.probability())?;
@@ -67,7 +67,7 @@ impl StatedClass {
 
 impl StatementTallies {
     /// Counts what was stated of a job that has ended.
-    pub(super) fn count(&mut self, job: &CompletedJob, belief: &Belief) {
+    pub fn count(&mut self, job: &CompletedJob, belief: &Belief) {
         let context = job.job.context;
         let values = [context.executable, context.queue, context.account];
         let tally = self.0.entry((job.job.class, values)).or_default();
@@ -85,7 +85,7 @@ impl StatementTallies {
 
     /// Returns the statements about the jobs of a class, or of the part that a summary is of. `parts` are the values of
     /// all parts of the class. The rest of a class whose jobs are all of parts by now has those of the whole class.
-    pub(super) fn of(&self, summary: &ClassSummary, parts: &[Option<u32>]) -> StatedClass {
+    pub fn of(&self, summary: &ClassSummary, parts: &[Option<u32>]) -> StatedClass {
         let class = summary.last_job.class;
         let range = (class, [None; 3])..=(class, [Some(u32::MAX); 3]);
         let value = |values: &SplitValues| match summary.split {

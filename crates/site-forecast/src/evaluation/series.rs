@@ -10,22 +10,26 @@ use tollgate_model::Span;
 /// The maximum number of series that are drawn.
 const MAX_SERIES: usize = 12;
 /// The number of last jobs that are drawn of each series.
-pub(super) const MAX_JOBS_PER_SERIES: usize = 400;
+pub const MAX_JOBS_PER_SERIES: usize = 400;
 
 /// A job of a series.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SeriesPoint {
-    pub(crate) nth: u64,
-    pub(crate) runtime: Span,
-    pub(crate) point: Span,
+pub struct SeriesPoint {
+    /// The place of the job in the record, from 0.
+    pub nth: u64,
+    /// The run time.
+    pub runtime: Span,
+    /// The stated median.
+    pub point: Span,
     /// The bound at 0.90.
-    pub(crate) bound: Span,
+    pub bound: Span,
     /// The event that the job caused in its class when it ended.
-    pub(crate) event: ClassEvent,
+    pub event: ClassEvent,
 }
 
 /// An observer that keeps the last jobs of the largest series.
-pub(crate) struct SeriesRecorder(pub(crate) BTreeMap<ClassId, Vec<SeriesPoint>>);
+#[derive(Clone, Debug)]
+pub struct SeriesRecorder(pub BTreeMap<ClassId, Vec<SeriesPoint>>);
 
 impl SeriesRecorder {
     pub(super) fn of(records: &[CompletedJob], fewest: usize) -> Self {

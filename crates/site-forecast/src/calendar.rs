@@ -6,18 +6,18 @@ use tollgate_model::Instant;
 
 /// Formats an instant since the Unix epoch as in ISO 8601, without fractions of a second:
 /// `1998-04-24T07:12:56Z`.
-pub(crate) fn format_iso(at: Instant) -> String {
+pub fn format_iso(at: Instant) -> String {
     format!("{:.0}", timestamp(at))
 }
 
 /// Returns the month of an instant since the Unix epoch, counted from January of year 0.
-pub(crate) fn month(at: Instant) -> i64 {
+pub fn month(at: Instant) -> i64 {
     let date = TimeZone::UTC.to_datetime(timestamp(at)).date();
     12 * i64::from(date.year()) + i64::from(date.month()) - 1
 }
 
 /// Formats a month for tables: `1998-04`.
-pub(crate) fn month_name(month: i64) -> String {
+pub fn month_name(month: i64) -> String {
     format!(
         "{:04}-{:02}",
         month.div_euclid(12),

@@ -1,6 +1,5 @@
 //! The learned state, and its file.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -13,83 +12,81 @@ use tollgate_forecast::{
 use tollgate_host::replace_public;
 use tollgate_model::{Instant, Span, UserId};
 
-use super::name_ids::ForecastNames;
-use super::parse::ClassKey;
-use super::records::JobUsageRecord;
-use super::statements::StatementTallies;
-use crate::exit::{CliError, ExitKind};
+use crate::class_key::ClassKey;
+use crate::names::ForecastNames;
+use crate::records::JobUsageRecord;
+use crate::statements::StatementTallies;
 
 /// The forecast state of a site.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ForecastState {
-    pub(super) names: ForecastNames,
+pub struct ForecastState {
+    /// The names behind classes and contexts.
+    pub names: ForecastNames,
     /// The latest end of the learned jobs.
-    pub(super) until: Option<Instant>,
+    pub until: Option<Instant>,
     /// Whether the instants are calendar dates.
-    pub(super) has_calendar: bool,
-    pub(super) jobs: u64,
+    pub has_calendar: bool,
+    /// Number of learned jobs.
+    pub jobs: u64,
     /// The stated beliefs about run times.
-    pub(super) beliefs: BeliefModel,
-    pub(super) statements: StatementTallies,
+    pub beliefs: BeliefModel,
+    /// How well the stated beliefs held.
+    pub statements: StatementTallies,
     /// The classes, and the forecasts by which they are explained.
-    pub(super) runtime: Forecaster,
-    pub(super) cpu_time: Forecaster,
+    pub runtime: Forecaster,
+    /// The forecaster of processor time.
+    pub cpu_time: Forecaster,
     /// The forecaster of memory, in which mebibytes take the place of seconds.
-    pub(super) memory: Forecaster,
+    pub memory: Forecaster,
 }
 
 /// A state file that cannot be read, used or written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ForecastStateError {
+pub enum ForecastStateError {
     /// The file cannot be opened.
     #[error("--state: {file}: cannot be read: {error}")]
-    Open { file: String, error: io::Error },
+    Open {
+        /// The file.
+        file: String,
+        /// The cause.
+        error: io::Error,
+    },
     /// The file holds no state, or only a part of one.
     #[error(
         "--state: {file}: expected what `tollgate forecast --state` has written, whole: {error}"
     )]
     Damaged {
+        /// The file.
         file: String,
+        /// The cause.
         error: serde_json::Error,
     },
     /// The file was written by another version of the program.
     #[error("--state: {file}: {error}")]
     Version {
+        /// The file.
         file: String,
+        /// The cause.
         error: SnapshotVersionError,
     },
     /// The classes of the state have other keys.
     #[error("--state: {file}: its classes are made by {found}, and --by asks for {requested}")]
     Keys {
+        /// The file.
         file: String,
+        /// The keys of its classes.
         found: String,
+        /// The keys that were requested.
         requested: String,
     },
     /// The file cannot be written.
     #[error("--state: {file}: cannot be written: {error}")]
-    Write { file: String, error: io::Error },
-}
-
-impl CliError for ForecastStateError {
-    fn exit(&self) -> ExitKind {
-        match self {
-            Self::Write { .. } => ExitKind::Failed,
-            Self::Open { .. } | Self::Damaged { .. } | Self::Version { .. } | Self::Keys { .. } => {
-                ExitKind::Usage
-            }
-        }
-    }
-
-    fn hint(&self) -> Option<Cow<'_, str>> {
-        let hint = match self {
-            Self::Damaged { .. } | Self::Version { .. } => {
-                "remove the file and learn from all records again"
-            }
-            Self::Keys { .. } => "leave out --by, or name another file",
-            Self::Open { .. } | Self::Write { .. } => return None,
-        };
-        Some(hint.into())
-    }
+    Write {
+        /// The file.
+        file: String,
+        /// The cause.
+        error: io::Error,
+    },
 }
 
 /// The format of a stored state.
@@ -113,19 +110,12 @@ const ABOUT: &str = "what `tollgate forecast` has learned";
 
 impl ForecastState {
     /// Creates an empty state. Classes with explicit keys are never split.
-    pub(super) fn new(by: &[ClassKey]) -> Self {
-        let forecaster = || {
-            if by.is_empty() {
-                Forecaster::default()
-            } else {
-                Forecaster::default().without_splitting()
-            }
-        };
+    pub fn new(by: &[ClassKey]) -> Self {
         Self {
             names: ForecastNames::new(by),
-            runtime: forecaster(),
-            cpu_time: forecaster(),
-            memory: forecaster(),
+            runtime: new_forecaster(by),
+            cpu_time: new_forecaster(by),
+            memory: new_forecaster(by),
             ..Self::default()
         }
     }
@@ -134,7 +124,7 @@ impl ForecastState {
     ///
     /// # Errors
     /// [`ForecastStateError`] if the state cannot be used.
-    pub(super) fn load(file: &Path) -> Result<Option<Self>, ForecastStateError> {
+    pub fn load(file: &Path) -> Result<Option<Self>, ForecastStateError> {
         let name = || file.display().to_string();
         let opened = match File::open(file) {
             Ok(opened) => opened,
@@ -189,7 +179,7 @@ impl ForecastState {
     ///
     /// # Errors
     /// [`ForecastStateError::Write`].
-    pub(super) fn save(&self, file: &Path) -> Result<(), ForecastStateError> {
+    pub fn save(&self, file: &Path) -> Result<(), ForecastStateError> {
         let stored = StoredForecastState {
             about: ABOUT.to_owned(),
             naming: self.names.clone(),
@@ -213,14 +203,23 @@ impl ForecastState {
 
 impl ForecastState {
     /// Returns what is believed of a job that is submitted once all learned jobs have ended.
-    pub(super) fn belief(&self, job: &ForecastJob) -> Belief {
+    pub fn belief(&self, job: &ForecastJob) -> Belief {
         let now = self.until.unwrap_or(Instant::ZERO);
         self.beliefs.belief(&belief_job(job), now)
     }
 }
 
+/// Returns a forecaster of classes with these keys. Classes with explicit keys are never split.
+pub(crate) fn new_forecaster(by: &[ClassKey]) -> Forecaster {
+    if by.is_empty() {
+        Forecaster::default()
+    } else {
+        Forecaster::default().without_splitting()
+    }
+}
+
 /// Returns a job in the terms of beliefs: the jobs of a class count as those of one user.
-pub(super) fn belief_job(job: &ForecastJob) -> BeliefJob {
+pub(crate) fn belief_job(job: &ForecastJob) -> BeliefJob {
     BeliefJob::new(UserId(job.class.0), job)
 }
 
@@ -232,7 +231,7 @@ fn version(text: &str) -> Option<u32> {
 }
 
 /// Returns the job for the forecaster of processor time.
-pub(super) fn cpu_job(entry: &JobUsageRecord) -> ForecastJob {
+pub(crate) fn cpu_job(entry: &JobUsageRecord) -> ForecastJob {
     let job = entry.record.job;
     let procs = f64::from(job.procs);
     ForecastJob {
@@ -244,7 +243,7 @@ pub(super) fn cpu_job(entry: &JobUsageRecord) -> ForecastJob {
 }
 
 /// Returns the job for the forecaster of memory.
-pub(super) fn memory_job(entry: &JobUsageRecord) -> ForecastJob {
+pub(crate) fn memory_job(entry: &JobUsageRecord) -> ForecastJob {
     ForecastJob {
         request: entry.memory_request.map(Span::from_secs_f64),
         ..entry.record.job

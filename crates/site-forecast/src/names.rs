@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, SplitAspect};
 
-use super::parse::ClassKey;
+use crate::class_key::ClassKey;
 
 /// Names in order of their first appearance. The number of a name is its position.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<T>", into = "Vec<T>")]
-pub(super) struct NameIds<T: Ord + Clone> {
+pub struct NameIds<T: Ord + Clone> {
     names: Vec<T>,
     numbers: BTreeMap<T, u32>,
 }
 
 impl<T: Ord + Clone> NameIds<T> {
-    pub(super) fn id_for(&mut self, name: T) -> u32 {
+    /// Returns the number of a name, which is added if it is new.
+    pub fn id_for(&mut self, name: T) -> u32 {
         if let Some(&number) = self.numbers.get(&name) {
             return number;
         }
@@ -26,11 +27,13 @@ impl<T: Ord + Clone> NameIds<T> {
         number
     }
 
-    pub(super) fn find(&self, name: &T) -> Option<u32> {
+    /// Returns the number of a name. None if no record has it.
+    pub fn find(&self, name: &T) -> Option<u32> {
         self.numbers.get(name).copied()
     }
 
-    pub(super) fn name(&self, number: u32) -> Option<&T> {
+    /// Returns the name with a number. None if there is none.
+    pub fn name(&self, number: u32) -> Option<&T> {
         self.names.get(number as usize)
     }
 }
@@ -56,19 +59,22 @@ impl<T: Ord + Clone> From<NameIds<T>> for Vec<T> {
 
 /// The names behind classes and contexts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct ForecastNames {
+pub struct ForecastNames {
     /// The keys that the jobs of a class share. Empty means the user.
-    pub(super) by: Vec<ClassKey>,
+    pub by: Vec<ClassKey>,
     /// The values of the keys for each class. None if a record does not give the value.
-    pub(super) classes: NameIds<Vec<Option<String>>>,
-    pub(super) executables: NameIds<String>,
-    pub(super) queues: NameIds<String>,
-    pub(super) accounts: NameIds<String>,
+    pub classes: NameIds<Vec<Option<String>>>,
+    /// The executables.
+    pub executables: NameIds<String>,
+    /// The queues.
+    pub queues: NameIds<String>,
+    /// The accounts.
+    pub accounts: NameIds<String>,
 }
 
 impl ForecastNames {
     /// Creates names for classes with these keys.
-    pub(super) fn new(by: &[ClassKey]) -> Self {
+    pub fn new(by: &[ClassKey]) -> Self {
         Self {
             by: by.to_vec(),
             ..Self::default()
@@ -76,7 +82,7 @@ impl ForecastNames {
     }
 
     /// Returns the keys of the classes.
-    pub(super) fn keys(&self) -> &[ClassKey] {
+    pub fn keys(&self) -> &[ClassKey] {
         if self.by.is_empty() {
             &[ClassKey::User]
         } else {
@@ -85,12 +91,12 @@ impl ForecastNames {
     }
 
     /// Returns the value of each key for the jobs of a class.
-    pub(super) fn class(&self, class: ClassId) -> &[Option<String>] {
+    pub fn class(&self, class: ClassId) -> &[Option<String>] {
         self.classes.name(class.0).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the names of an aspect by which classes are split.
-    pub(super) fn aspect(&self, aspect: SplitAspect) -> &NameIds<String> {
+    pub fn aspect(&self, aspect: SplitAspect) -> &NameIds<String> {
         match aspect {
             SplitAspect::Executable => &self.executables,
             SplitAspect::Queue => &self.queues,
@@ -99,12 +105,7 @@ impl ForecastNames {
     }
 
     /// Describes the rule of a class, or of a part of the class if the class is split.
-    pub(super) fn rule(
-        &self,
-        class: ClassId,
-        split: Option<SplitAspect>,
-        part: Option<u32>,
-    ) -> String {
+    pub fn rule(&self, class: ClassId, split: Option<SplitAspect>, part: Option<u32>) -> String {
         let keys = self.keys().iter().zip(self.class(class));
         let mut words: Vec<String> = keys
             .map(|(key, value)| match value {

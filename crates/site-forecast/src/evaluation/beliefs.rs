@@ -6,7 +6,7 @@ use tollgate_forecast::{BeliefEvaluation, BeliefJob, BeliefScore, CompletedJob, 
 use tollgate_model::UserId;
 
 /// Evaluations of what policies that plan would have believed.
-pub(in crate::simulate::forecast) struct BeliefEvaluations {
+pub struct BeliefEvaluations {
     /// Over the record as one.
     warm: BeliefEvaluation,
     /// Over parts of it, each of which begins with nothing.
