@@ -250,6 +250,7 @@ impl AttemptBook {
             attempt,
             started: entry.started,
             cpu: Span::ZERO,
+            is_suspended: false,
         })
         .collect()
     }

@@ -149,6 +149,17 @@ impl Engine for BatchEngine {
         Err(EngineError::Unsupported { what })
     }
 
+    /// Refuses: the batch system decides what it suspends.
+    fn suspend(&mut self, _: &[AttemptId]) -> Result<(), EngineError> {
+        let what = "suspension of jobs of the batch system";
+        Err(EngineError::Unsupported { what })
+    }
+
+    /// Refuses, as [`BatchEngine::suspend`].
+    fn resume(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+        self.suspend(attempts)
+    }
+
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
         let shared = self.shared();
         let deadline = MonotonicInstant::now() + timeout;

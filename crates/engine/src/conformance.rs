@@ -25,6 +25,9 @@ pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
         attempt_started_twice_runs_once,
         cancelled_attempt_ends,
         signal_reaches_a_running_attempt,
+        suspended_attempt_goes_on_when_resumed,
+        suspended_attempt_is_killed,
+        suspension_does_not_use_up_the_time_limit,
         attempt_that_ignores_sigterm_is_killed,
         attempt_ends_at_its_time_limit,
         shares_can_be_set,
@@ -250,6 +253,101 @@ fn signal_reaches_a_running_attempt(subject: &mut EngineUnderTest<'_>) {
     };
     let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
     assert_eq!(ended.status, expected);
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+}
+
+/// Starts a launch, suspends it twice and an unknown attempt with it. Returns None if the engine cannot suspend, once
+/// the attempt has ended.
+fn suspended(subject: &mut EngineUnderTest<'_>, launch: &LaunchSpec) -> Option<Box<dyn Engine>> {
+    let mut engine = subject.open();
+    engine
+        .start(std::slice::from_ref(launch))
+        .expect("it starts");
+    wait_for_start(engine.as_mut(), launch.attempt);
+    let unknown = AttemptId {
+        attempt: launch.attempt.attempt + 1,
+        ..launch.attempt
+    };
+    for _ in 0..2 {
+        match engine.suspend(&[unknown, launch.attempt]) {
+            Ok(()) => {}
+            Err(EngineError::Unsupported { .. }) => {
+                end(engine.as_mut(), launch.attempt);
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    Some(engine)
+}
+
+/// Cancels an attempt, and returns its outcome.
+fn end(engine: &mut dyn Engine, attempt: AttemptId) -> AttemptOutcome {
+    engine
+        .kill(&[attempt], KillReason::Cancelled)
+        .expect("it is killed");
+    let (_, ended) = wait_for_end(engine, attempt);
+    engine.acknowledge(&[attempt]).expect("it is acknowledged");
+    ended
+}
+
+/// Polls for three seconds, in which no attempt may end.
+fn poll_without_an_end(engine: &mut dyn Engine) {
+    for _ in 0..30 {
+        let reports = engine.poll(Duration::from_millis(100));
+        let reports = reports.expect("it can be polled");
+        assert_eq!(reports, [], "a suspended attempt does not end");
+    }
+}
+
+fn suspended_attempt_goes_on_when_resumed(subject: &mut EngineUnderTest<'_>) {
+    let launch = subject.launch(&["sleep", "1"]);
+    let Some(mut engine) = suspended(subject, &launch) else {
+        return;
+    };
+    poll_without_an_end(engine.as_mut());
+    let running = engine.running().expect("it answers");
+    assert_eq!(running.len(), 1, "it is still a running attempt");
+    assert!(running[0].is_suspended);
+    for _ in 0..2 {
+        engine.resume(&[launch.attempt]).expect("it goes on");
+    }
+    let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+    assert_eq!(ended.status, AttemptStatus::Exited(0));
+    assert_eq!(ended.killed, None);
+    assert!(ended.suspended >= Span::from_secs(1), "{ended:?}");
+    assert!(ended.wall >= ended.suspended, "{ended:?}");
+    engine.resume(&[launch.attempt]).expect("it is over");
+    engine.suspend(&[launch.attempt]).expect("it is over");
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+}
+
+fn suspended_attempt_is_killed(subject: &mut EngineUnderTest<'_>) {
+    let launch = subject.launch(&["sleep", "600"]);
+    let Some(mut engine) = suspended(subject, &launch) else {
+        return;
+    };
+    let ended = end(engine.as_mut(), launch.attempt);
+    assert_eq!(ended.status, AttemptStatus::Signalled(15), "it is asked");
+    assert_eq!(ended.killed, Some(KillReason::Cancelled));
+}
+
+fn suspension_does_not_use_up_the_time_limit(subject: &mut EngineUnderTest<'_>) {
+    let mut launch = subject.launch(&["sleep", "600"]);
+    let limit = Span::from_secs(2);
+    launch.limits.wall = Some(limit);
+    let Some(mut engine) = suspended(subject, &launch) else {
+        return;
+    };
+    poll_without_an_end(engine.as_mut());
+    engine.resume(&[launch.attempt]).expect("it goes on");
+    let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+    assert_eq!(ended.killed, Some(KillReason::TimeLimit));
+    assert!(ended.wall - ended.suspended >= limit, "{ended:?}");
     engine
         .acknowledge(&[launch.attempt])
         .expect("it is acknowledged");

@@ -12,4 +12,7 @@ pub struct RunningAttempt {
     pub started: Option<AttemptStart>,
     /// Processor time used until now, as far as the engine can measure it.
     pub cpu: Span,
+    /// Whether the attempt is suspended; false from a runner of an earlier release.
+    #[serde(default)]
+    pub is_suspended: bool,
 }

@@ -324,6 +324,24 @@ impl Engine for SimEngine {
         })
     }
 
+    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+        self.call("suspend", |machine| {
+            for &attempt in attempts {
+                machine.machine.suspend(attempt);
+            }
+            Ok(())
+        })
+    }
+
+    fn resume(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+        self.call("resume", |machine| {
+            for &attempt in attempts {
+                machine.machine.resume(attempt);
+            }
+            Ok(())
+        })
+    }
+
     /// Returns the reports. With a `timeout` the clock advances to the next event, so no real time
     /// passes. With a zero `timeout` it stands still, for a caller that advances it by
     /// [`SimHost::advance_to`]. A failing call loses no report.

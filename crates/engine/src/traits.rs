@@ -71,6 +71,22 @@ pub trait Engine: Send {
     /// reached. After an error it is unknown which attempts got the signal.
     fn signal(&mut self, attempts: &[AttemptId], signal: WarningSignal) -> Result<(), EngineError>;
 
+    /// Suspends attempts: freezes all their processes, which keep their memory, files and locks. A suspended attempt
+    /// is still a running one, and its time limit stands still. The call returns once the processes are frozen, or
+    /// after a moment if one of them is in a system call that cannot be interrupted, and stops when it returns.
+    /// An attempt that has not started is suspended at its start. [`Engine::kill`] also ends suspended attempts.
+    ///
+    /// # Errors
+    /// [`EngineError::Unsupported`] if the engine cannot suspend; otherwise an error if the engine cannot be
+    /// reached. After an error it is unknown which attempts are suspended.
+    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError>;
+
+    /// Resumes suspended attempts. An attempt that is not suspended goes on.
+    ///
+    /// # Errors
+    /// As those of [`Engine::suspend`].
+    fn resume(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError>;
+
     /// Returns the reports since the last call, oldest first. Waits at most `timeout` for a report;
     /// the result is empty if none arrives. An attempt's start comes before its end.
     ///

@@ -7,10 +7,12 @@
 pub(crate) mod allowance;
 pub(crate) mod claim;
 mod control;
+mod freezer;
 pub(crate) mod group;
 pub(crate) mod memory;
 pub(crate) mod meter;
 mod mounts;
+pub(crate) mod priority;
 
 use std::fs;
 use std::io;
@@ -19,8 +21,9 @@ use std::sync::Arc;
 
 use claim::CgroupLock;
 use control::ControlDir;
-use group::{SlotCgroup, WEIGHT_V1, write};
+use group::{SlotCgroup, write};
 use mounts::MountTable;
+use priority::TasksPriority;
 
 /// The parent directories of the slots' groups, one per controller.
 #[derive(Clone, Debug, Default)]
@@ -31,14 +34,17 @@ pub(crate) struct CgroupRoots {
     pub(crate) cpuset: Option<PathBuf>,
     pub(crate) memory: Option<PathBuf>,
     pub(crate) pids: Option<PathBuf>,
+    /// A hierarchy for the freezer alone: of version 2 without controllers, else of version 1.
+    pub(crate) freezer: Option<PathBuf>,
     /// The locks on these directories, held for the lifetime of this runner.
     locks: Arc<Vec<CgroupLock>>,
 }
 
 impl CgroupRoots {
     /// Creates the directory `name` in each hierarchy where that is possible, and tests it. Removes
-    /// the groups of earlier runners that have ended.
-    pub(crate) fn probe(name: &str, nodes: usize) -> Self {
+    /// the groups of earlier runners that have ended. With `freezes` there is a freezer: it costs each child the
+    /// time of joining it.
+    pub(crate) fn probe(name: &str, nodes: usize, freezes: bool) -> Self {
         let mounts = MountTable::read();
         if let Some(claim) = mounts.unified().and_then(|dirs| probe_unified(&dirs, name)) {
             return Self {
@@ -59,20 +65,27 @@ impl CgroupRoots {
             }
             probe_v1(dir, file)
         };
-        let parents = Self {
+        let mut parents = Self {
             unified: None,
             cpu: make("cpu", "cpu.shares"),
             cpuacct: make("cpuacct", "cpuacct.usage"),
             cpuset: make("cpuset", "cpuset.cpus"),
             memory: make("memory", "memory.limit_in_bytes"),
             pids: make("pids", "pids.max"),
-            locks: Arc::new(claims),
+            freezer: None,
+            locks: Arc::default(),
         };
-        if let Some(cpu) = &parents.cpu {
-            // On each core all tasks together have the weight of one ordinary process.
-            let weight = (WEIGHT_V1 * nodes as f64).to_string();
-            let _ = write(cpu, "cpu.shares", &weight);
+        if freezes {
+            let dirs = mounts.unified();
+            let claim = dirs.and_then(|dirs| freezer::claim_unified(&dirs, name));
+            parents.freezer = match &claim {
+                Some(claim) => Some(claim.dir.clone()),
+                None => make("freezer", "freezer.state"),
+            };
+            claims.extend(claim);
         }
+        parents.locks = Arc::new(claims);
+        parents.set_priority(TasksPriority::Usual, nodes);
         parents
     }
 
@@ -80,14 +93,18 @@ impl CgroupRoots {
     pub(crate) fn slot_cgroup(&self, name: &str) -> SlotCgroup {
         let make =
             |parent: &Option<PathBuf>| make(parent.as_ref()?, name).ok().map(ControlDir::from);
-        SlotCgroup {
+        let group = SlotCgroup {
             unified: make(&self.unified),
             cpu: make(&self.cpu),
             cpuacct: make(&self.cpuacct),
             cpuset: make(&self.cpuset).filter(|dir| inherit_cpuset(dir.path()).is_ok()),
             memory: make(&self.memory),
             pids: make(&self.pids),
-        }
+            freezer: make(&self.freezer),
+        };
+        // A runner that was killed may have left it frozen.
+        group.thaw();
+        group
     }
 
     /// Returns the names of all existing groups, whichever process created them.
@@ -123,6 +140,7 @@ impl CgroupRoots {
             &self.cpuset,
             &self.memory,
             &self.pids,
+            &self.freezer,
         ];
         self.unified.iter().chain(v1.into_iter().flatten())
     }

@@ -27,6 +27,8 @@ pub(crate) struct RunnerHost {
     /// The processor of each node.
     pub(crate) cpus: Arc<Vec<usize>>,
     pub(crate) cgroups: CgroupRoots,
+    /// Whether tasks give way to all other processes.
+    pub(crate) is_low_priority: bool,
     pub(crate) capacity: EngineCapacity,
 }
 
@@ -47,7 +49,7 @@ impl RunnerHost {
             crc32fast::hash(folder.as_os_str().as_encoded_bytes())
         );
         let parents = match settings.control_groups {
-            true => CgroupRoots::probe(&name, cpus.len()),
+            true => CgroupRoots::probe(&name, cpus.len(), settings.low_priority),
             false => CgroupRoots::default(),
         };
         let root = rustix::process::geteuid().is_root();
@@ -63,6 +65,7 @@ impl RunnerHost {
             runner_id: RunnerId::of(folder)?,
             cpus: Arc::new(cpus),
             cgroups: parents,
+            is_low_priority: settings.low_priority,
             capacity,
         })
     }

@@ -34,6 +34,10 @@ pub(crate) enum RunnerJournalEntry {
     },
     /// The attempt gets the signal before its time limit now.
     Warned(AttemptId),
+    /// The attempt is suspended from this time after the boot on.
+    Suspended { attempt: AttemptId, at_micros: u64 },
+    /// The attempt goes on from this time after the boot on.
+    Resumed { attempt: AttemptId, at_micros: u64 },
     /// The caller has acknowledged the end.
     Acknowledged(AttemptId),
 }

@@ -21,8 +21,8 @@
 //! | `supervisor` | the main thread: requests, events, timers, the record of each attempt |
 //! | `slot` | the threads that run one attempt after the other, and the limit of their outputs |
 //! | `child` | the birth of a task: all of the `unsafe` code |
-//! | `process` | processes: handles, `/proc`, marks, nice levels, the end of a whole task |
-//! | `cgroup` | control groups: limits, usage, members, owners |
+//! | `process` | processes: handles, `/proc`, marks, nice levels, the stop and the end of a whole task |
+//! | `cgroup` | control groups: limits, usage, members, owners, freezers |
 //! | `lease` | the time until which tasks may run, and the process that watches it |
 //! | `recovery` | the attempts of a runner that was killed |
 //! | `journal` | the record of attempts taken, ended and acknowledged |

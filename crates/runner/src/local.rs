@@ -72,6 +72,10 @@ pub struct LocalEngineConfig {
     pub lease: Option<Duration>,
     /// Whether control groups are used where possible. Without them fewer limits are enforced.
     pub control_groups: bool,
+    /// Whether tasks give way to all other processes of the host, as on a computer that people use. They then have the
+    /// lowest weight and priority for processors and disks, and are killed first when memory is short. Each task
+    /// also gets a freezer if control groups are used, so that [`Engine::suspend`] takes milliseconds.
+    pub low_priority: bool,
     /// Whether the caller stores each attempt durably before it starts it, and after a reboot takes all of
     /// them for lost. Then a start does not wait for the disk of the runner.
     pub caller_records: bool,
@@ -104,6 +108,7 @@ impl LocalEngineConfig {
             idle_timeout: Duration::from_secs(10),
             lease: None,
             control_groups: true,
+            low_priority: false,
             caller_records: false,
             log: LogSettings::default(),
             starter: None,
@@ -123,6 +128,7 @@ impl LocalEngineConfig {
             idle_ms: millis(self.idle_timeout),
             lease_ms: self.lease.map(millis),
             control_groups: self.control_groups,
+            low_priority: self.low_priority,
             log: self.log,
             guard: None,
         }
@@ -277,6 +283,19 @@ impl LocalEngine {
         answer
     }
 
+    /// Connects to a runner, if there is none, and checks that it suspends attempts.
+    fn check_suspends(&mut self) -> Result<(), EngineError> {
+        self.capacity()?;
+        let connection = self.connection.as_ref();
+        match connection.is_some_and(RunnerConnection::suspends) {
+            true => Ok(()),
+            false => {
+                let what = "suspension: its runner is of an earlier release";
+                Err(EngineError::Unsupported { what })
+            }
+        }
+    }
+
     fn validate(&self, launch: &LaunchSpec) -> Result<(), EngineError> {
         launch.validate(self.capacity.nodes)?;
         match &launch.user {
@@ -315,6 +334,8 @@ fn starts_part(request: &RunnerRequestKind) -> bool {
         | RunnerRequestKind::SetShares(_)
         | RunnerRequestKind::Kill(..)
         | RunnerRequestKind::Signal(..)
+        | RunnerRequestKind::Suspend(_)
+        | RunnerRequestKind::Resume(_)
         | RunnerRequestKind::Acknowledge(_)
         | RunnerRequestKind::RenewLease(_)
         | RunnerRequestKind::Running
@@ -428,6 +449,18 @@ impl Engine for LocalEngine {
             return Err(EngineError::Unsupported { what });
         }
         self.call_once(RunnerRequestKind::Signal(attempts.to_vec(), signal))?
+            .expect_done()
+    }
+
+    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+        self.check_suspends()?;
+        self.call(|| RunnerRequestKind::Suspend(attempts.to_vec()))?
+            .expect_done()
+    }
+
+    fn resume(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+        self.check_suspends()?;
+        self.call(|| RunnerRequestKind::Resume(attempts.to_vec()))?
             .expect_done()
     }
 

@@ -5,3 +5,4 @@ pub(crate) mod kill_tree;
 pub(crate) mod mark;
 pub(crate) mod nice;
 pub(crate) mod procfs;
+pub(crate) mod stop;

@@ -37,6 +37,10 @@ pub(crate) enum RunnerRequestKind {
     Kill(Vec<AttemptId>, KillReason),
     /// Sends a signal to the processes of attempts that run.
     Signal(Vec<AttemptId>, WarningSignal),
+    /// Freezes the processes of attempts.
+    Suspend(Vec<AttemptId>),
+    /// Lets the processes of attempts go on.
+    Resume(Vec<AttemptId>),
     Acknowledge(Vec<AttemptId>),
     /// Renews the lease: tasks may run until this many microseconds after the boot of the host.
     RenewLease(u64),
@@ -54,6 +58,8 @@ impl RunnerRequestKind {
             Self::SetShares(_) => "set_shares",
             Self::Kill(..) => "kill",
             Self::Signal(..) => "signal",
+            Self::Suspend(_) => "suspend",
+            Self::Resume(_) => "resume",
             Self::Acknowledge(_) => "acknowledge",
             Self::RenewLease(_) => "renew_lease",
             Self::Running => "running",
@@ -83,6 +89,9 @@ pub(crate) enum RunnerMessage {
         /// releases know neither.
         #[serde(default)]
         has_streams_and_signals: bool,
+        /// Whether attempts can be suspended; runners of earlier releases cannot.
+        #[serde(default)]
+        suspends: bool,
     },
     Answer {
         id: u64,

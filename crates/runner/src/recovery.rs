@@ -7,6 +7,7 @@ mod reattach;
 use std::collections::BTreeMap;
 use std::fs;
 
+use tollgate_engine::BootTime;
 use tollgate_host::{ProcessIdentity, ProcessStat};
 use tollgate_model::AttemptId;
 
@@ -42,6 +43,16 @@ pub(crate) fn rebuild_tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptI
                     task.is_warned = true;
                 }
             }
+            RunnerJournalEntry::Suspended { attempt, at_micros } => {
+                if let Some(task) = tasks.get_mut(attempt) {
+                    task.suspension.begin(BootTime::from_micros(*at_micros));
+                }
+            }
+            RunnerJournalEntry::Resumed { attempt, at_micros } => {
+                if let Some(task) = tasks.get_mut(attempt) {
+                    task.suspension.end(BootTime::from_micros(*at_micros));
+                }
+            }
             RunnerJournalEntry::Acknowledged(attempt) => {
                 tasks.remove(attempt);
             }
@@ -58,6 +69,8 @@ pub(crate) fn is_same_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
         | RunnerJournalEntry::Taken(_)
         | RunnerJournalEntry::Over { .. }
         | RunnerJournalEntry::Warned(_)
+        | RunnerJournalEntry::Suspended { .. }
+        | RunnerJournalEntry::Resumed { .. }
         | RunnerJournalEntry::Acknowledged(_) => None,
     });
     last.is_some_and(|id| id == boot)

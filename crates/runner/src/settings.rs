@@ -34,6 +34,9 @@ pub(crate) struct RunnerConfig {
     pub(crate) lease_ms: Option<u64>,
     /// Whether control groups are used where possible.
     pub(crate) control_groups: bool,
+    /// Whether tasks give way to all other processes of the host, and can be frozen at once.
+    #[serde(default)]
+    pub(crate) low_priority: bool,
     /// The settings of its log.
     #[serde(default)]
     pub(crate) log: LogSettings,

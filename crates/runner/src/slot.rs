@@ -63,6 +63,8 @@ pub(crate) struct SlotWorker {
     pub(crate) memory_limit: Option<u64>,
     /// Memory per node in bytes, where a control group can limit it.
     pub(crate) memory_share: Option<u64>,
+    /// Whether tasks give way to all other processes.
+    pub(crate) is_low_priority: bool,
     pub(crate) outputs: OutputMonitor,
 }
 
@@ -238,6 +240,7 @@ impl SlotWorker {
         // The code that ended the processes of the task before may have removed the limit.
         self.group.limit_processes(launch.limits.processes)?;
         plan.nice = order.nice;
+        plan.is_low_priority = self.is_low_priority;
         plan.cgroup_files = self.group.open_procs_files()?;
         plan.header = crate::protocol::encode_line(&StartedFileHeader {
             boot: self.boot.clone(),

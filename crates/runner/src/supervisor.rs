@@ -3,9 +3,11 @@
 pub(crate) mod connection;
 pub(crate) mod event;
 mod followers;
+mod freeze;
 pub(crate) mod listener;
 mod requests;
 mod stuck;
+pub(crate) mod suspension;
 pub(crate) mod task;
 pub(crate) mod timers;
 
@@ -24,6 +26,7 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptReport, AttemptStart, AttemptStatus, KillReason,
 };
 
+use crate::cgroup::priority::TasksPriority;
 use crate::failpoint;
 use crate::host::RunnerHost;
 use crate::journal::{RunnerJournal, RunnerJournalEntry};
@@ -64,6 +67,8 @@ pub(crate) struct RunnerSupervisor {
     /// Attempts in slots. An attempt that neither waits nor is in this set has ended.
     pub(crate) placed: BTreeSet<AttemptId>,
     pub(crate) slots: SlotPool,
+    /// The priority of all tasks, as it was set last.
+    pub(crate) priority: TasksPriority,
     /// The user of each slot that was given up and whose child has not ended; None for the runner's own.
     pub(crate) stuck: BTreeMap<usize, Option<u32>>,
     pub(crate) outputs: OutputReaders,
@@ -87,6 +92,7 @@ impl RunnerSupervisor {
     pub(crate) fn run(mut self, events: &Receiver<RunnerEvent>) {
         let mut idle_since = Instant::now();
         let mut last_look = Instant::now();
+        self.reapply_priority();
         loop {
             self.is_removed = self.state_dir.is_removed();
             self.start_queued();
@@ -177,7 +183,10 @@ impl RunnerSupervisor {
                 attempt,
                 start,
                 process,
-            } => self.on_started(attempt, start, Instant::now(), process),
+            } => {
+                self.restart_suspension(attempt);
+                self.on_started(attempt, start, Instant::now(), process);
+            }
             RunnerEvent::OutputLimitReached(attempt) => {
                 self.request_stop(attempt, KillReason::OutputLimit)
             }
@@ -250,9 +259,12 @@ impl RunnerSupervisor {
 
     fn slot_job(&self, attempt: AttemptId) -> Option<SlotJob> {
         let launch = self.tasks.get(&attempt)?.launch.clone();
-        let nice = match self.host.capacity.shares == ShareEnforcement::Nice {
-            true => nice::level(launch.share, self.highest_share()),
-            false => 0,
+        let nice = if self.settings.low_priority {
+            nice::MAX_NICE
+        } else if self.host.capacity.shares == ShareEnforcement::Nice {
+            nice::level(launch.share, self.highest_share())
+        } else {
+            0
         };
         Some(SlotJob { launch, nice })
     }
@@ -297,14 +309,19 @@ impl RunnerSupervisor {
             true => self.connection.report_later(report),
             false => self.unflushed.push((None, Some(report))),
         }
-        if killed.is_some() {
-            self.send_sigterm(attempt);
+        match killed {
+            Some(_) => self.send_sigterm(attempt),
+            None => self.freeze(&[attempt]),
         }
     }
 
     pub(crate) fn on_finished(&mut self, attempt: AttemptId, event: AttemptEvent) {
         failpoint::kill_at("over");
         let lease_ended = self.lease_end().has_ended();
+        // The next attempt of the slot may have been frozen with this one.
+        if self.is_suspended(attempt) {
+            self.thaw(attempt);
+        }
         let Some(task) = self
             .tasks
             .get_mut(&attempt)
@@ -320,6 +337,8 @@ impl RunnerSupervisor {
                 let is_out_of_memory = ended.killed == Some(KillReason::MemoryLimit);
                 let killed = KillReason::of_end(task.killed, is_out_of_memory);
                 ended.killed = killed.or(ended.killed).or(late);
+                let suspended = suspension::as_span(task.suspension.total(BootTime::now()));
+                ended.suspended = suspended.min(ended.wall);
                 AttemptEvent::Ended(ended)
             }
             AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => event,
@@ -327,11 +346,12 @@ impl RunnerSupervisor {
         task.state = RunnerTaskState::Finished(event.clone());
         self.scripts.release(&task.launch);
         self.placed.remove(&attempt);
-        self.timers.forget(attempt);
+        self.timers.take(attempt);
         let entry = task::finished_entry(attempt, task.started, &event);
         self.unflushed
             .push((Some(entry), Some(AttemptReport { attempt, event })));
         self.release_follower(attempt);
+        self.reapply_priority();
     }
 
     /// Writes the pending entries to the journal, and then sends their reports.

@@ -38,6 +38,10 @@ struct SimTask {
     done: f64,
     /// Processor seconds used.
     cpu: f64,
+    /// Whether the task is suspended, from its start on if it has not started.
+    is_suspended: bool,
+    /// The time for which the task was suspended, until the machine's time.
+    suspended: Span,
     stop_requested: Option<(Instant, KillReason)>,
     /// The end of the attempt, until the caller has acknowledged it.
     end: Option<AttemptEvent>,
@@ -56,6 +60,8 @@ impl SimMachine {
             begins: None,
             done: 0.0,
             cpu: 0.0,
+            is_suspended: false,
+            suspended: Span::ZERO,
             stop_requested: None,
             end: None,
         };
@@ -134,9 +140,24 @@ impl SimMachine {
         let task = self.tasks.get_mut(&attempt);
         let is_meant = |task: &&mut SimTask| why != KillReason::Withdrawn || task.started.is_none();
         if let Some(task) = task.filter(is_meant) {
-            task.stop_requested.get_or_insert((now, why));
+            task.request_stop(now, why);
         }
         self.finish_due();
+    }
+
+    /// Freezes a task that was not asked to end.
+    pub(super) fn suspend(&mut self, attempt: AttemptId) {
+        let task = self.tasks.get_mut(&attempt);
+        if let Some(task) = task.filter(|task| task.stop_requested.is_none()) {
+            task.is_suspended = true;
+        }
+    }
+
+    /// Lets a task go on.
+    pub(super) fn resume(&mut self, attempt: AttemptId) {
+        if let Some(task) = self.tasks.get_mut(&attempt) {
+            task.is_suspended = false;
+        }
     }
 
     /// Makes a task vanish, so that it is lost.
@@ -159,7 +180,7 @@ impl SimMachine {
             at: self.now,
             wall: self.now.since(started),
             cpu: Span::from_secs_f64(task.cpu),
-            suspended: Span::ZERO,
+            suspended: task.suspended,
             peak_memory: None,
         };
         self.finish(attempt, AttemptEvent::Ended(ended));
@@ -196,6 +217,7 @@ impl SimMachine {
                 attempt,
                 started: task.started.map(|at| AttemptStart { pid: None, at }),
                 cpu: Span::from_secs_f64(task.cpu),
+                is_suspended: task.is_suspended,
             })
             .collect()
     }
@@ -267,8 +289,7 @@ impl SimMachine {
         }
         let now = self.now;
         for task in self.tasks.values_mut().filter(|task| task.end.is_none()) {
-            let why = KillReason::Evicted;
-            task.stop_requested.get_or_insert((now, why));
+            task.request_stop(now, KillReason::Evicted);
         }
         self.finish_due();
     }
@@ -278,6 +299,9 @@ impl SimMachine {
             let stopped = task.stop_requested.map_or(Instant::MAX, |(at, _)| at);
             return stopped.max(self.now);
         };
+        if task.is_suspended {
+            return Instant::MAX;
+        }
         let left = task.program.duration.as_secs_f64() - task.done;
         let by_itself = self.now + Span::ceil_secs_f64(left / self.rate(task));
         let stopped = task.stop_requested.map(|(at, _)| at + task.grace());
@@ -285,7 +309,7 @@ impl SimMachine {
             .launch
             .limits
             .wall
-            .map(|wall| started + wall + task.grace());
+            .map(|wall| started + wall + task.suspended + task.grace());
         [stopped, limit]
             .into_iter()
             .flatten()
@@ -301,7 +325,7 @@ impl SimMachine {
         }
         let part = |node| {
             let on_node = self.tasks.values().filter(|other| {
-                other.runs() && other.program.busy && other.launch.nodes.contains(node)
+                other.progresses() && other.program.busy && other.launch.nodes.contains(node)
             });
             task.launch.share / on_node.map(|other| other.launch.share).sum::<f64>()
         };
@@ -309,13 +333,17 @@ impl SimMachine {
     }
 
     fn advance_progress(&mut self, until: Instant) {
-        let secs = until.since(self.now).as_secs_f64();
+        let span = until.since(self.now);
+        let secs = span.as_secs_f64();
         if secs <= 0.0 {
             return;
         }
         let rates: Vec<f64> = self.tasks.values().map(|task| self.rate(task)).collect();
         for (task, rate) in self.tasks.values_mut().zip(rates) {
-            if task.runs() {
+            if task.runs() && task.is_suspended {
+                task.suspended += span;
+            }
+            if task.progresses() {
                 task.done += rate * secs;
                 let procs = task.launch.nodes.len() as f64;
                 task.cpu += if task.program.busy {
@@ -363,7 +391,7 @@ impl SimMachine {
             at: self.now,
             wall: self.now.since(started),
             cpu: Span::from_secs_f64(task.cpu),
-            suspended: Span::ZERO,
+            suspended: task.suspended,
             peak_memory: None,
         }
     }
@@ -399,6 +427,16 @@ impl SimTask {
 
     const fn runs(&self) -> bool {
         self.started.is_some() && self.end.is_none()
+    }
+
+    const fn progresses(&self) -> bool {
+        self.runs() && !self.is_suspended
+    }
+
+    /// Asks the task to end, for the first reason. A suspended task goes on.
+    fn request_stop(&mut self, now: Instant, why: KillReason) {
+        self.stop_requested.get_or_insert((now, why));
+        self.is_suspended = false;
     }
 
     /// Returns the time that the program continues after it was asked to end.

@@ -21,11 +21,13 @@ pub(crate) struct SlotCgroup {
     pub(crate) cpuset: Option<ControlDir>,
     pub(crate) memory: Option<ControlDir>,
     pub(crate) pids: Option<ControlDir>,
+    /// A group for the freezer alone, which children join by themselves.
+    pub(crate) freezer: Option<ControlDir>,
 }
 
 /// The weight of a share of 1; the kernel accepts 2 to 262144 (v1) and 1 to 10000 (v2).
 pub(crate) const WEIGHT_V1: f64 = 1024.0;
-const WEIGHT_V2: f64 = 100.0;
+pub(crate) const WEIGHT_V2: f64 = 100.0;
 
 impl SlotCgroup {
     /// Moves the calling thread into the groups of version 1.
@@ -39,9 +41,12 @@ impl SlotCgroup {
 
     /// Returns the open files into which a child has to write its process id.
     pub(crate) fn open_procs_files(&self) -> io::Result<Vec<std::os::fd::OwnedFd>> {
-        let files = self.unified.iter();
-        let files = files.map(|dir| dir.path().join("cgroup.procs"));
-        files
+        let unified = self.unified.iter();
+        let unified = unified.map(|dir| dir.path().join("cgroup.procs"));
+        let freezer = self.freezer.iter();
+        let freezer = freezer.map(|dir| dir.path().join(Self::freezer_members_file(dir)));
+        unified
+            .chain(freezer)
             .map(|file| Ok(fs::OpenOptions::new().write(true).open(file)?.into()))
             .collect()
     }
@@ -193,11 +198,8 @@ impl SlotCgroup {
 
     /// Has the kernel kill every process in the group. Returns false if the kernel cannot.
     pub(crate) fn kill(&self) -> bool {
-        let killed = self
-            .unified
-            .as_ref()
-            .map(|dir| dir.write("cgroup.kill", "1"));
-        killed.is_some_and(|done| done.is_ok())
+        let mut dirs = self.unified.iter().chain(&self.freezer);
+        dirs.any(|dir| dir.write("cgroup.kill", "1").is_ok())
     }
 
     fn tree(&self) -> Option<&ControlDir> {

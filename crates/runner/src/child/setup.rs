@@ -11,6 +11,7 @@ use rustix::fs::{FileType, Mode, OFlags, RenameFlags, ftruncate, openat, renamea
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, Signal};
 
+use super::spawn;
 use super::spec::{SpawnSpec, WrittenFile};
 use crate::failpoint;
 use crate::slot::output::FileId;
@@ -19,6 +20,9 @@ use crate::slot::output::FileId;
 pub(crate) const OUTPUT_LINE: &str = "";
 /// The same for the file of standard error.
 pub(crate) const ERROR_LINE: &str = "error ";
+
+/// The badness of a process of low priority when memory is short, up to 1000: it is killed before those of a user.
+const OOM_SCORE: &[u8] = b"800";
 
 /// A step of a child, named in the error if it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +191,12 @@ fn confine(plan: &SpawnSpec) -> Result<(), Errno> {
     }
     if plan.nice > 0 {
         rustix::process::setpriority_process(None, plan.nice)?;
+    }
+    if plan.is_low_priority {
+        spawn::set_idle_io_priority()?;
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let score = rustix::fs::open(c"/proc/self/oom_score_adj", flags, Mode::empty())?;
+        rustix::io::write(&score, OOM_SCORE)?;
     }
     rustix::process::umask(Mode::from_raw_mode(plan.umask & 0o777));
     Ok(())

@@ -1,5 +1,6 @@
 //! The only module with `unsafe` code. It has a child that shares the runner's memory until its program
-//! replaces it, two queries about processes that no safe library offers, and signals that a thread waits for.
+//! replaces it, and signals that a thread waits for. It also has two queries about processes and a priority that no
+//! safe library offers.
 //!
 //! A plain fork would copy the runner's page tables for each task. This code costs as much as
 //! `posix_spawn` and can do more: the steps of [`setup`].
@@ -222,6 +223,18 @@ impl BlockedSignals {
 pub(crate) struct ResourceUsage {
     pub(crate) cpu: Span,
     pub(crate) peak_memory: u64,
+}
+
+/// Lets the disk requests of the calling thread wait for those of all others.
+pub(super) fn set_idle_io_priority() -> Result<(), Errno> {
+    const OF_PROCESS: c_int = 1; // IOPRIO_WHO_PROCESS
+    const IDLE: c_int = 3 << 13; // IOPRIO_CLASS_IDLE
+    // SAFETY: the call has three numbers and no pointer; process 0 is the caller.
+    let done = unsafe { libc::syscall(libc::SYS_ioprio_set, OF_PROCESS, 0, IDLE) };
+    match done {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
+    }
 }
 
 /// Reaps a child that has ended. Returns its exit status and the resource usage of the child and of

@@ -35,6 +35,8 @@ pub(crate) struct SpawnSpec {
     /// The maximum address space of a process, unless a control group limits memory.
     pub(crate) address_space: Option<u64>,
     pub(crate) nice: i32,
+    /// Whether the child gives way to all other processes.
+    pub(crate) is_low_priority: bool,
     pub(crate) umask: u32,
     pub(crate) user: Option<ProcessCredentials>,
     pub(crate) dir: CString,
@@ -104,6 +106,7 @@ impl SpawnSpec {
             affinity: None,
             address_space: None,
             nice: 0,
+            is_low_priority: false,
             umask: launch.umask,
             user: launch.user.as_ref().map(|user| ProcessCredentials {
                 uid: Uid::from_raw(user.uid),

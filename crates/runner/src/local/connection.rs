@@ -27,6 +27,7 @@ pub(super) struct RunnerConnection {
     reads_outputs: bool,
     keeps_order: bool,
     has_streams_and_signals: bool,
+    suspends: bool,
 }
 
 /// The first message of a runner.
@@ -36,6 +37,7 @@ struct RunnerHello {
     reads_outputs: bool,
     keeps_order: bool,
     has_streams_and_signals: bool,
+    suspends: bool,
 }
 
 impl RunnerConnection {
@@ -76,7 +78,10 @@ impl RunnerConnection {
             runner_pid: hello.as_ref().map_or(0, |hello| hello.pid),
             reads_outputs: hello.as_ref().is_some_and(|hello| hello.reads_outputs),
             keeps_order: hello.as_ref().is_some_and(|hello| hello.keeps_order),
-            has_streams_and_signals: hello.is_some_and(|hello| hello.has_streams_and_signals),
+            has_streams_and_signals: hello
+                .as_ref()
+                .is_some_and(|hello| hello.has_streams_and_signals),
+            suspends: hello.is_some_and(|hello| hello.suspends),
         }))
     }
 
@@ -103,6 +108,11 @@ impl RunnerConnection {
     /// Returns whether attempts can have files of their own for errors and input, and get signals.
     pub(super) const fn has_streams_and_signals(&self) -> bool {
         self.has_streams_and_signals
+    }
+
+    /// Returns whether attempts can be suspended.
+    pub(super) const fn suspends(&self) -> bool {
+        self.suspends
     }
 
     /// Sends a request and waits for the answer.
@@ -156,6 +166,7 @@ fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<RunnerHello> {
             reads_outputs,
             keeps_order,
             has_streams_and_signals,
+            suspends,
             ..
         } => Some(RunnerHello {
             version,
@@ -163,6 +174,7 @@ fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<RunnerHello> {
             reads_outputs,
             keeps_order,
             has_streams_and_signals,
+            suspends,
         }),
         RunnerMessage::Answer { .. } | RunnerMessage::Report(_) | RunnerMessage::Output(_) => None,
     }

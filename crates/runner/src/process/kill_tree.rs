@@ -33,6 +33,7 @@ pub(crate) fn kill_own(group: &SlotCgroup, leader: &ProcessHandle, mark: &Attemp
         leader.kill_deadline(),
     );
     let _ = kill_process_group(leader.pid(), Signal::KILL);
+    group.thaw();
     kill_marked(mark, procfs::children);
 }
 
@@ -57,6 +58,7 @@ pub(crate) fn kill_adopted(group: &SlotCgroup, mark: &AttemptMark) {
     if group.tracks_descendants() {
         return kill_members(group);
     }
+    group.thaw();
     kill_marked(mark, all_processes);
 }
 
@@ -65,6 +67,7 @@ pub(crate) fn kill_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &Attemp
     if group.tracks_descendants() {
         return kill_members_except(Some(runner), group);
     }
+    group.thaw();
     kill_marked(mark, all_processes);
 }
 
@@ -74,6 +77,7 @@ pub(crate) fn terminate_sparing_runner(runner: Pid, group: &SlotCgroup, mark: &A
         let _ = kill_process(pid, Signal::TERM);
         let _ = kill_process(pid, Signal::CONT);
     }
+    group.thaw();
 }
 
 /// Returns every live process of a task, without `runner`, whose threads wait in the control
@@ -107,6 +111,8 @@ fn kill_members_except(spared: Option<Pid>, group: &SlotCgroup) {
         if !group.kill() {
             kill_each(members);
         }
+        // In version 1 a frozen process does not end.
+        group.thaw();
     });
     group.set_fork_allowed(true);
 }
@@ -118,7 +124,8 @@ fn kill_marked(mark: &AttemptMark, candidates: fn() -> Vec<Pid>) {
     kill_until_gone(left, kill_each);
 }
 
-fn find_marked(mark: &AttemptMark, candidates: fn() -> Vec<Pid>) -> Vec<Pid> {
+/// Returns the processes among `candidates` that were started with this mark in their environment.
+pub(super) fn find_marked(mark: &AttemptMark, candidates: fn() -> Vec<Pid>) -> Vec<Pid> {
     let mut pids = candidates();
     pids.retain(|pid| mark.is_on(*pid));
     pids

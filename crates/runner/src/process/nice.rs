@@ -6,7 +6,8 @@ use std::fs;
 use rustix::process::{Pid, setpriority_pgrp};
 
 const SHARE_RATIO_PER_LEVEL: f64 = 1.25;
-const MAX_NICE: i32 = 19;
+/// The lowest priority of a process.
+pub(crate) const MAX_NICE: i32 = 19;
 
 /// Returns the level for `share` beside a task with `most`: 0 for the same share, up to 19 for a
 /// 70th.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use tollgate_engine::BootTime;
 use tollgate_model::{AttemptEvent, AttemptId};
 
 use super::adopted;
@@ -67,8 +68,11 @@ impl RunnerSupervisor {
                 .monitor_output(attempt, handle, files.ids(), most);
         }
         let watched = process.clone();
-        // The wall clock may have been set since the start.
-        let began = Instant::now().checked_sub(procfs::age(identity));
+        // The wall clock may have been set since the start. Suspended time does not count.
+        let task = self.tasks.get(&attempt);
+        let suspended = task.map(|task| task.suspension.total(BootTime::now()));
+        let ran = procfs::age(identity).saturating_sub(suspended.unwrap_or_default());
+        let began = Instant::now().checked_sub(ran);
         self.on_started(attempt, start, began.unwrap_or_else(Instant::now), process);
         adopted::spawn_watch_thread(
             (attempt, self.host.runner_id.mark(attempt)),

@@ -194,6 +194,7 @@ impl SlotPool {
             lease: self.lease.clone(),
             pinned_to: None,
             outputs: self.outputs.clone(),
+            is_low_priority: machine.is_low_priority,
             memory_limit: None,
             memory_share: match machine.capacity.memory {
                 MemoryEnforcement::Cgroup => machine.capacity.node_memory(),

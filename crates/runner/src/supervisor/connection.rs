@@ -48,6 +48,7 @@ impl EngineConnection {
             reads_outputs: true,
             keeps_order: true,
             has_streams_and_signals: true,
+            suspends: true,
         });
         self.connection
     }

@@ -54,6 +54,14 @@ impl RunnerSupervisor {
                 self.send_signal(&attempts, signal);
                 RunnerResponse::Done
             }
+            RunnerRequestKind::Suspend(attempts) => {
+                self.suspend(&attempts);
+                RunnerResponse::Done
+            }
+            RunnerRequestKind::Resume(attempts) => {
+                self.resume(&attempts);
+                RunnerResponse::Done
+            }
             RunnerRequestKind::Acknowledge(attempts) => {
                 self.acknowledge(&attempts);
                 RunnerResponse::Done
@@ -262,7 +270,7 @@ impl RunnerSupervisor {
     /// Sets all nice levels, where shares are approximated by nice levels: each level depends on
     /// the highest share.
     pub(crate) fn reapply_nice(&self) {
-        if self.host.capacity.shares != ShareEnforcement::Nice {
+        if self.host.capacity.shares != ShareEnforcement::Nice || self.settings.low_priority {
             return;
         }
         let most = self.highest_share();
@@ -357,6 +365,8 @@ impl RunnerSupervisor {
             // A stopped process cannot end.
             process.handle.signal(Signal::CONT);
             self.timers.set(until, attempt, TimerKind::Kill);
+            self.reapply_priority();
+            self.resume(&[attempt]);
         }
     }
 }

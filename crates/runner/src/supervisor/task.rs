@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tollgate_engine::{LaunchSpec, RunningAttempt};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, AttemptStart, KillReason, Span};
 
+use super::suspension::Suspension;
 use crate::cgroup::group::SlotCgroup;
 use crate::cgroup::meter::CgroupUsageBaseline;
 use crate::journal::RunnerJournalEntry;
@@ -25,6 +26,7 @@ pub(crate) struct RunnerTask {
     pub(crate) is_warned: bool,
     /// The first reason for which the attempt was asked to end.
     pub(crate) killed: Option<KillReason>,
+    pub(crate) suspension: Suspension,
 }
 
 /// The state of an attempt in the runner.
@@ -48,7 +50,7 @@ pub(crate) struct RunningProcess {
 }
 
 impl RunnerTask {
-    pub(crate) const fn new(launch: LaunchSpec) -> Self {
+    pub(crate) fn new(launch: LaunchSpec) -> Self {
         Self {
             launch,
             state: RunnerTaskState::Queued,
@@ -57,6 +59,7 @@ impl RunnerTask {
             has_own_share: false,
             is_warned: false,
             killed: None,
+            suspension: Suspension::default(),
         }
     }
 
@@ -104,6 +107,7 @@ impl RunnerTask {
         if self.is_warned {
             entries.push(RunnerJournalEntry::Warned(self.launch.attempt));
         }
+        entries.extend(self.suspension.journal_entries(self.launch.attempt));
         if let RunnerTaskState::Finished(event) = &self.state {
             entries.push(finished_entry(self.launch.attempt, self.started, event));
         }
@@ -120,6 +124,7 @@ impl RunnerTask {
             attempt: self.launch.attempt,
             started: self.started,
             cpu: self.process().map_or(Span::ZERO, cpu),
+            is_suspended: self.suspension.is_on(),
         })
     }
 }

@@ -29,11 +29,11 @@ impl AttemptTimers {
         self.of_attempts.entry(attempt).or_default().push((at, due));
     }
 
-    /// Removes the timers of an attempt.
-    pub(crate) fn forget(&mut self, attempt: AttemptId) {
-        for (at, due) in self.of_attempts.remove(&attempt).unwrap_or_default() {
-            self.pending.remove(&(at, attempt, due));
-        }
+    /// Removes the timers of an attempt, and returns those that were not due.
+    pub(crate) fn take(&mut self, attempt: AttemptId) -> Vec<(Instant, TimerKind)> {
+        let mut timers = self.of_attempts.remove(&attempt).unwrap_or_default();
+        timers.retain(|(at, due)| self.pending.remove(&(*at, attempt, *due)));
+        timers
     }
 
     pub(crate) fn next(&self) -> Option<Instant> {
@@ -72,7 +72,7 @@ mod tests {
         timers.set(after(9), key(3), TimerKind::TimeLimit);
         assert_eq!(timers.next(), Some(after(1)));
         assert_eq!(timers.due(after(1)), [(key(2), TimerKind::TimeLimit)]);
-        timers.forget(key(2));
+        assert_eq!(timers.take(key(2)), [(after(3), TimerKind::Kill)]);
         assert_eq!(timers.due(after(5)), [(key(1), TimerKind::TimeLimit)]);
         assert_eq!(timers.next(), Some(after(9)));
     }

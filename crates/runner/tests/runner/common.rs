@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tollgate_engine::{Engine, LaunchSpec};
 use tollgate_model::{AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, NodeId};
+use tollgate_needs::{Need, lacks};
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 
 /// The maximum wait of a test for a required event; a passing test waits far less.
@@ -36,6 +37,31 @@ impl EngineTestDir {
         let mut home = Self::new();
         home.settings.control_groups = false;
         home
+    }
+
+    /// Creates a directory whose runner lets tasks give way to all other processes, and can freeze them.
+    pub(crate) fn with_low_priority() -> Self {
+        let mut home = Self::new();
+        home.settings.low_priority = true;
+        home
+    }
+
+    /// Creates the same with control groups of version 1 alone. None, after [`lacks`], if this host has no freezer of
+    /// version 1.
+    pub(crate) fn with_low_priority_v1() -> Option<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("there is /proc");
+        let has_v1 = mounts.lines().any(|line| line.ends_with(",freezer"));
+        if !has_v1 || !tollgate_needs::root() {
+            lacks(Need::CgroupsV1, "no freezer of version 1");
+            return None;
+        }
+        let mut home = Self::with_low_priority();
+        // A mount namespace without version 2.
+        let script = "for at in $(awk '$3 == \"cgroup2\" { print $2 }' /proc/self/mounts)
+            do umount -l $at || exit; done; exec \"$0\" \"$@\"";
+        let words = ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", script];
+        home.settings.runner.splice(0..0, words.map(Into::into));
+        Some(home)
     }
 
     /// Sets a fault point at which the first runner is killed. The next runner has no fault.

@@ -12,4 +12,5 @@ mod shares;
 mod signals;
 mod silent_files;
 mod streams;
+mod suspensions;
 mod tasks;

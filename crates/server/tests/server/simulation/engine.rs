@@ -64,6 +64,14 @@ impl Engine for AckTrackingEngine {
         self.engine.signal(attempts, signal)
     }
 
+    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+        self.engine.suspend(attempts)
+    }
+
+    fn resume(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+        self.engine.resume(attempts)
+    }
+
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
         let reports = self.engine.poll(timeout)?;
         Ok(reports
