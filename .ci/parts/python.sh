@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . .ci/prepare
 
-documents=(docs/python/*.md python/README.md)
+documents=(docs/python/{forecast,live,policy,replay}.md python/README.md)
 
 lint() {
   cargo fmt --manifest-path python/Cargo.toml --check
@@ -71,6 +71,22 @@ full() {
   "$env/bin/mypy" --strict --python-executable "$env/bin/python" .ci/parts/python/typed.py
   "$env/bin/python" -m mypy.stubtest --ignore-missing-stub tollgate._native
   "$env/bin/pyright" --pythonpath "$env/bin/python" .ci/parts/python/typed.py
+  plugins "$results/plugins" "${tested[-1]}" "$wheel"
+}
+
+# Runs what stands on the module, each beside its host in the version of its tests: plugins FOLDER PYTHON WHEEL
+plugins() {
+  local env=$1 plugin loose=(--allow-subclassing-any --allow-untyped-calls --disable-error-code import-untyped)
+  step "plugins for Snakemake, joblib, Dask and Parsl, with $2"
+  environment "$env" "$2" "$3" mypy==2.4.1
+  for plugin in python/plugins/*/; do
+    "$env/bin/pip" install --quiet "$plugin[test]"
+    # The hosts have few types.
+    "$env/bin/mypy" --strict "${loose[@]}" "$plugin"*_tollgate/__init__.py
+  done
+  # Parsl looks for its programs in the PATH.
+  PATH=$env/bin:$PATH "$env/bin/python" -m pytest -q -p no:cacheprovider python/plugins
+  PATH=$env/bin:$PATH "$env/bin/python" .ci/parts/python/blocks.py docs/python/workflows.md
 }
 
 case "${1:-}" in

@@ -7,7 +7,7 @@ import inspect
 from pathlib import Path
 
 import pytest
-from conftest import RunningService
+from services import RunningService
 
 import tollgate as tg
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import RunningService
+from services import RunningService
 
 import tollgate as tg
 

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from conftest import RunningService
+from services import RunningService
 
 import tollgate as tg
 

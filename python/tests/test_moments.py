@@ -7,7 +7,7 @@ import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from conftest import RunningService
+from services import RunningService
 
 import tollgate as tg
 from tollgate._moments import from_wire, moment, span
