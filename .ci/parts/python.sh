@@ -87,6 +87,9 @@ plugins() {
   # Parsl looks for its programs in the PATH.
   PATH=$env/bin:$PATH "$env/bin/python" -m pytest -q -p no:cacheprovider python/plugins
   PATH=$env/bin:$PATH "$env/bin/python" .ci/parts/python/blocks.py docs/python/workflows.md
+  step "the notebooks"
+  "$env/bin/pip" install --quiet nbclient==0.11.0 ipykernel==7.4.0
+  "$env/bin/python" .ci/parts/python/notebooks.py examples/notebooks/*.ipynb
 }
 
 case "${1:-}" in

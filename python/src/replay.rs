@@ -351,7 +351,7 @@ impl Replay {
         );
         let text = escape(&self.finished.text());
         format!(
-            "<pre style=\"line-height:1.2\">{text}</pre><p>{}</p>",
+            "<pre style=\"font-family:monospace;line-height:1.2\">{text}</pre><p>{}</p>",
             escape(&caption)
         )
     }

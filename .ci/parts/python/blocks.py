@@ -31,9 +31,14 @@ def end_service() -> None:
     os.kill(client.status().pid, signal.SIGTERM)
 
 
-def main() -> int:
+def forget_services() -> None:
+    """Takes away what names another service than that of the home."""
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TOLLGATE_DATA", "TOLLGATE_URL"):
         os.environ.pop(name, None)
+
+
+def main() -> int:
+    forget_services()
     failed = 0
     for place in [Path(document).resolve() for document in sys.argv[1:]]:
         text = place.read_text()
@@ -57,4 +62,5 @@ def main() -> int:
     return min(failed, 1)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
