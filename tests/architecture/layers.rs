@@ -26,6 +26,7 @@ use CratePurity::{Edge, Pure};
 pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("host", &[], Edge),
     rule("model", &[], Pure),
+    rule("presence", &["host", "model"], Edge),
     rule("policy", &["model"], Pure),
     rule("policies", &["model", "policy"], Pure),
     rule("grid-policies", &["model", "policy"], Pure),

@@ -1,7 +1,7 @@
 //! Benchmark: the time from the call that suspends a task until all its processes are frozen.
 //!
 //! `cargo bench -p tollgate-runner --bench suspensions`. The task is four busy processes at the lowest weight. A line
-//! has the times of 50 suspensions beside so many busy processes of others, and those of the calls that resume it.
+//! has the times of 50 suspensions beside that number of busy processes of others, and those of the calls that resume it.
 
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};

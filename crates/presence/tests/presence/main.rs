@@ -1,0 +1,4 @@
+//! Tests of sources with real files, terminals and commands.
+
+mod command;
+mod common;
