@@ -27,6 +27,11 @@ impl BothClocks {
         }
     }
 
+    /// Returns the boot time of a wall-clock time in the past; now for one in the future.
+    pub(crate) fn boot_of(self, wall: Duration) -> Duration {
+        self.boot.saturating_sub(self.wall.saturating_sub(wall))
+    }
+
     /// Returns the wall-clock time of a boot time in the past.
     pub(crate) fn wall_of(self, boot: Duration) -> Instant {
         let ago = self.boot.saturating_sub(boot);

@@ -81,15 +81,17 @@ pub enum PresenceSource {
     Power,
     /// The hours in which tasks may run.
     Hours,
-    /// Planned reboots and shutdowns.
+    /// A daily reboot.
     Reboot,
+    /// A shutdown that an administrator has scheduled.
+    Shutdown,
     /// A command of the site.
     Command,
 }
 
 impl PresenceSource {
     /// Every source.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Sessions,
         Self::Terminals,
         Self::InputDevices,
@@ -97,6 +99,7 @@ impl PresenceSource {
         Self::Power,
         Self::Hours,
         Self::Reboot,
+        Self::Shutdown,
         Self::Command,
     ];
 
@@ -110,6 +113,7 @@ impl PresenceSource {
             Self::Power => "power",
             Self::Hours => "hours",
             Self::Reboot => "reboot",
+            Self::Shutdown => "shutdown",
             Self::Command => "command",
         }
     }
@@ -118,7 +122,7 @@ impl PresenceSource {
     pub const fn notices_people(self) -> bool {
         match self {
             Self::Sessions | Self::Terminals | Self::InputDevices | Self::Command => true,
-            Self::Load | Self::Power | Self::Hours | Self::Reboot => false,
+            Self::Load | Self::Power | Self::Hours | Self::Reboot | Self::Shutdown => false,
         }
     }
 }

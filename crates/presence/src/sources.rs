@@ -1,13 +1,26 @@
 //! The sources of observations, one file for each.
 
 mod command;
+mod file_events;
+mod input_devices;
+mod load;
+mod power;
 mod schedule;
+mod sessions;
+mod shutdown;
+mod terminals;
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use command::CommandSource;
+use input_devices::InputDeviceSource;
+use load::LoadSource;
+use power::PowerSource;
 use schedule::ScheduleSource;
+use sessions::SessionSource;
+use shutdown::ShutdownSource;
+use terminals::TerminalSource;
 
 use crate::clock::BothClocks;
 use crate::settings::{PresenceSettings, PresenceSource};
@@ -52,29 +65,44 @@ pub(crate) trait ObservedSource: Send {
 /// Opens the sources of the settings.
 pub(crate) fn open(settings: &PresenceSettings) -> Vec<Box<dyn ObservedSource>> {
     let is_enabled = |source| settings.sources.contains(&source);
+    let root = settings.sys_root.as_path();
     let mut sources: Vec<Box<dyn ObservedSource>> = Vec::new();
-    if let Some(command) = settings
-        .command
-        .as_ref()
-        .filter(|_| is_enabled(PresenceSource::Command))
-    {
-        sources.push(Box::new(CommandSource::new(command)));
+    let mut has_input_devices = false;
+    if is_enabled(PresenceSource::InputDevices) {
+        let devices = InputDeviceSource::new(root);
+        has_input_devices = devices.problem().is_none();
+        sources.push(Box::new(devices));
     }
-    if let Some(hours) = settings
-        .hours
-        .as_ref()
-        .filter(|_| is_enabled(PresenceSource::Hours))
-    {
-        sources.push(Box::new(ScheduleSource::of_hours(
-            hours.clone(),
-            settings.hours_strict,
-        )));
+    if is_enabled(PresenceSource::Terminals) {
+        sources.push(Box::new(TerminalSource::new(root)));
+    }
+    if is_enabled(PresenceSource::Sessions) {
+        let rule = settings.sessions;
+        sources.push(Box::new(SessionSource::new(root, rule, has_input_devices)));
+    }
+    if let Some(limit) = settings.load.filter(|_| is_enabled(PresenceSource::Load)) {
+        sources.push(Box::new(LoadSource::new(root, limit)));
+    }
+    if !settings.on_battery && is_enabled(PresenceSource::Power) {
+        sources.push(Box::new(PowerSource::new(root)));
+    }
+    if is_enabled(PresenceSource::Shutdown) {
+        sources.push(Box::new(ShutdownSource::new(root)));
+    }
+    let hours = settings.hours.clone();
+    if let Some(hours) = hours.filter(|_| is_enabled(PresenceSource::Hours)) {
+        let plan = ScheduleSource::of_hours(hours, settings.hours_strict);
+        sources.push(Box::new(plan));
     }
     if let Some(time) = settings
         .reboot
         .filter(|_| is_enabled(PresenceSource::Reboot))
     {
         sources.push(Box::new(ScheduleSource::of_reboot(time)));
+    }
+    let command = settings.command.as_ref();
+    if let Some(command) = command.filter(|_| is_enabled(PresenceSource::Command)) {
+        sources.push(Box::new(CommandSource::new(command)));
     }
     sources
 }

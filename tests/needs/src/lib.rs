@@ -38,6 +38,8 @@ pub enum Need {
     Zones,
     /// A batch system that runs.
     BatchSystem,
+    /// A program that is not installed everywhere.
+    Program,
 }
 
 /// Returns the directory that `TOLLGATE_TRACES` names; None, after [`lacks`], without one.

@@ -2,3 +2,7 @@
 
 mod command;
 mod common;
+mod desktop;
+mod devices;
+mod sessions;
+mod terminals;

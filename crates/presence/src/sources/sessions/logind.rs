@@ -1,0 +1,66 @@
+//! The sessions that logind records: a file for each in `/run/systemd/sessions`, with a line `KEY=value` for each field.
+//!
+//! Its `IDLE_HINT` is not read: some desktops set it, others and all display managers do not.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::UserSession;
+
+/// Returns the sessions of people by their ids.
+pub(super) fn sessions(dir: &Path) -> BTreeMap<String, UserSession> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let sessions = entries.filter_map(|entry| {
+        let id = entry.file_name().into_string().ok()?;
+        // A name with a dot is a pipe, or a file that is being written.
+        let is_record = !id.contains('.') && entry.file_type().is_ok_and(|kind| kind.is_file());
+        let text = is_record.then(|| fs::read_to_string(entry.path()).ok())??;
+        Some((id, parse(&text)?))
+    });
+    sessions.collect()
+}
+
+/// Parses a record. None for a session of no person, such as that of a log-in screen, and for one that is ending.
+fn parse(text: &str) -> Option<UserSession> {
+    let value = |key: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once('='));
+        let found = lines.find(|(name, _)| *name == key);
+        found.map_or("", |(_, value)| value.trim_matches('"'))
+    };
+    if !value("CLASS").starts_with("user") || value("STATE") == "closing" {
+        return None;
+    }
+    Some(match value("TYPE") {
+        "x11" | "wayland" | "mir" => UserSession::Graphical,
+        _ if value("TTY").is_empty() => UserSession::Unattended,
+        _ => UserSession::AtTerminal,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of systemd 252, of a log-in by ssh with a terminal.
+    const SSH: &str = "# This is private data. Do not parse.\nUID=1000\nUSER=ada\nACTIVE=1\n\
+        IS_DISPLAY=0\nSTATE=active\nREMOTE=1\nLEADER_FD_SAVED=1\nTYPE=tty\n\
+        ORIGINAL_TYPE=tty\nCLASS=user\nSCOPE=session-3.scope\nFIFO=/run/systemd/sessions/3.ref\n\
+        TTY=pts/0\nTTY_VALIDITY=from-pam\nREMOTE_HOST=::1\nSERVICE=sshd\nLEADER=812\n\
+        AUDIT=3\nREALTIME=1780000000000000\nMONOTONIC=28000000\n";
+
+    #[test]
+    fn records_of_logind_are_parsed() {
+        assert_eq!(parse(SSH), Some(UserSession::AtTerminal));
+        let without_terminal = SSH
+            .replace("TTY=pts/0\n", "")
+            .replace("TYPE=tty", "TYPE=unspecified");
+        assert_eq!(parse(&without_terminal), Some(UserSession::Unattended));
+        let graphical = SSH.replace("\nTYPE=tty", "\nTYPE=wayland");
+        assert_eq!(parse(&graphical), Some(UserSession::Graphical));
+        assert_eq!(parse(&SSH.replace("CLASS=user", "CLASS=greeter")), None);
+        assert_eq!(parse(&SSH.replace("CLASS=user", "CLASS=manager")), None);
+        assert_eq!(parse(&SSH.replace("STATE=active", "STATE=closing")), None);
+        assert_eq!(parse(""), None);
+    }
+}
