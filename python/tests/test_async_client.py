@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,46 @@ def test_quotes_rejections_and_refusals_are_those_of_the_client(client: tg.Clien
         await c.close()
 
     asyncio.run(run())
+
+
+def test_events_changes_and_batches_are_those_of_the_client(tmp_path: Path) -> None:
+    running = RunningService(tmp_path)
+
+    async def run() -> None:
+        c = tg.AsyncClient(data=tmp_path)
+        async with c, c.events() as events:
+            held, other = await c.submit_all(["sleep 600", {"command": ["false"], "name": "other"}], dir=tmp_path, hold=True)
+            assert (await c.alter(held.id, deadline="+2h", estimate="5m")).deadline_at is not None
+            await c.release(other.id)
+            kinds = [event.kind async for event in until(events, other.id)]
+            assert kinds[-2:] == ["started", "finished"]
+            again = await c.resubmit(other.id)
+            assert (await again.wait()).exit_code == 1
+            await c.release(held.id)
+            await anext(event async for event in events if (event.job, event.kind) == (held.id, "started"))
+            await c.requeue(held.id)
+            await anext(event async for event in events if (event.job, event.kind) == (held.id, "started"))
+            running.kill()
+            running.start()
+            assert "reconnected" in [event.kind async for event in until(events, None)]
+            await c.cancel(held.id)
+            assert (await c.wait(held.id)).attempts == 2
+        with pytest.raises(StopAsyncIteration):
+            await anext(events)
+        with pytest.raises(tg.ServiceError):
+            await c.signal(held.id, "USR1")
+
+    async def until(events: tg.AsyncEvents, job: int | None) -> AsyncIterator[tg.Event]:
+        async for event in events:
+            yield event
+            if event.kind == "reconnected" or (event.job == job and event.kind == "finished"):
+                return
+
+    try:
+        asyncio.run(run())
+    finally:
+        running.process.terminate()
+        running.process.wait()
 
 
 def test_service_is_found_and_its_key_checked(service: RunningService, tmp_path: Path) -> None:
@@ -124,5 +165,5 @@ def test_methods_and_arguments_are_those_of_the_client() -> None:
     for name, method in vars(tg.Client).items():
         if not name.startswith("_"):
             other = vars(tg.AsyncClient)[name]
-            assert inspect.iscoroutinefunction(other)
+            assert inspect.iscoroutinefunction(other) or name == "events"
             assert list(inspect.signature(other).parameters) == list(inspect.signature(method).parameters), name

@@ -42,15 +42,20 @@ if TYPE_CHECKING:
     from tollgate import api
     from tollgate._async_client import AsyncClient, AsyncQuote, AsyncSubmission
     from tollgate._client import Client, Offer, Quote, Submission
+    from tollgate._events import AsyncEvents, Event, Events
     from tollgate._executor import Executor, MapResults, Promise, PromisedFuture
-    from tollgate._request import JobOptions
+    from tollgate._request import JobDescription, JobOptions
 
 # Imported when they are used: connections and dataclasses would take longer to import than everything else.
 _LIVE = {
     "AsyncClient": "_async_client",
     "AsyncQuote": "_async_client",
     "AsyncSubmission": "_async_client",
+    "AsyncEvents": "_events",
     "Client": "_client",
+    "Event": "_events",
+    "Events": "_events",
+    "JobDescription": "_request",
     "Executor": "_executor",
     "JobOptions": "_request",
     "MapResults": "_executor",
@@ -82,15 +87,19 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError",
     "AsyncClient",
+    "AsyncEvents",
     "AsyncQuote",
     "AsyncSubmission",
     "Client",
     "ConnectionLost",
+    "Event",
+    "Events",
     "Executor",
     "FinishedExperiment",
     "Forecast",
     "InternalError",
     "Job",
+    "JobDescription",
     "JobList",
     "JobLost",
     "JobOptions",

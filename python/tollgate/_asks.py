@@ -14,8 +14,8 @@ from tollgate import _wire, api
 from tollgate._errors import ServiceError
 from tollgate._moments import Span, span, to_wire
 
-__all__ = ["PAGE", "Ask", "JobId", "JobPages", "cancel", "claim", "explain", "history", "hold", "job", "nodes", "output"]
-__all__ += ["quote", "release", "status", "submit", "tasks", "wait"]
+__all__ = ["PAGE", "Ask", "JobId", "JobPages", "alter", "cancel", "claim", "explain", "history", "hold", "job", "nodes"]
+__all__ += ["output", "quote", "release", "requeue", "resubmit", "signal", "status", "submit", "submit_all", "tasks", "wait"]
 
 T = TypeVar("T")
 JobId = Union[int, str]
@@ -90,6 +90,38 @@ def hold(number: JobId) -> Ask[None]:
 
 def release(number: JobId) -> Ask[None]:
     return _command(number, "release")
+
+
+def requeue(number: JobId) -> Ask[None]:
+    return _command(number, "requeue")
+
+
+def signal(number: JobId, name: str) -> Ask[api.SignalResult]:
+    body = {"signal": name.upper().removeprefix("SIG")}
+    return Ask(_of(number, "signal"), _reader(api.SignalResult), is_command=True, body=body)
+
+
+def alter(number: JobId, change: dict[str, Any]) -> Ask[api.AlterResponse]:
+    return Ask(_of(number, "alter"), _reader(api.AlterResponse), is_command=True, body=change)
+
+
+def resubmit(number: JobId, deadline: dict[str, Any]) -> Ask[dict[str, Any]]:
+    return Ask(_of(number, "resubmit"), _answered, is_command=True, body=deadline)
+
+
+def submit_all(requests: list[dict[str, Any]]) -> Ask[list[dict[str, Any]]]:
+    """Ask to submit jobs together. What all of them have in common is sent once."""
+    common = {
+        name: value
+        for name, value in (requests[0] if requests else {}).items()
+        if all(name in other and other[name] == value for other in requests)
+    }
+    jobs = [{name: value for name, value in request.items() if name not in common} for request in requests]
+
+    def read(answer: Any) -> list[dict[str, Any]]:
+        return [_answered(one) for one in answer["jobs"]]
+
+    return Ask("/v1/batches", read, is_command=True, body={"common": common, "jobs": jobs})
 
 
 def submit(request: dict[str, Any]) -> Ask[dict[str, Any]]:

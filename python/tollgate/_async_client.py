@@ -13,10 +13,11 @@ from tollgate import _asks, api
 from tollgate._address import find_address
 from tollgate._asks import JobId
 from tollgate._async_service import AsyncService
-from tollgate._client import Offer, answer_of, changed_request, file_of, is_rejected, offers_of, patience
+from tollgate._client import Offer, altered, answer_of, changed_request, file_of, is_rejected, offers_of, patience
 from tollgate._errors import Rejected
-from tollgate._moments import Span
-from tollgate._request import Command, JobOptions, job_request
+from tollgate._events import AsyncEvents
+from tollgate._moments import Moment, Span, moment
+from tollgate._request import AnyJob, Command, JobOptions, alter_request, job_request, job_requests
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -142,6 +143,34 @@ class AsyncClient:
         """
         return await self._submit(job_request(command, options, self._service.address.token_file))
 
+    async def submit_all(self, jobs: Sequence[AnyJob], **options: Unpack[JobOptions]) -> list[AsyncSubmission]:
+        """Submit different jobs together, as :meth:`Client.submit_all`."""
+        requests = job_requests(jobs, options, self._service.address.token_file)
+        return [AsyncSubmission(**answer, _client=self) for answer in await self._service.do(_asks.submit_all(requests))]
+
+    async def resubmit(self, job: JobId, *, deadline: Moment | None = None) -> AsyncSubmission:
+        """Submit a failed job, or the failed tasks of an array, again, as :meth:`Client.resubmit`."""
+        request = {} if deadline is None else moment(deadline, "deadline", of_day="end")
+        submitted = AsyncSubmission(**await self._service.do(_asks.resubmit(job, request)), _client=self)
+        if is_rejected(submitted):
+            raise Rejected(submitted)
+        return submitted
+
+    async def alter(
+        self,
+        job: JobId,
+        *,
+        name: str | None = None,
+        estimate: Span | None = None,
+        deadline: Moment | None = None,
+        time_limit: Span | None = None,
+        max_running: int | str | None = None,
+        comment: str | None = None,
+    ) -> api.SubmitResponse:
+        """Change a job that waits, as :meth:`Client.alter`."""
+        change = alter_request(name, estimate, deadline, time_limit, max_running, comment)
+        return altered(await self._service.do(_asks.alter(job, change)))
+
     async def jobs(
         self,
         *,
@@ -218,6 +247,22 @@ class AsyncClient:
     async def release(self, job: JobId) -> None:
         """Release a job that is held."""
         await self._service.do(_asks.release(job))
+
+    async def requeue(self, job: JobId) -> None:
+        """End a job that runs, and queue it again."""
+        await self._service.do(_asks.requeue(job))
+
+    async def signal(self, job: JobId, name: str) -> api.SignalResult:
+        """Send a signal to the processes of a job, an array or tasks, as :meth:`Client.signal`."""
+        return await self._service.do(_asks.signal(job, name))
+
+    def events(self) -> AsyncEvents:
+        """Return the events of jobs, workers and nodes: ``async for event in client.events()``.
+
+        They come from the first step of the iteration on, or from ``async with client.events() as events``. A lost
+        connection does not end the iteration.
+        """
+        return AsyncEvents(self._service.events("/v1/events"))
 
     async def _submit(self, request: dict[str, Any]) -> AsyncSubmission:
         answer = await self._service.do(_asks.submit(request))

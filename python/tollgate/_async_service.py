@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 from tollgate import _tls
 from tollgate._address import Address
 from tollgate._asks import Ask
-from tollgate._connection import Outage, Pauses, answer_in, lost, request_headers
+from tollgate._connection import EventLines, Outage, Pauses, answer_in, lost, request_headers
 from tollgate._errors import ConnectionLost, InternalError
 
-__all__ = ["AsyncService"]
+__all__ = ["AsyncEventStream", "AsyncService"]
 
 T = TypeVar("T")
 _MAX_HEAD = 1 << 16
@@ -80,6 +80,32 @@ class AsyncService:
                 if pause is None:
                     raise lost(self.address, outage, pauses if self._is_found else None) from None
             await asyncio.sleep(pause)
+
+    def events(self, path: str) -> AsyncEventStream:
+        """Return a stream of events, which is not open yet."""
+        return AsyncEventStream(self, path)
+
+    async def stream_once(self, path: str, last: str | None) -> _Stream:
+        """Open a stream of events."""
+        headers = dict(self._headers) if last is None else {**self._headers, "Last-Event-ID": last}
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        stream = await self._connected()
+        try:
+            stream.writer.write("\r\n".join(lines).encode())
+            await stream.writer.drain()
+            status, reason, answered = await _head(stream.reader)
+            if status != 200:
+                read = await stream.reader.readexactly(int(answered.get("Content-Length", "0")))
+                answer_in(status, reason, answered.get("Retry-After"), read)
+        except (OSError, EOFError, ValueError) as error:
+            stream.writer.close()
+            if isinstance(error, ConnectionLost):
+                raise
+            raise Outage(f"the connection to the service broke: {error}") from None
+        except BaseException:
+            stream.writer.close()
+            raise
+        return stream
 
     async def close(self) -> None:
         """Close idle connections."""
@@ -141,6 +167,78 @@ class AsyncService:
                 writer.close()
                 raise _tls.other_key(self.address)
         return _Stream(reader, writer)
+
+
+class AsyncEventStream:
+    """A stream of events: names and data, and ``("reconnected", {})`` after an outage."""
+
+    def __init__(self, service: AsyncService, path: str) -> None:
+        self._service = service
+        self._path = path
+        self._stream: _Stream | None = None
+        self._lines = EventLines()
+        self._left = b""
+        self._is_closed = False
+
+    async def open(self) -> None:
+        if self._stream is None and not self._is_closed:
+            try:
+                self._stream = await self._service.stream_once(self._path, self._lines.last)
+            except Outage as outage:
+                raise lost(self._service.address, outage) from None
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._stream is not None:
+            self._stream.writer.close()
+            self._stream = None
+
+    async def next(self) -> tuple[str, dict[str, Any]]:
+        """Wait for the next event."""
+        await self.open()
+        while self._stream is not None:
+            line, is_whole, rest = self._left.partition(b"\n")
+            if is_whole:
+                self._left = rest
+                event = self._lines.add(line)
+                if event is not None:
+                    return event
+                continue
+            try:
+                self._left += await _chunk(self._stream.reader)
+            except (OSError, EOFError, ValueError):
+                if self._is_closed:
+                    break
+                await self._open_again()
+                return "reconnected", {}
+        raise StopAsyncIteration
+
+    async def _open_again(self) -> None:
+        self._disconnect()
+        self._left, last = b"", self._lines.last
+        self._lines = EventLines()
+        self._lines.last = last
+        pauses = Pauses(None, waits=True)
+        while self._stream is None:
+            try:
+                self._stream = await self._service.stream_once(self._path, last)
+            except Outage:
+                await asyncio.sleep(pauses.next(None) or 0)
+
+
+async def _chunk(reader: asyncio.StreamReader) -> bytes:
+    """Return the next part of an answer that comes in parts.
+
+    Raises:
+        EOFError: It was the last one.
+    """
+    size = int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16)
+    if size == 0:
+        raise EOFError("the stream has ended")
+    return (await reader.readexactly(size + 2))[:-2]
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[int, str, Any]:

@@ -14,8 +14,9 @@ from tollgate._address import find_address
 from tollgate._asks import JobId
 from tollgate._connection import Service
 from tollgate._errors import ArgumentError, Rejected, ServiceError
-from tollgate._moments import Span, span, to_wire
-from tollgate._request import Command, JobOptions, job_request
+from tollgate._events import Events
+from tollgate._moments import Moment, Span, moment, span, to_wire
+from tollgate._request import AnyJob, Command, JobOptions, alter_request, job_request, job_requests
 
 if TYPE_CHECKING:
     # A feature of Python 3.11 and of type checkers; nothing is imported at run time.
@@ -218,6 +219,68 @@ class Client:
         """
         return self._submit(job_request(command, options, self._service.address.token_file))
 
+    def submit_all(self, jobs: Sequence[AnyJob], **options: Unpack[JobOptions]) -> list[Submission]:
+        """Submit different jobs together, in one request, and return their answers in order.
+
+        All of them are stored, or no job is. A job that is not admitted raises nothing: its ``decision`` is ``"rejected"``.
+
+        Args:
+            jobs: Commands, or mappings with ``command`` and options that only this job has; at most 1,000.
+            options: The options of all jobs: see :class:`JobOptions`.
+
+        Raises:
+            ArgumentError: An argument is not understood.
+            ServiceError: The service refuses the request.
+        """
+        requests = job_requests(jobs, options, self._service.address.token_file)
+        return [Submission(**answer, _client=self) for answer in self._service.do(_asks.submit_all(requests))]
+
+    def resubmit(self, job: JobId, *, deadline: Moment | None = None) -> Submission:
+        """Submit a failed job, or the failed tasks of an array, again, and return the answer about the new job.
+
+        Args:
+            job: Number of the job.
+            deadline: Deadline of the new job. None is no deadline.
+
+        Raises:
+            Rejected: The service does not admit it.
+        """
+        request = {} if deadline is None else moment(deadline, "deadline", of_day="end")
+        answer = self._service.do(_asks.resubmit(job, request))
+        submitted = Submission(**answer, _client=self)
+        if is_rejected(submitted):
+            raise Rejected(submitted)
+        return submitted
+
+    def alter(
+        self,
+        job: JobId,
+        *,
+        name: str | None = None,
+        estimate: Span | None = None,
+        deadline: Moment | None = None,
+        time_limit: Span | None = None,
+        max_running: int | str | None = None,
+        comment: str | None = None,
+    ) -> api.SubmitResponse:
+        """Change a job that waits, and return the answer about the changed job. What is not given stays as it is.
+
+        Args:
+            job: Number of the job or array.
+            name: Name.
+            estimate: Expected run time.
+            deadline: Latest finish; ``"none"`` takes it away.
+            time_limit: Time after which it is ended; ``"none"`` takes it away.
+            max_running: Maximum number of tasks of an array that run at once; ``"none"`` takes it away.
+            comment: Remark; an empty one takes it away.
+
+        Raises:
+            Rejected: The changed job would not be admitted: it stays as it was, with its promise.
+            ServiceError: The job runs or is over (status 409).
+        """
+        change = alter_request(name, estimate, deadline, time_limit, max_running, comment)
+        return altered(self._service.do(_asks.alter(job, change)))
+
     def jobs(
         self,
         *,
@@ -325,6 +388,25 @@ class Client:
         """Release a job that is held."""
         self._service.do(_asks.release(job))
 
+    def requeue(self, job: JobId) -> None:
+        """End a job that runs, and queue it again."""
+        self._service.do(_asks.requeue(job))
+
+    def signal(self, job: JobId, name: str) -> api.SignalResult:
+        """Send a signal to the processes of a job, an array or tasks, as ``"USR1"``, and return how many got it.
+
+        Raises:
+            ServiceError: The job does not run (status 409).
+        """
+        return self._service.do(_asks.signal(job, name))
+
+    def events(self) -> Events:
+        """Return the events of jobs, workers and nodes from now on, which can be iterated without end.
+
+        A lost connection does not end the iteration. A user gets the events of the own jobs.
+        """
+        return Events(self._service.events("/v1/events"))
+
     def _submit(self, request: dict[str, Any]) -> Submission:
         answer = self._service.do(_asks.submit(request))
         submitted = Submission(**answer, _client=self)
@@ -340,6 +422,17 @@ class Client:
 def answer_of(quote: api.SubmitResponse) -> dict[str, Any]:
     """Return the fields of an answer."""
     return {each.name: getattr(quote, each.name) for each in fields(api.SubmitResponse)}
+
+
+def altered(answer: api.AlterResponse) -> api.SubmitResponse:
+    """Return the answer about a changed job.
+
+    Raises:
+        Rejected: The job stays as it was.
+    """
+    if not answer.altered:
+        raise Rejected(answer.answer)
+    return answer.answer
 
 
 def is_rejected(answer: api.SubmitResponse) -> bool:

@@ -18,7 +18,7 @@ from tollgate._address import Address, read_token
 from tollgate._asks import Ask
 from tollgate._errors import ConnectionLost, InternalError, ServiceError
 
-__all__ = ["Outage", "Pauses", "Service", "answer_in", "lost", "request_headers"]
+__all__ = ["EventLines", "Outage", "Pauses", "Service", "answer_in", "lost", "request_headers"]
 
 T = TypeVar("T")
 
@@ -228,17 +228,34 @@ class EventStream:
             yield "reconnected", {}
 
     def _read(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        fields: dict[str, str] = {}
+        lines = EventLines()
         while line := self._answer.readline():
-            text = line.decode().rstrip("\r\n")
-            if text:
-                name, _, value = text.partition(":")
-                fields[name] = value.removeprefix(" ")
-                continue
-            self._last = fields.get("id", self._last)
-            if "event" in fields:
-                yield fields["event"], json.loads(fields.get("data") or "{}")
-            fields = {}
+            event = lines.add(line)
+            self._last = lines.last or self._last
+            if event is not None:
+                yield event
+
+
+class EventLines:
+    """The lines of a stream of events, one after another."""
+
+    def __init__(self) -> None:
+        self.last: str | None = None
+        """Identifier of the last event, after which a new stream goes on."""
+        self._fields: dict[str, str] = {}
+
+    def add(self, line: bytes) -> tuple[str, dict[str, Any]] | None:
+        """Return the event that a line ends."""
+        text = line.decode().rstrip("\r\n")
+        if text:
+            name, _, value = text.partition(":")
+            self._fields[name] = value.removeprefix(" ")
+            return None
+        fields, self._fields = self._fields, {}
+        self.last = fields.get("id", self.last)
+        if "event" not in fields:
+            return None
+        return fields["event"], json.loads(fields.get("data") or "{}")
 
 
 class Pauses:

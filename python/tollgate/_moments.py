@@ -16,7 +16,7 @@ Span = Union[str, float, timedelta]
 Moment = Union[str, float, timedelta, datetime]
 """An instant: text as in ``"+2h"``, ``"17:00"`` or ``"fri 9am"``, a datetime, or a span from now."""
 
-_UNITS = {
+UNITS = {
     **dict.fromkeys(("weeks", "week", "w"), 604_800.0),
     **dict.fromkeys(("days", "day", "d"), 86_400.0),
     **dict.fromkeys(("hours", "hour", "hrs", "hr", "h"), 3_600.0),
@@ -69,10 +69,10 @@ def _units(text: str) -> float | None:
     at, seconds = 0, 0.0
     while at < len(text):
         found = _PART.match(text, at)
-        if found is None or found[2] not in _UNITS:
+        if found is None or found[2] not in UNITS:
             return None
         try:
-            seconds += float(found[1]) * _UNITS[found[2]]
+            seconds += float(found[1]) * UNITS[found[2]]
         except ValueError:
             return None
         at = found.end()

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, Union
 from tollgate._errors import ArgumentError
 from tollgate._moments import Moment, Span, moment, span
 
-__all__ = ["Command", "Environment", "JobOptions", "job_request"]
+__all__ = ["AnyJob", "Command", "Environment", "JobDescription", "JobOptions", "alter_request", "job_request", "job_requests"]
 
 Command = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 """A program and its arguments."""
@@ -97,6 +97,16 @@ class JobOptions(TypedDict, total=False):
     """Append to the files of output and errors."""
 
 
+class JobDescription(JobOptions):
+    """A job of several that are submitted together: its command, and its own options."""
+
+    command: Command
+    """Program and its arguments."""
+
+
+AnyJob = Union[Command, JobDescription]
+"""A command, or a command with options."""
+
 _PLAIN = (
     "name",
     "confidence",
@@ -135,8 +145,16 @@ def job_request(command: Command, options: JobOptions, token_file: str | None = 
         raise ArgumentError(f"{unknown[0]}: no such argument: expected {', '.join(JobOptions.__annotations__)}")
     words = _words(command)
     request: dict[str, Any] = {"command": words, "submit_host": socket.gethostname(), "umask": _umask()}
-    if words and "/" in words[0]:
-        request.update(_script(words[0]))
+    environment = _environment(given.get("env"))
+    script = _script(words[0]) if words and "/" in words[0] else None
+    if script is not None:
+        request["script"] = script
+        if "#TOLLGATE" in script:
+            from tollgate._script_lines import options_of_lines
+
+            lines = options_of_lines(words[0], script)
+            environment = {**_environment_of_line(lines.pop("env", [])), **environment}
+            given = {**lines, **given}
     request.update({name: given[name] for name in _PLAIN if given.get(name) is not None})
     for name in ("deadline", "begin"):
         if given.get(name) is not None:
@@ -160,7 +178,7 @@ def job_request(command: Command, options: JobOptions, token_file: str | None = 
         request["signal"] = _signal(given["signal"])
     if given.get("hold"):
         request["held"] = True
-    request["env"] = _environment(given.get("env"))
+    request["env"] = environment
     if token_file is not None:
         request["env"].setdefault("TOLLGATE_TOKEN_FILE", os.path.abspath(token_file))
     folder = given.get("dir")
@@ -172,6 +190,45 @@ def job_request(command: Command, options: JobOptions, token_file: str | None = 
     if "error" in given:
         request["error"] = given["error"] or "none"
     return request
+
+
+def job_requests(jobs: Sequence[AnyJob], options: JobOptions, token_file: str | None = None) -> list[dict[str, Any]]:
+    """Return the requests for jobs with common options; the options of a job stand above these."""
+    requests = []
+    for job in jobs:
+        own: dict[str, Any] = dict(job) if isinstance(job, Mapping) else {"command": job}
+        if "command" not in own:
+            raise ArgumentError("jobs: expected a command, or a mapping with `command`")
+        command = own.pop("command")
+        requests.append(job_request(command, {**options, **own}, token_file))  # type: ignore[typeddict-item]
+    return requests
+
+
+def alter_request(
+    name: str | None,
+    estimate: Span | None,
+    deadline: Moment | None,
+    time_limit: Span | None,
+    max_running: int | str | None,
+    comment: str | None,
+) -> dict[str, Any]:
+    """Return the change of a job. None leaves a value as it is, and ``"none"`` takes it away."""
+    change: dict[str, Any] = {"name": name, "comment": comment}
+    if estimate is not None:
+        change["estimate_s"] = span(estimate, "estimate")
+    if deadline == "none":
+        change["no_deadline"] = True
+    elif deadline is not None:
+        change.update(moment(deadline, "deadline", of_day="end"))
+    if time_limit == "none":
+        change["no_time_limit"] = True
+    elif time_limit is not None:
+        change["time_limit_s"] = span(time_limit, "time_limit")
+    if max_running == "none":
+        change["no_max_running"] = True
+    else:
+        change["max_running"] = max_running
+    return {key: value for key, value in change.items() if value is not None}
 
 
 def _words(command: Command) -> list[str]:
@@ -193,31 +250,29 @@ def _umask() -> int:
         return mask
 
 
-def _script(path: str) -> dict[str, str]:
-    """Return the text of a script, which the service keeps: the file may change before the job starts."""
+def _script(path: str) -> str | None:
+    """Return the text of a script, which the service keeps: the file may change before the job starts. None for other
+    programs."""
     try:
         if not os.path.isfile(path):
-            return {}
+            return None
         with open(path, "rb") as file:
             mark = file.read(2)
             raw = mark + file.read(_MAX_SCRIPT) if mark == b"#!" else b""
     except OSError:
         # A file that is missing here may be there where the job runs.
-        return {}
+        return None
     if not raw:
-        return {}
+        return None
     try:
         text = raw.decode()
     except UnicodeDecodeError:
         raise ArgumentError(f"{path}: expected a script in UTF-8") from None
     if len(raw) > _MAX_SCRIPT:
         raise ArgumentError(f"{path}: expected a script of at most 1 MiB")
-    if any(line.startswith("#TOLLGATE") for line in text.splitlines()):
-        raise ArgumentError(
-            f"{path}: the module does not read lines of #TOLLGATE",
-            "give the options as arguments and remove the lines, or submit it with `tollgate submit`",
-        )
-    return {"script": text}
+    if "\r\n" in text:
+        raise ArgumentError(f"{path}: its lines end with CR LF, as on DOS", f"sed -i 's/\\r$//' {path}")
+    return text
 
 
 def _memory(value: int | str) -> int:
@@ -263,6 +318,15 @@ def _environment(given: Environment | None) -> dict[str, str]:
         if name not in here:
             raise ArgumentError(f"env: there is no variable `{name}` to give on")
         found[name] = here[name]
+    return found
+
+
+def _environment_of_line(words: list[str]) -> dict[str, str]:
+    """Return the variables of words as in ``--env``: ``NAME=VALUE``, ``NAME`` of the present environment, or ``all``."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, is_set, value = word.partition("=")
+        found.update({name: value} if is_set else _environment("all" if word == "all" else [word]))
     return found
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 __all__ = [
+    "AlterResponse",
     "ArrayStatus",
+    "BatchResponse",
     "ForecastPart",
     "ForecastSample",
     "JobDetails",
@@ -34,6 +36,7 @@ __all__ = [
     "ServiceObjectives",
     "ServiceStatus",
     "ShadowStatus",
+    "SignalResult",
     "SubmitResponse",
     "TaskFailures",
     "TaskRangeDecision",
@@ -42,6 +45,16 @@ __all__ = [
     "WaitMessage",
     "WorkerStatus",
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterResponse:
+    """The answer to a change."""
+
+    altered: bool
+    """Whether the job was changed. If not, it stays as it was, with its promise."""
+    answer: SubmitResponse
+    """The decision about the changed job, as about a new one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +99,14 @@ class ArrayStatus:
     """The tasks that failed, by how they ended; absent in lists."""
     outlook: TasksOutlook | None = None
     """The outlook of the tasks of an unfinished array; absent in lists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchResponse:
+    """The answer to jobs that were submitted together."""
+
+    jobs: tuple[SubmitResponse, ...]
+    """The answers, in the order of the jobs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -596,6 +617,19 @@ class ShadowStatus:
     """Objectives of the deciding policy."""
     paper_objectives: ServiceObjectives
     """Objectives of the policy on paper."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalResult:
+    """The answer to a signal."""
+
+    id: int
+    """Number of the job."""
+    signalled: int
+    """Number of running tasks to which the signal was sent; 1 for a job that is no array."""
+    unreached: int
+    """Number of running tasks that got none: their worker is not connected, or their program does not run yet or any
+    more."""
 
 
 @dataclass(frozen=True, kw_only=True)

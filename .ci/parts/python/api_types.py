@@ -16,6 +16,9 @@ OUT = ROOT / "python/tollgate/api.py"
 ANSWERS = [
     "ServiceStatus",
     "SubmitResponse",
+    "BatchResponse",
+    "AlterResponse",
+    "SignalResult",
     "JobDetails",
     "JobList",
     "JobExplanation",

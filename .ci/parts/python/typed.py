@@ -76,6 +76,17 @@ def submit(client: tg.Client) -> int | None:
     return ended.exit_code
 
 
+def change(client: tg.Client, job: int) -> None:
+    answer: tg.api.SubmitResponse = client.alter(job, deadline="none", estimate="2h", max_running=4)
+    signalled: tg.api.SignalResult = client.signal(job, "USR1")
+    several: list[tg.Submission] = client.submit_all(["true", {"command": ["a", "b"], "name": "c"}], deadline="+2h")
+    again: tg.Submission = client.resubmit(job, deadline="17:00")
+    client.requeue(again.id)
+    with client.events() as events:
+        event: tg.Event = next(events)
+        print(event.kind, event.job, event.at, answer.probability, signalled.signalled, several[0].id)
+
+
 def half(number: int) -> float:
     return number / 2
 
@@ -92,6 +103,9 @@ def run(client: tg.Client) -> float:
 async def submit_later(client: tg.AsyncClient) -> int | None:
     quote: tg.AsyncQuote = await client.quote("./simulate", deadline="fri 9am")
     job: tg.AsyncSubmission = await quote.offers[0].take() if quote.offers else await quote.submit()
+    async for event in client.events():
+        print(event.kind, await client.signal(job.id, "TERM"))
+        break
     return (await job.wait()).exit_code
 
 
@@ -100,6 +114,7 @@ try:
     asyncio.run(submit_later(tg.AsyncClient()))
     run(tg.Client())
     submit(tg.Client(cluster="north", reconnect="5m"))
+    change(tg.Client(), 7)
 except tg.ServiceError as refused:
     print(refused.status, refused.hint)
 except tg.PolicyError as error:
