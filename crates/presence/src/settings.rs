@@ -75,6 +75,8 @@ pub enum PresenceSource {
     Terminals,
     /// Keyboards, pointers and tablets.
     InputDevices,
+    /// Programs that keep the screen on, such as those that show films.
+    Inhibitors,
     /// The load of other processes.
     Load,
     /// The battery.
@@ -91,10 +93,11 @@ pub enum PresenceSource {
 
 impl PresenceSource {
     /// Every source.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Sessions,
         Self::Terminals,
         Self::InputDevices,
+        Self::Inhibitors,
         Self::Load,
         Self::Power,
         Self::Hours,
@@ -109,6 +112,7 @@ impl PresenceSource {
             Self::Sessions => "sessions",
             Self::Terminals => "terminals",
             Self::InputDevices => "input-devices",
+            Self::Inhibitors => "inhibitors",
             Self::Load => "load",
             Self::Power => "power",
             Self::Hours => "hours",
@@ -122,7 +126,12 @@ impl PresenceSource {
     pub const fn notices_people(self) -> bool {
         match self {
             Self::Sessions | Self::Terminals | Self::InputDevices | Self::Command => true,
-            Self::Load | Self::Power | Self::Hours | Self::Reboot | Self::Shutdown => false,
+            Self::Inhibitors
+            | Self::Load
+            | Self::Power
+            | Self::Hours
+            | Self::Reboot
+            | Self::Shutdown => false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod command;
 mod file_events;
+mod inhibitors;
 mod input_devices;
 mod load;
 mod power;
@@ -14,11 +15,12 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use command::CommandSource;
+use inhibitors::InhibitorSource;
 use input_devices::InputDeviceSource;
 use load::LoadSource;
 use power::PowerSource;
 use schedule::ScheduleSource;
-use sessions::SessionSource;
+use sessions::{ObservedInput, SessionSource};
 use shutdown::ShutdownSource;
 use terminals::TerminalSource;
 
@@ -67,18 +69,23 @@ pub(crate) fn open(settings: &PresenceSettings) -> Vec<Box<dyn ObservedSource>> 
     let is_enabled = |source| settings.sources.contains(&source);
     let root = settings.sys_root.as_path();
     let mut sources: Vec<Box<dyn ObservedSource>> = Vec::new();
-    let mut has_input_devices = false;
+    let mut input = ObservedInput::default();
     if is_enabled(PresenceSource::InputDevices) {
         let devices = InputDeviceSource::new(root);
-        has_input_devices = devices.problem().is_none();
+        input.devices = devices.problem().is_none();
         sources.push(Box::new(devices));
     }
     if is_enabled(PresenceSource::Terminals) {
-        sources.push(Box::new(TerminalSource::new(root)));
+        let terminals = TerminalSource::new(root);
+        input.terminals = terminals.problem().is_none();
+        sources.push(Box::new(terminals));
     }
     if is_enabled(PresenceSource::Sessions) {
         let rule = settings.sessions;
-        sources.push(Box::new(SessionSource::new(root, rule, has_input_devices)));
+        sources.push(Box::new(SessionSource::new(root, rule, input)));
+    }
+    if is_enabled(PresenceSource::Inhibitors) {
+        sources.push(Box::new(InhibitorSource::new(root)));
     }
     if let Some(limit) = settings.load.filter(|_| is_enabled(PresenceSource::Load)) {
         sources.push(Box::new(LoadSource::new(root, limit)));

@@ -141,8 +141,8 @@ impl LoadAverage {
     }
 }
 
-/// Returns the busy time of all processors from the first line of `/proc/stat`. Time of waiting for disks is none, nor
-/// is that of other virtual machines.
+/// Returns the busy time of all processors from the first line of `/proc/stat`. It has no time of waiting for disks,
+/// and none of other virtual machines.
 fn busy_time(stat: &str) -> Option<Duration> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line
@@ -264,5 +264,71 @@ mod tests {
         assert!(add(270, 340, 0.2), "not below half of the limit");
         assert!(!add(340, 410, 0.1));
         assert!(!add(410, 480, 0.2));
+    }
+    /// A computer with one processor, whose time passes in steps of five seconds.
+    struct TestComputer {
+        dir: tempfile::TempDir,
+        source: LoadSource,
+        secs: u64,
+        busy_ticks: u64,
+        task_micros: u64,
+    }
+
+    impl TestComputer {
+        /// Creates a computer with control groups of version 2 if `cgroup` is a line of `/proc/self/cgroup` of that.
+        fn new(cgroup: &str) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let runner = dir
+                .path()
+                .join("sys/fs/cgroup/user.slice/tollgate-runner-1");
+            fs::create_dir_all(dir.path().join("proc/self")).unwrap();
+            fs::create_dir_all(&runner).unwrap();
+            fs::write(dir.path().join("proc/self/cgroup"), cgroup).unwrap();
+            fs::write(runner.with_file_name("cpu.stat"), "usage_usec 0\n").unwrap();
+            let source = LoadSource::new(dir.path(), 0.3);
+            Self {
+                dir,
+                source,
+                secs: 0,
+                busy_ticks: 0,
+                task_micros: 0,
+            }
+        }
+
+        /// Runs tasks and others with these loads for two minutes.
+        fn run(&mut self, of_tasks: f64, of_others: f64) -> Vec<PresenceObservation> {
+            let mut observed = Vec::new();
+            for _ in 0..24 {
+                let ticks = clock_ticks_per_second() as f64 * 5.0;
+                self.busy_ticks += (ticks * (of_tasks + of_others)) as u64;
+                self.task_micros += (of_tasks * 5e6) as u64;
+                let stat = format!("cpu  {} 0 0 0 0 0 0 0 0 0\n", self.busy_ticks);
+                fs::write(self.dir.path().join("proc/stat"), stat).unwrap();
+                let usage = format!("usage_usec {}\n", self.task_micros);
+                let group = "sys/fs/cgroup/user.slice/tollgate-runner-1/cpu.stat";
+                fs::write(self.dir.path().join(group), usage).unwrap();
+                self.secs += 5;
+                let boot = Duration::from_secs(self.secs);
+                observed = self.source.look(BothClocks { boot, wall: boot });
+            }
+            observed
+        }
+    }
+
+    #[test]
+    fn load_of_tasks_does_not_count() {
+        let mut computer = TestComputer::new("0::/user.slice\n");
+        assert_eq!(computer.source.problem(), None);
+        let is_loaded = |cause| [PresenceObservation::Use(PresenceSource::Load, cause)];
+        assert_eq!(computer.run(0.9, 0.1), is_loaded(None));
+        assert_eq!(computer.run(0.5, 0.5), is_loaded(Some(EvictionCause::Load)));
+        assert_eq!(computer.run(0.0, 0.1), is_loaded(None));
+    }
+
+    #[test]
+    fn load_is_not_read_without_control_groups() {
+        let mut computer = TestComputer::new("");
+        assert!(computer.source.problem().is_some());
+        assert_eq!(computer.run(0.0, 1.0), []);
     }
 }

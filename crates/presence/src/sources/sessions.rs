@@ -35,12 +35,18 @@ enum UserSession {
 pub(crate) struct SessionSource {
     root: PathBuf,
     rule: SessionRule,
-    /// Whether the input devices of the computer are read.
-    has_input_devices: bool,
+    input: ObservedInput,
     records: Result<WatchedRecords, io::Error>,
     /// The sessions at the last look, by their names. None before the first look.
     known: Option<BTreeMap<String, UserSession>>,
     next_look: Option<Duration>,
+}
+
+/// The input at sessions that other sources read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ObservedInput {
+    pub(crate) terminals: bool,
+    pub(crate) devices: bool,
 }
 
 /// The records of sessions, and the events of their changes.
@@ -57,23 +63,23 @@ enum RecordKind {
 }
 
 impl SessionSource {
-    pub(crate) fn new(root: &Path, rule: SessionRule, has_input_devices: bool) -> Self {
+    pub(crate) fn new(root: &Path, rule: SessionRule, input: ObservedInput) -> Self {
         Self {
             root: root.to_owned(),
             rule,
-            has_input_devices,
+            input,
             records: WatchedRecords::open(root),
             known: None,
             next_look: Some(Duration::ZERO),
         }
     }
 
-    /// Returns whether a session is a use as long as it lasts.
+    /// Returns whether a session is a use as long as it lasts: also if no source reads its input.
     const fn is_use(&self, session: UserSession) -> bool {
         match (self.rule, session) {
             (SessionRule::Any, _) | (SessionRule::Active, UserSession::Unattended) => true,
-            (SessionRule::Active, UserSession::Graphical) => !self.has_input_devices,
-            (SessionRule::Active, UserSession::AtTerminal) => false,
+            (SessionRule::Active, UserSession::Graphical) => !self.input.devices,
+            (SessionRule::Active, UserSession::AtTerminal) => !self.input.terminals,
         }
     }
 }

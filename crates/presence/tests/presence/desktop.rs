@@ -56,6 +56,13 @@ impl TestDesktop {
         fs::write(path, text).expect("written");
     }
 
+    /// Puts a file into place at once, as logind does.
+    pub(crate) fn replace(&self, name: &str, text: &str) {
+        let new = Path::new(name).with_file_name(".#new");
+        self.write(&new.display().to_string(), text);
+        fs::rename(self.path(new), self.path(name)).expect("renamed");
+    }
+
     /// Returns settings that read one source of this computer.
     pub(crate) fn settings(&self, source: PresenceSource) -> PresenceSettings {
         PresenceSettings {

@@ -97,12 +97,9 @@ fn log_in_by_ssh_is_use_until_log_out() {
     sessions.wait_for(None);
 }
 
-/// Puts a record of logind into place as logind does.
+/// Puts a record of a session into place as logind does.
 fn record(desktop: &TestDesktop, id: &str, fields: &str) {
-    let new = format!("run/systemd/sessions/.#{id}x");
-    desktop.write(&new, fields);
-    let to = desktop.path(format!("run/systemd/sessions/{id}"));
-    fs::rename(desktop.path(new), to).expect("renamed");
+    desktop.replace(&format!("run/systemd/sessions/{id}"), fields);
 }
 
 fn end(desktop: &TestDesktop, id: &str) {
@@ -133,7 +130,9 @@ fn sessions_of_logind_are_use_while_they_last_if_any_counts() {
 fn session_at_a_terminal_is_use_for_a_while_if_only_active_ones_count() {
     let desktop = TestDesktop::new();
     fs::create_dir_all(desktop.path("run/systemd/sessions")).expect("created");
-    let observed = ObservedMonitor::start(&desktop.settings(PresenceSource::Sessions));
+    let mut settings = desktop.settings(PresenceSource::Sessions);
+    settings.sources.insert(PresenceSource::Terminals);
+    let observed = ObservedMonitor::start(&settings);
     observed.wait_for(None);
     record(&desktop, "2", AT_TERMINAL);
     observed.wait_for(USER);
@@ -147,4 +146,29 @@ fn session_at_a_terminal_is_use_for_a_while_if_only_active_ones_count() {
     record(&desktop, "4", UNATTENDED);
     observed.wait_for(USER);
     observed.assert_no_change_for(Duration::from_secs(1));
+}
+
+#[test]
+fn session_is_use_while_it_lasts_if_its_terminal_is_not_read() {
+    let desktop = TestDesktop::new();
+    record(&desktop, "2", AT_TERMINAL);
+    let observed = ObservedMonitor::start(&desktop.settings(PresenceSource::Sessions));
+    assert_eq!(observed.cause(), USER);
+    observed.assert_no_change_for(Duration::from_secs(1));
+    end(&desktop, "2");
+    observed.wait_for(None);
+}
+
+#[test]
+fn film_is_use_until_its_end() {
+    let desktop = TestDesktop::new();
+    fs::create_dir_all(desktop.path("run/systemd/inhibit")).expect("created");
+    let mut settings = desktop.settings(PresenceSource::Inhibitors);
+    settings.sources.insert(PresenceSource::Terminals);
+    let observed = ObservedMonitor::start(&settings);
+    observed.wait_for(None);
+    desktop.replace("run/systemd/inhibit/7", "WHAT=idle\nMODE=block\n");
+    observed.wait_for(USER);
+    fs::remove_file(desktop.path("run/systemd/inhibit/7")).expect("removed");
+    observed.wait_for(None);
 }
