@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . .ci/prepare
 
+pytest=pytest==9.2.0
 documents=(docs/python/{forecast,live,policy,replay}.md python/README.md)
 
 lint() {
@@ -25,7 +26,7 @@ environment() {
 }
 
 quick() {
-  local program=$1 folder library
+  local program=$1 folder library env=target/module-tests
   step "lints of the module for Python, and its library, in one build"
   cargo fmt --manifest-path python/Cargo.toml --check
   # In a folder of its own, so that no test waits for the lock of the other one.
@@ -37,8 +38,9 @@ quick() {
   trap 'rm -rf "$folder"' RETURN
   cp -r python/tollgate "$folder"
   cp "$library" "$folder/tollgate/_native.abi3.so"
-  environment "$folder/env" python3 pytest==9.2.0
-  TOLLGATE_PROGRAM=$program PYTHONPATH=$folder "$folder/env/bin/python" -m pytest -q -p no:cacheprovider
+  # Kept for the next run: it takes longer than most tests.
+  "$env/bin/pip" freeze 2>/dev/null | grep -qx "$pytest" || environment "$env" python3 "$pytest"
+  TOLLGATE_PROGRAM=$program PYTHONPATH=$folder "$env/bin/python" -m pytest -q -p no:cacheprovider
 }
 
 full() {
@@ -55,7 +57,7 @@ full() {
     "$python" -c 'import venv' 2>/dev/null || continue
     step "the tests with $python"
     env=$results/$python
-    environment "$env" "$python" "$wheel" pytest==9.2.0
+    environment "$env" "$python" "$wheel" "$pytest"
     "$env/bin/python" -m pytest -q -p no:cacheprovider
     tested+=("$python")
   done

@@ -119,7 +119,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def progress(done, all):
     print("begun", flush=True)
 try:
-    tg.replay(policies="plan,conservative", seeds=1000, progress=progress)
+    tg.replay(policies="plan,conservative", seeds=20, progress=progress)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 else:

@@ -79,7 +79,7 @@ def test_real_traces_on_two_threads_at_once(program, traces: list[Path], tmp_pat
     found: dict[Path, bytes] = {}
 
     def replay(trace: Path) -> None:
-        results = tg.replay(trace, policies=policies, last=3000, threads=2)
+        results = tg.replay(trace, policies=policies, last=1000, threads=2)
         found[trace] = of_module(results, tmp_path / f"{trace.name}.csv")
 
     threads = [threading.Thread(target=replay, args=(trace,)) for trace in traces]
@@ -89,7 +89,7 @@ def test_real_traces_on_two_threads_at_once(program, traces: list[Path], tmp_pat
         thread.join()
     for trace in traces:
         theirs = of_program(
-            program, tmp_path / "program.csv", trace, "--policy", ",".join(policies), "--last", 3000
+            program, tmp_path / "program.csv", trace, "--policy", ",".join(policies), "--last", 1000
         )
         assert found[trace] == theirs
 

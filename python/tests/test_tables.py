@@ -68,11 +68,10 @@ def test_table_of_a_record_replays_as_the_record(tmp_path: Path, job_table: Path
 
 
 def test_table_of_a_trace_replays_as_the_trace(tmp_path: Path, traces: list[Path]) -> None:
-    for trace in traces:
-        settings = {"policies": ["easy", "libra-risk"], "last": 2000, "deadlines": "habit"}
-        one = bytes_of(tg.replay(trace, **settings), tmp_path / "record.csv")
-        other = bytes_of(tg.replay(tg.read(trace), **settings), tmp_path / "table.csv")
-        assert one == other
+    trace = min(traces, key=lambda trace: trace.stat().st_size)
+    settings = {"policies": ["easy", "libra-risk"], "last": 2000, "deadlines": "habit"}
+    one = bytes_of(tg.replay(trace, **settings), tmp_path / "record.csv")
+    assert one == bytes_of(tg.replay(tg.read(trace), **settings), tmp_path / "table.csv")
 
 
 def test_unknown_columns_come_back(job_table: Path) -> None:
