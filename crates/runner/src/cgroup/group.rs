@@ -198,8 +198,8 @@ impl SlotCgroup {
 
     /// Has the kernel kill every process in the group. Returns false if the kernel cannot.
     pub(crate) fn kill(&self) -> bool {
-        let mut dirs = self.unified.iter().chain(&self.freezer);
-        dirs.any(|dir| dir.write("cgroup.kill", "1").is_ok())
+        let dir = self.unified.as_ref();
+        dir.is_some_and(|dir| dir.write("cgroup.kill", "1").is_ok())
     }
 
     fn tree(&self) -> Option<&ControlDir> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tollgate_engine::{BootTime, Engine, LaunchSpec};
 use tollgate_model::{AttemptEvent, AttemptStatus, KillReason, Span};
+use tollgate_needs::{Need, lacks};
 use tollgate_runner::LocalEngine;
 
 use crate::common::{
@@ -124,6 +125,35 @@ fn task_has_a_freezer_of_its_own() {
             .expect("killed");
         wait_for_ends(&mut engine, &[launch.attempt]);
     }
+}
+
+#[test]
+fn all_tasks_together_are_idle_until_one_has_to_end() {
+    let home = EngineTestDir::with_low_priority();
+    let mut engine = home.open();
+    let mut launch = growing(&home);
+    let text = launch.argv[2].to_str().expect("text");
+    launch.argv[2] = format!("trap '' TERM; {text}").into();
+    let pid = start(&home, &mut engine, &launch);
+    let group = cgroup_of(pid, "cpu");
+    let parent = group.trim_start_matches('/').rsplit_once('/');
+    let parent = parent.map_or(String::new(), |(parent, _)| parent.to_owned());
+    let file = format!("/sys/fs/cgroup/cpu/{parent}/cpu.idle");
+    if !parent.contains("tollgate-runner-") || !fs::exists(&file).expect("known") {
+        lacks(Need::CgroupsV1, "no groups of version 1 that can be idle");
+        return;
+    }
+    let is_idle = || fs::read_to_string(&file).expect("read") == "1\n";
+    assert!(is_idle());
+    engine.suspend(&[launch.attempt]).expect("suspended");
+    assert!(is_idle(), "the weight is that of before");
+    engine
+        .kill(&[launch.attempt], KillReason::Evicted)
+        .expect("killed");
+    assert!(!is_idle(), "it needs processor time to end");
+    wait_for_ends(&mut engine, &[launch.attempt]);
+    engine.running().expect("it answers");
+    assert!(is_idle());
 }
 
 #[test]
