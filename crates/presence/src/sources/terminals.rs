@@ -1,4 +1,6 @@
 //! Input at terminals. The kernel reports each read of a terminal, which is what its user has typed. Output is no use.
+//! It reports none of terminals that this process may not read, those of other users. Their times of access are
+//! read instead, which are up to eight seconds late.
 //!
 //! A terminal that a task has opened is no use either: its master is held by a process of the task. A terminal
 //! in a detached multiplexer has no input.
@@ -15,8 +17,8 @@ use std::time::Duration;
 
 use rustix::fs::inotify::WatchFlags;
 
-use super::ObservedSource;
 use super::file_events::FileEvents;
+use super::{LOOK_INTERVAL, ObservedSource};
 use crate::clock::BothClocks;
 use crate::settings::PresenceSource;
 use crate::state::PresenceObservation;
@@ -25,7 +27,7 @@ pub(crate) struct TerminalSource {
     /// The directory of device files.
     dev: PathBuf,
     watched: Result<WatchedTerminals, io::Error>,
-    is_first_look: bool,
+    next_look: Option<Duration>,
 }
 
 struct WatchedTerminals {
@@ -34,6 +36,8 @@ struct WatchedTerminals {
     directory: i32,
     /// The terminals by their watches.
     terminals: BTreeMap<i32, PathBuf>,
+    /// The terminals that may not be watched, with their times of access.
+    unwatched: BTreeMap<PathBuf, i64>,
 }
 
 impl TerminalSource {
@@ -42,7 +46,7 @@ impl TerminalSource {
         Self {
             watched: WatchedTerminals::open(&dev),
             dev,
-            is_first_look: true,
+            next_look: Some(Duration::ZERO),
         }
     }
 }
@@ -58,17 +62,27 @@ impl ObservedSource for TerminalSource {
     }
 
     fn next_look(&self) -> Option<Duration> {
-        self.is_first_look.then_some(Duration::ZERO)
+        self.next_look
     }
 
     fn look(&mut self, now: BothClocks) -> Vec<PresenceObservation> {
-        let is_first = std::mem::take(&mut self.is_first_look);
         let Ok(watched) = &mut self.watched else {
+            self.next_look = None;
             return Vec::new();
         };
-        let mut last = is_first.then(|| watched.last_access(now)).flatten();
+        let mut last = None;
+        match self.next_look {
+            Some(Duration::ZERO) => last = watched.last_access(now),
+            Some(at) if at <= now.boot => last = watched.was_accessed().then_some(now.boot),
+            Some(_) | None => {}
+        }
         if watched.has_input(&self.dev) {
             last = Some(now.boot);
+        }
+        let is_waiting = self.next_look.is_some_and(|at| at > now.boot);
+        if !is_waiting {
+            let interval = (!watched.unwatched.is_empty()).then_some(LOOK_INTERVAL);
+            self.next_look = interval.map(|interval| now.boot + interval);
         }
         let activity = |at| PresenceObservation::Activity(PresenceSource::Terminals, at);
         last.map(activity).into_iter().collect()
@@ -89,6 +103,7 @@ impl WatchedTerminals {
             events,
             directory,
             terminals: BTreeMap::new(),
+            unwatched: BTreeMap::new(),
         };
         let masters = owner::masters(&pts);
         for number in names(&pts).filter_map(|name| name.parse().ok()) {
@@ -105,19 +120,36 @@ impl WatchedTerminals {
 
     /// Watches a terminal, unless it is gone.
     fn add(&mut self, path: PathBuf) {
-        if let Ok(watch) = self.events.watch(&path, WatchFlags::ACCESS) {
-            self.terminals.insert(watch, path);
+        match self.events.watch(&path, WatchFlags::ACCESS) {
+            Ok(watch) => drop(self.terminals.insert(watch, path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => {
+                let at = access_time(&path).unwrap_or_default();
+                self.unwatched.insert(path, at);
+            }
         }
     }
 
-    /// Returns the last time at which any terminal was read. The kernel keeps it to within eight seconds.
+    /// Returns the last time at which any terminal was read.
     fn last_access(&self, now: BothClocks) -> Option<Duration> {
-        let files = self.terminals.values();
-        let times = files.filter_map(|path| {
-            let seconds = fs::metadata(path).ok()?.atime();
-            u64::try_from(seconds).ok()
+        let paths = self.terminals.values().chain(self.unwatched.keys());
+        let last = paths.filter_map(|path| access_time(path)).max()?;
+        let last = Duration::from_secs(u64::try_from(last).ok()?);
+        Some(now.boot_of(last))
+    }
+
+    /// Returns whether a terminal that is not watched was read since the last call.
+    fn was_accessed(&mut self) -> bool {
+        let mut was_accessed = false;
+        self.unwatched.retain(|path, last| match access_time(path) {
+            Some(at) => {
+                was_accessed |= at > *last;
+                *last = at;
+                true
+            }
+            None => false,
         });
-        times.max().map(|at| now.boot_of(Duration::from_secs(at)))
+        was_accessed
     }
 
     /// Takes the new events. Returns whether a person has typed, or has opened a terminal.
@@ -140,6 +172,12 @@ impl WatchedTerminals {
         }
         has_input
     }
+}
+
+/// Returns the time of the last access in seconds since 1970, as the kernel keeps it: to within eight seconds. None if
+/// the file is gone.
+fn access_time(path: &Path) -> Option<i64> {
+    fs::metadata(path).ok().map(|file| file.atime())
 }
 
 fn names(dir: &Path) -> impl Iterator<Item = String> {

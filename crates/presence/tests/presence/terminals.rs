@@ -1,8 +1,10 @@
 //! Tests of input at real terminals.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use tollgate_host::{AccountIds, with_rights_of};
 use tollgate_model::EvictionCause;
 use tollgate_presence::PresenceSource;
 
@@ -86,4 +88,29 @@ fn detached_multiplexer_is_no_use() {
     let observed = ObservedMonitor::start(&desktop.settings(PresenceSource::Terminals));
     observed.wait_for(None);
     observed.assert_no_change_for(Duration::from_secs(1));
+}
+
+#[test]
+fn input_at_a_terminal_of_another_user_is_use() {
+    let Some(desktop) = TestDesktop::with_terminals() else {
+        return;
+    };
+    fs::set_permissions(desktop.path(""), Permissions::from_mode(0o755)).expect("set");
+    let mut terminal = terminal(&desktop, "", "cat");
+    let account = AccountIds {
+        uid: 65_534,
+        gid: 65_534,
+    };
+    let settings = desktop.settings(PresenceSource::Terminals);
+    let observed = with_rights_of(account, || ObservedMonitor::start(&settings));
+    let observed = observed.expect("it becomes that user");
+    observed.wait_for(None);
+    // The time of access is that of the last eight seconds.
+    std::thread::spawn(move || {
+        for _ in 0..600 {
+            terminal.type_text("x\n");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    observed.wait_for(USER);
 }

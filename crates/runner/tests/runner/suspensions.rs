@@ -256,6 +256,40 @@ fn next_runner_keeps_a_task_suspended_and_can_resume_and_end_it() {
 }
 
 #[test]
+fn task_is_in_the_latest_requested_state_however_often_its_runner_is_killed() {
+    for home in homes() {
+        let mut engine = home.open();
+        let launch = growing(&home);
+        let pid = start(&home, &mut engine, &launch);
+        // Each pair of states, with and without a kill of the runner between them.
+        let states = [true, true, false, false, true, false, true, true, false];
+        for (step, is_suspended) in states.into_iter().enumerate() {
+            let attempts = [launch.attempt];
+            match is_suspended {
+                true => engine.suspend(&attempts).expect("suspended"),
+                false => engine.resume(&attempts).expect("resumed"),
+            }
+            if step % 2 == 1 {
+                kill_runner(&engine);
+                drop(engine);
+                engine = home.open();
+                assert_eq!(wait_for_start(&mut engine, launch.attempt), pid);
+            }
+            let running = engine.running().expect("it answers");
+            assert_eq!(running[0].is_suspended, is_suspended, "step {step}");
+            match is_suspended {
+                true => assert_stands_still(&home),
+                false => wait_until_growing(&home),
+            }
+        }
+        engine
+            .kill(&[launch.attempt], KillReason::Cancelled)
+            .expect("killed");
+        wait_for_ends(&mut engine, &[launch.attempt]);
+    }
+}
+
+#[test]
 fn suspended_task_of_a_killed_runner_ends_with_its_lease() {
     for home in homes() {
         let mut engine = home.open();
