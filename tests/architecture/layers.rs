@@ -74,7 +74,11 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
         ],
         Edge,
     ),
-    rule("service", &["model", "policy", "forecast", "gate"], Pure),
+    rule(
+        "service",
+        &["model", "policy", "grid-policies", "forecast", "gate"],
+        Pure,
+    ),
     rule(
         "store",
         &["host", "model", "policy", "gate", "engine", "service"],

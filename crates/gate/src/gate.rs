@@ -423,6 +423,11 @@ impl Gate {
                 self.evict(now, job, effects);
                 Ok(InputAck::Done)
             }
+            GateInput::Abandoned { job, attempt, by } => {
+                self.running(job, attempt)?;
+                self.abandon(now, job, by, effects);
+                Ok(InputAck::Done)
+            }
             GateInput::Withdrawn { job, attempt } => {
                 self.running(job, attempt)?;
                 self.withdraw(now, job, effects);
@@ -434,7 +439,8 @@ impl Gate {
                 nodes,
                 memory,
                 terms,
-            } => self.worker_up(now, worker, epoch, (nodes, memory, terms)),
+                in_use,
+            } => self.worker_up(now, worker, epoch, (nodes, memory, terms, in_use)),
             GateInput::WorkerLost {
                 worker,
                 incarnation: epoch,
@@ -444,6 +450,11 @@ impl Gate {
                 incarnation: epoch,
                 closes,
             } => self.worker_closes(now, worker, epoch, closes),
+            GateInput::WorkerInUse {
+                worker,
+                incarnation: epoch,
+                in_use,
+            } => self.worker_in_use(now, worker, epoch, in_use),
             GateInput::Drain { worker, drained } => self.drain(now, worker, drained),
             GateInput::Cancel { job } => self.cancel(now, job, effects),
             GateInput::Split { job, first } => self.split(now, job, first),

@@ -1,7 +1,9 @@
 //! The inputs of the gate, and its answers.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{HostTerms, Instant, JobId, JobSpec, NodeId, NodeRange, RuntimeBelief};
+use tollgate_model::{
+    EvictionCause, HostTerms, Instant, JobId, JobSpec, LimitOwner, NodeId, NodeRange, RuntimeBelief,
+};
 
 /// A worker: a process that offers nodes, for as long as one of its incarnations lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -73,6 +75,15 @@ pub enum GateInput {
         /// The attempt.
         attempt: u32,
     },
+    /// A job was evicted from its nodes, and by a rule for evicted jobs it is not tried again.
+    Abandoned {
+        /// The job.
+        job: JobId,
+        /// The attempt.
+        attempt: u32,
+        /// The owner of the rule. If it is the user, the job ends as one that the user cancelled.
+        by: LimitOwner,
+    },
     /// An attempt is over that does not count: the engine took the job back before its program ran, or it failed
     /// and its user wants another try. The job is queued again, whatever its rule for evictions.
     Withdrawn {
@@ -94,6 +105,18 @@ pub enum GateInput {
         memory: Option<u64>,
         /// The resources that its host offers beside processors and memory.
         terms: HostTerms,
+        /// Why the host is in use by others; None if it is free for tasks.
+        in_use: Option<EvictionCause>,
+    },
+    /// The host of a worker is in use by others, or it is free for tasks again. Tasks that run there go on, as far
+    /// as the gate knows.
+    WorkerInUse {
+        /// The worker.
+        worker: WorkerId,
+        /// The number of its incarnation.
+        incarnation: u32,
+        /// Why no other job starts there; None if it is free for tasks.
+        in_use: Option<EvictionCause>,
     },
     /// A worker vanished, with all tasks that ran on it.
     WorkerLost {

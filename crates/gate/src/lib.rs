@@ -9,7 +9,7 @@
 //!
 //! let policy = builtin_registry().named("edf-bf").expect("a registered policy");
 //! let mut gate = Gate::new(policy.build(Market::None), Market::None);
-//! let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None, terms: Default::default() };
+//! let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None, terms: Default::default(), in_use: None };
 //! gate.handle(Instant::ZERO, nodes, &mut Vec::new()).expect("a new worker");
 //!
 //! let job = |procs| JobSpec {

@@ -49,7 +49,7 @@ use crate::snapshot::GateSnapshot;
 ///
 /// let policy = builtin_registry().named("easy").expect("a registered policy");
 /// let mut simulation = Simulation::new(Gate::new(policy.build(Market::None), Market::None));
-/// let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None, terms: Default::default() };
+/// let nodes = GateInput::WorkerUp { worker: WorkerId(0), incarnation: 1, nodes: 4, memory: None, terms: Default::default(), in_use: None };
 /// simulation.handle(Instant::ZERO, nodes).expect("a new worker");
 /// // The processors and the run time in seconds of each job; the users estimate twice as much.
 /// let jobs = [(3, 50), (4, 10), (1, 40)];
@@ -169,9 +169,11 @@ impl Simulation {
         let may_stop = match input {
             GateInput::Ended { .. }
             | GateInput::Evicted { .. }
+            | GateInput::Abandoned { .. }
             | GateInput::Withdrawn { .. }
             | GateInput::WorkerLost { .. }
             | GateInput::Drain { .. }
+            | GateInput::WorkerInUse { .. }
             | GateInput::Cancel { .. } => true,
             GateInput::Submitted { .. }
             | GateInput::SubmittedArray { .. }

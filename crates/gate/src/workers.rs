@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::NodeRange;
+use tollgate_model::{EvictionCause, NodeRange};
 
 use crate::input::WorkerId;
 
@@ -16,8 +16,17 @@ pub struct WorkerIncarnation {
     pub nodes: NodeRange,
     /// Whether the worker is up.
     pub up: bool,
-    /// Whether no other job starts on its nodes.
+    /// Whether an operator lets no other job start on its nodes, or the worker is about to leave.
     pub drained: bool,
+    /// Why its host is in use by others, so that no other job starts there for now; None if it is free.
+    pub in_use: Option<EvictionCause>,
+}
+
+impl WorkerIncarnation {
+    /// Returns whether other jobs can start on its nodes while it is up.
+    pub const fn starts_jobs(&self) -> bool {
+        !self.drained && self.in_use.is_none()
+    }
 }
 
 /// All workers that ever registered.

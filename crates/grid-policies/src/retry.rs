@@ -23,6 +23,7 @@ pub use history::TaskHistory;
 pub use parse::RetryError;
 pub use rule::{EvictionFilter, FinishedTasks, HistoryMetric, RetryRule};
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 use tollgate_policy::RandomSource;
 
@@ -57,15 +58,40 @@ pub enum WhenFull {
     Requeue,
 }
 
-/// A retry policy: a set of rules, and the consequence for a task that exceeds one.
-#[derive(Clone, Debug, PartialEq)]
+/// A retry policy: a set of rules, and the consequence for a task that exceeds one. Its stored form is its text,
+/// without what it learned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct RetryPolicy {
     rules: Vec<RetryRule>,
     max_attempt: Option<Span>,
     dedicated: Option<DedicatedPool>,
 }
 
+impl From<RetryPolicy> for String {
+    fn from(policy: RetryPolicy) -> Self {
+        policy.to_string()
+    }
+}
+
+impl TryFrom<String> for RetryPolicy {
+    type Error = RetryError;
+
+    fn try_from(text: String) -> Result<Self, RetryError> {
+        text.parse()
+    }
+}
+
 impl RetryPolicy {
+    /// Returns the policy that tries each task again for ever.
+    pub const fn forever() -> Self {
+        Self {
+            rules: Vec::new(),
+            max_attempt: None,
+            dedicated: None,
+        }
+    }
+
     /// Returns the decision on a task that was just evicted, from its history `seen` and the number
     /// of free dedicated computers.
     pub fn decide(

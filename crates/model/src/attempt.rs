@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, LaunchFailure, LaunchFault, Span};
+use crate::{EvictionCause, Instant, LaunchFailure, LaunchFault, Span};
 
 /// The least whole number of a task of an array. Numbers of jobs are below.
 pub const FIRST_TASK_NUMBER: u64 = 1_000_000_000;
@@ -151,10 +151,17 @@ impl AttemptOutcome {
         self.killed.is_none() && fault.is_some_and(LaunchFault::is_of_site)
     }
 
+    /// Returns why the attempt left its computer, if it did after its program had started.
+    pub fn eviction(&self) -> Option<EvictionCause> {
+        let cause = self.killed.and_then(KillReason::eviction_cause);
+        cause.filter(|_| self.status.launch_fault().is_none())
+    }
+
     /// Returns whether the engine took the attempt back before its program ran, so that the job goes back
     /// to the queue.
     pub fn is_withdrawn(&self) -> bool {
-        self.killed == Some(KillReason::Withdrawn)
+        let gave_way = self.killed.and_then(KillReason::eviction_cause).is_some();
+        self.killed == Some(KillReason::Withdrawn) || (gave_way && self.eviction().is_none())
     }
 }
 
@@ -220,6 +227,24 @@ pub enum KillReason {
     /// The attempt's output is longer than its limit. Engines set this reason themselves.
     OutputLimit,
     /// The attempt was to follow another one and has not started: it goes back to the queue. (A new
-    /// reason goes after this one, because the index is stored.)
+    /// reason goes at the end, because the index is stored.)
     Withdrawn,
+    /// The attempt left a computer that is needed otherwise, for this cause. A worker on that computer sets this
+    /// reason.
+    GaveWay(EvictionCause),
+}
+
+impl KillReason {
+    /// Returns why the attempt gave way on a computer, if it did.
+    pub const fn eviction_cause(self) -> Option<EvictionCause> {
+        match self {
+            Self::GaveWay(cause) => Some(cause),
+            Self::Cancelled
+            | Self::TimeLimit
+            | Self::MemoryLimit
+            | Self::Evicted
+            | Self::OutputLimit
+            | Self::Withdrawn => None,
+        }
+    }
 }

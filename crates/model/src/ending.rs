@@ -126,7 +126,7 @@ impl KillReason {
             Self::TimeLimit => Some(ExceededLimit::Time),
             Self::MemoryLimit => Some(ExceededLimit::Memory),
             Self::OutputLimit => Some(ExceededLimit::Output),
-            Self::Cancelled | Self::Evicted | Self::Withdrawn => None,
+            Self::Cancelled | Self::Evicted | Self::Withdrawn | Self::GaveWay(_) => None,
         }
     }
 
@@ -135,7 +135,8 @@ impl KillReason {
     /// or the site ended the attempt: what is left of it can wait for its time limit, or fill its output.
     pub const fn of_end(requested: Option<Self>, is_out_of_memory: bool) -> Option<Self> {
         match (requested, is_out_of_memory) {
-            (Some(Self::Cancelled | Self::Evicted | Self::Withdrawn), _) | (_, false) => requested,
+            (Some(Self::Cancelled | Self::Evicted | Self::Withdrawn | Self::GaveWay(_)), _)
+            | (_, false) => requested,
             (Some(Self::TimeLimit | Self::MemoryLimit | Self::OutputLimit) | None, true) => {
                 Some(Self::MemoryLimit)
             }
@@ -149,7 +150,9 @@ impl AttemptOutcome {
     pub fn ending(&self, owners: LimitOwners) -> AttemptEnding {
         match (self.killed, &self.status) {
             (Some(KillReason::Cancelled), _) => AttemptEnding::Cancelled,
-            (Some(KillReason::Evicted | KillReason::Withdrawn), _) => AttemptEnding::EndedBySite,
+            (Some(KillReason::Evicted | KillReason::Withdrawn | KillReason::GaveWay(_)), _) => {
+                AttemptEnding::EndedBySite
+            }
             (Some(KillReason::TimeLimit), _) => exceeded(ExceededLimit::Time, owners),
             (Some(KillReason::MemoryLimit), _) => exceeded(ExceededLimit::Memory, owners),
             (Some(KillReason::OutputLimit), _) => exceeded(ExceededLimit::Output, owners),
@@ -193,17 +196,24 @@ pub enum JobEndState {
     Cancelled,
     /// The end of the job was not observed.
     Lost,
+    /// The job was evicted from computers that others use, more often than a rule permits. (A new state goes at the
+    /// end, because the index is stored.)
+    Abandoned,
 }
+
+/// The exit code of `wait` for an abandoned job.
+pub const ABANDONED_WAIT_CODE: u8 = 76;
 
 impl JobEndState {
     /// Every state.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Finished,
         Self::TimedOut,
         Self::OutOfMemory,
         Self::OutputLimit,
         Self::Cancelled,
         Self::Lost,
+        Self::Abandoned,
     ];
 
     /// Returns the state of a job that ran to its end, from the ending of its last attempt.
@@ -220,7 +230,7 @@ impl JobEndState {
             Self::TimedOut => Some(ExceededLimit::Time),
             Self::OutOfMemory => Some(ExceededLimit::Memory),
             Self::OutputLimit => Some(ExceededLimit::Output),
-            Self::Finished | Self::Cancelled | Self::Lost => None,
+            Self::Finished | Self::Cancelled | Self::Lost | Self::Abandoned => None,
         }
     }
 
@@ -233,6 +243,7 @@ impl JobEndState {
             Self::OutputLimit => "output_limit",
             Self::Cancelled => "cancelled",
             Self::Lost => "lost",
+            Self::Abandoned => "abandoned",
         }
     }
 }
@@ -240,7 +251,7 @@ impl JobEndState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Instant, LaunchFailure, Span};
+    use crate::{EvictionCause, Instant, LaunchFailure, Span};
 
     const STATUSES: [AttemptStatus; 5] = [
         AttemptStatus::Exited(0),
@@ -249,7 +260,7 @@ mod tests {
         AttemptStatus::Signalled(9),
         AttemptStatus::Signalled(15),
     ];
-    const REASONS: [Option<KillReason>; 7] = [
+    const REASONS: [Option<KillReason>; 8] = [
         None,
         Some(KillReason::Cancelled),
         Some(KillReason::TimeLimit),
@@ -257,6 +268,7 @@ mod tests {
         Some(KillReason::Evicted),
         Some(KillReason::OutputLimit),
         Some(KillReason::Withdrawn),
+        Some(KillReason::GaveWay(EvictionCause::User)),
     ];
 
     fn outcome(status: &AttemptStatus, killed: Option<KillReason>) -> AttemptOutcome {
@@ -298,7 +310,12 @@ mod tests {
         for (ended, requested, oom, owner) in cases() {
             let ending = ended.ending(owners(owner));
             let limit = match requested {
-                Some(KillReason::Cancelled | KillReason::Evicted | KillReason::Withdrawn) => None,
+                Some(
+                    KillReason::Cancelled
+                    | KillReason::Evicted
+                    | KillReason::Withdrawn
+                    | KillReason::GaveWay(_),
+                ) => None,
                 _ if oom => Some(ExceededLimit::Memory),
                 Some(reason) => reason.limit(),
                 None => None,

@@ -59,7 +59,9 @@ pub use belief::{Kinship, RuntimeBelief};
 pub use books::{BookEntry, Books, BreakCause};
 pub use decision::{Decision, OtherReason, Otherwise, Reason};
 pub use distribution::{Distribution, Probability};
-pub use ending::{AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners};
+pub use ending::{
+    ABANDONED_WAIT_CODE, AttemptEnding, ExceededLimit, JobEndState, LimitOwner, LimitOwners,
+};
 pub use eviction::EvictionCause;
 pub use job::{JobId, JobSpec, Sla, UserId};
 pub use launch_failure::{LaunchFailure, LaunchFault};

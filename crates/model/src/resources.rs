@@ -116,6 +116,8 @@ pub struct PlacementNeeds {
     /// The name of the host on which it has to run, if only hosts of one name will do. Such a job has all
     /// its processors on one host.
     pub host: Option<HostNameIndex>,
+    /// Whether it runs only on hosts without users, where no task has to give way.
+    pub dedicated: bool,
     /// Units that it takes while it runs. A job that takes devices of a host runs on that host alone.
     pub units: ResourceCounts,
 }
@@ -136,6 +138,8 @@ pub struct HostTerms {
     pub devices: ResourceCounts,
     /// Its name; None if no job can ask for it.
     pub name: Option<HostNameIndex>,
+    /// Whether people work at it: tasks there give way when one of them comes.
+    pub is_desktop: bool,
 }
 
 #[cfg(test)]

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefJob, ClassId, JobAttributes};
+use tollgate_grid_policies::retry::TaskHistory;
 use tollgate_model::{
     AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, Probability, Span, TaskId, UserId,
 };
 
 use crate::command::Submission;
+use crate::eviction::Abandonment;
 use crate::followers::Follower;
 use crate::late_start::EngineWait;
 use crate::runtime_forecast::{RuntimeForecast, belief_job};
@@ -79,6 +81,10 @@ pub struct ActiveTask {
     pub(crate) is_requeued: bool,
     /// The number of tries after the first that followed failed ends.
     pub(crate) retries: u32,
+    /// Its evictions.
+    pub(crate) evictions: TaskHistory,
+    /// Why the task is not tried again after its last eviction, if so.
+    pub(crate) abandonment: Option<Abandonment>,
     /// The number of launches in a row that the site could not carry out.
     pub(crate) failed_launches: u32,
     /// The time of the next launch, for which the task is held.
@@ -129,6 +135,8 @@ impl ActiveTask {
             undecided: false,
             is_requeued: false,
             retries: 0,
+            evictions: TaskHistory::default(),
+            abandonment: None,
             failed_launches: 0,
             launch_retry_at: None,
             engine_wait: None,

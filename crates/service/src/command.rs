@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{OnEviction, WorkerId};
+use tollgate_grid_policies::retry::RetryPolicy;
 use tollgate_model::{
-    AttemptReport, Credits, CreditsPerSecond, Instant, MaintenanceCalendar, Otherwise, Probability,
-    Span,
+    AttemptReport, Credits, CreditsPerSecond, EvictionCause, Instant, MaintenanceCalendar,
+    Otherwise, Probability, Span,
 };
 
 use crate::output::ConfidenceThreshold;
@@ -87,6 +88,15 @@ pub enum ServiceCommand {
         /// The number of its incarnation.
         incarnation: u32,
     },
+    /// A worker's host is in use by others, or it is free for tasks again.
+    WorkerInUse {
+        /// The worker.
+        worker: WorkerId,
+        /// The number of its incarnation.
+        incarnation: u32,
+        /// Why no task starts there; None if the host is free.
+        cause: Option<EvictionCause>,
+    },
     /// Moves the end of a worker's host.
     WorkerCloses {
         /// The worker.
@@ -138,6 +148,7 @@ impl ServiceCommand {
             | Self::WorkerUp { .. }
             | Self::WorkerLost { .. }
             | Self::WorkerCloses { .. }
+            | Self::WorkerInUse { .. }
             | Self::Tick => true,
             Self::Submit(_)
             | Self::Claim { .. }
@@ -325,6 +336,8 @@ pub struct SubmissionOptions {
     pub resources: NamedResources,
     /// The failed ends of a task that are followed by another try; None without retries.
     pub retries: Option<RetryRule>,
+    /// The rule of its user for evicted tasks, beside that of the site; None if there is none.
+    pub give_up: Option<RetryPolicy>,
     /// The tasks of an array that its user cancelled or held before the decision about it.
     pub early: EarlyTasks,
 }

@@ -8,6 +8,7 @@ use tollgate_gate::{Effect, Gate, GateSnapshot, ProbeScratch, PromiseCorrection,
 use tollgate_model::{Instant, JobId};
 
 use crate::command::Submission;
+use crate::eviction::FinishedHistory;
 use crate::job_classes::JobClasses;
 use crate::jobs::JobTable;
 use crate::output::{AdmissionState, SubmitOutcome};
@@ -37,6 +38,8 @@ pub struct Core {
     pub(crate) now: Instant,
     pub(crate) effects: Vec<Effect>,
     pub(crate) scratch: ProbeScratch,
+    /// The evictions of tasks that finished.
+    pub(crate) finished: FinishedHistory,
     /// Within a step: jobs that need not wait any more and get their decision now.
     pub(crate) released: Vec<u64>,
     /// Within a step: finished jobs that ended with success, as dependent jobs may require.
@@ -60,6 +63,7 @@ pub struct CoreSnapshot {
     classes: JobClasses,
     resources: ResourceNames,
     host_names: HostNames,
+    finished: FinishedHistory,
     now: Instant,
     shadow: Option<ShadowSnapshot>,
 }
@@ -79,6 +83,7 @@ impl Core {
             classes: JobClasses::default(),
             resources: ResourceNames::default(),
             host_names: HostNames::default(),
+            finished: FinishedHistory::default(),
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: ProbeScratch::default(),
@@ -171,6 +176,7 @@ impl Core {
             classes: self.classes.clone(),
             resources: self.resources.clone(),
             host_names: self.host_names.clone(),
+            finished: self.finished.clone(),
             now: self.now,
             shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
         }
@@ -193,6 +199,7 @@ impl Core {
             classes: saved.classes,
             resources: saved.resources,
             host_names: saved.host_names,
+            finished: saved.finished,
             now: saved.now,
             shadow: known.map(Box::new),
             ..Self::new(rules)

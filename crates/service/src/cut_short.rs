@@ -68,7 +68,7 @@ impl Core {
             work.probability_within(done + left).as_f64()
         };
         let whole = live.forecast.distribution();
-        let again = match self.may_run_again(task, live) {
+        let again = match self.may_run_again(task) {
             true => whole
                 .probability_within(due.since(closes).max(Span::ZERO))
                 .as_f64(),
@@ -79,12 +79,8 @@ impl Core {
     }
 
     /// Returns whether a task goes back to the queue if it is evicted.
-    fn may_run_again(&self, task: TaskId, live: &ActiveTask) -> bool {
-        let array = self.jobs.arrays.get(&task.job);
-        let submission = live
-            .submission
-            .as_deref()
-            .or(array.map(|array| &array.submission));
+    fn may_run_again(&self, task: TaskId) -> bool {
+        let submission = self.jobs.submission_of(task);
         submission.is_some_and(|submission| submission.retry == OnEviction::Requeue)
     }
 

@@ -66,6 +66,12 @@ impl JobTable {
         self.last_number = last;
     }
 
+    /// Returns the submission of a task, which is that of its array if it is in one.
+    pub(crate) fn submission_of(&self, task: TaskId) -> Option<&Submission> {
+        let of_array = self.arrays.get(&task.job).map(|array| &array.submission);
+        of_array.or_else(|| self.active.get(&task)?.submission.as_deref())
+    }
+
     /// Returns the tasks that may have changed since the last call.
     pub(crate) fn take_touched(&mut self) -> BTreeSet<TaskId> {
         std::mem::take(&mut self.touched)

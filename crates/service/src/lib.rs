@@ -23,6 +23,7 @@
 //! | `at_risk` | promises whose chance to be kept is low |
 //! | `late_start` | attempts whose program the engine has not started yet |
 //! | `cut_short` | runs that the end of their host cuts short |
+//! | `eviction` | evicted tasks, which a rule may abandon |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
 //! | `requeue` | running tasks that their user queues again |
 //! | `retry_rule`, `retry` | failed tasks that are tried again, as their users want it |
@@ -53,6 +54,7 @@ mod cut_short;
 mod dependency;
 mod early_tasks;
 mod effects;
+mod eviction;
 mod expected_runs;
 mod follower_ends;
 mod followers;
@@ -96,11 +98,12 @@ pub use command::{
     ArraySpec, DependencyCondition, EarlyTasks, JobChange, JobDependency, ServiceCommand,
     Submission, SubmissionOptions,
 };
+pub use eviction::{Abandonment, MIN_FINISHED_TASKS};
 pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use output::{
     AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
-    EstimateSource, HostMismatch, OfferAxis, PromiseAtRisk, PromiseRisk, RejectReason,
+    EstimateSource, HostMismatch, HostUse, OfferAxis, PromiseAtRisk, PromiseRisk, RejectReason,
     ResourceShortage, RowChange, StepOutput, SubmitOutcome, TaskDropCause, TaskGroupOutcome,
     text_of_reason,
 };

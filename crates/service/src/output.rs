@@ -7,7 +7,7 @@ mod rejection;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefBasis, ClassChange};
 use tollgate_gate::JobPrediction;
-use tollgate_model::{Credits, Instant, JobSpec, Probability, Span};
+use tollgate_model::{Credits, EvictionCause, Instant, JobSpec, Probability, Span};
 
 use crate::command::Submission;
 use crate::task_ranges::TaskRanges;
@@ -26,8 +26,19 @@ pub struct StepOutput {
     pub changes: Vec<RowChange>,
     /// Actions for the engine.
     pub actions: Vec<EngineAction>,
+    /// Computers that came into use, or are free again.
+    pub host_uses: Vec<HostUse>,
     /// The classes that do not run as believed any more, or do again, each with the job whose end showed it.
     pub class_changes: Vec<(u64, ClassChange)>,
+}
+
+/// A computer that came into use, or is free for tasks again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostUse {
+    /// The name of the computer.
+    pub host: String,
+    /// Why it is in use; None if it is free.
+    pub cause: Option<EvictionCause>,
 }
 
 /// The reply to a command.

@@ -75,8 +75,10 @@ impl ActiveTask {
         let Some(last) = self.last_instant() else {
             return BookEntry::NoDeadline;
         };
+        let by = self.abandonment.as_ref().map(|abandonment| abandonment.by);
         let promised = match (ending, self.ending) {
             _ if now > last => BookEntry::Broken(self.cause_of_delay()),
+            _ if by == Some(LimitOwner::Site) => BookEntry::Broken(BreakCause::Evicted),
             (JobEnding::Cancelled, _) => BookEntry::Void,
             (JobEnding::Lost, _) | (JobEnding::Finished, None) => {
                 BookEntry::Broken(BreakCause::Site)
@@ -95,6 +97,9 @@ impl ActiveTask {
     pub(crate) fn cause_of_delay(&self) -> BreakCause {
         let n_over = self.attempt - u32::from(self.has_nodes());
         let is_slow_start = self.engine_wait.is_some();
+        if self.n_gave_way() > 0 {
+            return BreakCause::Evicted;
+        }
         if self.is_lost || n_over > self.retries || is_slow_start {
             return BreakCause::Site;
         }
@@ -116,6 +121,7 @@ impl ActiveTask {
     /// Returns the state of the task that has ended: the gate knows no limits.
     pub(crate) fn end_state(&self, ending: JobEnding) -> JobEndState {
         match (ending, self.ending) {
+            _ if self.abandonment.is_some() => JobEndState::Abandoned,
             (JobEnding::Cancelled, _) => JobEndState::Cancelled,
             (JobEnding::Lost, _) => JobEndState::Lost,
             (JobEnding::Finished, None) => JobEndState::Finished,

@@ -18,6 +18,7 @@ impl Core {
         let needs = PlacementNeeds {
             one_host: submission.options.one_host || submission.options.host.is_some(),
             host: host.map(|name| self.host_names.index_of(name)),
+            dedicated: false,
             units: self.resources.counts_of(&submission.options.resources),
         };
         let level = self.rules.policy.promise_level();
@@ -97,6 +98,7 @@ impl Core {
             closes: offer.closes,
             devices: self.resources.counts_of(&offer.devices),
             name: Some(self.host_names.learn(&offer.name)),
+            is_desktop: offer.is_desktop,
         }
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{HostNameIndex, Instant, MAX_RESOURCES, ResourceCounts, ResourceIndex};
+use tollgate_model::{
+    EvictionCause, HostNameIndex, Instant, MAX_RESOURCES, ResourceCounts, ResourceIndex,
+};
 
 /// Units of resources by name; at least 1 of each.
 pub type NamedResources = BTreeMap<String, u8>;
@@ -15,6 +17,10 @@ pub struct HostOffer {
     pub name: String,
     /// The instant by which everything there has to have ended; None if the host stays.
     pub closes: Option<Instant>,
+    /// Whether people work at it, so that tasks give way there.
+    pub is_desktop: bool,
+    /// Why it is in use, so that no task starts there now; None if it is free.
+    pub in_use: Option<EvictionCause>,
     /// Its devices. A site knows at most [`MAX_RESOURCES`] names; more are not offered.
     pub devices: NamedResources,
 }

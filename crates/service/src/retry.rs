@@ -13,12 +13,7 @@ impl Core {
         let Some(live) = self.jobs.get(task) else {
             return false;
         };
-        let of_array = self
-            .jobs
-            .arrays
-            .get(&task.job)
-            .map(|array| &array.submission);
-        let submission = of_array.or(live.submission.as_deref());
+        let submission = self.jobs.submission_of(task);
         let rule = submission.and_then(|submission| submission.options.retries.as_ref());
         rule.zip(live.ending).is_some_and(|(rule, ending)| {
             live.retries < rule.count && rule.covers(ending, live.wait_code)

@@ -1,6 +1,7 @@
 //! The admission rules: the part of the configuration that decisions depend on.
 
 use serde::{Deserialize, Serialize};
+use tollgate_grid_policies::retry::RetryPolicy;
 use tollgate_model::{
     Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
 };
@@ -35,6 +36,8 @@ pub struct AdmissionRules {
     /// Maximum time from a decision to start a job until its program runs. It counts as run time. Not
     /// negative.
     pub start_delay: Span,
+    /// The rule for tasks that are evicted from computers that others use.
+    pub evictions: RetryPolicy,
 }
 
 /// The serialisable form of the rules. Equal forms decide alike.
@@ -51,6 +54,8 @@ pub struct StoredRules {
     shadow: Option<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     start_delay: Span,
+    #[serde(default = "RetryPolicy::forever")]
+    evictions: RetryPolicy,
 }
 
 fn is_zero(span: &Span) -> bool {
@@ -70,6 +75,7 @@ impl AdmissionRules {
             max_resident: self.max_resident,
             shadow: self.shadow.as_ref().map(ToString::to_string),
             start_delay: self.start_delay,
+            evictions: self.evictions.clone(),
         }
     }
 
@@ -93,6 +99,7 @@ impl AdmissionRules {
                 None => None,
             },
             start_delay: written.start_delay,
+            evictions: written.evictions.clone(),
         })
     }
 

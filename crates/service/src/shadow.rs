@@ -103,6 +103,7 @@ impl ShadowPolicy {
                     .node(NodeId(life.nodes.first))
                     .memory(),
                 terms: Default::default(),
+                in_use: life.in_use,
             });
             let drained = life.drained;
             shadow.apply_input(GateInput::Drain { worker, drained });
@@ -327,13 +328,23 @@ impl ShadowPolicy {
                 incarnation: epoch,
                 nodes,
                 memory,
-                ..
+                ref offer,
             } => self.apply_input(GateInput::WorkerUp {
                 worker,
                 incarnation: epoch,
                 nodes,
                 memory,
                 terms: Default::default(),
+                in_use: offer.in_use,
+            }),
+            ServiceCommand::WorkerInUse {
+                worker,
+                incarnation,
+                cause,
+            } => self.apply_input(GateInput::WorkerInUse {
+                worker,
+                incarnation,
+                in_use: cause,
             }),
             ServiceCommand::Maintain { ref calendar } => {
                 self.simulation.set_maintenance(self.now, calendar.clone());

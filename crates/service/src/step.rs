@@ -1,7 +1,7 @@
 //! One step of the service: the commands that arrived together, and what is due.
 
 use tollgate_gate::{GateInput, InputError};
-use tollgate_model::{AttemptEvent, AttemptReport, Instant, Span, UserId};
+use tollgate_model::{AttemptEvent, AttemptReport, EvictionCause, Instant, Span, UserId};
 use tollgate_policy::PassTrigger;
 
 use crate::clock::dated_within;
@@ -92,8 +92,13 @@ impl Core {
                     nodes,
                     memory,
                     terms,
+                    in_use: offer.in_use,
                 };
-                self.apply_input(input, step)
+                let done = self.apply_input(input, step);
+                if done.is_ok() && offer.is_desktop {
+                    self.note_use(worker, offer.in_use, step);
+                }
+                done
             }
             ServiceCommand::Grant { job, by, reason } => self.grant(*job, *by, reason, step),
             ServiceCommand::SetLicences { licences } => self.set_licences(licences, step),
@@ -109,6 +114,11 @@ impl Core {
                 self.withdraw_all(step);
                 self.move_closing((worker, incarnation), closes, step)
             }
+            &ServiceCommand::WorkerInUse {
+                worker,
+                incarnation,
+                cause,
+            } => self.use_worker((worker, incarnation), cause, step),
             &ServiceCommand::Drain { worker, drained } => {
                 self.withdraw_all(step);
                 self.apply_input(GateInput::Drain { worker, drained }, step)
@@ -183,14 +193,20 @@ impl Core {
                 if ended.killed.is_none() {
                     self.count_pace(key.task(), ended.wall);
                 }
+                let evicted = ended.eviction();
                 let live = self.jobs.get(key.task());
                 let work = live.map_or(Span::ZERO, |live| self.work_within(live, ended.wall));
-                step.changes
-                    .push(RowChange::WorkMeasured { attempt: key, work });
+                if evicted.is_none() {
+                    step.changes
+                        .push(RowChange::WorkMeasured { attempt: key, work });
+                }
                 if let Some(ending) = live.and_then(|live| live.ending) {
                     self.learn_end(key.task(), (ending, work), step);
                 }
-                if self.takes_requeue(key.task()) {
+                self.note_finished(key.task(), ended.wall);
+                if let Some(cause) = evicted {
+                    self.evict(key.task(), cause, ended.wall, step)
+                } else if self.takes_requeue(key.task()) {
                     self.return_started(key.task(), hold, step)
                 } else if self.is_retried(key.task()) {
                     self.retry_failed(key.task(), hold, step)
@@ -199,8 +215,9 @@ impl Core {
                 }
             }
             AttemptEvent::Lost { .. } => {
+                let held = self.held_until_now(key.task());
                 self.learn_loss(key.task(), step);
-                self.apply_input(GateInput::Evicted { job, attempt }, step)
+                self.evict(key.task(), EvictionCause::Lost, held, step)
             }
         };
         if let Some(nodes) = nodes {

@@ -1,10 +1,11 @@
 //! Jobs of workers that vanish or come back.
 
 use tollgate_gate::{GateInput, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, NodeId, NodeRange};
+use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, EvictionCause, NodeId, NodeRange};
 
 use crate::core::Core;
-use crate::output::{CommandError, EngineAction, RowChange, StepOutput};
+use crate::eviction::Verdict;
+use crate::output::{CommandError, EngineAction, HostUse, RowChange, StepOutput};
 
 impl Core {
     /// Returns the actions to repeat for every running attempt whose engine may have missed
@@ -32,16 +33,23 @@ impl Core {
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
         let life = self.gate.worker(worker);
+        let mut dedicated = Vec::new();
         if let Some(life) = life.filter(|life| life.up && life.number == epoch) {
             for attempt in self.running_on(life.nodes) {
                 step.changes.push(RowChange::AttemptReported(AttemptReport {
                     attempt,
                     event: AttemptEvent::Lost { at: self.now },
                 }));
+                let held = self.held_until_now(attempt.task());
                 self.learn_loss(attempt.task(), step);
                 step.changes.push(RowChange::WorkerLost { attempt, worker });
                 step.actions.push(EngineAction::Kill { attempt });
                 self.lose_followers_of(attempt, step);
+                match self.judge_eviction(attempt.task(), EvictionCause::Lost, held, step) {
+                    Verdict::Requeue => {}
+                    Verdict::Dedicate => dedicated.push(attempt.task()),
+                    Verdict::Abandon => self.abandon(attempt.task(), step)?,
+                }
             }
         }
         self.apply_input(
@@ -50,7 +58,46 @@ impl Core {
                 incarnation: epoch,
             },
             step,
-        )
+        )?;
+        for task in dedicated {
+            self.dedicate(task);
+        }
+        Ok(())
+    }
+
+    /// Lets no other task start on a worker whose host is in use, or lets tasks start there again.
+    pub(crate) fn use_worker(
+        &mut self,
+        (worker, incarnation): (WorkerId, u32),
+        cause: Option<EvictionCause>,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        self.withdraw_all(step);
+        let input = GateInput::WorkerInUse {
+            worker,
+            incarnation,
+            in_use: cause,
+        };
+        self.apply_input(input, step)?;
+        self.note_use(worker, cause, step);
+        Ok(())
+    }
+
+    /// Records that a worker's host came into use, or is free.
+    pub(crate) fn note_use(
+        &self,
+        worker: WorkerId,
+        cause: Option<EvictionCause>,
+        step: &mut StepOutput,
+    ) {
+        let view = self.gate.view(self.now);
+        let host = self.gate.worker(worker);
+        let host = host.and_then(|live| view.host_of(live.nodes));
+        let name = host.and_then(|host| view.hosts()[host].terms.name);
+        if let Some(name) = name.and_then(|name| self.host_names.name_of(name)) {
+            let host = name.to_owned();
+            step.host_uses.push(HostUse { host, cause });
+        }
     }
 
     fn running_on(&self, nodes: NodeRange) -> Vec<AttemptId> {

@@ -173,6 +173,7 @@ impl<'a> ClusterSim<'a> {
             nodes: settings.nodes,
             memory: None,
             terms: Default::default(),
+            in_use: None,
         };
         world.input(Instant::from_micros(i64::MIN), up);
         world

@@ -142,5 +142,6 @@ fn status_text(status: &AttemptStatus, killed: Option<KillReason>) -> String {
         Some(KillReason::OutputLimit) => format!("{status} (output limit)"),
         Some(KillReason::Evicted) => format!("{status} (evicted)"),
         Some(KillReason::Withdrawn) => format!("{status} (withdrawn)"),
+        Some(KillReason::GaveWay(cause)) => format!("{status} (evicted: {})", cause.key()),
     }
 }

@@ -15,7 +15,8 @@ use crate::format::VERSION;
 use crate::{schema, sums};
 
 /// The tables with a checksum, and their columns.
-const SUMMED_TABLES: [(&str, &str); 26] = [
+const SUMMED_TABLES: [(&str, &str); 29] = [
+    ("abandonment", "job, task, at, owner, rule, evictions, held"),
     ("account", "user, day, charges, penalties"),
     ("answered", "user, key, at, request, status, body"),
     (
@@ -30,7 +31,9 @@ const SUMMED_TABLES: [(&str, &str); 26] = [
     ("batch", "seq, at, checksum"),
     ("book", "user, account, day, entry, jobs"),
     ("content", "sha256, text"),
+    ("eviction", "job, task, attempt, at, cause, held"),
     ("granted", "job, at, user, reason"),
+    ("host_use", "host, at, cause"),
     (
         "job",
         "id, user, name, state, program, procs, submit, estimate, source, due, budget, penalty, decided, price, reasons, probability, start, finish, attempts, after, script, promise, account, queue, forecast, environment, command, batches",

@@ -84,9 +84,10 @@ impl PromiseFilter {
 
 /// Selects the jobs that failed, and arrays with tasks that did.
 const HAS_FAILED: &str = "CASE WHEN array.job IS NULL THEN
-        state IN ('timed_out', 'out_of_memory', 'output_limit', 'lost') OR state = 'finished'
+        state IN ('timed_out', 'out_of_memory', 'output_limit', 'lost', 'abandoned') OR state = 'finished'
         AND (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1) <> 'exit 0'
-    ELSE worst > 0 OR lost + timed_out + out_of_memory + output_limit > 0 END";
+    ELSE worst > 0 OR lost + timed_out + out_of_memory + output_limit > 0
+        OR EXISTS (SELECT 1 FROM abandonment WHERE abandonment.job = id) END";
 
 impl JobFilter {
     /// Returns the condition of SQL without its limit, and the values of its parameters.
@@ -157,7 +158,7 @@ impl JobFilter {
 /// Returns whether a task failed.
 fn has_failed(row: &JobRow) -> bool {
     match row.state.as_str() {
-        "timed_out" | "out_of_memory" | "output_limit" | "lost" => true,
+        "timed_out" | "out_of_memory" | "output_limit" | "lost" | "abandoned" => true,
         "finished" => row.status.as_deref() != Some("exit 0"),
         _ => false,
     }

@@ -74,6 +74,7 @@ fn predecessors(connection: &Connection) -> rusqlite::Result<BTreeSet<u64>> {
 }
 
 fn remove(from: &Connection, before: Instant, max_rows: u32) -> rusqlite::Result<RemovalProgress> {
+    crate::desktops::forget_uses(from, before.as_micros())?;
     let needed = predecessors(from)?;
     let limit = needed.len() as u64 + u64::from(max_rows);
     let sql = "SELECT id FROM job WHERE finish < ?1 ORDER BY finish, id LIMIT ?2";
@@ -106,6 +107,10 @@ fn remove_job(from: &Connection, job: u64, rows_left: &mut u64) -> rusqlite::Res
                  (SELECT task, attempt FROM placement WHERE job = ?1 LIMIT ?2)",
             "DELETE FROM place WHERE job = ?1 AND (task, attempt) IN
                  (SELECT task, attempt FROM place WHERE job = ?1 LIMIT ?2)",
+            "DELETE FROM eviction WHERE job = ?1 AND (task, attempt) IN
+                 (SELECT task, attempt FROM eviction WHERE job = ?1 LIMIT ?2)",
+            "DELETE FROM abandonment WHERE job = ?1 AND task IN
+                 (SELECT task FROM abandonment WHERE job = ?1 LIMIT ?2)",
             "DELETE FROM step WHERE job = ?1 AND (task, attempt, step) IN
                  (SELECT task, attempt, step FROM step WHERE job = ?1 LIMIT ?2)",
             "DELETE FROM task_range WHERE job = ?1 AND (first, state) IN
@@ -140,6 +145,8 @@ fn remove_job(from: &Connection, job: u64, rows_left: &mut u64) -> rusqlite::Res
         "DELETE FROM late_promise WHERE job = ?1",
         "DELETE FROM turn WHERE job = ?1",
         "DELETE FROM sample WHERE job = ?1",
+        "DELETE FROM eviction WHERE job = ?1",
+        "DELETE FROM abandonment WHERE job = ?1",
         "DELETE FROM job WHERE id = ?1",
     ] {
         let rows = from.prepare_cached(sql)?.execute([job])?;

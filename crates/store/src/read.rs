@@ -169,7 +169,8 @@ pub(crate) const COLUMNS: &str =
         THEN (SELECT hosts FROM placement
             WHERE placement.job = id AND placement.attempt = job.attempts) END,
     (SELECT at FROM late_promise WHERE late_promise.job = id),
-    (SELECT quoted FROM late_promise WHERE late_promise.job = id)";
+    (SELECT quoted FROM late_promise WHERE late_promise.job = id),
+    (SELECT count(*) FROM abandonment WHERE abandonment.job = id)";
 /// Selects the jobs that are not over.
 pub(crate) const IS_UNFINISHED: &str =
     "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";

@@ -147,6 +147,7 @@ pub(crate) fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
             output_limit: row.get(45)?,
             cancelled: row.get(26)?,
             lost: row.get(27)?,
+            abandoned: row.get(55)?,
             rejected: row.get(28)?,
             kept: row.get(29)?,
             broken: row.get(30)?,

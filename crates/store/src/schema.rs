@@ -15,22 +15,24 @@ use crate::format::{FIRST, VERSION};
 use crate::integrity;
 
 /// The definitions, without the checksums of the rows.
-const TABLES: [&str; 5] = [
+const TABLES: [&str; 6] = [
     include_str!("schema/jobs.sql"),
     include_str!("schema/texts.sql"),
     include_str!("schema/sums.sql"),
     LATER_TABLES[0].1,
     LATER_TABLES[1].1,
+    LATER_TABLES[2].1,
 ];
 
 /// The definitions of the tables that later versions than [`FIRST`] added.
-const LATER_TABLES: [(u32, &str); 2] = [
+const LATER_TABLES: [(u32, &str); 3] = [
     (18, include_str!("schema/runs.sql")),
     (19, include_str!("schema/history.sql")),
+    (20, include_str!("schema/desktops.sql")),
 ];
 
 /// These tables and their indices, with the version of each.
-const ADDED: [(&str, u32); 7] = [
+const ADDED: [(&str, u32); 12] = [
     ("placement", 18),
     ("step", 18),
     ("place", 19),
@@ -38,6 +40,11 @@ const ADDED: [(&str, u32); 7] = [
     ("late_promise", 19),
     ("turn", 19),
     ("sample", 19),
+    ("host_use", 20),
+    ("host_use_at", 20),
+    ("eviction", 20),
+    ("eviction_at", 20),
+    ("abandonment", 20),
 ];
 
 /// Returns whether tables of a version have one, or an index, of a name.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Transaction, TransactionBehavior, params};
 use tollgate_gate::BookingKind;
 use tollgate_model::{AttemptId, BookEntry, Instant, Reason};
-use tollgate_service::{Core, RowChange, ServiceCommand, TaskRanges};
+use tollgate_service::{Core, HostUse, RowChange, ServiceCommand, TaskRanges};
 
 use crate::answers::{self, KeyedAnswer};
 use crate::attempts::AttemptUpdates;
@@ -16,7 +16,7 @@ use crate::job_program::JobProgram;
 use crate::job_rows::{alter_program, claim, decide, deferred_state, insert_job, set_state};
 use crate::statement::run;
 use crate::store::Store;
-use crate::{arrays, books, history, places};
+use crate::{arrays, books, desktops, history, places};
 
 /// The hosts of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct CommandBatch<'a> {
     pub programs: &'a BTreeMap<u64, &'a JobProgram>,
     /// The hosts of the attempts started in the step.
     pub hosts: &'a BTreeMap<AttemptId, AttemptHosts>,
+    /// The computers that came into use in the step, or are free again.
+    pub host_uses: &'a [HostUse],
     /// The answers to those requests of the step that their clients may send again.
     pub answers: &'a [KeyedAnswer],
 }
@@ -77,6 +79,9 @@ impl Store {
             write(&transaction, &mut attempts, batch, change).map_err(failed)?;
         }
         attempts.write(&transaction).map_err(failed)?;
+        for host in batch.host_uses {
+            desktops::used(&transaction, batch.at.as_micros(), host).map_err(failed)?;
+        }
         content::drop_above(&transaction, self.max_kept).map_err(failed)?;
         for answer in batch.answers {
             answers::insert(&transaction, batch.at, answer).map_err(failed)?;
@@ -290,6 +295,17 @@ fn write(
             let note = format!("{}: {}", risk.probability, risk.cause);
             history::turn(to, *job, at, "at_risk", None, Some(&note))
         }
+        RowChange::Evicted {
+            attempt,
+            cause,
+            held,
+        } => {
+            let note = format!("evicted: {}", cause.phrase());
+            let task = (attempt.task > 0).then(|| TaskRanges::new(attempt.task, attempt.task));
+            history::turn(to, attempt.job, at, "evicted", task.as_ref(), Some(&note))?;
+            desktops::evicted(to, *attempt, at, *cause, *held)
+        }
+        RowChange::Abandoned { attempt, why } => desktops::abandoned(to, *attempt, at, why),
         RowChange::WorkMeasured { attempt, work } => {
             attempts.set_work(*attempt, *work);
             Ok(())

@@ -7,6 +7,7 @@
 
 mod config;
 mod departure;
+mod desktop;
 mod handle;
 mod outputs;
 mod parts;
@@ -18,6 +19,7 @@ pub use self::config::{
     AgentConfig, AgentPersistentState, AttemptEnvironment, DisconnectReason, EngineOpener,
     EngineProbe, OwnerResolver, StateWriter,
 };
+pub use self::desktop::{DesktopSettings, HostPresence};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -25,6 +27,7 @@ use pending::EngineCommand;
 use tollgate_engine::{BootTime, Engine, EngineCapacity, EngineError, PartEvent};
 use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason};
 
+use self::desktop::DesktopState;
 use self::stage::{AgentStage, has_ended, is_retryable};
 use crate::departure::{DeparturePhase, OUTPUT_TIME};
 use crate::lease::LeaseTimings;
@@ -84,6 +87,8 @@ pub struct WorkerAgent<E> {
     reported_at: Option<Duration>,
     /// When an attempt last started or ended, or was seen running; None before the first turn.
     last_busy: Option<Duration>,
+    /// The use of the worker's host, if people work at it.
+    desktop: Option<DesktopState>,
 }
 
 impl<E: Engine> WorkerAgent<E> {
@@ -91,7 +96,9 @@ impl<E: Engine> WorkerAgent<E> {
     /// untouched until the service has answered whether its incarnation goes on; until then only
     /// the runner knows how long they may go on.
     pub fn new(kit: AgentConfig<E>, memory: AgentPersistentState) -> Self {
+        let desktop = kit.desktop.map(DesktopState::new);
         Self {
+            desktop,
             config: kit,
             state: memory,
             lease: LeaseTimings::default(),
@@ -139,7 +146,7 @@ impl<E: Engine> WorkerAgent<E> {
             is_pilot: self.config.is_pilot,
             site: self.config.site.clone(),
             service: self.state.service.clone(),
-            incarnation: match self.state.until == self.end_time() {
+            incarnation: match self.state.until == self.own_end() {
                 true => self.state.incarnation,
                 false => NO_INCARNATION,
             },
@@ -211,7 +218,9 @@ impl<E: Engine> WorkerAgent<E> {
         let suspicion = self.suspicion_ends().map(until);
         let goodbye = self.reported_at.map(|at| until(at + OUTPUT_TIME));
         let waits = retry.into_iter().chain(clearing).chain(lease);
+        let eviction = self.eviction_due().map(until);
         let waits = waits.chain(departure).chain(goodbye).chain(suspicion);
+        let waits = waits.chain(eviction);
         // Never zero: an action that is due and failed is due again in a moment.
         waits.fold(next, Duration::min).max(MIN_IDLE)
     }
@@ -226,6 +235,7 @@ impl<E: Engine> WorkerAgent<E> {
         if self.is_out_of_lease(now) || !self.departure.starts_attempts() {
             self.kill_all();
         }
+        self.give_way(now);
         self.poll(now);
         if self.stage == AgentStage::EndingTasks {
             self.finish_previous_incarnation(now)?;
@@ -304,15 +314,24 @@ impl<E: Engine> WorkerAgent<E> {
     }
 
     fn end_time(&self) -> Option<Instant> {
+        let closes = self.desktop.as_ref().and_then(DesktopState::closes);
+        closes.or(self.config.end.map(|end| end.until))
+    }
+
+    /// Returns the end for which an incarnation goes on. A desktop closes again and again.
+    fn own_end(&self) -> Option<Instant> {
         self.config.end.map(|end| end.until)
     }
 
     fn send_offer(&mut self, capacity: EngineCapacity, running: Vec<AttemptId>) {
         let until = self.end_time();
+        let (is_desktop, in_use) = (self.desktop.is_some(), self.no_starts());
         self.send(WorkerMessage::Offer {
             capacity,
             running,
             until,
+            is_desktop,
+            in_use,
         });
     }
 

@@ -60,6 +60,10 @@ pub(crate) struct WorkerEntry {
     pub(crate) until: Option<Instant>,
     /// Whether the gate may count on another end than the worker has.
     pub(crate) is_end_new: bool,
+    /// Whether people work at the worker's host.
+    pub(crate) is_desktop: bool,
+    /// Why the host is in use, as the worker reported last.
+    pub(crate) in_use: Option<EvictionCause>,
     /// Name of the worker's site, if it has one.
     pub(crate) site: Option<String>,
     /// The notice of a worker that is about to leave, until it is answered.
@@ -102,6 +106,8 @@ impl WorkerEntry {
             last_contact: now,
             until: None,
             is_end_new: false,
+            is_desktop: false,
+            in_use: None,
             site: None,
             notice: None,
             failed_starts: FailedStarts::default(),
@@ -184,6 +190,10 @@ pub struct WorkerInfo {
     pub nodes: NodeRange,
     /// The instant at which the worker's host ends it; None if it is not known.
     pub until: Option<Instant>,
+    /// Whether people work at the worker's host, so that tasks give way there.
+    pub is_desktop: bool,
+    /// Why the host is in use, if it is.
+    pub in_use: Option<EvictionCause>,
     /// Name of the worker's site, if it has one.
     pub site: Option<String>,
     /// Whether the worker is about to leave.

@@ -13,6 +13,7 @@
 //! | `signals` | signals of users to running attempts |
 //! | `black_hole` | workers on which nothing can be started |
 //! | `leaving` | workers that are about to leave, as the service sees them |
+//! | `desktop` | hosts that come into use by others, as the service sees them |
 //! | `moved_end` | ends of workers that a batch system moves |
 //! | `lifecycle` | begin and end of a worker's incarnations |
 //! | [`departure`] | the end of a worker that is known beforehand, and the messages before it leaves |
@@ -33,6 +34,7 @@
 pub mod agent;
 mod black_hole;
 pub mod departure;
+mod desktop;
 pub mod entry;
 pub mod lease;
 mod leaving;

@@ -54,10 +54,13 @@ impl<E: Engine> WorkerPool<E> {
                             .until
                             .map(|until| lease.closes(until) + clock_ahead),
                         devices: capacity.devices.clone(),
+                        is_desktop: worker_entry.is_desktop,
+                        in_use: worker_entry.in_use,
                     },
                 });
             }
         }
+        commands.extend(self.host_uses(gate));
         commands.extend(self.moved_ends(gate, clock_ahead));
         commands.extend(self.retirements(gate));
         commands.extend(self.departure_changes(gate, do_jobs_wait));
@@ -197,6 +200,8 @@ impl<E: Engine> WorkerPool<E> {
                 state: self.state_of(worker, live),
                 nodes: live.nodes,
                 until: entry.and_then(|entry| entry.until),
+                is_desktop: entry.is_some_and(|entry| entry.is_desktop),
+                in_use: live.in_use.filter(|_| live.up),
                 site: entry.and_then(|entry| entry.site.clone()),
                 is_leaving: entry.is_some_and(|entry| entry.is_leaving),
                 retired: entry.and_then(|entry| entry.retired.clone()),

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use tollgate_engine::{
     EngineCapacity, LaunchSpec, OutputAnswer, OutputRead, PartEvent, PartRequest,
 };
-use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, WarningSignal};
+use tollgate_model::{AttemptId, AttemptReport, EvictionCause, Instant, KillReason, WarningSignal};
 
 use crate::departure::{LeaveAnswer, LeaveNotice};
 
 /// Protocol version. It counts incompatible changes.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
@@ -42,6 +42,10 @@ pub enum WorkerMessage {
         /// The instant at which the worker's host ends it, by the host's clock; None if it is not
         /// known.
         until: Option<Instant>,
+        /// Whether people work at the worker's host, so that tasks give way there.
+        is_desktop: bool,
+        /// Why the host is in use, so that no attempt starts there now; None if it is free.
+        in_use: Option<EvictionCause>,
     },
     /// Reports of attempts, repeated until they are acknowledged.
     Reports(Vec<AttemptReport>),
@@ -49,6 +53,8 @@ pub enum WorkerMessage {
     Beat(u64),
     /// The worker's host ends it at another instant than it offered, by the host's clock.
     Until(Instant),
+    /// The worker's host came into use for this cause, or is free for tasks again. No attempt starts while it is in use.
+    InUse(Option<EvictionCause>),
     /// The worker is about to leave, and is to get no other attempts.
     Leaving(LeaveNotice),
     /// A process on the worker's host asks for a part of its attempt on another host.

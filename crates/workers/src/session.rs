@@ -77,8 +77,14 @@ impl<E: Engine> WorkerPool<E> {
                     capacity,
                     running,
                     until,
+                    is_desktop,
+                    in_use,
                 },
             ) => {
+                if let Some(entry) = self.workers.get_mut(&worker) {
+                    entry.is_desktop = is_desktop;
+                    entry.in_use = in_use.filter(|_| is_desktop);
+                }
                 self.on_offer(line, worker, goes_on, capacity, (running, until));
             }
             (
@@ -109,6 +115,12 @@ impl<E: Engine> WorkerPool<E> {
             (HandshakeStage::Offered(worker), WorkerMessage::Until(until)) => {
                 match self.record_contact(worker, frame.incarnation) {
                     true => self.on_new_end(worker, until),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
+                }
+            }
+            (HandshakeStage::Offered(worker), WorkerMessage::InUse(cause)) => {
+                match self.record_contact(worker, frame.incarnation) {
+                    true => self.on_use(worker, cause),
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
@@ -344,7 +356,13 @@ impl<E: Engine> WorkerPool<E> {
                 .for_each(|report| entry.failed_starts.count(report, is_of_one_user));
         }
         self.collect_outputs(worker, &its);
-        self.inbox.extend(its.into_iter().map(lost_if_evicted));
+        let is_desktop = self
+            .workers
+            .get(&worker)
+            .is_some_and(|entry| entry.is_desktop);
+        let its = its.into_iter();
+        self.inbox
+            .extend(its.map(|report| lost_if_evicted(report, is_desktop)));
         let done = self.set_repeated_ends_aside(worker, others);
         if !done.is_empty() {
             self.send(worker, ServerMessage::Acknowledge(done));
@@ -358,10 +376,15 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Turns an eviction into a loss: a task that was ended because its worker lost contact or left, or
-/// its host did, has not finished.
-pub(crate) fn lost_if_evicted(report: AttemptReport) -> AttemptReport {
+/// its host did, has not finished. Only attempts on a desktop give way and are evicted for another cause.
+pub(crate) fn lost_if_evicted(report: AttemptReport, is_desktop: bool) -> AttemptReport {
+    let is_lost = |killed: Option<KillReason>| match killed {
+        Some(KillReason::Evicted) => true,
+        Some(reason) => reason.eviction_cause().is_some() && !is_desktop,
+        None => false,
+    };
     match report.event {
-        AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted) => AttemptReport {
+        AttemptEvent::Ended(ended) if is_lost(ended.killed) => AttemptReport {
             event: AttemptEvent::Lost { at: ended.at },
             ..report
         },

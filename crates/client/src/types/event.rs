@@ -175,6 +175,10 @@ pub enum JobEventKind {
     Cancelled,
     /// Its end was not observed.
     Lost,
+    /// It was evicted from its computer, and is tried again if a rule permits it.
+    Evicted,
+    /// It was evicted more often than a rule permits.
+    Abandoned,
 }
 
 impl JobEventKind {
@@ -188,7 +192,8 @@ impl JobEventKind {
             | Self::OutOfMemory
             | Self::OutputLimit
             | Self::Cancelled
-            | Self::Lost => true,
+            | Self::Lost
+            | Self::Abandoned => true,
             Self::Accepted
             | Self::Queued
             | Self::Waitlisted
@@ -201,6 +206,7 @@ impl JobEventKind {
             | Self::Granted
             | Self::Started
             | Self::AtRisk
+            | Self::Evicted
             | Self::Broken => false,
         }
     }
@@ -215,6 +221,7 @@ impl From<JobEndState> for JobEventKind {
             JobEndState::OutputLimit => Self::OutputLimit,
             JobEndState::Cancelled => Self::Cancelled,
             JobEndState::Lost => Self::Lost,
+            JobEndState::Abandoned => Self::Abandoned,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tollgate_model::ExceededLimit;
+use tollgate_model::{ABANDONED_WAIT_CODE, ExceededLimit};
 
 use super::array::{TaskFailures, TasksOutlook};
 use super::decision::{JobEstimateSource, JobForecast, ReasonMessage, SubmitResponse};
@@ -211,6 +211,7 @@ impl JobDetails {
                 let greatest = self.exit_code.filter(|_| self.array.is_some());
                 limit.max(greatest).unwrap_or(1)
             }
+            JobState::Abandoned => ABANDONED_WAIT_CODE,
             JobState::Rejected | JobState::Cancelled | JobState::Lost => 1,
             JobState::Finished if self.lacks_tasks() => 1,
             JobState::Finished => match self.exit_code {
@@ -229,7 +230,9 @@ impl JobDetails {
 
     fn lacks_tasks(&self) -> bool {
         let array = self.array.as_ref();
-        array.is_some_and(|array| array.rejected + array.cancelled + array.lost > 0)
+        array.is_some_and(|array| {
+            array.rejected + array.cancelled + array.lost + array.abandoned > 0
+        })
     }
 
     fn has_plain_status(&self) -> bool {
@@ -300,6 +303,9 @@ pub struct ArrayStatus {
     pub cancelled: u64,
     /// Lost tasks: their end was not observed.
     pub lost: u64,
+    /// Tasks that were evicted more often than a rule permits.
+    #[serde(default)]
+    pub abandoned: u64,
     /// Rejected tasks.
     pub rejected: u64,
     /// Tasks whose promise was kept.

@@ -83,6 +83,8 @@ pub enum BrokenPromiseCause {
     Others,
     /// The site ended the job, lost it, or was late to start it.
     Site,
+    /// The job was evicted from a computer that others use.
+    Evicted,
 }
 
 impl From<BreakCause> for BrokenPromiseCause {
@@ -91,6 +93,7 @@ impl From<BreakCause> for BrokenPromiseCause {
             BreakCause::OwnRun => Self::OwnRun,
             BreakCause::Others => Self::Others,
             BreakCause::Site => Self::Site,
+            BreakCause::Evicted => Self::Evicted,
         }
     }
 }

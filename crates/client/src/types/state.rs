@@ -45,6 +45,8 @@ pub enum JobState {
     Cancelled,
     /// Its end was not observed.
     Lost,
+    /// It was evicted from computers that others use, more often than a rule permits.
+    Abandoned,
     /// Was not admitted.
     Rejected,
     /// A reserved quote.
@@ -63,6 +65,7 @@ impl JobState {
             Self::OutputLimit => Some(JobEndState::OutputLimit),
             Self::Cancelled => Some(JobEndState::Cancelled),
             Self::Lost => Some(JobEndState::Lost),
+            Self::Abandoned => Some(JobEndState::Abandoned),
             Self::Dependent
             | Self::Queued
             | Self::Held
@@ -88,6 +91,7 @@ impl JobState {
             | Self::OutputLimit
             | Self::Cancelled
             | Self::Lost
+            | Self::Abandoned
             | Self::Rejected
             | Self::Expired => true,
         }
@@ -121,6 +125,7 @@ impl fmt::Display for JobState {
             | Self::Finished
             | Self::Cancelled
             | Self::Lost
+            | Self::Abandoned
             | Self::Rejected
             | Self::Reserved
             | Self::Expired => f.pad(self.key()),

@@ -1,6 +1,6 @@
 //! Ends, evictions and changes of jobs.
 
-use tollgate_model::{Instant, JobId, NodeId, NodeRange, RuntimeBelief};
+use tollgate_model::{Instant, JobId, LimitOwner, NodeId, NodeRange, RuntimeBelief};
 use tollgate_policy::{Effect, JobEnding, JobPhase, JobSlot, Notice, PolicyContext, View};
 
 use super::{Effects, Gate};
@@ -57,18 +57,38 @@ impl Gate {
     /// Evicts a job from its nodes. The job is requeued if allowed, otherwise it is lost.
     pub(super) fn evict(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
         match self.on_eviction[id.index()] {
-            OnEviction::Fail if !self.state.job(id).cancelling => {
-                self.unplace(now, id, effects);
-                let booked = ledger::loss(self.market, self.penalty_limit, self.state.job(id), now);
-                effects.extend(booked.map(|(entry, amount)| Effect::Book {
-                    job: id,
-                    kind: entry,
-                    amount,
-                }));
-                self.close(id, JobEnding::Lost, effects);
-            }
+            OnEviction::Fail if !self.state.job(id).cancelling => self.lose(now, id, effects),
             OnEviction::Fail | OnEviction::Requeue => self.withdraw(now, id, effects),
         }
+    }
+
+    /// Ends an evicted job by a rule for evicted jobs. It is lost by the rule of the site, and cancelled by the rule
+    /// of its user, who has withdrawn it then.
+    pub(super) fn abandon(
+        &mut self,
+        now: Instant,
+        id: JobId,
+        by: LimitOwner,
+        effects: &mut Effects,
+    ) {
+        match by {
+            LimitOwner::Site if !self.state.job(id).cancelling => self.lose(now, id, effects),
+            LimitOwner::Site | LimitOwner::User => {
+                self.unplace(now, id, effects);
+                self.close(id, JobEnding::Cancelled, effects);
+            }
+        }
+    }
+
+    fn lose(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
+        self.unplace(now, id, effects);
+        let booked = ledger::loss(self.market, self.penalty_limit, self.state.job(id), now);
+        effects.extend(booked.map(|(entry, amount)| Effect::Book {
+            job: id,
+            kind: entry,
+            amount,
+        }));
+        self.close(id, JobEnding::Lost, effects);
     }
 
     /// Takes a job off its nodes and queues it again, unless its user has cancelled it.
@@ -243,6 +263,12 @@ impl Gate {
     /// Takes the deadline off a job that waits without a promise.
     pub fn drop_deadline(&mut self, now: Instant, job: JobId) {
         self.state.drop_deadline(job);
+        self.rebuild(now);
+    }
+
+    /// Lets a queued job run only on hosts without users.
+    pub fn dedicate(&mut self, now: Instant, job: JobId) {
+        self.state.dedicate(job);
         self.rebuild(now);
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::{
-    HostTerms, Instant, JobId, JobSpec, MaintenanceCalendar, NodeRange, ResourceCounts,
-    ResourceIndex, UserId,
+    EvictionCause, HostTerms, Instant, JobId, JobSpec, MaintenanceCalendar, NodeRange,
+    ResourceCounts, ResourceIndex, UserId,
 };
 use tollgate_policy::{JobPhase, View};
 
@@ -18,7 +18,7 @@ impl Gate {
         now: Instant,
         id: WorkerId,
         epoch: u32,
-        (nodes, memory, terms): (u32, Option<u64>, HostTerms),
+        (nodes, memory, terms, in_use): (u32, Option<u64>, HostTerms, Option<EvictionCause>),
     ) -> Result<InputAck, InputError> {
         let known = self.workers.get(id);
         if known.is_some_and(|worker| worker.up || epoch <= worker.number) {
@@ -39,18 +39,17 @@ impl Gate {
         self.state.set_host(now, nodes, terms);
         self.alarms.nodes.grow(self.state.n_nodes() as usize);
         let drained = known.is_some_and(|worker| worker.drained);
-        if drained {
+        let worker = WorkerIncarnation {
+            number: epoch,
+            nodes,
+            up: true,
+            drained,
+            in_use,
+        };
+        if !worker.starts_jobs() {
             nodes.nodes().for_each(|node| self.state.drain(node));
         }
-        self.workers.set(
-            id,
-            WorkerIncarnation {
-                number: epoch,
-                nodes,
-                up: true,
-                drained,
-            },
-        );
+        self.workers.set(id, worker);
         self.policy.nodes_changed(View::new(&self.state, now));
         Ok(InputAck::Nodes(nodes))
     }
@@ -127,19 +126,47 @@ impl Gate {
         drained: bool,
     ) -> Result<InputAck, InputError> {
         let worker = self.workers.get(id).ok_or(InputError::StaleWorker)?;
-        if worker.drained == drained {
-            return Ok(InputAck::Done);
+        self.change_worker(now, id, worker, WorkerIncarnation { drained, ..worker });
+        Ok(InputAck::Done)
+    }
+
+    /// Lets no other job start on the nodes of a worker whose host is in use by others, or lets jobs start there
+    /// again.
+    pub(super) fn worker_in_use(
+        &mut self,
+        now: Instant,
+        id: WorkerId,
+        epoch: u32,
+        in_use: Option<EvictionCause>,
+    ) -> Result<InputAck, InputError> {
+        let worker = self.workers.get(id);
+        let worker = worker.filter(|worker| worker.up && worker.number == epoch);
+        let worker = worker.ok_or(InputError::StaleWorker)?;
+        self.change_worker(now, id, worker, WorkerIncarnation { in_use, ..worker });
+        Ok(InputAck::Done)
+    }
+
+    fn change_worker(
+        &mut self,
+        now: Instant,
+        id: WorkerId,
+        before: WorkerIncarnation,
+        after: WorkerIncarnation,
+    ) {
+        if before == after {
+            return;
         }
-        for node in worker.nodes.nodes().filter(|_| worker.up) {
-            match drained {
-                true => self.state.drain(node),
-                false => self.state.resume(node),
+        self.workers.set(id, after);
+        if before.starts_jobs() == after.starts_jobs() {
+            return;
+        }
+        for node in after.nodes.nodes().filter(|_| after.up) {
+            match after.starts_jobs() {
+                true => self.state.resume(node),
+                false => self.state.drain(node),
             }
         }
-        self.workers
-            .set(id, WorkerIncarnation { drained, ..worker });
         self.policy.nodes_changed(View::new(&self.state, now));
-        Ok(InputAck::Done)
     }
 
     /// Sets the times in which no job runs. The next input shows what changes by it.

@@ -56,6 +56,7 @@ impl LoggedSimulation {
                 nodes,
                 memory: None,
                 terms: Default::default(),
+                in_use: None,
             },
         );
         one

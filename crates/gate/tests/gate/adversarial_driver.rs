@@ -385,6 +385,7 @@ impl AdversarialDriver {
             nodes: NODES_PER_WORKER,
             memory: self.limited.then_some(MEMORY),
             terms,
+            in_use: None,
         };
         if self.up[at] {
             return self.send_stale(input(self.incarnations[at]));

@@ -80,6 +80,7 @@ impl Cluster {
                 nodes,
                 memory: None,
                 terms,
+                in_use: None,
             };
             simulation.handle(Instant::ZERO, up).unwrap();
         }

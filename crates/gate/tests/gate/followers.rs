@@ -24,6 +24,7 @@ impl GateFixture {
             nodes: 1,
             memory: None,
             terms: Default::default(),
+            in_use: None,
         });
         site
     }

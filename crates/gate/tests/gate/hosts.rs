@@ -71,6 +71,7 @@ fn job_that_fits_before_the_host_closes_is_promised() {
         nodes: 1,
         memory: None,
         terms: closing(14_000),
+        in_use: None,
     };
     cluster.now = Instant::from_secs(10_000);
     cluster.simulation.handle(cluster.now, up).unwrap();

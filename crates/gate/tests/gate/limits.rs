@@ -31,6 +31,7 @@ impl GateFixture {
             nodes,
             memory,
             terms: Default::default(),
+            in_use: None,
         });
         site
     }
@@ -240,6 +241,7 @@ fn queued_job_that_can_never_pay_is_rejected() {
         nodes: 1,
         memory: None,
         terms: Default::default(),
+        in_use: None,
     });
     let first = site.submit(1, 0, None).0;
     for _ in 0..2 {

@@ -101,6 +101,7 @@ fn gate_after(
         nodes: NODES,
         memory: None,
         terms: Default::default(),
+        in_use: None,
     };
     gate.handle(now, up, &mut effects).expect("a new worker");
     for step in steps {

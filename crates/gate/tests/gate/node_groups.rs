@@ -88,6 +88,7 @@ fn run(machine: &Machine, jobs: &[Job], grouped: bool) -> Vec<String> {
         nodes: NODES,
         memory: None,
         terms: Default::default(),
+        in_use: None,
     };
     world.simulation.handle(Instant::ZERO, up).unwrap();
     let mut now = Instant::ZERO;

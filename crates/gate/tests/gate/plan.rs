@@ -232,6 +232,7 @@ fn evicted_job_without_a_deadline_gets_one_place_after_its_maximum_wait() {
         nodes: 1,
         memory: None,
         terms: HostTerms::default(),
+        in_use: None,
     };
     cluster.simulation.handle(cluster.now, up).unwrap();
     cluster.run();

@@ -1,11 +1,12 @@
 //! The history of a task, from its attempts.
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::{EvictionCause, Span};
 
 use super::rule::EvictionFilter;
 
 /// The history of a task so far: evictions and the time they cost, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskHistory {
     count: [u32; EvictionCause::ALL.len()],
     accrued: [Span; EvictionCause::ALL.len()],
@@ -27,6 +28,11 @@ impl TaskHistory {
         causes.fold(0, |sum, cause| {
             sum.saturating_add(self.count[cause as usize])
         })
+    }
+
+    /// Returns the number of evictions for one cause.
+    pub const fn evictions_by(&self, cause: EvictionCause) -> u32 {
+        self.count[cause as usize]
     }
 
     /// Returns the total time that the counted attempts held their computers.

@@ -294,6 +294,11 @@ impl ClusterState {
         job.spec.sla.deadline = None;
     }
 
+    /// Lets a queued job run only on hosts without users.
+    pub fn dedicate(&mut self, id: JobId) {
+        self.jobs[id.index()].spec.needs.dedicated = true;
+    }
+
     /// Lets a job be promised beyond its user's share.
     pub fn grant(&mut self, id: JobId) {
         self.jobs[id.index()].granted = true;

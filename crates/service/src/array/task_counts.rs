@@ -26,6 +26,8 @@ pub struct TaskCounts {
     pub cancelled: u32,
     /// Tasks with an unknown end.
     pub lost: u32,
+    /// Tasks that were evicted too often.
+    pub abandoned: u32,
     /// Rejected tasks.
     pub rejected: u32,
     /// Tasks whose promise was kept.
@@ -56,6 +58,7 @@ impl TaskCounts {
             JobEndState::OutputLimit => &mut self.output_limit,
             JobEndState::Cancelled => &mut self.cancelled,
             JobEndState::Lost => &mut self.lost,
+            JobEndState::Abandoned => &mut self.abandoned,
         };
         *count += 1;
         if state == JobEndState::Finished || state.exceeded().is_some() {
@@ -67,6 +70,8 @@ impl TaskCounts {
     pub(super) const fn end_state(&self) -> JobEndState {
         if self.lost > 0 {
             JobEndState::Lost
+        } else if self.abandoned > 0 {
+            JobEndState::Abandoned
         } else if self.cancelled > 0 {
             JobEndState::Cancelled
         } else if self.out_of_memory > 0 {

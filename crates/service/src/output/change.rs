@@ -5,12 +5,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{BookingKind, WorkerId};
 use tollgate_model::{
-    AttemptId, AttemptReport, BookEntry, Credits, Instant, JobEndState, Probability, Reason, Span,
+    AttemptId, AttemptReport, BookEntry, Credits, EvictionCause, Instant, JobEndState, Probability,
+    Reason, Span,
 };
 
 use super::{RejectReason, SubmitOutcome};
 use crate::array::task_counts::TaskCounts;
 use crate::command::Submission;
+use crate::eviction::Abandonment;
 use crate::task_ranges::TaskRanges;
 
 /// The cause for which tasks of an array will never run.
@@ -225,6 +227,22 @@ pub enum RowChange {
     },
     /// The engine reported an event of an attempt.
     AttemptReported(AttemptReport),
+    /// An attempt was evicted from its computer.
+    Evicted {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The cause.
+        cause: EvictionCause,
+        /// The time for which it held the computer.
+        held: Span,
+    },
+    /// A task is not tried again after the eviction of this attempt.
+    Abandoned {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The rule, and the evictions of the task.
+        why: Abandonment,
+    },
     /// The work of an attempt that has ended was measured.
     WorkMeasured {
         /// The attempt.
@@ -317,6 +335,8 @@ impl RowChange {
             Self::TaskEnded { attempt, .. }
             | Self::WorkMeasured { attempt, .. }
             | Self::WorkerLost { attempt, .. }
+            | Self::Evicted { attempt, .. }
+            | Self::Abandoned { attempt, .. }
             | Self::Started { attempt, .. }
             | Self::Entered { attempt, .. }
             | Self::StartedLate { attempt, .. }

@@ -160,6 +160,8 @@ impl ShadowPolicy {
             | RowChange::AttemptReported(_)
             | RowChange::AtRisk { .. }
             | RowChange::WorkMeasured { .. }
+            | RowChange::Evicted { .. }
+            | RowChange::Abandoned { .. }
             | RowChange::WorkerLost { .. } => {}
         }
     }
@@ -256,7 +258,7 @@ impl ShadowPolicy {
             | JobEndState::TimedOut
             | JobEndState::OutOfMemory
             | JobEndState::OutputLimit => self.real_end(task, ShadowEnd::Finished(self.now)),
-            JobEndState::Lost => self.real_end(task, ShadowEnd::Lost),
+            JobEndState::Lost | JobEndState::Abandoned => self.real_end(task, ShadowEnd::Lost),
             JobEndState::Cancelled => self.withdraw(task),
         }
     }

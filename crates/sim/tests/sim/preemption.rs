@@ -103,6 +103,7 @@ fn check_work(policy: &str, settings: &ReplayConfig, jobs: &[StepJob]) -> u32 {
         nodes: settings.nodes,
         memory: None,
         terms: Default::default(),
+        in_use: None,
     };
     simulation.handle(Instant::ZERO, nodes).unwrap();
     let cost_s = settings.preemption_cost.as_secs_f64();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_engine::{EngineError, LaunchUser, SpreadAccess};
 use tollgate_model::Instant;
 
+use super::desktop::DesktopSettings;
 use crate::departure::WorkerEnd;
 use crate::lease::LeaseTimings;
 
@@ -45,6 +46,8 @@ pub struct AgentConfig<E> {
     /// Time without a running attempt after which the worker leaves if no job waits; None for
     /// never.
     pub max_idle: Option<Duration>,
+    /// How tasks give way to the users of the host; None if no one else uses it.
+    pub desktop: Option<DesktopSettings>,
     /// Whether the worker is a pilot: it leaves when the service retires it, and does not come again.
     pub is_pilot: bool,
     /// Returns the environment variables of attempts that start while the worker has this end.

@@ -132,7 +132,7 @@ impl<E: Engine> WorkerAgent<E> {
     /// stored before anything is started in it.
     fn start_incarnation(&mut self, epoch: u32) -> Result<(), DisconnectReason> {
         self.state.incarnation = epoch;
-        self.state.until = self.end_time();
+        self.state.until = self.own_end();
         self.write_state()?;
         self.stage = AgentStage::Registered;
         self.was_registered = true;

@@ -50,6 +50,10 @@ impl<E: Engine> WorkerAgent<E> {
 
     fn run_command(&mut self, todo: EngineCommand, at: Instant) -> Result<(), EngineError> {
         match todo {
+            EngineCommand::Start(charges) if self.no_starts().is_some() => {
+                self.withdraw(&charges, at);
+                Ok(())
+            }
             EngineCommand::Start(charges) => self.start(charges, at),
             EngineCommand::SetShares(shares) => {
                 self.try_engine(|engine| engine.set_shares(&shares))

@@ -188,6 +188,7 @@ fn registered_worker_until(until: Option<Instant>) -> (TestSession, Gate) {
             closes: offer.closes,
             ..HostTerms::default()
         },
+        in_use: None,
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
     session.pool.sync_with_gate(&gate);

@@ -1,0 +1,159 @@
+//! A worker on a computer that people work at: its tasks give way to them.
+//!
+//! When the computer comes into use, all tasks are suspended at once. If it is free again in time, they go on; else they
+//! are evicted. No attempt starts meanwhile. What counts as use is decided elsewhere.
+
+use std::time::Duration;
+
+use tollgate_engine::Engine;
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, EvictionCause, Instant, KillReason,
+    LaunchFailure,
+};
+
+use super::{AgentStage, WorkerAgent};
+use crate::protocol::{WorkerLaunch, WorkerMessage};
+
+/// How a worker gives way to the users of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DesktopSettings {
+    /// Maximum time for which tasks are suspended; then they are evicted. Zero if they are evicted at once.
+    pub suspend_for: Duration,
+    /// The use of the host at the start of the worker.
+    pub presence: HostPresence,
+}
+
+/// The use of a host by others than tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostPresence {
+    /// Why the host is in use; None if it is free.
+    pub in_use: Option<EvictionCause>,
+    /// Whether it is outside the hours in which tasks start. Running ones go on.
+    pub is_outside_hours: bool,
+    /// The instant by which all tasks have to have ended, if one is known.
+    pub closes: Option<Instant>,
+}
+
+impl HostPresence {
+    /// Returns why no task starts; None if tasks do.
+    pub fn no_starts(&self) -> Option<EvictionCause> {
+        let outside = self.is_outside_hours.then_some(EvictionCause::Hours);
+        self.in_use.or(outside)
+    }
+}
+
+/// The state of giving way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DesktopState {
+    settings: DesktopSettings,
+    presence: HostPresence,
+    /// When the tasks are evicted, while the host is in use.
+    evicts_at: Option<Duration>,
+}
+
+impl DesktopState {
+    pub(super) const fn new(settings: DesktopSettings) -> Self {
+        let evicts_at = match settings.presence.in_use {
+            Some(_) => Some(Duration::ZERO),
+            None => None,
+        };
+        Self {
+            settings,
+            presence: settings.presence,
+            evicts_at,
+        }
+    }
+
+    pub(super) const fn closes(&self) -> Option<Instant> {
+        self.presence.closes
+    }
+}
+
+impl<E: Engine> WorkerAgent<E> {
+    /// Takes note of the use of the host at `now`. Running tasks are suspended before this returns, or go on.
+    pub fn set_presence(&mut self, presence: HostPresence, now: Duration) {
+        let Some(desktop) = &mut self.desktop else {
+            return;
+        };
+        let before = std::mem::replace(&mut desktop.presence, presence);
+        let is_planned = presence.in_use.is_some_and(EvictionCause::is_planned);
+        desktop.evicts_at = match (presence.in_use, desktop.evicts_at) {
+            (None, _) => None,
+            // The host does not come back soon.
+            (Some(_), _) if is_planned => Some(now),
+            (Some(_), Some(at)) => Some(at),
+            (Some(_), None) => Some(now + desktop.settings.suspend_for),
+        };
+        let was_suspended = before.in_use.is_some();
+        if presence.in_use.is_some() {
+            self.give_way(now);
+        } else if was_suspended {
+            let running = self.running().unwrap_or_default();
+            if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
+                // Those that were asked to end still do.
+                let _ = engine.resume(&running);
+            }
+        }
+        if self.stage != AgentStage::Registered {
+            return;
+        }
+        if before.no_starts() != presence.no_starts() {
+            self.send(WorkerMessage::InUse(presence.no_starts()));
+        }
+        if let Some(closes) = presence.closes.filter(|_| before.closes != presence.closes) {
+            self.send(WorkerMessage::Until(closes));
+        }
+    }
+
+    /// Returns why no task starts on this host now; None if tasks do.
+    pub(super) fn no_starts(&self) -> Option<EvictionCause> {
+        self.desktop.as_ref()?.presence.no_starts()
+    }
+
+    /// Returns when the suspended tasks are evicted, if the host stays in use.
+    pub(super) fn eviction_due(&self) -> Option<Duration> {
+        self.desktop.as_ref()?.evicts_at
+    }
+
+    /// Suspends all tasks while the host is in use, and evicts them once that has lasted too long.
+    pub(super) fn give_way(&mut self, now: Duration) {
+        let Some((cause, evicts_at)) = self
+            .desktop
+            .as_ref()
+            .and_then(|desktop| Some((desktop.presence.in_use?, desktop.evicts_at?)))
+        else {
+            return;
+        };
+        let running = self.running().unwrap_or_default();
+        let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) else {
+            return;
+        };
+        // An attempt that starts only now is suspended in the next turn, which its start brings about. Where attempts
+        // cannot be suspended, they are evicted at once.
+        let is_over = now >= evicts_at || engine.suspend(&running).is_err();
+        if is_over {
+            let _ = engine.kill(&running, KillReason::GaveWay(cause));
+        }
+    }
+
+    /// Returns attempts to the service that came while the host is in use.
+    pub(super) fn withdraw(&mut self, launches: &[WorkerLaunch], at: Instant) {
+        let withdrawn = launches
+            .iter()
+            .map(|launch| withdrawn(launch.launch.attempt, at));
+        let reports = withdrawn.collect();
+        self.record_reports(reports);
+    }
+}
+
+fn withdrawn(attempt: AttemptId, at: Instant) -> AttemptReport {
+    let failure = LaunchFailure::of_host("in use", "the computer is in use");
+    let outcome = AttemptOutcome::not_started(failure, at);
+    AttemptReport {
+        attempt,
+        event: AttemptEvent::Ended(AttemptOutcome {
+            killed: Some(KillReason::Withdrawn),
+            ..outcome
+        }),
+    }
+}
