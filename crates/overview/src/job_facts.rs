@@ -59,9 +59,11 @@ pub fn state(job: &JobDetails) -> ColouredWords {
             None | Some("exit 0") => ColouredWords::new(WordTone::Plain, words),
             Some(status) => ColouredWords::new(WordTone::Bad, status),
         },
-        JobState::TimedOut | JobState::OutOfMemory | JobState::OutputLimit | JobState::Lost => {
-            ColouredWords::new(WordTone::Bad, words)
-        }
+        JobState::TimedOut
+        | JobState::OutOfMemory
+        | JobState::OutputLimit
+        | JobState::Lost
+        | JobState::Abandoned => ColouredWords::new(WordTone::Bad, words),
         JobState::Rejected | JobState::Cancelled | JobState::Expired => {
             ColouredWords::new(WordTone::Dim, words)
         }

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `listen`, `maintenance`, `engine`, `local`, `outputs`, `promise`, `workers`, `retention`, `web`, `log` | the sections of the file |
+//! | `listen`, `maintenance`, `engine`, `desktops`, `local`, `outputs`, `promise`, `workers`, `retention`, `web`, `log` | the sections of the file |
 //! | `rules`, `access`, `serve_options` | the settings, checked |
 //! | `catalogue` | the settings with their documentation |
 //! | `sample` | a sample of the file |
@@ -11,6 +11,7 @@
 
 mod access;
 mod catalogue;
+mod desktops;
 mod engine;
 mod error;
 mod listen;
@@ -38,6 +39,7 @@ use tollgate_client::private_file::{self, FilePermissions};
 use tollgate_model::Market;
 use tollgate_service::NamedResources;
 
+use self::desktops::DesktopConfig;
 use self::local::LocalConfig;
 use self::log::LogConfig;
 use self::promise::PromiseConfig;
@@ -110,6 +112,8 @@ pub struct ServiceConfig {
     pub engine: Option<EngineConfig>,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
+    /// Workers on computers that people work at.
+    pub desktops: DesktopConfig,
     /// Outputs of tasks on other hosts that the service keeps.
     pub outputs: OutputConfig,
     /// Removal of the records of old jobs.
@@ -167,6 +171,7 @@ impl Default for ServiceConfig {
             local: LocalConfig::default(),
             engine: None,
             workers: WorkerConfig::default(),
+            desktops: DesktopConfig::default(),
             outputs: OutputConfig::default(),
             retention: RetentionConfig::default(),
             log: LogConfig::default(),

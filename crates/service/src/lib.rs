@@ -117,5 +117,6 @@ pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
 pub use tollgate_forecast::{BeliefBasis, ClassChange, Doubt};
 pub use tollgate_gate::JobPrediction;
+pub use tollgate_grid_policies::retry::{RetryError, RetryPolicy};
 pub use unfinished::UnfinishedCounts;
 pub use wait_cause::WaitCause;

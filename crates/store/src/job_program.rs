@@ -45,6 +45,9 @@ pub struct JobProgram {
     /// The failed ends that are followed by another try, shown with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetryRule>,
+    /// The user's rule for evicted tasks, as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up: Option<String>,
     /// The instant before which the job was not to be decided about, shown with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<Instant>,

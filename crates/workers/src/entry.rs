@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate_engine::EngineCapacity;
 use tollgate_gate::WorkerId;
-use tollgate_model::{AttemptId, Instant, NodeRange};
+use tollgate_model::{AttemptId, EvictionCause, Instant, NodeRange};
 
 use crate::black_hole::FailedStarts;
 use crate::departure::LeaveNotice;

@@ -262,7 +262,10 @@ impl<E: Engine> WorkerPool<E> {
     pub fn poll(&mut self, now: Instant) -> (Vec<AttemptReport>, Option<EngineError>) {
         let mut reports = std::mem::take(&mut self.inbox);
         let here = self.local.poll(Duration::ZERO);
-        let here = here.map(|here| here.into_iter().map(lost_if_evicted));
+        let here = here.map(|here| {
+            here.into_iter()
+                .map(|report| lost_if_evicted(report, false))
+        });
         let failed = here.map(|here| reports.extend(here)).err();
         for report in reports.iter().filter(|report| report.event.is_end()) {
             if let Some(location) = self.locations.get_mut(&report.attempt) {

@@ -305,6 +305,7 @@ impl CliError for ConfigError {
             Self::Credential { .. }
             | Self::Policy { .. }
             | Self::Policies { .. }
+            | Self::Rule { .. }
             | Self::WrongMarket { .. }
             | Self::ExternalPolicy { .. }
             | Self::Notices(_)

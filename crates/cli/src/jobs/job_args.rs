@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 use tollgate_client::types::{JobOtherwise, JobRequest, JobSignal};
 use tollgate_frontends::{SubmitOptionError, SubmitPlace, TypedJobParts};
-use tollgate_service::RetryRule;
+use tollgate_service::{RetryPolicy, RetryRule};
 
 use super::script::JobScript;
 use super::signal::parse_signal;
@@ -186,6 +186,13 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "N[:CODES]", value_parser = str::parse::<RetryRule>)]
     pub(crate) retries: Option<RetryRule>,
 
+    /// Rule for evictions, as in max-evictions:3: a task that exceeds it is given up
+    ///
+    /// With --requeue, where tasks give way to the users of computers. The rule of the site holds as well.
+    /// `tollgate policies` lists the rules.
+    #[arg(long, value_name = "RULE", requires = "requeue", value_parser = str::parse::<RetryPolicy>)]
+    pub(crate) give_up: Option<RetryPolicy>,
+
     /// Be told of these, as in end,late,lost,at-risk:0.8
     ///
     /// at-risk: the chance of the promise has fallen below this. end:NAME chooses one of the
@@ -267,6 +274,7 @@ impl JobArgs {
             append: self.append || below.append,
             requeue: self.requeue || below.requeue,
             retries: self.retries.or(below.retries),
+            give_up: self.give_up.or(below.give_up),
             notify: match self.notify.is_empty() {
                 true => below.notify,
                 false => self.notify,
@@ -334,6 +342,7 @@ impl JobArgs {
             at_least: self.at_least,
             requeue: self.requeue,
             retries: self.retries.as_ref().map(ToString::to_string),
+            give_up: self.give_up.as_ref().map(ToString::to_string),
             notify: self.notify,
             array: self.array,
             after: self.after,

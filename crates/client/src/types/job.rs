@@ -163,6 +163,9 @@ pub struct JobDetails {
     /// How often, and after which ends, a task that fails is tried again, as in the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<String>,
+    /// The user's rule for evicted tasks, as in the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up: Option<String>,
     /// End of the last attempt: `exit 0`, `signal 9 (memory limit)`, `lost`, ..; of a finished array `exit`
     /// and the greatest exit code of its tasks, as of `wait`.
     #[serde(skip_serializing_if = "Option::is_none")]

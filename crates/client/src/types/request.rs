@@ -147,6 +147,10 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = RETRIES))]
     pub retries: Option<String>,
+    /// The user's rule for evicted tasks, as in `max-non-user-evictions:3+held-time:1h`: a task that exceeds it is not tried
+    /// again. Only with `requeue`. The rule of the site holds as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up: Option<String>,
     /// The notices that the user gets, if the service sends any: `end`, `late`, `lost`, and
     /// `at-risk:0.8` once the chance of the promise falls below that. An array is one promise. `end:mail` is sent
     /// by the target `mail` of `notice_targets`.

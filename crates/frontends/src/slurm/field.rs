@@ -285,6 +285,7 @@ const fn shows_reason(state: SlurmState) -> bool {
         SlurmState::Running
         | SlurmState::Completed
         | SlurmState::Cancelled
+        | SlurmState::Preempted
         | SlurmState::NodeFail => false,
     }
 }

@@ -175,6 +175,7 @@ pub fn mark_arrays(rows: &mut [SlurmRow]) {
         | SlurmState::OutOfMemory
         | SlurmState::Cancelled
         | SlurmState::NodeFail
+        | SlurmState::Preempted
         | SlurmState::Deadline => 2,
     };
     let mut chosen: BTreeMap<u64, (u8, usize)> = BTreeMap::new();

@@ -25,14 +25,15 @@ pub enum SlurmState {
     NodeFail,
     /// Was rejected after its submission.
     Deadline,
+    /// Was evicted too often.
+    Preempted,
 }
 
 /// States of Slurm that no job has here. Users may ask for them all the same.
-const OTHER_STATES: [(&str, &str); 14] = [
+const OTHER_STATES: [(&str, &str); 13] = [
     ("BOOT_FAIL", "BF"),
     ("COMPLETING", "CG"),
     ("CONFIGURING", "CF"),
-    ("PREEMPTED", "PR"),
     ("REQUEUED", "RQ"),
     ("REQUEUE_FED", "RF"),
     ("REQUEUE_HOLD", "RH"),
@@ -47,7 +48,7 @@ const OTHER_STATES: [(&str, &str); 14] = [
 
 impl SlurmState {
     /// Every state, with its long and its compact word.
-    pub const WORDS: [(Self, &'static str, &'static str); 9] = [
+    pub const WORDS: [(Self, &'static str, &'static str); 10] = [
         (Self::Pending, "PENDING", "PD"),
         (Self::Running, "RUNNING", "R"),
         (Self::Completed, "COMPLETED", "CD"),
@@ -57,6 +58,7 @@ impl SlurmState {
         (Self::Cancelled, "CANCELLED", "CA"),
         (Self::NodeFail, "NODE_FAIL", "NF"),
         (Self::Deadline, "DEADLINE", "DL"),
+        (Self::Preempted, "PREEMPTED", "PR"),
     ];
 
     /// Returns the long and the compact word.
@@ -136,6 +138,8 @@ impl SlurmStatus {
             }
             Some(JobState::Cancelled) => status(SlurmState::Cancelled, "None", (0, 15)),
             Some(JobState::Lost) => status(SlurmState::NodeFail, "NodeDown", (0, 1)),
+            // Slurm's own word for a job that was evicted and does not come back.
+            Some(JobState::Abandoned) => status(SlurmState::Preempted, "None", (0, 15)),
             // The answer of `sbatch` was a number: the job was rejected afterwards.
             Some(JobState::Rejected) if was_decided_later(job) => {
                 status(SlurmState::Deadline, "DeadLine", (0, 1))

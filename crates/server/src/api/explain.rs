@@ -142,6 +142,7 @@ pub(super) fn explanation_sentences(
                 | JobState::OutputLimit
                 | JobState::Cancelled
                 | JobState::Lost
+                | JobState::Abandoned
                 | JobState::Expired,
             )
             | None,
@@ -279,12 +280,16 @@ fn broken_sentence(job: &JobDetails, is_over: bool, late_s: Option<f64>) -> Stri
         Some(BrokenPromiseCause::OwnRun) => ", because the job ran longer than planned",
         Some(BrokenPromiseCause::Others) => ", because other jobs ran longer than planned",
         Some(BrokenPromiseCause::Site) => ", because of the site",
+        Some(BrokenPromiseCause::Evicted) => ", because its computer was needed otherwise",
         None => "",
     };
     match (late_s, job.state.exceeded()) {
         _ if !is_over => format!("promise broken: the deadline has passed{cause}"),
         (Some(late_s), _) => format!("promise broken: {late_s:.1} s late{cause}"),
         (None, _) if job.state == JobState::Lost => "promise broken: the job was lost".to_owned(),
+        (None, _) if job.state == JobState::Abandoned => {
+            "promise broken: the job was evicted too often".to_owned()
+        }
         (None, Some(limit)) => {
             let limit = limit_name(limit);
             format!("promise broken: a {limit} of the site ended the job")
@@ -342,6 +347,7 @@ fn array_sentences(
             | JobState::OutOfMemory
             | JobState::OutputLimit
             | JobState::Lost
+            | JobState::Abandoned
             | JobState::Reserved
             | JobState::Expired,
         )
@@ -357,6 +363,7 @@ fn array_sentences(
         (array.output_limit, "ended by the output limit"),
         (array.cancelled, "cancelled"),
         (array.lost, "lost"),
+        (array.abandoned, "abandoned"),
         (array.rejected, "rejected"),
         (array.kept, "with a kept promise"),
         (array.broken, "with a broken promise"),

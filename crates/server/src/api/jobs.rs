@@ -398,6 +398,7 @@ fn waits(job: &JobDetails) -> bool {
                 | JobState::OutputLimit
                 | JobState::Cancelled
                 | JobState::Lost
+                | JobState::Abandoned
                 | JobState::Rejected
                 | JobState::Reserved
                 | JobState::Expired,

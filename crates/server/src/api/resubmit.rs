@@ -185,6 +185,10 @@ fn submission(
             host: kept.host,
             resources: kept.resources,
             retries: program.retries.clone(),
+            give_up: program
+                .give_up
+                .as_deref()
+                .and_then(|rule| rule.parse().ok()),
             ..SubmissionOptions::default()
         },
     })

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use tollgate_client::private_file::PrivateFileError;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
+use tollgate_service::RetryError;
 
 use crate::notices::BadNoticeSettings;
 
@@ -49,6 +50,14 @@ pub enum ConfigError {
         key: &'static str,
         /// Error of the policy.
         error: PolicyError,
+    },
+    /// The rule for evicted tasks does not exist, or its numbers are invalid.
+    #[error("{key}: {error}")]
+    Rule {
+        /// Key of the setting.
+        key: &'static str,
+        /// Error of the rule.
+        error: RetryError,
     },
     /// The setting names several policies.
     #[error("{key}: expected one policy, got `{found}`")]

@@ -48,6 +48,7 @@ impl ServiceConfig {
                 Some(engine) => engine.start_delay()?,
                 None => Span::ZERO,
             },
+            evictions: self.desktops.retry()?,
         })
     }
 

@@ -87,6 +87,7 @@ impl<E: Engine> Controller<E> {
             programs: &programs,
             hosts: &hosts,
             answers: &answers,
+            host_uses: &step.host_uses,
         };
         let room = self.fallible_failpoint(ServiceFailpoint::Decided);
         if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {

@@ -50,6 +50,20 @@ impl<E: Engine> Controller<E> {
                 RowChange::AttemptReported(report) => {
                     self.log_report(report, lost_with.get(&report.attempt));
                 }
+                RowChange::Evicted {
+                    attempt,
+                    cause,
+                    held,
+                } => {
+                    let AttemptId { job, task, attempt } = *attempt;
+                    let held_s = held.as_secs_f64();
+                    tracing::info!(job, task, attempt, cause = cause.key(), held_s, "evicted");
+                }
+                RowChange::Abandoned { attempt, why } => {
+                    let AttemptId { job, task, .. } = *attempt;
+                    let (rule, evictions) = (why.rule.to_string(), why.evictions);
+                    tracing::warn!(job, task, rule, evictions, "abandoned");
+                }
                 RowChange::TasksDropped { .. }
                 | RowChange::Accepted { .. }
                 | RowChange::Priced { .. }

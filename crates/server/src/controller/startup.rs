@@ -135,6 +135,8 @@ impl<E: Engine> Controller<E> {
                     name: self.host.clone(),
                     closes: None,
                     devices: capacity.devices.clone(),
+                    is_desktop: false,
+                    in_use: None,
                 },
             });
         }

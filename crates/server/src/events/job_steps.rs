@@ -70,6 +70,10 @@ pub(super) fn step_of(change: &RowChange) -> Option<JobStep> {
             let task = of_array.then_some(EventTasks::One(attempt.task));
             (JobEventKind::Broken, attempt.job, task)
         }
+        RowChange::Evicted { attempt, .. } => {
+            let task = (attempt.task > 0).then_some(EventTasks::One(attempt.task));
+            (JobEventKind::Evicted, attempt.job, task)
+        }
         RowChange::AtRisk { job, .. } => whole(JobEventKind::AtRisk, *job),
         RowChange::EnteredTogether {
             job,
@@ -92,6 +96,7 @@ pub(super) fn step_of(change: &RowChange) -> Option<JobStep> {
         | RowChange::AttemptReported(_)
         | RowChange::WorkMeasured { .. }
         | RowChange::WorkerLost { .. }
+        | RowChange::Abandoned { .. }
         | RowChange::Booked { .. } => return None,
     };
     Some(JobStep {

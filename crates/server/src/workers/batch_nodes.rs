@@ -190,6 +190,7 @@ impl BatchNodes {
             site: None,
             end: None,
             max_idle: None,
+            desktop: None,
             is_pilot: false,
             environment: {
                 let described = vec![("TOLLGATE_WORKER".into(), name.into())];

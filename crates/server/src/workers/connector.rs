@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{Notify, watch};
 use tollgate_engine::{BootTime, Engine};
-use tollgate_workers::agent::{DisconnectReason, WorkerAgent};
+use tollgate_workers::agent::{DisconnectReason, HostPresence, WorkerAgent};
 use tollgate_workers::protocol::{MAX_LINE_LEN, ServerMessage, WorkerFrame, WorkerMessage};
 
 use super::codec::{FrameReader, write_frames};
@@ -66,7 +66,7 @@ pub enum DepartureSignals {
 /// Runs the worker until it is asked to leave by a signal, leaves by itself, or is refused by the
 /// service. A worker that leaves ends its tasks and reports them to the service. `engine_calls` is
 /// notified when the engine has new reports. `parts` is the socket on which processes of jobs ask for
-/// parts of their attempts on other hosts.
+/// parts of their attempts on other hosts. `presence` is the use of a host that people work at.
 ///
 /// # Errors
 /// If the service cannot be reached in any way, or refuses this worker.
@@ -76,6 +76,7 @@ pub fn run<E: Engine + 'static>(
     signals: DepartureSignals,
     engine_calls: Arc<Notify>,
     parts: Option<UnixListener>,
+    presence: Option<watch::Receiver<HostPresence>>,
 ) -> Result<(), ConnectError> {
     let failed = |action| move |error| ConnectError::System { action, error };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -94,6 +95,7 @@ pub fn run<E: Engine + 'static>(
         connect_at: Instant::now(),
         failures: 0,
         part_calls: PartCallTable::new(since_boot()),
+        presence,
     };
     let ended = runtime.block_on(caller.run(&engine_calls, parts));
     // A pending name lookup is not waited for.
@@ -122,6 +124,7 @@ struct WorkerConnector<'a, E> {
     connect_at: Instant,
     failures: usize,
     part_calls: PartCallTable,
+    presence: Option<watch::Receiver<HostPresence>>,
 }
 
 /// An event of the connection loop.
@@ -131,6 +134,8 @@ enum ConnectorEvent {
     TickDue,
     /// A process of a job asks for a part on another host.
     PartRequested(ReceivedPartRequest),
+    /// The host came into use by others, or is free again.
+    PresenceChanged(HostPresence),
     /// A signal asks the worker to end.
     StopRequested,
 }
@@ -168,6 +173,7 @@ impl<E: Engine> WorkerConnector<'_, E> {
             let event = tokio::select! {
                 received = next_frame(&mut self.link) => ConnectorEvent::FrameReceived(received),
                 dialled = poll_connect(&mut self.connecting) => ConnectorEvent::Connected(dialled),
+                presence = next_presence(&mut self.presence) => ConnectorEvent::PresenceChanged(presence),
                 Some(asked) = requests.recv() => ConnectorEvent::PartRequested(asked),
                 () = engine_calls.notified() => ConnectorEvent::TickDue,
                 () = tokio::time::sleep(wait) => ConnectorEvent::TickDue,
@@ -243,6 +249,10 @@ impl<E: Engine> WorkerConnector<'_, E> {
                 }
                 Err(DisconnectReason::Reconnect(error.to_string()))
             }
+            ConnectorEvent::PresenceChanged(presence) => {
+                self.agent.set_presence(presence, now);
+                Ok(())
+            }
             ConnectorEvent::StopRequested => {
                 self.agent.request_departure();
                 Ok(())
@@ -306,6 +316,20 @@ async fn next_signal(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => pending().await,
+    }
+}
+
+/// Waits for the next change of the use of the host. The last one holds once no more will come.
+async fn next_presence(presence: &mut Option<watch::Receiver<HostPresence>>) -> HostPresence {
+    let Some(changes) = presence else {
+        return pending().await;
+    };
+    match changes.changed().await {
+        Ok(()) => *changes.borrow_and_update(),
+        Err(_) => {
+            *presence = None;
+            pending().await
+        }
     }
 }
 

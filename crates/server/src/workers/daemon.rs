@@ -179,6 +179,7 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         site: departure.site,
         max_idle: departure.max_idle,
         is_pilot,
+        desktop: None,
         access,
         name: settings.name,
         user: os_users::name(me.as_raw())?,
@@ -201,6 +202,7 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         signals,
         calls,
         parts,
+        None,
     );
     if let Some(engine) = worker_agent.engine().filter(|_| is_pilot) {
         // The scheduler may give the host to another job as soon as the pilot has ended.

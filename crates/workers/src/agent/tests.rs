@@ -27,6 +27,7 @@ fn worker(disk: &Disk, until: Option<Instant>) -> WorkerAgent<SimEngine> {
             since_boot: Duration::from_secs(600),
         }),
         max_idle: None,
+        desktop: None,
         is_pilot: false,
         environment: Box::new(|_| Vec::new()),
         open_engine: Box::new(move |_| Ok(SimEngine::open(&world))),

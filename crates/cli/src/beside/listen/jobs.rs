@@ -252,6 +252,7 @@ fn nothing_known() -> JobDetails {
         finished_at: None,
         attempts: 0,
         retries: None,
+        give_up: None,
         status: None,
         exit_code: None,
         exit_signal: None,

@@ -112,6 +112,7 @@ pub(super) fn state_style(job: &JobDetails) -> Style {
         | JobState::OutOfMemory
         | JobState::OutputLimit
         | JobState::Lost
+        | JobState::Abandoned
         | JobState::Rejected => style.red(),
         JobState::Finished if job.wait_code() != 0 => style.red(),
         JobState::Cancelled | JobState::Expired => style.dim(),
@@ -188,6 +189,7 @@ fn array_state(job: &JobDetails) -> String {
         (array.held, JobState::Held),
         (array.cancelled, JobState::Cancelled),
         (array.lost, JobState::Lost),
+        (array.abandoned, JobState::Abandoned),
         (array.rejected, JobState::Rejected),
     ];
     let all: u64 = counts.iter().map(|(count, _)| count).sum();

@@ -225,6 +225,7 @@ fn status(job: &JobDetails) -> TraceStatus {
     match state {
         JobState::Cancelled | JobState::Rejected => TraceStatus::Cancelled,
         JobState::Lost => TraceStatus::NodeFailed,
+        JobState::Abandoned => TraceStatus::Preempted,
         JobState::TimedOut => TraceStatus::TimedOut,
         JobState::OutOfMemory => TraceStatus::OutOfMemory,
         JobState::OutputLimit => TraceStatus::Failed,

@@ -16,8 +16,8 @@ use tollgate_model::{
     Credits, CreditsPerSecond, Instant, LimitWarning, Otherwise, Span, WarningSignal,
 };
 use tollgate_service::{
-    ArraySpec, DependencyCondition, EarlyTasks, JobDependency, NamedResources, RetryRule,
-    Submission, SubmissionOptions,
+    ArraySpec, DependencyCondition, EarlyTasks, JobDependency, NamedResources, RetryPolicy,
+    RetryRule, Submission, SubmissionOptions,
 };
 use tollgate_store::{JobProgram, RepeatOptions};
 
@@ -111,6 +111,7 @@ fn submission_options(
         host: host_name(request)?,
         resources: resources(request)?,
         retries: retries(request)?,
+        give_up: give_up(request)?,
         otherwise: otherwise(request, terms),
         drop_late: request.drop_late,
         early: EarlyTasks::default(),
@@ -178,6 +179,26 @@ fn retries(request: &JobRequest) -> Result<Option<RetryRule>, ApiError> {
     let expected = "a rule as in 3 or 3:75,timed_out";
     rule.transpose()
         .map_err(|_| ApiError::field("retries", expected))
+}
+
+/// Returns the rule for evictions. Without a requeue there is nothing to give up.
+fn give_up(request: &JobRequest) -> Result<Option<RetryPolicy>, ApiError> {
+    let Some(words) = request.give_up.as_deref() else {
+        return Ok(None);
+    };
+    let rule = words.parse::<RetryPolicy>();
+    let rule = rule.map_err(|error| ApiError::field("give_up", &error.to_string()))?;
+    if rule.dedicated().is_some() || rule.max_attempt().is_some() {
+        let expected = "a rule about evictions: those about dedicated computers and single attempts are the site's";
+        return Err(ApiError::field("give_up", expected));
+    }
+    match request.requeue {
+        true => Ok(Some(rule)),
+        false => Err(ApiError::field(
+            "give_up",
+            "`requeue` beside it: a job without it is lost at its first eviction",
+        )),
+    }
 }
 
 /// Returns the time limit, which is not below the estimate.
@@ -379,6 +400,7 @@ pub(in crate::api) fn program(
     let time_limit = time_limit(&request)?;
     let signal = limit_warning(&request, time_limit)?;
     let retries = retries(&request)?;
+    let give_up = give_up(&request)?.map(|rule| rule.to_string());
     let repeat = repeat_options(&request, terms)?;
     let comment = label("comment", &request.comment)?;
     let submit_host = label("submit_host", &request.submit_host)?;
@@ -400,6 +422,7 @@ pub(in crate::api) fn program(
         signal,
         notify: request.notify,
         retries,
+        give_up,
         repeat: Some(repeat),
         begin: None,
         comment,

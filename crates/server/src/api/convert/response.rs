@@ -212,6 +212,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
     let signal = program.as_ref().and_then(|program| program.signal);
     let memory_bytes = program.as_ref().and_then(|program| program.memory);
     let begin = program.as_ref().and_then(|program| program.begin);
+    let give_up = program.as_ref().and_then(|program| program.give_up.clone());
     let retries = program
         .as_ref()
         .and_then(|program| program.retries.as_ref())
@@ -275,6 +276,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         finished_at: row.finish.map(format_iso),
         attempts: row.attempts,
         retries,
+        give_up,
         status: row.status,
         host: row.host,
         hosts: row.hosts,
@@ -327,6 +329,7 @@ fn array_status(row: tollgate_store::ArrayRow) -> ArrayStatus {
         output_limit: counts.output_limit.into(),
         cancelled: counts.cancelled.into(),
         lost: counts.lost.into(),
+        abandoned: counts.abandoned.into(),
         rejected: counts.rejected.into(),
         kept: counts.kept.into(),
         broken: counts.broken.into(),

@@ -23,6 +23,7 @@ fn state(job: &JobDetails) -> &str {
             | JobState::OutputLimit
             | JobState::Cancelled
             | JobState::Lost
+            | JobState::Abandoned
             | JobState::Rejected
             | JobState::Reserved
             | JobState::Expired,

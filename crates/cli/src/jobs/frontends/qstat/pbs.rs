@@ -25,6 +25,7 @@ fn letter(job: &JobDetails) -> &str {
             | JobState::OutputLimit
             | JobState::Cancelled
             | JobState::Lost
+            | JobState::Abandoned
             | JobState::Rejected
             | JobState::Reserved
             | JobState::Expired,
@@ -117,7 +118,7 @@ fn exit_status(job: &JobDetails) -> Option<i32> {
         JobState::OutOfMemory => Some(-27),
         JobState::OutputLimit => Some(i32::from(ExceededLimit::Output.wait_code())),
         JobState::Cancelled => Some(271),
-        JobState::Lost | JobState::Rejected => Some(-1),
+        JobState::Lost | JobState::Abandoned | JobState::Rejected => Some(-1),
         JobState::Dependent
         | JobState::Queued
         | JobState::Held
