@@ -58,8 +58,8 @@ pub use history::{ForecastSample, JobHistory, JobTurn};
 pub use job::{ArrayStatus, DroppedText, JobDetails, JobExplanation, JobList, JobRef};
 pub use learning::{LearnRequest, LearnResult, LearnedJob};
 pub use nodes::{
-    DrainRequest, EndOfWorker, MovedEnds, NodeAvailability, NodeList, NodeStatus, ResourceStatus,
-    WorkerEnds, WorkerLinkState, WorkerStatus,
+    DrainRequest, EndOfWorker, HostUseCause, MovedEnds, NodeAvailability, NodeList, NodeStatus,
+    ResourceStatus, WorkerEnds, WorkerLinkState, WorkerStatus,
 };
 pub use output::{JobOutput, OutputSource};
 pub use placement::{NodeSpan, Placement, PlacementList};

@@ -99,6 +99,8 @@ pub struct NodeStep {
     pub is_up: bool,
     /// Whether no other job starts there.
     pub is_drained: bool,
+    /// Whether their host is in use by others.
+    pub is_in_use: bool,
 }
 
 /// A step of a job.

@@ -73,6 +73,8 @@ pub enum NodeEventState {
     Up,
     /// Starts no other job; jobs that run there go on.
     Drained,
+    /// Is in use by others: jobs there are suspended, and none starts.
+    InUse,
     /// Is not there.
     Down,
 }

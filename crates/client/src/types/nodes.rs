@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tollgate_model::EvictionCause;
 
 use super::word::WireWord;
 
@@ -90,6 +91,12 @@ pub struct WorkerStatus {
     /// Name of its site, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
+    /// Whether people work at its host, so that tasks give way there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_desktop: bool,
+    /// Why its host is in use by others, if it is: no task starts there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_use: Option<WireWord<HostUseCause>>,
     /// Why the service drained its nodes itself, if it did: `tollgate resume` lets jobs start again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<String>,
@@ -112,6 +119,51 @@ pub struct NodeStatus {
     /// Name of its worker; none for a node of the service's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
+}
+
+/// Why a host is in use by others than tasks, or why an attempt was evicted there.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[schemars(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum HostUseCause {
+    /// A person uses it.
+    User,
+    /// It is about to be rebooted as planned.
+    Reboot,
+    /// It was lost, or the cause is unknown.
+    Lost,
+    /// It is outside its hours for tasks.
+    Hours,
+    /// Another program needs its processors.
+    Load,
+    /// It runs on its battery.
+    Power,
+}
+
+impl From<EvictionCause> for HostUseCause {
+    fn from(cause: EvictionCause) -> Self {
+        match cause {
+            EvictionCause::User => Self::User,
+            EvictionCause::Reboot => Self::Reboot,
+            EvictionCause::Lost => Self::Lost,
+            EvictionCause::Hours => Self::Hours,
+            EvictionCause::Load => Self::Load,
+            EvictionCause::Power => Self::Power,
+        }
+    }
 }
 
 /// The state of the connection to a worker.
@@ -162,6 +214,8 @@ pub enum NodeAvailability {
     Draining,
     /// Has no task, and none starts there.
     Drained,
+    /// Its host is in use by others: tasks there are suspended, and none starts.
+    InUse,
     /// Is not there.
     Down,
 }

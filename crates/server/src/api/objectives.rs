@@ -2,9 +2,9 @@
 
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport, NodeAvailability,
-    NodeList, NodeStatus, ResourceStatus, ServiceObjectives, ShadowStatus, WorkerLinkState,
-    WorkerStatus,
+    CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport, HostUseCause,
+    NodeAvailability, NodeList, NodeStatus, ResourceStatus, ServiceObjectives, ShadowStatus,
+    WorkerLinkState, WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{BookEntry, BreakCause, NodeId};
@@ -106,6 +106,9 @@ pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
             id,
             state: match tasks {
                 None => NodeAvailability::Down,
+                Some(_) if worker.is_some_and(|worker| worker.in_use.is_some()) => {
+                    NodeAvailability::InUse
+                }
                 Some(0) if is_drained(id) => NodeAvailability::Drained,
                 Some(_) if is_drained(id) => NodeAvailability::Draining,
                 Some(0) => NodeAvailability::Idle,
@@ -157,6 +160,8 @@ fn worker_status(site: &tollgate_workers::WorkerInfo) -> WorkerStatus {
         nodes: site.nodes.len,
         until: site.until.map(format_iso),
         site: site.site.clone(),
+        is_desktop: site.is_desktop,
+        in_use: site.in_use.map(|cause| HostUseCause::from(cause).into()),
         retired: site.retired.clone(),
         memory_per_node_bytes: capacity.map(|capacity| capacity.memory_per_node),
         enforced: capacity.map(sentences).unwrap_or_default(),

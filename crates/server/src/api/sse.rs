@@ -162,6 +162,7 @@ fn worker_event(at: Instant, step: &WorkerStep) -> WorkerEvent {
 
 fn node_event(at: Instant, step: &NodeStep) -> NodeEvent {
     let state = match (step.is_up, step.is_drained) {
+        (true, false) if step.is_in_use => NodeEventState::InUse,
         (true, false) => NodeEventState::Up,
         (true, true) => NodeEventState::Drained,
         (false, _) => NodeEventState::Down,

@@ -57,6 +57,7 @@ impl<E: Engine> Controller<E> {
                     nodes: known.nodes,
                     is_up,
                     is_drained: known.drained,
+                    is_in_use: known.in_use.is_some(),
                 })
             };
             let gone = before.filter(|before| before.up && before.nodes != now.nodes);

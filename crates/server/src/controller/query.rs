@@ -177,7 +177,7 @@ impl<E: Engine> Controller<E> {
         let nodes = (0..view.n_nodes()).map(NodeId);
         let up = self.core.gate().workers().filter(|(_, live)| live.up);
         let drained: Vec<NodeRange> = up
-            .filter(|(_, live)| live.drained)
+            .filter(|(_, live)| !live.starts_jobs())
             .map(|(_, live)| live.nodes)
             .collect();
         let is_drained = |node| drained.iter().any(|range| range.contains(node));

@@ -56,7 +56,7 @@ pub struct ClusterInfo {
     pub capacity: EngineCapacity,
     /// The number of tasks on each node, by node number; None if the node is down.
     pub nodes: Vec<Option<u32>>,
-    /// The drained nodes.
+    /// The nodes on which no task starts: they are drained, or their host is in use by others.
     pub drained: Vec<NodeRange>,
     /// Whether the service offers nodes of its own host.
     pub offers_local_nodes: bool,

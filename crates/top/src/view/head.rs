@@ -161,7 +161,12 @@ fn node_words(nodes: &NodeList) -> String {
     let down = in_state(&[NodeAvailability::Down]);
     let drained = in_state(&[NodeAvailability::Draining, NodeAvailability::Drained]);
     let mut words = format!("nodes {busy} of {} in use", nodes.nodes.len() - down);
-    for (number, state) in [(drained, "drained"), (down, "down")] {
+    let used = in_state(&[NodeAvailability::InUse]);
+    for (number, state) in [
+        (drained, "drained"),
+        (used, "used by others"),
+        (down, "down"),
+    ] {
         if number > 0 {
             words.push_str(&format!(", {number} {state}"));
         }

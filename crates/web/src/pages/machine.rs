@@ -209,10 +209,12 @@ impl HostRow<'_> {
             NodeAvailability::Idle,
             NodeAvailability::Draining,
             NodeAvailability::Drained,
+            NodeAvailability::InUse,
             NodeAvailability::Down,
         ];
         let states = counted.into_iter().filter_map(|state| {
             let count = nodes.iter().filter(|node| node.state == state).count();
+            let state = state.to_string().replace('_', " ");
             (count > 0).then(|| format!("{count} {state}"))
         });
         Self {

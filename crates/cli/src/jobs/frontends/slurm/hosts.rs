@@ -116,7 +116,7 @@ pub(super) fn all(client: &mut ApiClient) -> Result<Vec<SlurmHost>, SlurmFailure
                 host.busy += 1;
                 host.drained += 1;
             }
-            Some(NodeAvailability::Drained) => host.drained += 1,
+            Some(NodeAvailability::Drained | NodeAvailability::InUse) => host.drained += 1,
             Some(NodeAvailability::Down) => host.down += 1,
         }
     }
