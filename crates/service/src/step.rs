@@ -190,12 +190,14 @@ impl Core {
                 self.retry_launch(key.task(), hold, step)
             }
             AttemptEvent::Ended(ended) => {
+                // Suspended time is no run time.
+                let ran = ended.wall - ended.suspended;
                 if ended.killed.is_none() {
-                    self.count_pace(key.task(), ended.wall);
+                    self.count_pace(key.task(), ran);
                 }
                 let evicted = ended.eviction();
                 let live = self.jobs.get(key.task());
-                let work = live.map_or(Span::ZERO, |live| self.work_within(live, ended.wall));
+                let work = live.map_or(Span::ZERO, |live| self.work_within(live, ran));
                 if evicted.is_none() {
                     step.changes
                         .push(RowChange::WorkMeasured { attempt: key, work });

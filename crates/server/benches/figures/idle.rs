@@ -82,6 +82,7 @@ fn fill(folder: &Path, jobs: u64) {
             (first..first + BATCH).map(|job| (job, &program)).collect();
         store
             .commit(&CommandBatch {
+                host_uses: &[],
                 at,
                 commands,
                 changes: &step.changes,
@@ -170,6 +171,7 @@ fn end(job: u64, at: Instant) -> ServiceCommand {
 
 fn program() -> JobProgram {
     JobProgram {
+        give_up: None,
         argv: ["./simulate", "--steps", "10000", "input.dat"]
             .map(str::to_owned)
             .to_vec(),

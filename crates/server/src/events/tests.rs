@@ -57,6 +57,7 @@ fn events_of_workers_stand_between_those_of_jobs_and_no_identifier_comes_twice()
     let log = EventLog::after_batch(7);
     let nodes = || {
         EventSubject::Nodes(NodeStep {
+            is_in_use: false,
             worker: None,
             nodes: NodeRange { first: 0, len: 1 },
             is_up: true,

@@ -12,7 +12,7 @@ use tollgate_model::{
 };
 use tollgate_policies::{BUILTIN_POLICIES, builtin_registry};
 use tollgate_service::{
-    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency,
+    AdmissionRules, ArraySpec, Core, DependencyCondition, EngineAction, JobDependency, RetryPolicy,
     ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
 use tollgate_store::{CommandBatch, JobProgram, Store};
@@ -86,6 +86,7 @@ fn plan(
 ) -> SubmissionOptions {
     let need = DependencyCondition::Success;
     SubmissionOptions {
+        give_up: None,
         array: tasks.map(|last| ArraySpec {
             tasks: TaskRanges::new(0, last),
             max_at_once: max,
@@ -151,6 +152,7 @@ fn step() -> impl Strategy<Value = RecoveryStep> {
 
 fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
+        evictions: RetryPolicy::forever(),
         policy: builtin_registry().named(policy).unwrap(),
         registry: builtin_registry(),
         market,
@@ -289,6 +291,7 @@ impl RecoveryService {
             .collect();
         let step = self.core.step(self.now, &commands);
         let program = JobProgram {
+            give_up: None,
             argv: vec!["true".to_owned()],
             script: None,
             env: Vec::new(),
@@ -312,6 +315,7 @@ impl RecoveryService {
         };
         self.store
             .commit(&CommandBatch {
+                host_uses: &[],
                 at: self.now,
                 commands: &commands,
                 changes: &step.changes,

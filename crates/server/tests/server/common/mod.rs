@@ -18,7 +18,7 @@ use tollgate_server::controller::{
     Controller, ControllerRequest, HostClock, NewJob, RequestError, RequestedTimes, SubmittedJob,
 };
 use tollgate_service::{
-    AdmissionRules, ClockReading, Submission, SubmissionOptions, SubmitOutcome,
+    AdmissionRules, ClockReading, RetryPolicy, Submission, SubmissionOptions, SubmitOutcome,
 };
 use tollgate_store::{JobProgram, JobRow, Store, StoreReader};
 
@@ -181,6 +181,7 @@ impl TestCluster {
 
 pub(crate) fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
+        evictions: RetryPolicy::forever(),
         policy: builtin_registry().parse_list(policy).unwrap().remove(0),
         registry: builtin_registry(),
         market,
@@ -217,6 +218,7 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
 
 pub(crate) fn program(words: &[&str]) -> JobProgram {
     JobProgram {
+        give_up: None,
         argv: words.iter().map(|&word| word.to_owned()).collect(),
         script: None,
         env: Vec::new(),

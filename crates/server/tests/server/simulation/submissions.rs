@@ -212,6 +212,7 @@ impl ServiceSimulation {
             _ => Otherwise::Reject,
         };
         SubmissionOptions {
+            give_up: None,
             array,
             dependencies: after,
             begin: None,

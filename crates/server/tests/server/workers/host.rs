@@ -91,6 +91,7 @@ impl WorkerHost {
         let falsifier = self.falsifier.clone();
         let disk = Arc::clone(&self.disk);
         let kit = AgentConfig {
+            desktop: None,
             identity: self.identity.clone(),
             name: match end {
                 Some(_) => self.pilot_name(),

@@ -180,6 +180,8 @@ fn offer(
     until: Option<Instant>,
 ) -> WorkerMessage {
     WorkerMessage::Offer {
+        in_use: None,
+        is_desktop: false,
         capacity: EngineCapacity {
             nodes,
             memory_per_node,
