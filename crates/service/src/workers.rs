@@ -1,7 +1,9 @@
 //! Jobs of workers that vanish or come back.
 
 use tollgate_gate::{GateInput, WorkerId};
-use tollgate_model::{AttemptEvent, AttemptId, AttemptReport, EvictionCause, NodeId, NodeRange};
+use tollgate_model::{
+    AttemptEvent, AttemptId, AttemptReport, EvictionCause, NodeId, NodeRange, TaskId,
+};
 
 use crate::core::Core;
 use crate::eviction::Verdict;
@@ -81,6 +83,22 @@ impl Core {
         self.apply_input(input, step)?;
         self.note_use(worker, cause, step);
         Ok(())
+    }
+
+    /// Returns why the host of a running task is in use by others, if it is.
+    pub fn use_of_host(&self, task: impl Into<TaskId>) -> Option<EvictionCause> {
+        let live = self
+            .jobs
+            .get(task.into())
+            .filter(|live| live.is_running())?;
+        let view = self.gate.view(self.now);
+        let placement = view.find_job(live.slot)?.placement();
+        let is_there = |nodes: NodeRange| {
+            let mut own = placement.iter().flat_map(|range| range.nodes());
+            own.any(|node| nodes.contains(node))
+        };
+        let mut workers = self.gate.workers().filter(|(_, live)| live.up);
+        workers.find_map(|(_, live)| live.in_use.filter(|_| is_there(live.nodes)))
     }
 
     /// Records that a worker's host came into use, or is free.

@@ -172,6 +172,7 @@ impl AdversarialDriver {
         // there.
         match self.by_host && draft.procs <= NODES_PER_WORKER {
             true => PlacementNeeds {
+                dedicated: false,
                 one_host,
                 units,
                 host: None,
@@ -375,6 +376,7 @@ impl AdversarialDriver {
         let closes = closes.then(|| self.now + Span::from_secs(STAY_S));
         let gpus = if worker == 0 { N_UNITS } else { 0 };
         let terms = HostTerms {
+            is_desktop: false,
             closes,
             devices: ResourceCounts::NONE.with(GPU, gpus),
             name: Some(HostNameIndex(worker)),

@@ -1,5 +1,6 @@
 //! Explanations of the state of a job, as text.
 
+mod evictions;
 mod waiting;
 
 use tollgate_batch::EngineKind;
@@ -11,6 +12,7 @@ use tollgate_model::{Bytes, ExceededLimit, Instant};
 use tollgate_service::PromiseAtRisk;
 use tollgate_store::AttemptRow;
 
+pub(super) use self::evictions::eviction_sentences;
 pub(super) use self::waiting::cause_sentence;
 use self::waiting::{
     dependency_sentence, hold_sentence, later_task_sentence, order_sentence, user_hold_sentence,
@@ -69,6 +71,9 @@ pub(super) struct QueueingEngine {
 
 /// Returns what a job with nodes does: it runs, or waits for the engine to start it.
 fn run_sentence(outlook: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) -> String {
+    if let Some(cause) = outlook.and_then(|outlook| outlook.in_use) {
+        return format!("suspended, or about to be evicted: {}", cause.phrase());
+    }
     let Some(wait) = outlook.and_then(|outlook| outlook.engine_wait) else {
         return match outlook.and_then(|outlook| outlook.closes_before_end) {
             Some(at) => format!("running; its host closes at {}", format_iso(at)),

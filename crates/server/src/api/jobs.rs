@@ -20,7 +20,7 @@ use super::convert;
 use super::error::ApiError;
 use super::explain::{
     PredecessorEnd, QueueingEngine, attempt_sentences, cause_sentence, dropped_sentence,
-    explanation_sentences, failed_predecessor, grant_sentence,
+    eviction_sentences, explanation_sentences, failed_predecessor, grant_sentence,
 };
 use super::job_selector::JobSelector;
 use super::repeat::{KeyedPeer, receive};
@@ -137,6 +137,14 @@ pub(super) async fn explain(
         None => query_store(&service, move |reader| reader.task_attempts(task)).await?,
         Some(_) => Vec::new(),
     };
+    let of_task = row.task;
+    let evictions =
+        query_store(&service, move |reader| reader.evictions(task.job, of_task)).await?;
+    let abandonments = query_store(&service, move |reader| reader.abandonments(task.job)).await?;
+    let abandonments: Vec<_> = abandonments
+        .into_iter()
+        .filter(|one| of_task.is_none_or(|task| task == one.task))
+        .collect();
     let quote = match row.state == JobState::Rejected.key() {
         true => quote_again(&service, &row).await?,
         false => None,
@@ -180,6 +188,7 @@ pub(super) async fn explain(
         words: explanation_sentences(&job, task_outlook.as_ref(), predecessor, queueing.as_ref())
             .into_iter()
             .chain(attempt_sentences(&attempts))
+            .chain(eviction_sentences(&evictions, &abandonments))
             .chain(granted)
             .chain(dropped_sentence(&job))
             .collect(),

@@ -266,6 +266,7 @@ impl<E: Engine> Controller<E> {
             failed_launches: None,
             engine_wait: None,
             closes_before_end: None,
+            in_use: None,
             risk: None,
         };
         if let Some(waiting) = self.core.deferred_job(task.job) {
@@ -302,6 +303,7 @@ impl<E: Engine> Controller<E> {
         task_outlook.failures = self.core.n_failures(live);
         task_outlook.failed_launches = live.failed_launches();
         task_outlook.engine_wait = live.engine_wait;
+        task_outlook.in_use = self.core.use_of_host(task);
         task_outlook.closes_before_end = self.core.closes_before_end(task);
         task_outlook.risk = self.core.promise_at_risk(task.job);
         task_outlook.prediction = self.core.predict(now, task);

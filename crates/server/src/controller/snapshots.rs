@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::class_changes::ClassChangeCounts;
 use tollgate_engine::EngineCapacity;
-use tollgate_model::{Instant, MaintenanceWindow, NodeRange, Span};
+use tollgate_model::{EvictionCause, Instant, MaintenanceWindow, NodeRange, Span};
 use tollgate_service::{
     EngineWait, FailedLaunches, JobPrediction, PolicyComparison, PromiseAtRisk, PromiseRisk,
     WaitCause,
@@ -143,6 +143,8 @@ pub struct TaskOutlook {
     pub failed_launches: Option<FailedLaunches>,
     /// The wait of the current attempt for the start of its program, if the engine has not reported it.
     pub engine_wait: Option<EngineWait>,
+    /// Why the host of the running task is in use by others, if it is.
+    pub in_use: Option<EvictionCause>,
     /// The end of its host, if the promise of the running task is at risk because of that.
     pub closes_before_end: Option<Instant>,
     /// The risk of the promise to the job, if it is at risk.

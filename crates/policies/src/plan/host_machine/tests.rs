@@ -24,6 +24,7 @@ pub(in crate::plan) fn cluster(
     for &(procs, gpus, closes) in hosts {
         let nodes = state.add_nodes(procs);
         let terms = HostTerms {
+            is_desktop: false,
             closes: closes.map(at),
             devices: ResourceCounts::NONE.with(GPU, gpus),
             // The names of neighbours differ, and three hosts and more share some.
