@@ -344,7 +344,7 @@ mod tests {
     fn states_are_named_in_every_form() {
         let read = |list| SlurmState::parse_list(list).map(|states| states.len());
         assert_eq!(read("pd,Running,CD"), Ok(3));
-        assert_eq!(read("all"), Ok(9));
+        assert_eq!(read("all"), Ok(10));
         assert_eq!(read("COMPLETING,suspended"), Ok(0));
         assert_eq!(read("pd,nonsense"), Err("nonsense".to_owned()));
     }

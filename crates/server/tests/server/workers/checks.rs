@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use tollgate_engine::SimHost;
-use tollgate_model::{AttemptId, Credits};
+use tollgate_grid_policies::retry::{RetryDecision, TaskHistory};
+use tollgate_model::{AttemptId, Credits, EvictionCause};
+use tollgate_policy::RandomSource;
+use tollgate_service::RetryPolicy;
 use tollgate_store::{JobFilter, JobRow};
 
-use super::run::WorkerSimulation;
+use super::run::{EVICTION_RULE, WorkerSimulation};
 
 const LIVE: [&str; 4] = ["queued", "held", "running", "reserved"];
 
@@ -108,15 +111,79 @@ pub(super) fn everything_is_over(run: &WorkerSimulation) {
             "job {}: an attempt with an unknown end",
             row.id
         );
-        let ended =
-            |status: &Option<String>| status.as_deref().is_some_and(|s| !s.starts_with("lost"));
+        let ended = |status: &Option<String>| {
+            let status = status.as_deref();
+            let gave_way = |s: &str| s.contains("(evicted: ") || s.ends_with("(withdrawn)");
+            status.is_some_and(|s| !s.starts_with("lost") && !gave_way(s))
+        };
         let ran_to_its_end = attempts.iter().filter(|a| ended(&a.status)).count();
         match row.state.as_str() {
             "finished" => assert_eq!(ran_to_its_end, 1, "job {}", row.id),
-            "lost" | "rejected" => assert_eq!(ran_to_its_end, 0, "job {}", row.id),
+            "lost" | "rejected" | "abandoned" => assert_eq!(ran_to_its_end, 0, "job {}", row.id),
             "cancelled" => assert!(ran_to_its_end <= 1, "job {}", row.id),
             other => panic!("job {} is {other}", row.id),
         }
+    }
+}
+
+/// Checks that each eviction is recorded once, and that a job is abandoned exactly when the rule says so: the same function
+/// judges the recorded evictions again. Returns the number of attempts that gave way, and of abandoned jobs.
+pub(super) fn evictions(run: &WorkerSimulation) -> (u32, u32) {
+    let rule: RetryPolicy = EVICTION_RULE.parse().unwrap();
+    let view = run.view();
+    let reader = &view.reader;
+    let (mut n_gave_way, mut n_abandoned) = (0, 0);
+    for row in rows(run).values() {
+        let evictions = reader.evictions(row.id, None).unwrap();
+        let gave_way = evictions
+            .iter()
+            .filter(|one| one.cause != EvictionCause::Lost);
+        n_gave_way += gave_way.count() as u32;
+        let mut history = TaskHistory::default();
+        let mut is_exceeded = false;
+        let mut last = 0;
+        for one in &evictions {
+            assert!(
+                one.attempt.attempt > last,
+                "job {}: one eviction twice",
+                row.id
+            );
+            assert!(
+                !is_exceeded || row.state == "lost",
+                "job {}: tried again",
+                row.id
+            );
+            last = one.attempt.attempt;
+            history.record_eviction(one.cause, one.held);
+            let decision = rule.decide(&history, 0, &mut NoDraws);
+            is_exceeded |= decision == RetryDecision::Abandon;
+        }
+        let is_abandoned = row.state == "abandoned";
+        n_abandoned += u32::from(is_abandoned);
+        assert!(
+            is_exceeded || !is_abandoned,
+            "job {}: abandoned too early",
+            row.id
+        );
+        let reasons = reader.abandonments(row.id).unwrap();
+        assert_eq!(reasons.len(), usize::from(is_abandoned), "job {}", row.id);
+        let stays = ["abandoned", "lost", "cancelled"].contains(&row.state.as_str());
+        assert!(
+            !is_exceeded || stays,
+            "job {} is {} all the same",
+            row.id,
+            row.state
+        );
+    }
+    (n_gave_way, n_abandoned)
+}
+
+/// The rule of the runs draws nothing.
+struct NoDraws;
+
+impl RandomSource for NoDraws {
+    fn unit(&mut self) -> f64 {
+        unreachable!("the rule counts")
     }
 }
 

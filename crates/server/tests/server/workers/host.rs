@@ -6,6 +6,7 @@ use std::time::Duration;
 use tollgate_engine::SimHost;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_model::{AttemptId, Instant, Span};
+use tollgate_workers::agent::{DesktopSettings, HostPresence};
 use tollgate_workers::departure::WorkerEnd;
 use tollgate_workers::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 
@@ -13,6 +14,8 @@ use super::network::{NetworkDelivery, SimNetwork};
 use crate::simulation::engine::{AckTrackingEngine, AcknowledgedAttempts};
 use crate::simulation::lies::ReportFalsifier;
 
+/// Time for which tasks are suspended on a desktop before they are evicted.
+const SUSPEND_FOR: Duration = Duration::from_secs(8);
 /// Time without a task after which a pilot leaves.
 const PILOT_IDLE: Duration = Duration::from_secs(20);
 
@@ -27,6 +30,8 @@ pub(super) struct WorkerHost {
     worker_agent: Option<WorkerAgent<AckTrackingEngine>>,
     /// Whether the worker leaves by itself.
     is_pilot: bool,
+    /// The use of the host by others, which goes on when its worker ends.
+    presence: HostPresence,
     pub(super) line: Option<u64>,
     /// Deliveries that arrived while the worker is stopped; None while it is not.
     stopped: Option<Vec<(u64, NetworkDelivery)>>,
@@ -51,6 +56,7 @@ impl WorkerHost {
             falsifier: falsifier.clone(),
             worker_agent: None,
             is_pilot: false,
+            presence: HostPresence::default(),
             line: None,
             stopped: None,
             dial_at: Duration::ZERO,
@@ -91,7 +97,10 @@ impl WorkerHost {
         let falsifier = self.falsifier.clone();
         let disk = Arc::clone(&self.disk);
         let kit = AgentConfig {
-            desktop: None,
+            desktop: self.is_desktop(end).then_some(DesktopSettings {
+                suspend_for: SUSPEND_FOR,
+                presence: self.presence,
+            }),
             identity: self.identity.clone(),
             name: match end {
                 Some(_) => self.pilot_name(),
@@ -144,6 +153,23 @@ impl WorkerHost {
         self.line = None;
         for running in self.world.running() {
             self.world.mark_lost(running.attempt);
+        }
+    }
+
+    /// Returns whether people work at the host: at every second one, unless it runs a pilot.
+    fn is_desktop(&self, end: Option<WorkerEnd>) -> bool {
+        self.number % 2 == 1 && end.is_none()
+    }
+
+    /// Lets a person come to the host or leave it, or another program; a worker that is stopped or down does not see it.
+    pub(super) fn set_presence(&mut self, presence: HostPresence, now: Duration) {
+        self.presence = presence;
+        if let Some(agent) = self
+            .worker_agent
+            .as_mut()
+            .filter(|_| self.stopped.is_none())
+        {
+            agent.set_presence(presence, now);
         }
     }
 

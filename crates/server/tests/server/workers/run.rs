@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tollgate_engine::SimHost;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_gate::OnEviction;
-use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_model::{Credits, CreditsPerSecond, EvictionCause, Instant, Span};
 use tollgate_policies::BUILTIN_POLICIES;
 use tollgate_server::KeptOutputs;
 use tollgate_server::controller::{
@@ -18,6 +18,7 @@ use tollgate_server::controller::{
 };
 use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
 use tollgate_store::{JobProgram, Store};
+use tollgate_workers::agent::HostPresence;
 use tollgate_workers::{
     ConnectionEvent, ConnectionEventKind, JobOwners, LeaseTimings, WorkerPoolConfig,
 };
@@ -33,6 +34,8 @@ use crate::simulation::faults::{ServiceFaults, fault_injector};
 use crate::simulation::lies::ReportFalsifier;
 use crate::simulation::random::SplitMix;
 
+/// The rule for evicted tasks.
+pub(super) const EVICTION_RULE: &str = "max-evictions:1";
 /// Number of steps in a run.
 const STEPS: u32 = 80;
 const HOSTS: usize = 2;
@@ -55,6 +58,10 @@ pub(super) struct RunCounts {
     signalled: u32,
     /// Number of pilots that received another end.
     moved_ends: u32,
+    /// Number of attempts that gave way on a desktop.
+    evictions: u32,
+    /// Number of jobs that were not tried again.
+    abandoned: u32,
 }
 
 impl RunCounts {
@@ -65,6 +72,8 @@ impl RunCounts {
         self.kept_outputs += other.kept_outputs;
         self.signalled += other.signalled;
         self.moved_ends += other.moved_ends;
+        self.evictions += other.evictions;
+        self.abandoned += other.abandoned;
     }
 
     /// Checks that the runs were not trivial.
@@ -75,6 +84,8 @@ impl RunCounts {
         assert!(self.kept_outputs > 0, "no output was kept");
         assert!(self.signalled > 0, "no pilot was ended with its tasks");
         assert!(self.moved_ends > 0, "no pilot received another end");
+        assert!(self.evictions > 0, "no attempt gave way");
+        assert!(self.abandoned > 0, "no job was abandoned");
     }
 }
 
@@ -120,7 +131,10 @@ impl WorkerSimulation {
             hosts: (0..HOSTS).map(host).collect(),
             disks: 0,
             network: SimNetwork::new(seed),
-            rules: rules(named.name, market),
+            rules: AdmissionRules {
+                evictions: EVICTION_RULE.parse().expect("a rule"),
+                ..rules(named.name, market)
+            },
             controller: None,
             view: StoreViewCache::default(),
             acknowledged,
@@ -146,9 +160,13 @@ impl WorkerSimulation {
             .set_weather(|weather| *weather = Default::default());
         self.falsifier.falsify(None);
         *self.faults.lock().unwrap() = ServiceFaults::default();
+        for host in &mut self.hosts {
+            host.set_presence(HostPresence::default(), self.now);
+        }
         self.drain();
         checks::invariants(&self);
         checks::everything_is_over(&self);
+        (self.seen.evictions, self.seen.abandoned) = checks::evictions(&self);
         self.seen.kept_outputs = checks::kept_outputs(&self);
         assert!(
             self.hosts.iter().all(WorkerHost::is_registered),
@@ -159,7 +177,7 @@ impl WorkerSimulation {
 
     fn step(&mut self) {
         let host = self.random.below(HOSTS as u64) as usize;
-        match self.random.below(23) {
+        match self.random.below(25) {
             0..5 => self.submit(),
             5..10 => {
                 let secs = self.random.below(25);
@@ -215,6 +233,23 @@ impl WorkerSimulation {
             21 => {
                 let lies = self.random.one_in(2);
                 self.falsifier.falsify(lies.then(|| self.random.split()));
+            }
+            22 | 23 => {
+                let causes = [
+                    None,
+                    None,
+                    None,
+                    Some(EvictionCause::User),
+                    Some(EvictionCause::Reboot),
+                ];
+                let presence = HostPresence {
+                    in_use: self.random.pick(&causes).expect("a cause"),
+                    is_outside_hours: self.random.one_in(8),
+                    closes: None,
+                };
+                for host in &mut self.hosts {
+                    host.set_presence(presence, self.now);
+                }
             }
             _ => {
                 self.seen.crashes += 1;
