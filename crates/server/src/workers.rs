@@ -11,6 +11,7 @@
 //! | `probe` | the task that a worker runs before it offers its cores |
 //! | `part_calls` | the requests of jobs for processes on their other hosts |
 //! | `batch_nodes` | the nodes of a batch system, as workers inside the service |
+//! | [`desktop`] | a worker on a computer that people work at: the monitor, and what it reports |
 //! | [`daemon`] | the worker daemon on a real host |
 
 pub mod acceptor;
@@ -18,6 +19,7 @@ pub(crate) mod batch_nodes;
 mod codec;
 pub mod connector;
 pub mod daemon;
+pub mod desktop;
 pub mod key;
 mod part_calls;
 mod probe;

@@ -31,7 +31,9 @@ use self::desktop::DesktopState;
 use self::stage::{AgentStage, has_ended, is_retryable};
 use crate::departure::{DeparturePhase, OUTPUT_TIME};
 use crate::lease::LeaseTimings;
-use crate::protocol::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage};
+use crate::protocol::{
+    DesktopOffer, SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage,
+};
 
 /// Wait before an engine that failed to answer is asked again.
 const ENGINE_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -96,7 +98,7 @@ impl<E: Engine> WorkerAgent<E> {
     /// untouched until the service has answered whether its incarnation goes on; until then only
     /// the runner knows how long they may go on.
     pub fn new(kit: AgentConfig<E>, memory: AgentPersistentState) -> Self {
-        let desktop = kit.desktop.map(DesktopState::new);
+        let desktop = kit.desktop.clone().map(DesktopState::new);
         Self {
             desktop,
             config: kit,
@@ -325,13 +327,15 @@ impl<E: Engine> WorkerAgent<E> {
 
     fn send_offer(&mut self, capacity: EngineCapacity, running: Vec<AttemptId>) {
         let until = self.end_time();
-        let (is_desktop, in_use) = (self.desktop.is_some(), self.no_starts());
+        let desktop = self.desktop.as_ref().map(|desktop| DesktopOffer {
+            in_use: desktop.no_starts(),
+            facts: desktop.facts().to_vec(),
+        });
         self.send(WorkerMessage::Offer {
             capacity,
             running,
             until,
-            is_desktop,
-            in_use,
+            desktop,
         });
     }
 

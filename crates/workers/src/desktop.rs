@@ -11,7 +11,7 @@ impl<E: Engine> WorkerPool<E> {
     /// Notes that a worker's host came into use, or is free again. Only a desktop is ever in use.
     pub(crate) fn on_use(&mut self, worker: WorkerId, cause: Option<EvictionCause>) {
         if let Some(entry) = self.workers.get_mut(&worker) {
-            entry.in_use = cause.filter(|_| entry.is_desktop);
+            entry.in_use = cause.filter(|_| entry.desktop.is_some());
         }
     }
 

@@ -60,8 +60,8 @@ pub(crate) struct WorkerEntry {
     pub(crate) until: Option<Instant>,
     /// Whether the gate may count on another end than the worker has.
     pub(crate) is_end_new: bool,
-    /// Whether people work at the worker's host.
-    pub(crate) is_desktop: bool,
+    /// Sentences about how the use of the worker's host is observed; None if no one works at it.
+    pub(crate) desktop: Option<Vec<String>>,
     /// Why the host is in use, as the worker reported last.
     pub(crate) in_use: Option<EvictionCause>,
     /// Name of the worker's site, if it has one.
@@ -106,7 +106,7 @@ impl WorkerEntry {
             last_contact: now,
             until: None,
             is_end_new: false,
-            is_desktop: false,
+            desktop: None,
             in_use: None,
             site: None,
             notice: None,
@@ -190,8 +190,8 @@ pub struct WorkerInfo {
     pub nodes: NodeRange,
     /// The instant at which the worker's host ends it; None if it is not known.
     pub until: Option<Instant>,
-    /// Whether people work at the worker's host, so that tasks give way there.
-    pub is_desktop: bool,
+    /// Sentences about how tasks give way to the people who work at the worker's host; None if no one does.
+    pub desktop: Option<Vec<String>>,
     /// Why the host is in use, if it is.
     pub in_use: Option<EvictionCause>,
     /// Name of the worker's site, if it has one.

@@ -54,7 +54,7 @@ impl<E: Engine> WorkerPool<E> {
                             .until
                             .map(|until| lease.closes(until) + clock_ahead),
                         devices: capacity.devices.clone(),
-                        is_desktop: worker_entry.is_desktop,
+                        is_desktop: worker_entry.desktop.is_some(),
                         in_use: worker_entry.in_use,
                     },
                 });
@@ -200,7 +200,7 @@ impl<E: Engine> WorkerPool<E> {
                 state: self.state_of(worker, live),
                 nodes: live.nodes,
                 until: entry.and_then(|entry| entry.until),
-                is_desktop: entry.is_some_and(|entry| entry.is_desktop),
+                desktop: entry.and_then(|entry| entry.desktop.clone()),
                 in_use: live.in_use.filter(|_| live.up),
                 site: entry.and_then(|entry| entry.site.clone()),
                 is_leaving: entry.is_some_and(|entry| entry.is_leaving),

@@ -42,10 +42,8 @@ pub enum WorkerMessage {
         /// The instant at which the worker's host ends it, by the host's clock; None if it is not
         /// known.
         until: Option<Instant>,
-        /// Whether people work at the worker's host, so that tasks give way there.
-        is_desktop: bool,
-        /// Why the host is in use, so that no attempt starts there now; None if it is free.
-        in_use: Option<EvictionCause>,
+        /// How tasks give way on the worker's host; None if no one works at it.
+        desktop: Option<DesktopOffer>,
     },
     /// Reports of attempts, repeated until they are acknowledged.
     Reports(Vec<AttemptReport>),
@@ -70,6 +68,15 @@ pub enum WorkerMessage {
     Outputs(Vec<OutputAnswer>),
     /// The worker runs nothing any more and leaves: its incarnation is over.
     Leave,
+}
+
+/// A host that people work at, as its worker offers it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DesktopOffer {
+    /// Why the host is in use, so that no attempt starts there now; None if it is free.
+    pub in_use: Option<EvictionCause>,
+    /// Sentences: how its use is observed, and what cannot be.
+    pub facts: Vec<String>,
 }
 
 /// A worker's identification.

@@ -77,13 +77,12 @@ impl<E: Engine> WorkerPool<E> {
                     capacity,
                     running,
                     until,
-                    is_desktop,
-                    in_use,
+                    desktop,
                 },
             ) => {
                 if let Some(entry) = self.workers.get_mut(&worker) {
-                    entry.is_desktop = is_desktop;
-                    entry.in_use = in_use.filter(|_| is_desktop);
+                    entry.in_use = desktop.as_ref().and_then(|desktop| desktop.in_use);
+                    entry.desktop = desktop.map(|desktop| desktop.facts);
                 }
                 self.on_offer(line, worker, goes_on, capacity, (running, until));
             }
@@ -359,7 +358,7 @@ impl<E: Engine> WorkerPool<E> {
         let is_desktop = self
             .workers
             .get(&worker)
-            .is_some_and(|entry| entry.is_desktop);
+            .is_some_and(|entry| entry.desktop.is_some());
         let its = its.into_iter();
         self.inbox
             .extend(its.map(|report| lost_if_evicted(report, is_desktop)));

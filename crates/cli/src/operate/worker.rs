@@ -1,5 +1,7 @@
 //! `tollgate worker`.
 
+mod desktop;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
@@ -15,6 +17,7 @@ use tollgate_server::workers::daemon;
 use tollgate_server::workers::daemon::WorkerDaemonConfig;
 use tollgate_store::DataDir;
 
+use self::desktop::DesktopArgs;
 use super::log::LogArgs;
 use super::serve::{RUNNER_ARG, current_program, drop_root};
 use crate::args::parse_count;
@@ -55,6 +58,8 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "NAME", default_value = ACCOUNT)]
     account: String,
     #[command(flatten)]
+    desktop: DesktopArgs,
+    #[command(flatten)]
     pilot: PilotArgs,
     /// URL of the service, https://HOST:PORT or unix:SOCKET
     #[arg(long, value_name = "URL", help_heading = CONNECTION_HEADING)]
@@ -92,8 +97,10 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
         name: args.name.clone().unwrap_or_else(host_name),
         root_jobs: args.root_jobs,
         departure,
+        desktop: args.desktop.config(),
         engine: LocalEngineConfig {
-            nodes: args.nodes,
+            low_priority: args.desktop.config().is_some(),
+            nodes: args.nodes.or(args.desktop.nodes()),
             memory: args.pilot.memory(),
             devices: args.gres.clone().unwrap_or_default(),
             log,

@@ -160,11 +160,16 @@ fn worker_status(site: &tollgate_workers::WorkerInfo) -> WorkerStatus {
         nodes: site.nodes.len,
         until: site.until.map(format_iso),
         site: site.site.clone(),
-        is_desktop: site.is_desktop,
+        is_desktop: site.desktop.is_some(),
         in_use: site.in_use.map(|cause| HostUseCause::from(cause).into()),
         retired: site.retired.clone(),
         memory_per_node_bytes: capacity.map(|capacity| capacity.memory_per_node),
-        enforced: capacity.map(sentences).unwrap_or_default(),
+        enforced: {
+            let enforced = capacity.map(sentences).unwrap_or_default().into_iter();
+            enforced
+                .chain(site.desktop.iter().flatten().cloned())
+                .collect()
+        },
     }
 }
 

@@ -13,6 +13,7 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_engine::{BootTime, Engine, EngineError, LaunchUser, SpreadAccess};
 use tollgate_host::{StateFileError, read_state_file, replace_private};
 use tollgate_model::Instant;
+use tollgate_presence::PresenceError;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_store::data_dir::random_identity;
 use tollgate_store::{DataDir, DataDirError};
@@ -21,6 +22,7 @@ use tollgate_workers::agent::{AgentConfig, AgentPersistentState, EngineProbe, Wo
 use tollgate_workers::departure::WorkerEnd;
 
 use super::connector::{self, ConnectError, DepartureSignals};
+use super::desktop::{self, DesktopConfig};
 use super::key::WorkerKey;
 use super::probe;
 use super::transport::WorkerTransport;
@@ -40,6 +42,8 @@ pub struct WorkerDaemonConfig {
     pub root_jobs: bool,
     /// How the worker leaves.
     pub departure: DepartureConfig,
+    /// How tasks give way to the people who work at the host; None if no one does.
+    pub desktop: Option<DesktopConfig>,
     /// Configuration of the engine. The lease and the time to end a task follow from the service's
     /// grace period.
     pub engine: LocalEngineConfig,
@@ -109,6 +113,9 @@ pub enum WorkerError {
     /// A pilot left without ever having been registered.
     #[error("the service registered this pilot at no time")]
     NeverRegistered,
+    /// The use of the host cannot be observed.
+    #[error(transparent)]
+    Presence(#[from] PresenceError),
     /// The connection loop failed.
     #[error(transparent)]
     Dial(#[from] ConnectError),
@@ -126,7 +133,14 @@ impl WorkerError {
             Self::State(StateFileError::Contents { .. }) => Some(
                 "stop the worker and remove the file: the worker registers as a new one, and its jobs are lost",
             ),
-            Self::State(_) | Self::File { .. } | Self::User(_) | Self::Dial(_) => None,
+            Self::Presence(PresenceError::NoSource { .. }) => Some(
+                "run it as root or in the group `input`, or name a command: `--presence exec:CMD`; with `--presence none` tasks never give way",
+            ),
+            Self::Presence(PresenceError::Thread(_))
+            | Self::State(_)
+            | Self::File { .. }
+            | Self::User(_)
+            | Self::Dial(_) => None,
         }
     }
 }
@@ -169,6 +183,11 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         socket: dir.part_socket(),
         service: settings.transport.location(),
     };
+    let desktop = settings.desktop.as_ref().map(desktop::watch).transpose()?;
+    let (desktop, changes, monitor) = match desktop {
+        Some(watched) => (Some(watched.settings), watched.changes, watched.monitor),
+        None => (None, None, None),
+    };
     let parts = listen_for_parts(&access.socket, all_users);
     let kit = AgentConfig {
         environment: {
@@ -179,7 +198,7 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         site: departure.site,
         max_idle: departure.max_idle,
         is_pilot,
-        desktop: None,
+        desktop,
         access,
         name: settings.name,
         user: os_users::name(me.as_raw())?,
@@ -202,8 +221,9 @@ pub fn run(dir: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerErro
         signals,
         calls,
         parts,
-        None,
+        changes,
     );
+    drop(monitor);
     if let Some(engine) = worker_agent.engine().filter(|_| is_pilot) {
         // The scheduler may give the host to another job as soon as the pilot has ended.
         if !engine.stop_runner(RUNNER_TIMEOUT) {

@@ -15,12 +15,14 @@ use super::{AgentStage, WorkerAgent};
 use crate::protocol::{WorkerLaunch, WorkerMessage};
 
 /// How a worker gives way to the users of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesktopSettings {
     /// Maximum time for which tasks are suspended; then they are evicted. Zero if they are evicted at once.
     pub suspend_for: Duration,
     /// The use of the host at the start of the worker.
     pub presence: HostPresence,
+    /// Sentences: how the use of the host is observed, and what cannot be.
+    pub facts: Vec<String>,
 }
 
 /// The use of a host by others than tasks.
@@ -43,7 +45,7 @@ impl HostPresence {
 }
 
 /// The state of giving way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct DesktopState {
     settings: DesktopSettings,
     presence: HostPresence,
@@ -52,16 +54,24 @@ pub(super) struct DesktopState {
 }
 
 impl DesktopState {
-    pub(super) const fn new(settings: DesktopSettings) -> Self {
+    pub(super) fn new(settings: DesktopSettings) -> Self {
         let evicts_at = match settings.presence.in_use {
             Some(_) => Some(Duration::ZERO),
             None => None,
         };
         Self {
-            settings,
             presence: settings.presence,
+            settings,
             evicts_at,
         }
+    }
+
+    pub(super) fn no_starts(&self) -> Option<EvictionCause> {
+        self.presence.no_starts()
+    }
+
+    pub(super) fn facts(&self) -> &[String] {
+        &self.settings.facts
     }
 
     pub(super) const fn closes(&self) -> Option<Instant> {
@@ -107,7 +117,7 @@ impl<E: Engine> WorkerAgent<E> {
 
     /// Returns why no task starts on this host now; None if tasks do.
     pub(super) fn no_starts(&self) -> Option<EvictionCause> {
-        self.desktop.as_ref()?.presence.no_starts()
+        self.desktop.as_ref()?.no_starts()
     }
 
     /// Returns when the suspended tasks are evicted, if the host stays in use.

@@ -162,8 +162,7 @@ fn registered_worker_until(until: Option<Instant>) -> (TestSession, Gate) {
         capacity,
         running,
         until,
-        is_desktop: false,
-        in_use: None,
+        desktop: None,
     };
     assert_eq!(session.exchange(0, offer), [], "the gate learns it first");
     let rules = builtin_registry().named("fcfs").unwrap();

@@ -100,6 +100,7 @@ impl WorkerHost {
             desktop: self.is_desktop(end).then_some(DesktopSettings {
                 suspend_for: SUSPEND_FOR,
                 presence: self.presence,
+                facts: Vec::new(),
             }),
             identity: self.identity.clone(),
             name: match end {

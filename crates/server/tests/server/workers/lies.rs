@@ -180,8 +180,7 @@ fn offer(
     until: Option<Instant>,
 ) -> WorkerMessage {
     WorkerMessage::Offer {
-        in_use: None,
-        is_desktop: false,
+        desktop: None,
         capacity: EngineCapacity {
             nodes,
             memory_per_node,

@@ -224,8 +224,7 @@ fn lost_connection_is_reported_to_a_reader_and_the_collection_goes_on_after_it()
         capacity: session.pool.capacity().unwrap(),
         running: Vec::new(),
         until: None,
-        is_desktop: false,
-        in_use: None,
+        desktop: None,
     };
     let sent = session.exchange(1, offer);
     let read = reads(&sent)[0];

@@ -1,0 +1,132 @@
+//! The options of a worker on a computer that people work at.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use jiff::civil::Time;
+use tollgate_presence::{DesktopHours, PresenceSettings, SessionRule};
+use tollgate_server::workers::desktop::DesktopConfig;
+
+use crate::parse;
+
+/// The heading of these options in the help.
+const HEADING: &str = "Desktops";
+
+/// Options of a worker on a computer that people work at.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DesktopArgs {
+    /// Give way to the people who work at this computer: suspend tasks, then evict them
+    #[arg(long, help_heading = HEADING)]
+    desktop: bool,
+    /// Time without input after which the computer is free
+    #[arg(long, value_name = "SPAN", help_heading = HEADING, requires = "desktop", default_value = "15m", value_parser = parse::parse_span)]
+    idle_for: f64,
+    /// Time for which tasks are suspended before they are evicted; 0 to evict at once
+    #[arg(long, value_name = "SPAN", help_heading = HEADING, requires = "desktop", default_value = "2m", value_parser = parse_span_or_zero)]
+    suspend_for: f64,
+    /// Log-in sessions that count: those with input, or any
+    #[arg(long, value_name = "RULE", help_heading = HEADING, requires = "desktop", default_value = "active")]
+    sessions: SessionWord,
+    /// Cores that other programs use from which on the computer is in use
+    #[arg(long, value_name = "CORES", help_heading = HEADING, requires = "desktop", default_value = "0.3", value_parser = parse_load)]
+    load: f64,
+    /// Run tasks also on battery
+    #[arg(long, help_heading = HEADING, requires = "desktop")]
+    on_battery: bool,
+    /// Hours in which tasks start, as in 'mon-fri 18:00-08:00, sat, sun'
+    #[arg(long, value_name = "HOURS", help_heading = HEADING, requires = "desktop")]
+    hours: Option<DesktopHours>,
+    /// Evict tasks at the end of the hours
+    #[arg(long, help_heading = HEADING, requires = "hours")]
+    hours_strict: bool,
+    /// Time of a daily reboot, as in 05:00
+    #[arg(long, value_name = "TIME", help_heading = HEADING, requires = "desktop", value_parser = parse_time)]
+    reboot: Option<Time>,
+    /// Ask a command too, as in exec:CMD, or watch nothing: none
+    ///
+    /// The command prints a line `in-use CAUSE` or `free` at each change. The cause is user, load, power, hours or
+    /// reboot. Its lines count at once.
+    #[arg(long, value_name = "exec:CMD|none", help_heading = HEADING, requires = "desktop", value_parser = parse_presence)]
+    presence: Option<PresenceWord>,
+    /// Number of cores that tasks never get
+    #[arg(long, value_name = "N", help_heading = HEADING, requires = "desktop", conflicts_with = "nodes", default_value = "0")]
+    keep_cores: u32,
+}
+
+/// The value of `--sessions`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SessionWord {
+    /// Those with input.
+    Active,
+    /// Any.
+    Any,
+}
+
+/// The value of `--presence`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PresenceWord {
+    Command(String),
+    None,
+}
+
+impl DesktopArgs {
+    /// Returns how the worker gives way; None if it does not.
+    pub(super) fn config(&self) -> Option<DesktopConfig> {
+        let command = match &self.presence {
+            Some(PresenceWord::Command(command)) => Some(command.clone()),
+            Some(PresenceWord::None) | None => None,
+        };
+        let presence = PresenceSettings {
+            idle_for: Duration::from_secs_f64(self.idle_for),
+            sessions: match self.sessions {
+                SessionWord::Active => SessionRule::Active,
+                SessionWord::Any => SessionRule::Any,
+            },
+            load: (self.load > 0.0).then_some(self.load),
+            on_battery: self.on_battery,
+            hours: self.hours.clone(),
+            hours_strict: self.hours_strict,
+            reboot: self.reboot,
+            command,
+            ..PresenceSettings::new()
+        };
+        self.desktop.then(|| DesktopConfig {
+            suspend_for: Duration::from_secs_f64(self.suspend_for),
+            presence: (self.presence != Some(PresenceWord::None)).then_some(presence),
+        })
+    }
+
+    /// Returns the number of cores to offer; None for all.
+    pub(super) fn nodes(&self) -> Option<u32> {
+        let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let all = u32::try_from(all).unwrap_or(u32::MAX);
+        (self.keep_cores > 0).then(|| all.saturating_sub(self.keep_cores).max(1))
+    }
+}
+
+fn parse_span_or_zero(text: &str) -> Result<f64, String> {
+    match text {
+        "0" => Ok(0.0),
+        text => parse::parse_span(text).map_err(|error| error.to_string()),
+    }
+}
+
+fn parse_load(text: &str) -> Result<f64, String> {
+    let load = text.parse::<f64>().ok();
+    let load = load.filter(|load| load.is_finite() && *load >= 0.0);
+    load.ok_or_else(|| "expected a number of cores, as in 0.3, or 0 to ignore them".to_owned())
+}
+
+fn parse_time(text: &str) -> Result<Time, String> {
+    Time::strptime("%H:%M", text).map_err(|_| "expected a time of day, as in 05:00".to_owned())
+}
+
+fn parse_presence(text: &str) -> Result<PresenceWord, String> {
+    match (text, text.strip_prefix("exec:")) {
+        ("none", _) => Ok(PresenceWord::None),
+        (_, Some(command)) if !command.trim().is_empty() => {
+            Ok(PresenceWord::Command(command.to_owned()))
+        }
+        _ => Err("expected `exec:` and a command, or `none`".to_owned()),
+    }
+}
