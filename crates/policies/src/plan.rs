@@ -114,7 +114,7 @@ impl PlanPolicy {
     /// Returns the machine with the running jobs at guard. `by_host` says whether it matters on which hosts
     /// jobs run, beside hosts that close.
     fn machine(&self, view: View<'_>, by_host: bool) -> PlanMachine {
-        let by_host = by_host || view.has_closing_hosts();
+        let by_host = by_host || view.tells_hosts_apart();
         PlanMachine::until(view, by_host, &self.running_until(view))
     }
 
@@ -145,6 +145,7 @@ fn host_needs(view: View<'_>, needs: &PlacementNeeds) -> JobGroup {
         host: needs.host,
         devices,
         licences: view.licences_of(needs),
+        dedicated: needs.dedicated,
     }
 }
 

@@ -300,9 +300,9 @@ fn write(
             cause,
             held,
         } => {
-            let note = format!("evicted: {}", cause.phrase());
+            let note = cause.phrase();
             let task = (attempt.task > 0).then(|| TaskRanges::new(attempt.task, attempt.task));
-            history::turn(to, attempt.job, at, "evicted", task.as_ref(), Some(&note))?;
+            history::turn(to, attempt.job, at, "evicted", task.as_ref(), Some(note))?;
             desktops::evicted(to, *attempt, at, *cause, *held)
         }
         RowChange::Abandoned { attempt, why } => desktops::abandoned(to, *attempt, at, why),

@@ -31,6 +31,12 @@ const CLOSES_TOO_SOON: Reason = Reason::Other(&OtherReason::new(
     "it may run longer than any host that could hold it stays, even from the host's beginning",
 ));
 
+/// All hosts that could hold the job are such that people work at them.
+const NO_DEDICATED_HOST: Reason = Reason::Other(&OtherReason::new(
+    "only_desktops",
+    "promises rest on computers without users only, and none of these can hold it",
+));
+
 /// A day, in seconds.
 const DAY_S: f64 = 86_400.0;
 
@@ -97,7 +103,10 @@ impl PlanPolicy {
         if !self.is_within_share(view, spec.user, job, count) {
             return Err(Reason::SHARE_USED_UP);
         }
-        let group = job.group(view);
+        let group = job.group(view).promised(view);
+        if group.dedicated && !has_dedicated_host(view, &group) {
+            return Err(NO_DEDICATED_HOST);
+        }
         let test = PromiseTest::new(self.timetable_input(view, group.needs_hosts()));
         let place = test.place(Candidate::array(group, count));
         place.map(|place| (price, place)).ok_or(Reason::NoRoom)
@@ -206,5 +215,16 @@ fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
         (false, _) => Err(HOST_TOO_SMALL),
         (true, false) => Err(CLOSES_TOO_SOON),
         (true, true) => Ok(()),
+    }
+}
+
+/// Returns whether hosts without users are there that could hold a job.
+fn has_dedicated_host(view: View<'_>, group: &JobGroup) -> bool {
+    let hosts = view.hosts().iter();
+    let dedicated = hosts.filter(|host| !host.terms.is_desktop && view.n_up_in(host.nodes) > 0);
+    let mut sizes = dedicated.map(|host| host.nodes.len);
+    match group.one_host {
+        true => sizes.any(|size| size >= group.procs),
+        false => sizes.sum::<u32>() >= group.procs,
     }
 }

@@ -38,8 +38,17 @@ struct HostProfile {
     name: Option<HostNameIndex>,
     /// [`Instant::MAX`] if the host stays.
     closes: Instant,
+    /// Whether people work at it.
+    is_desktop: bool,
     procs: CapacityProfile,
     devices: Vec<UnitProfile>,
+}
+
+impl HostProfile {
+    /// Returns when the host closes for the jobs of a group: long ago if they never run there.
+    fn closes_for(&self, group: &JobGroup) -> Instant {
+        group.end_of_host(self.closes, self.is_desktop)
+    }
 }
 
 /// The free units of one kind of devices or licences.
@@ -90,6 +99,7 @@ impl FreeProfile {
             host: 0,
             name: None,
             closes: Instant::MAX,
+            is_desktop: false,
             procs: profile(now, idle, running, released),
             devices: Vec::new(),
         };
@@ -178,7 +188,7 @@ impl FreeProfile {
             return self.at(group, length, starts.max()?);
         }
         // A later place begins at a change, or when a host closes.
-        let closes = self.hosts.iter().map(|host| host.closes);
+        let closes = self.hosts.iter().map(|host| host.closes_for(group));
         let last_ends = closes.map(|closes| closes - group.reserved + length);
         let mut earlier: Vec<Instant> = self.changes().into_iter().chain(last_ends).collect();
         earlier.retain(|&at| at < end);
@@ -211,7 +221,7 @@ impl FreeProfile {
             return None;
         }
         let place = |parts| PlannedPlace { at, length, parts };
-        let stays = |host: &HostProfile| at + group.reserved <= host.closes;
+        let stays = |host: &HostProfile| at + group.reserved <= host.closes_for(group);
         if group.one_host {
             let fits = |host: &HostProfile| {
                 stays(host)
@@ -331,12 +341,16 @@ impl HostProfile {
                     host: index,
                     name: host.terms.name,
                     closes: host.terms.closes.unwrap_or(Instant::MAX),
+                    is_desktop: host.terms.is_desktop,
                     procs: profile(view.now, view.n_idle_in(host.nodes), running, released),
                     devices: devices.collect(),
                 }
             })
             .collect();
-        all.sort_by_key(|host| (host.closes, n_devices(host.host), host.host));
+        all.sort_by_key(|host| {
+            let is_dedicated = !host.is_desktop;
+            (is_dedicated, host.closes, n_devices(host.host), host.host)
+        });
         all
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! The rule is that of [`timetable`](super::timetable). Jobs are taken in order, the first that does not fit
 //! gets the only reservation, and a later one starts if that job could still start when reserved. A job fits
-//! if it would end, by its reserved run time, before its hosts close. It takes processors of the hosts that
-//! close first, then of those with the fewest devices.
+//! if it would end, by its reserved run time, before its hosts close. It takes processors of desktops first,
+//! then of the hosts that close first, then of those with the fewest devices. Promised jobs take none of desktops.
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -26,6 +26,8 @@ struct HostRoom {
     /// [`Instant::MAX`] if the host stays.
     closes: Instant,
     name: Option<HostNameIndex>,
+    /// Whether people work at it.
+    is_desktop: bool,
 }
 
 /// The resources that jobs take of one host.
@@ -63,7 +65,9 @@ impl FreeRooms {
         if !self.licences.covers(&group.licences) {
             return None;
         }
-        let stays = |room: &HostRoom| at + group.reserved <= room.closes;
+        let stays = |room: &HostRoom| {
+            at + group.reserved <= group.end_of_host(room.closes, room.is_desktop)
+        };
         if group.one_host {
             let fits = |room: &HostRoom| {
                 stays(room)
@@ -157,13 +161,17 @@ impl HostMachine {
                 devices: host.free_devices(),
                 closes: host.terms.closes.unwrap_or(Instant::MAX),
                 name: host.terms.name,
+                is_desktop: host.terms.is_desktop,
             })
             .collect();
         let n_devices = |room: &HostRoom| -> u32 {
             let devices = view.hosts()[room.host].terms.devices;
             devices.iter().map(|(_, count)| u32::from(count)).sum()
         };
-        rooms.sort_by_key(|room| (room.closes, n_devices(room), room.host));
+        rooms.sort_by_key(|room| {
+            let is_dedicated = !room.is_desktop;
+            (is_dedicated, room.closes, n_devices(room), room.host)
+        });
         Self {
             now: view.now,
             free: FreeRooms {

@@ -100,7 +100,7 @@ impl PlanPolicy {
         if !granted && !self.is_within_share(view, group.user, group, 1) {
             return false;
         }
-        let one = group.single(view);
+        let one = group.single(view).promised(view);
         let test = PromiseTest::new(self.timetable_input(view, one.needs_hosts()));
         let Some(place) = test.place(Candidate::new(one)) else {
             return false;
@@ -185,7 +185,7 @@ impl PlanPolicy {
         let rules = |jobs: &[PlannedJob]| -> Vec<RuleJob> {
             jobs.iter().map(|job| job.rule(view)).collect()
         };
-        let by_host = view.has_closing_hosts() || self.waiting.needs_hosts();
+        let by_host = view.tells_hosts_apart() || self.waiting.needs_hosts();
         let running = self.running_until(view);
         let rules_of_planned = rules(&planned);
         let fair = self.waiting.fair.in_order(view);

@@ -48,6 +48,8 @@ impl PlanPolicy {
     ) -> ScenarioJobs {
         let new = new_job(subject);
         let candidate = new.map(|new| self.new_planned_job(view, &new));
+        let is_promised = |job: PlannedJob| job.waiting_class == WaitingClass::Promised;
+        let new = new.map(|new| new.dedicated_if(candidate.is_some_and(is_promised), view));
         let requested = match subject {
             OutlookSubject::Existing(jobs) => jobs,
             OutlookSubject::InGroup(ref job, _) => std::slice::from_ref(job),
@@ -149,6 +151,7 @@ impl PlanPolicy {
             (None, Some(_)) if may_run => WaitingClass::Unpromised,
             (None, Some(_)) => WaitingClass::Waitlisted,
         };
+        let new = new.dedicated_if(waiting_class == WaitingClass::Promised, view);
         let mut job = PlannedJob::new(NEW, &new.spec, waiting_class, &new.belief, &self.settings);
         job.count = new.count;
         job.place = place.unwrap_or(job.place);
@@ -186,6 +189,12 @@ impl PlanPolicy {
 }
 
 impl ScenarioJob {
+    /// Returns the job as it runs if it is promised: a promise does not rest on hosts whose users may come.
+    fn dedicated_if(mut self, is_promised: bool, view: View<'_>) -> Self {
+        self.spec.needs.dedicated |= is_promised && view.has_desktops();
+        self
+    }
+
     /// Returns the only one of some jobs; None if there are several or none.
     pub(super) fn single<'a>(mut jobs: impl Iterator<Item = &'a Self>) -> Option<&'a Self> {
         let first = jobs.next().filter(|job| job.is_single())?;

@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tollgate_model::{HostNameIndex, Instant, MaintenanceCalendar, ResourceCounts, Span};
+use tollgate_policy::View;
 use tollgate_policy::toolkit::BackfillWindow;
 
 use super::proc_pool::{ProcPool, RunningGroup};
@@ -46,12 +47,14 @@ pub(super) struct JobGroup {
     pub(super) devices: ResourceCounts,
     /// Licences that each job takes.
     pub(super) licences: ResourceCounts,
+    /// Whether the jobs run only on hosts without users, where no task has to give way.
+    pub(super) dedicated: bool,
 }
 
 impl JobGroup {
     /// Returns true if it matters on which hosts the jobs run.
     pub(super) fn needs_hosts(&self) -> bool {
-        self.one_host || !self.devices.is_none() || !self.licences.is_none()
+        self.one_host || !self.devices.is_none() || !self.licences.is_none() || self.dedicated
     }
 
     /// Returns true if all processors of a job are on one host.
@@ -62,6 +65,22 @@ impl JobGroup {
     /// Returns true if the jobs may run on a host of this name.
     pub(super) fn accepts_host(&self, name: Option<HostNameIndex>) -> bool {
         self.host.is_none() || self.host == name
+    }
+
+    /// Returns when a host closes for the jobs: long ago if they never run there.
+    pub(super) fn end_of_host(&self, closes: Instant, is_desktop: bool) -> Instant {
+        match self.dedicated && is_desktop {
+            true => Instant::ZERO,
+            false => closes,
+        }
+    }
+
+    /// Returns the jobs as they run once they are promised: a promise does not rest on hosts whose users may come.
+    pub(super) fn promised(self, view: View<'_>) -> Self {
+        Self {
+            dedicated: self.dedicated || view.has_desktops(),
+            ..self
+        }
     }
 
     /// Returns true if the jobs of both groups are alike.

@@ -165,10 +165,17 @@ impl ClusterState {
         needs.units.minus(&self.licences_of(needs))
     }
 
-    /// Returns true if it matters on which hosts a job without needs runs, because one of them closes.
-    pub fn has_closing_hosts(&self) -> bool {
-        let closes = |host: &Host| host.terms.closes.is_some() && self.n_up_in(host.nodes) > 0;
-        self.hosts.iter().any(closes)
+    /// Returns true if it matters on which hosts a job without needs runs, because one of them closes, or people work at
+    /// it.
+    pub fn tells_hosts_apart(&self) -> bool {
+        let differs = |host: &Host| host.terms.closes.is_some() || host.terms.is_desktop;
+        let mut hosts = self.hosts.iter();
+        hosts.any(|host| differs(host) && self.n_up_in(host.nodes) > 0)
+    }
+
+    /// Returns true if people work at one of the hosts that ever were there.
+    pub fn has_desktops(&self) -> bool {
+        self.hosts.iter().any(|host| host.terms.is_desktop)
     }
 }
 

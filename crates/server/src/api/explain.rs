@@ -271,6 +271,9 @@ pub(super) fn promise_sentence(job: &JobDetails) -> Option<String> {
             let limit = limit_name(limit);
             format!("promise void: the job reached its {limit} before its deadline")
         }
+        PromiseOutcome::Void if job.state == JobState::Abandoned => {
+            "promise void: the rule of its user gave the job up".to_owned()
+        }
         PromiseOutcome::Void => {
             "promise void: the job failed by itself before its deadline".to_owned()
         }

@@ -24,7 +24,7 @@ impl FreeProfile {
                 free.first_hole(at, *units, length)
             })?;
             let at = self.calendar.first_start(at, group.reserved);
-            if at + group.reserved > host.closes {
+            if at + group.reserved > host.closes_for(group) {
                 return None;
             }
             if at == from {
@@ -49,7 +49,10 @@ impl FreeProfile {
             let at = all.try_fold(last, |at, (free, units)| {
                 free.latest(*units, length, at + length)
             })?;
-            let at = self.last_start(at.min(host.closes - group.reserved), group.reserved);
+            let at = self.last_start(
+                at.min(host.closes_for(group) - group.reserved),
+                group.reserved,
+            );
             if at < self.now {
                 return None;
             }

@@ -198,7 +198,7 @@ impl FreeProfile {
         let mut until = window.map_or(Instant::MAX, |window| last_end(window.from));
         let mut beside = Vec::new();
         for (index, host) in self.hosts_for(group, at) {
-            until = until.min(last_end(host.closes));
+            until = until.min(last_end(host.closes_for(group)));
             let (mut from, mut n_before) = (at, 0);
             while from < first_end {
                 let (n, next) = host.room_for(group, from);
@@ -288,7 +288,7 @@ impl FreeProfile {
     ) -> impl Iterator<Item = (usize, &HostProfile)> {
         let takes = move |host: &HostProfile| {
             let accepts = !group.one_host || group.accepts_host(host.name);
-            accepts && at + group.reserved <= host.closes
+            accepts && at + group.reserved <= host.closes_for(group)
         };
         let hosts = self.hosts.iter().enumerate();
         hosts.filter(move |(_, host)| takes(host))
@@ -317,16 +317,19 @@ impl FreeProfile {
             if group.one_host && !group.accepts_host(host.name) {
                 continue;
             }
-            match at + group.reserved <= host.closes {
+            match at + group.reserved <= host.closes_for(group) {
                 true => {
                     within(host.procs.steady_around(at));
-                    within((Instant::ZERO, last_end(host.closes)));
+                    within((Instant::ZERO, last_end(host.closes_for(group))));
                     for steady in of_units(&host.devices, &group.devices) {
                         within(steady);
                     }
                 }
                 // An earlier one would have this host, too.
-                false => within((host.closes - group.reserved + Span::TICK, Instant::MAX)),
+                false => within((
+                    host.closes_for(group) - group.reserved + Span::TICK,
+                    Instant::MAX,
+                )),
             }
         }
         if let Some(window) = self.calendar.next(at) {

@@ -49,7 +49,10 @@ fn single(waves: &PlaceWaves) -> Vec<PlannedPlace> {
 /// Returns the instants at which a place can begin or end. These are those at which something changes, and
 /// those that follow from them for a job which is reserved for so long.
 fn limits(free: &FreeProfile, group: &JobGroup) -> Vec<Instant> {
-    let closes = free.hosts.iter().map(|host| host.closes - group.reserved);
+    let closes = free
+        .hosts
+        .iter()
+        .map(|host| host.closes_for(group) - group.reserved);
     let mut all: Vec<Instant> = free.changes().into_iter().chain(closes).collect();
     for window in free.calendar.windows() {
         all.extend([window.from - group.reserved, window.until]);

@@ -24,7 +24,8 @@ pub(in crate::plan) fn cluster(
     for &(procs, gpus, closes) in hosts {
         let nodes = state.add_nodes(procs);
         let terms = HostTerms {
-            is_desktop: false,
+            // People work at the fourth host.
+            is_desktop: state.hosts().len() == 3,
             closes: closes.map(at),
             devices: ResourceCounts::NONE.with(GPU, gpus),
             // The names of neighbours differ, and three hosts and more share some.
@@ -45,6 +46,7 @@ pub(in crate::plan) fn cluster(
 
 pub(in crate::plan) fn group(procs: u32, count: u32, run: i64, more: i64) -> JobGroup {
     JobGroup {
+        dedicated: false,
         procs,
         count,
         run: Span::from_secs(run),
@@ -130,6 +132,32 @@ fn a_job_on_a_named_host_waits_for_that_host_alone() {
 }
 
 #[test]
+fn promised_jobs_run_where_no_user_can_come_and_others_there_last() {
+    let state = cluster(&[(1, 0, None); 4], 0, &[]);
+    let promised = JobGroup {
+        dedicated: true,
+        ..group(1, 4, 10, 0)
+    };
+    // Three at once, and the fourth after them: not on the fourth host.
+    assert_eq!(
+        played(&state, &[promised]),
+        [(0, 10), (0, 10), (0, 10), (0, 20)]
+    );
+    // The others leave room for it.
+    let groups = [
+        group(1, 1, 30, 0),
+        JobGroup {
+            count: 3,
+            ..promised
+        },
+    ];
+    assert_eq!(
+        played(&state, &groups),
+        [(0, 30), (1, 10), (1, 10), (1, 10)]
+    );
+}
+
+#[test]
 fn a_job_for_one_host_waits_for_one_with_room() {
     let state = cluster(&[(2, 0, None), (2, 0, None)], 0, &[]);
     let one_host = JobGroup {
@@ -175,9 +203,10 @@ pub(in crate::plan) fn windows() -> impl Strategy<Value = Vec<(i64, i64)>> {
 pub(in crate::plan) fn any_group() -> impl Strategy<Value = JobGroup> {
     let count = prop_oneof![4 => 1u32..5, 1 => 5u32..150];
     let host = prop_oneof![3 => Just(None), 1 => (0u32..2).prop_map(Some)];
-    let needs = (any::<bool>(), 0u8..3, 0u8..2, host);
+    let needs = (any::<bool>(), 0u8..3, 0u8..2, host, any::<bool>());
     (1u32..5, count, 1i64..20, 0i64..10, needs).prop_map(
-        |(procs, count, run, more, (one_host, gpus, licences, host))| JobGroup {
+        |(procs, count, run, more, (one_host, gpus, licences, host, dedicated))| JobGroup {
+            dedicated,
             one_host: one_host || gpus > 0 || host.is_some(),
             host: host.map(HostNameIndex),
             devices: ResourceCounts::NONE.with(GPU, gpus),

@@ -19,6 +19,7 @@ fn rule_job(id: usize, (procs, run, more, even_more, latest_end): WaitingJobCase
         id: JobId(id as u32),
         user: UserId(0),
         group: JobGroup {
+            dedicated: false,
             procs,
             count: 1,
             run: secs(run),

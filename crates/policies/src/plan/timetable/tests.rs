@@ -10,6 +10,7 @@ fn at(secs: i64) -> Instant {
 
 fn group(procs: u32, count: u32, run: i64, reserved: i64) -> JobGroup {
     JobGroup {
+        dedicated: false,
         procs,
         count,
         run: Span::from_secs(run),
