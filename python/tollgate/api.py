@@ -81,6 +81,8 @@ class ArrayStatus:
     """Cancelled tasks."""
     lost: int
     """Lost tasks: their end was not observed."""
+    abandoned: int
+    """Tasks that were evicted more often than a rule permits."""
     rejected: int
     """Rejected tasks."""
     kept: int
@@ -248,6 +250,8 @@ class JobDetails:
     """Instant of the end."""
     retries: str | None = None
     """How often, and after which ends, a task that fails is tried again, as in the request."""
+    give_up: str | None = None
+    """The user's rule for evicted tasks, as in the request."""
     status: str | None = None
     """End of the last attempt: `exit 0`, `signal 9 (memory limit)`, `lost`, ..; of a finished array `exit` and the
     greatest exit code of its tasks, as of `wait`."""
@@ -510,6 +514,8 @@ class ServiceObjectives:
     """Number of broken promises of jobs that could not start early enough, because others ran longer than planned."""
     broken_by_site: int
     """Number of broken promises of jobs that the site ended, lost, or was late to start."""
+    broken_by_eviction: int
+    """Number of broken promises of jobs that were evicted from computers that others use."""
     void: int
     """Number of void promises: the job failed by itself, reached a limit of its own, or was cancelled while it ran,
     before its deadline."""
@@ -799,6 +805,10 @@ class WorkerStatus:
     """Instant at which its host ends it, if known."""
     site: str | None = None
     """Name of its site, if it has one."""
+    is_desktop: bool = False
+    """Whether people work at its host, so that tasks give way there."""
+    in_use: str | None = None
+    """Why its host is in use by others, if it is: no task starts there."""
     retired: str | None = None
     """Why the service drained its nodes itself, if it did: `tollgate resume` lets jobs start again."""
     memory_per_node_bytes: int | None = None

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MAX_SPAN_S, MIN_SPAN_S};
-use crate::types::{JobDetails, WireWord};
+use crate::types::{HostUseCause, JobDetails, WireWord};
 
 /// Sums of usage. Those that Open XDMoD or Slurm's `sreport` know have their names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +82,60 @@ pub struct LedgerPage {
     /// The `after` of the next page; none if this page is the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// A page of evictions, in the order of jobs, tasks and attempts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvictionPage {
+    /// The evictions.
+    pub evictions: Vec<EvictionRecord>,
+    /// The `after` of the next page; none if this page is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// An eviction of an attempt from its computer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvictionRecord {
+    /// Number of the job.
+    pub job: u64,
+    /// Number of the task; 0 of a job that is no array.
+    pub task: u32,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// The computer; none if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computer: Option<String>,
+    /// Instant at which the eviction was reported.
+    pub at: String,
+    /// Cause.
+    pub cause: WireWord<HostUseCause>,
+    /// Time for which the attempt held the computer.
+    pub held_s: f64,
+}
+
+/// A page of the times in which computers were in use, by computer and begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoginPage {
+    /// The times.
+    pub logins: Vec<LoginRecord>,
+    /// The `after` of the next page; none if this page is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A time in which a computer was in use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoginRecord {
+    /// The computer.
+    pub computer: String,
+    /// The begin.
+    pub login: String,
+    /// The end; none if the computer is in use still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logout: Option<String>,
+    /// Cause.
+    pub cause: WireWord<HostUseCause>,
 }
 
 /// An entry of the ledger.

@@ -114,7 +114,7 @@ impl PlanPolicy {
     /// Returns the machine with the running jobs at guard. `by_host` says whether it matters on which hosts
     /// jobs run, beside hosts that close.
     fn machine(&self, view: View<'_>, by_host: bool) -> PlanMachine {
-        let by_host = by_host || view.tells_hosts_apart();
+        let by_host = by_host || view.has_distinct_hosts();
         PlanMachine::until(view, by_host, &self.running_until(view))
     }
 

@@ -7,8 +7,8 @@ use tollgate_model::{
     AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, Probability, Span, TaskId, UserId,
 };
 
+use crate::abandonment::Abandonment;
 use crate::command::Submission;
-use crate::eviction::Abandonment;
 use crate::followers::Follower;
 use crate::late_start::EngineWait;
 use crate::runtime_forecast::{RuntimeForecast, belief_job};

@@ -7,8 +7,8 @@ use tollgate_forecast::LearnedHistory;
 use tollgate_gate::{Effect, Gate, GateSnapshot, ProbeScratch, PromiseCorrection, WorkerId};
 use tollgate_model::{Instant, JobId};
 
+use crate::abandonment::FinishedHistory;
 use crate::command::Submission;
-use crate::eviction::FinishedHistory;
 use crate::job_classes::JobClasses;
 use crate::jobs::JobTable;
 use crate::output::{AdmissionState, SubmitOutcome};

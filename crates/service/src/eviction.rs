@@ -5,38 +5,15 @@
 //! those of McGough, Forshaw, Gerrard and Wheater (2013), as [`tollgate_grid_policies::retry`] has them, and the
 //! simulation of a campus asks the same function.
 
-use std::collections::VecDeque;
-
-use serde::{Deserialize, Serialize};
 use tollgate_gate::{GateInput, OnEviction};
-use tollgate_grid_policies::retry::{
-    EvictionFilter, FinishedTasks, RetryDecision, RetryPolicy, TaskHistory,
-};
+use tollgate_grid_policies::retry::{EvictionFilter, RetryDecision, TaskHistory};
 use tollgate_model::{EvictionCause, LimitOwner, Span, TaskId};
 use tollgate_policy::RandomSource;
 
+use crate::abandonment::Abandonment;
 use crate::active_task::ActiveTask;
 use crate::core::Core;
 use crate::output::{CommandError, RowChange, StepOutput};
-
-/// Number of finished tasks that a rule has to compare with before it acts.
-pub const MIN_FINISHED_TASKS: usize = 200;
-
-/// Maximum number of finished tasks that are remembered for rules that compare with them.
-const MAX_FINISHED_TASKS: usize = 2_000;
-
-/// Why a task is not tried again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Abandonment {
-    /// The owner of the rule.
-    pub by: LimitOwner,
-    /// The rule.
-    pub rule: RetryPolicy,
-    /// The evictions of the task.
-    pub evictions: u32,
-    /// The total time for which its evicted attempts held computers.
-    pub held: Span,
-}
 
 /// The decision about an evicted task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,27 +24,6 @@ pub(crate) enum Verdict {
     Dedicate,
     /// It is not tried again.
     Abandon,
-}
-
-/// Evictions of the tasks that finished, with the time that all attempts of each held computers.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct FinishedHistory(VecDeque<(u32, Span)>);
-
-impl FinishedHistory {
-    fn add(&mut self, evictions: u32, held: Span) {
-        if self.0.len() == MAX_FINISHED_TASKS {
-            self.0.pop_front();
-        }
-        self.0.push_back((evictions, held));
-    }
-
-    /// Returns the policy with what it learns from these tasks; as it is while there are too few.
-    fn teach(&self, policy: &RetryPolicy) -> RetryPolicy {
-        match policy.needs_finished_tasks() && self.0.len() >= MIN_FINISHED_TASKS {
-            true => policy.learn(&FinishedTasks::of(self.0.iter().copied())),
-            false => policy.clone(),
-        }
-    }
 }
 
 /// Random numbers that follow from the evicted attempt alone, so that a decision is the same when it is repeated.

@@ -23,7 +23,7 @@
 //! | `at_risk` | promises whose chance to be kept is low |
 //! | `late_start` | attempts whose program the engine has not started yet |
 //! | `cut_short` | runs that the end of their host cuts short |
-//! | `eviction` | evicted tasks, which a rule may abandon |
+//! | `eviction`, `abandonment` | evicted tasks, which a rule may abandon |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
 //! | `requeue` | running tasks that their user queues again |
 //! | `retry_rule`, `retry` | failed tasks that are tried again, as their users want it |
@@ -40,6 +40,7 @@
 //! | `shadow` | a second policy that decides about the same jobs on paper |
 //! | `query`, `wait_cause` | answers to queries, and checks of invariants |
 
+mod abandonment;
 mod active_task;
 mod admission;
 mod admission_candidate;
@@ -91,6 +92,7 @@ mod work;
 mod workers;
 
 pub use crate::core::{Core, CoreSnapshot, LOCAL_WORKER};
+pub use abandonment::{Abandonment, MIN_FINISHED_TASKS};
 pub use active_task::ActiveTask;
 pub use array::{ActiveArray, ArrayOutlook, RunningTask, TaskCounts, TaskGroup};
 pub use clock::{ClockReading, ServiceClock};
@@ -98,7 +100,6 @@ pub use command::{
     ArraySpec, DependencyCondition, EarlyTasks, JobChange, JobDependency, ServiceCommand,
     Submission, SubmissionOptions,
 };
-pub use eviction::{Abandonment, MIN_FINISHED_TASKS};
 pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use output::{

@@ -7,6 +7,7 @@ use tollgate_service::{Abandonment, HostUse};
 use crate::error::StoreError;
 use crate::read::StoreReader;
 use crate::statement::run;
+use crate::usage::RecordFilter;
 
 /// An eviction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,15 +41,17 @@ pub struct AbandonmentRow {
     pub held: Span,
 }
 
-/// A computer that came into use, or is free for tasks again.
+/// A time in which a computer was in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostUseRow {
     /// The name of the computer.
     pub host: String,
-    /// The instant.
-    pub at: Instant,
-    /// Why it is in use; None if it is free.
-    pub cause: Option<EvictionCause>,
+    /// The begin.
+    pub from: Instant,
+    /// The end; None if the computer is in use still.
+    pub until: Option<Instant>,
+    /// The cause.
+    pub cause: EvictionCause,
 }
 
 pub(crate) fn used(to: &Transaction<'_>, at: i64, host: &HostUse) -> rusqlite::Result<()> {
@@ -150,19 +153,32 @@ impl StoreReader {
         self.rows(&sql, params![job, task], eviction)
     }
 
-    /// Returns all evictions within a time, in the order in which they were reported.
+    /// Returns evictions in the order of their attempts, at most `limit`, from the one after `after` on.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn evictions_within(
+    pub fn evictions_after(
         &self,
-        from: Instant,
-        until: Instant,
+        filter: &RecordFilter,
+        after: AttemptId,
+        limit: u32,
     ) -> Result<Vec<EvictionRow>, StoreError> {
         let sql = format!(
-            "{EVICTIONS} WHERE e.at >= ?1 AND e.at < ?2 ORDER BY e.at, e.job, e.task, e.attempt"
+            "{EVICTIONS} JOIN job ON job.id = e.job
+             WHERE (e.job, e.task, e.attempt) > (?1, ?2, ?3) AND (?4 IS NULL OR job.user = ?4)
+                 AND e.at >= coalesce(?5, e.at) AND e.at < coalesce(?6, e.at + 1)
+             ORDER BY e.job, e.task, e.attempt LIMIT ?7"
         );
-        self.rows(&sql, params![from.as_micros(), until.as_micros()], eviction)
+        let values = params![
+            after.job,
+            after.task,
+            after.attempt,
+            filter.user,
+            filter.since.map(Instant::as_micros),
+            filter.until.map(Instant::as_micros),
+            limit
+        ];
+        self.rows(&sql, values, eviction)
     }
 
     /// Returns why tasks of a job are not tried again, by task.
@@ -188,20 +204,35 @@ impl StoreReader {
         })
     }
 
-    /// Returns when computers came into use, or were free again, within a time; before them the last such change of each
-    /// computer before that time.
+    /// Returns the times in which computers were in use, by computer and begin, at most `limit`, from the one after `after`
+    /// on. The end of the last time of a computer may be missing.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn host_uses(&self, from: Instant, until: Instant) -> Result<Vec<HostUseRow>, StoreError> {
-        let sql = "SELECT host, at, cause FROM host_use h WHERE at < ?2
-                 AND at >= coalesce((SELECT max(at) FROM host_use WHERE host = h.host AND at < ?1), ?1)
-             ORDER BY at, host";
-        self.rows(sql, params![from.as_micros(), until.as_micros()], |row| {
+    pub fn host_uses(
+        &self,
+        filter: &RecordFilter,
+        after: &(String, Instant),
+        limit: u32,
+    ) -> Result<Vec<HostUseRow>, StoreError> {
+        let sql = "SELECT host, at, until, cause FROM (
+                 SELECT host, at, lead(at) OVER (PARTITION BY host ORDER BY at) AS until, cause FROM host_use)
+             WHERE cause IS NOT NULL AND (host, at) > (?1, ?2)
+                 AND at >= coalesce(?3, at) AND at < coalesce(?4, at + 1)
+             ORDER BY host, at LIMIT ?5";
+        let values = params![
+            after.0,
+            after.1.as_micros(),
+            filter.since.map(Instant::as_micros),
+            filter.until.map(Instant::as_micros),
+            limit
+        ];
+        self.rows(sql, values, |row| {
             Ok(HostUseRow {
                 host: row.get(0)?,
-                at: Instant::from_micros(row.get(1)?),
-                cause: cause(row, 2)?,
+                from: Instant::from_micros(row.get(1)?),
+                until: row.get::<_, Option<i64>>(2)?.map(Instant::from_micros),
+                cause: cause(row, 3)?.unwrap_or(EvictionCause::User),
             })
         })
     }

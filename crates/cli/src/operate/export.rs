@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use serde::de::DeserializeOwned;
 use tollgate_client::ApiClient;
-use tollgate_client::records::{JobPage, LedgerPage};
+use tollgate_client::records::{EvictionPage, JobPage, LedgerPage, LoginPage};
 
 use super::usage::DayArgs;
 use crate::connection::endpoint::ServiceAddressArgs;
@@ -33,6 +33,12 @@ enum ExportCommand {
     Promises(ExportTargetArgs),
     /// Write the entries of the ledger.
     Ledger(ExportTargetArgs),
+    /// Write the evictions from computers that others use.
+    Evictions(ExportTargetArgs),
+    /// Write the times in which computers were in use, for operators.
+    ///
+    /// The table is an input of `tollgate campus --logins`.
+    Logins(ExportTargetArgs),
 }
 
 /// The records to write, their file and its format.
@@ -67,6 +73,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CliFailure> {
         ExportCommand::Jobs(target) => jobs::write(target),
         ExportCommand::Promises(target) => rows::write_promises(target),
         ExportCommand::Ledger(target) => rows::write_ledger(target),
+        ExportCommand::Evictions(target) => rows::write_evictions(target),
+        ExportCommand::Logins(target) => rows::write_logins(target),
     }
 }
 
@@ -140,6 +148,18 @@ impl RecordPage for JobPage {
 }
 
 impl RecordPage for LedgerPage {
+    fn take_next(&mut self) -> Option<String> {
+        self.next.take()
+    }
+}
+
+impl RecordPage for EvictionPage {
+    fn take_next(&mut self) -> Option<String> {
+        self.next.take()
+    }
+}
+
+impl RecordPage for LoginPage {
     fn take_next(&mut self) -> Option<String> {
         self.next.take()
     }

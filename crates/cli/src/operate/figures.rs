@@ -224,6 +224,7 @@ pub(crate) fn render_books(
         some(books.broken_by_own_run, "ran longer than planned"),
         some(books.broken_by_others, "after others that did"),
         some(books.broken_by_site, "by the site"),
+        some(books.broken_by_eviction, "by evictions"),
     ];
     let broken = broken.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let broken = match books.broken {

@@ -164,6 +164,9 @@ pub struct ServiceObjectives {
     /// Number of broken promises of jobs that the site ended, lost, or was late to start.
     #[serde(default)]
     pub broken_by_site: u64,
+    /// Number of broken promises of jobs that were evicted from computers that others use.
+    #[serde(default)]
+    pub broken_by_eviction: u64,
     /// Number of void promises: the job failed by itself, reached a limit of its own, or was cancelled while it ran,
     /// before its deadline.
     pub void: u64,

@@ -73,7 +73,7 @@ impl PlanPolicy {
             single,
         });
         let mut runs: Vec<PossibleRuns> = runs.collect();
-        let by_host = view.tells_hosts_apart() || all.groups.iter().any(JobGroup::needs_hosts);
+        let by_host = view.has_distinct_hosts() || all.groups.iter().any(JobGroup::needs_hosts);
         let futures = (0..n_scenarios).map(|scenario| {
             let future = all.future(view, |job: usize| drawn[job][scenario].as_slice());
             all.play(view, by_host, &future)

@@ -102,7 +102,7 @@ impl FairTurns {
         if n_jobs(planned).max(n_unplanned) > MAX_JOBS {
             return None;
         }
-        let by_host = view.tells_hosts_apart()
+        let by_host = view.has_distinct_hosts()
             || planned.iter().any(PlannedJob::needs_hosts)
             || turns.iter().any(FairTurn::needs_hosts);
         let promised_ends = turns.iter().filter_map(|turn| match turn {

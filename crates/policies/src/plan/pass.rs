@@ -185,7 +185,7 @@ impl PlanPolicy {
         let rules = |jobs: &[PlannedJob]| -> Vec<RuleJob> {
             jobs.iter().map(|job| job.rule(view)).collect()
         };
-        let by_host = view.tells_hosts_apart() || self.waiting.needs_hosts();
+        let by_host = view.has_distinct_hosts() || self.waiting.needs_hosts();
         let running = self.running_until(view);
         let rules_of_planned = rules(&planned);
         let fair = self.waiting.fair.in_order(view);

@@ -123,7 +123,7 @@ fn run_of_subjects<'a>(
     if waiting == 0 {
         return run;
     }
-    let by_host = view.tells_hosts_apart() || groups.iter().any(JobGroup::needs_hosts);
+    let by_host = view.has_distinct_hosts() || groups.iter().any(JobGroup::needs_hosts);
     let machine = PlanMachine::new(view, by_host, running.into_iter());
     machine.play(&groups, |start| {
         let left = &mut subjects[start.group];

@@ -167,7 +167,7 @@ impl ClusterState {
 
     /// Returns true if it matters on which hosts a job without needs runs, because one of them closes, or people work at
     /// it.
-    pub fn tells_hosts_apart(&self) -> bool {
+    pub fn has_distinct_hosts(&self) -> bool {
         let differs = |host: &Host| host.terms.closes.is_some() || host.terms.is_desktop;
         let mut hosts = self.hosts.iter();
         hosts.any(|host| differs(host) && self.n_up_in(host.nodes) > 0)

@@ -150,7 +150,7 @@ impl SpawnSpec {
 }
 
 /// Returns the variables that every attempt has in its environment, besides those of its launch.
-fn attempt_variables(launch: &LaunchSpec, runner_id: &RunnerId) -> [(&'static str, String); 6] {
+fn attempt_variables(launch: &LaunchSpec, runner_id: &RunnerId) -> [(&'static str, String); 7] {
     let nodes: Vec<String> = launch.nodes.iter().map(|node| node.0.to_string()).collect();
     [
         (mark::RUNNER_VARIABLE, runner_id.to_string()),
@@ -158,6 +158,10 @@ fn attempt_variables(launch: &LaunchSpec, runner_id: &RunnerId) -> [(&'static st
         ("TOLLGATE_JOB", launch.attempt.job.to_string()),
         ("TOLLGATE_TASK", launch.attempt.task.to_string()),
         ("TOLLGATE_TRY", launch.attempt.attempt.to_string()),
+        (
+            "TOLLGATE_RESTARTS",
+            launch.attempt.attempt.saturating_sub(1).to_string(),
+        ),
         ("TOLLGATE_NODES", nodes.join(",")),
     ]
 }

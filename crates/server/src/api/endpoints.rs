@@ -2,7 +2,9 @@
 //! from this list, so they cannot disagree.
 
 use tollgate_client::TERMINAL_PATH;
-use tollgate_client::records::{JobPage, LedgerPage, PruneRequest, PruneResult, UsageReport};
+use tollgate_client::records::{
+    EvictionPage, JobPage, LedgerPage, LoginPage, PruneRequest, PruneResult, UsageReport,
+};
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
     JobBatch, JobDetails, JobExplanation, JobHistory, JobList, JobOutput, JobRef,
@@ -272,6 +274,20 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .query::<PageQuery>()
                 .gives::<LedgerPage>(200)
                 .problems(&[422]),
+        ),
+        at("/v1/export/evictions").get(
+            export::evictions,
+            operation("List evictions, page by page")
+                .query::<PageQuery>()
+                .gives::<EvictionPage>(200)
+                .problems(&[422]),
+        ),
+        at("/v1/export/logins").get(
+            export::logins,
+            operation("List the times in which computers were in use, page by page")
+                .query::<PageQuery>()
+                .gives::<LoginPage>(200)
+                .problems(&[403, 422]),
         ),
         at("/v1/prune").post(
             prune::prune,

@@ -2,13 +2,16 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tollgate_client::records::{JobPage, LedgerPage, LedgerRecord};
+use tollgate_client::records::{
+    EvictionPage, EvictionRecord, JobPage, LedgerPage, LedgerRecord, LoginPage, LoginRecord,
+};
 use tollgate_client::timestamp::format_iso;
-use tollgate_client::types::WireWord;
-use tollgate_model::Credits;
+use tollgate_client::types::{HostUseCause, WireWord};
+use tollgate_model::{AttemptId, Credits, Instant};
 use tollgate_service::TaskRanges;
 use tollgate_store::{JobRow, RecordFilter, StoreError, StoreReader};
 
@@ -154,6 +157,96 @@ pub(super) async fn ledger(
         })
     });
     Ok(Json(page.await?))
+}
+
+/// Lists evictions, in the order of jobs, tasks and attempts.
+pub(super) async fn evictions(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    query: Result<Query<PageQuery>, QueryRejection>,
+) -> JsonResult<EvictionPage> {
+    let Query(query) = query?;
+    let after = match &query.after {
+        None => AttemptId {
+            job: 0,
+            task: 0,
+            attempt: 0,
+        },
+        Some(word) => attempt_key(word).ok_or_else(bad_cursor)?,
+    };
+    let (filter, limit) = query.filter(&peer)?;
+    let page = query_store(&service, move |reader| {
+        let rows = reader.evictions_after(&filter, after, limit)?;
+        let last = rows.last().filter(|_| rows.len() == limit as usize);
+        let next = last.map(|row| row.attempt.to_string());
+        let evictions = rows.into_iter().map(|row| EvictionRecord {
+            job: row.attempt.job,
+            task: row.attempt.task,
+            attempt: row.attempt.attempt,
+            computer: row.host,
+            at: format_iso(row.at),
+            cause: HostUseCause::from(row.cause).into(),
+            held_s: row.held.as_secs_f64(),
+        });
+        Ok(EvictionPage {
+            evictions: evictions.collect(),
+            next,
+        })
+    });
+    Ok(Json(page.await?))
+}
+
+/// Lists the times in which computers were in use, by computer and begin. Only operators see them.
+pub(super) async fn logins(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+    query: Result<Query<PageQuery>, QueryRejection>,
+) -> JsonResult<LoginPage> {
+    let Query(query) = query?;
+    let after = match &query.after {
+        None => (String::new(), Instant::ZERO),
+        Some(word) => login_key(word).ok_or_else(bad_cursor)?,
+    };
+    let (filter, limit) = query.filter(&peer)?;
+    if filter.user.is_some() {
+        let error = "only root and the service's own user see when computers were in use";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, error));
+    }
+    let page = query_store(&service, move |reader| {
+        let rows = reader.host_uses(&filter, &after, limit)?;
+        let last = rows.last().filter(|_| rows.len() == limit as usize);
+        let next = last.map(|row| format!("{}.{}", row.from.as_micros(), row.host));
+        let logins = rows.into_iter().map(|row| LoginRecord {
+            computer: row.host,
+            login: format_iso(row.from),
+            logout: row.until.map(format_iso),
+            cause: HostUseCause::from(row.cause).into(),
+        });
+        Ok(LoginPage {
+            logins: logins.collect(),
+            next,
+        })
+    });
+    Ok(Json(page.await?))
+}
+
+/// Parses the place of an eviction: job, task and attempt.
+fn attempt_key(word: &str) -> Option<AttemptId> {
+    let mut parts = word.split('.');
+    let job = parts.next()?.parse().ok();
+    let attempt = AttemptId {
+        job: job.filter(|&job: &u64| job <= super::job_selector::MAX_ID)?,
+        task: parts.next()?.parse().ok()?,
+        attempt: parts.next()?.parse().ok()?,
+    };
+    parts.next().is_none().then_some(attempt)
+}
+
+/// Parses the place of a log-in: its begin and the computer.
+fn login_key(word: &str) -> Option<(String, Instant)> {
+    let (from, host) = word.split_once('.')?;
+    let from = from.parse().ok()?;
+    Some((host.to_owned(), Instant::from_micros(from)))
 }
 
 /// Parses the place of an entry: job, task, attempt and kind.

@@ -28,6 +28,7 @@ pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
         broken_by_own_run: broken_by(BreakCause::OwnRun),
         broken_by_others: broken_by(BreakCause::Others),
         broken_by_site: broken_by(BreakCause::Site),
+        broken_by_eviction: broken_by(BreakCause::Evicted),
         void: books.void(),
         unpromised: books.unpromised(),
         unpromised_in_time: books.unpromised_in_time(),

@@ -244,6 +244,28 @@ fn every_response_matches_its_schema() {
         ),
         ("get", "/v1/export/ledger", "/v1/export/ledger", &no, 200),
         (
+            "get",
+            "/v1/export/evictions",
+            "/v1/export/evictions?after=1",
+            &no,
+            422,
+        ),
+        (
+            "get",
+            "/v1/export/evictions",
+            "/v1/export/evictions?after=1.0.1",
+            &no,
+            200,
+        ),
+        (
+            "get",
+            "/v1/export/logins",
+            "/v1/export/logins?after=x",
+            &no,
+            422,
+        ),
+        ("get", "/v1/export/logins", "/v1/export/logins", &no, 200),
+        (
             "post",
             "/v1/prune",
             "/v1/prune",

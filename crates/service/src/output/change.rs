@@ -10,9 +10,9 @@ use tollgate_model::{
 };
 
 use super::{RejectReason, SubmitOutcome};
+use crate::abandonment::Abandonment;
 use crate::array::task_counts::TaskCounts;
 use crate::command::Submission;
-use crate::eviction::Abandonment;
 use crate::task_ranges::TaskRanges;
 
 /// The cause for which tasks of an array will never run.

@@ -118,6 +118,7 @@ fn books(books: &ServiceObjectives) -> Vec<(&'static str, String)> {
         ("by the job's own run", books.broken_by_own_run.to_string()),
         ("by others", books.broken_by_others.to_string()),
         ("by the site", books.broken_by_site.to_string()),
+        ("by evictions", books.broken_by_eviction.to_string()),
         ("promises void", books.void.to_string()),
         ("without a promise", books.unpromised.to_string()),
         ("in time all the same", books.unpromised_in_time.to_string()),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tollgate_client::records::{JobPage, LedgerPage};
+use tollgate_client::records::{EvictionPage, JobPage, LedgerPage, LoginPage};
 use tollgate_client::timestamp::parse_iso;
 use tollgate_client::types::{JobDetails, WireVocabulary, WireWord};
 
@@ -56,6 +56,25 @@ const LEDGER_COLUMNS: [RowColumn; 8] = [
     ("amount", CellType::Real),
 ];
 
+/// The columns of evictions.
+const EVICTION_COLUMNS: [RowColumn; 7] = [
+    ("job", CellType::Whole),
+    ("task", CellType::Whole),
+    ("attempt", CellType::Whole),
+    ("computer", CellType::Text),
+    ("evicted_at", CellType::Text),
+    ("cause", CellType::Text),
+    ("held_s", CellType::Real),
+];
+
+/// The columns of the times in which computers were in use.
+const LOGIN_COLUMNS: [RowColumn; 4] = [
+    ("computer", CellType::Text),
+    ("login", CellType::Text),
+    ("logout", CellType::Text),
+    ("cause", CellType::Text),
+];
+
 /// A writer of rows.
 enum RowWriter {
     Csv(Box<csv::Writer<AtomicOutput>>),
@@ -84,6 +103,39 @@ pub(super) fn write_ledger(target: &ExportTargetArgs) -> Result<(), CliFailure> 
                 entry.user_id.to_string(),
                 entry.user.clone(),
                 entry.amount.to_string(),
+            ]
+        });
+        rows.collect()
+    })
+}
+
+/// Writes the evictions.
+pub(super) fn write_evictions(target: &ExportTargetArgs) -> Result<(), CliFailure> {
+    write::<EvictionPage, _>(target, "/v1/export/evictions", EVICTION_COLUMNS, |page| {
+        let rows = page.evictions.iter().map(|eviction| {
+            [
+                eviction.job.to_string(),
+                eviction.task.to_string(),
+                eviction.attempt.to_string(),
+                eviction.computer.clone().unwrap_or_default(),
+                eviction.at.clone(),
+                eviction.cause.to_string(),
+                eviction.held_s.to_string(),
+            ]
+        });
+        rows.collect()
+    })
+}
+
+/// Writes the times in which computers were in use.
+pub(super) fn write_logins(target: &ExportTargetArgs) -> Result<(), CliFailure> {
+    write::<LoginPage, _>(target, "/v1/export/logins", LOGIN_COLUMNS, |page| {
+        let rows = page.logins.iter().map(|login| {
+            [
+                login.computer.clone(),
+                login.login.clone(),
+                login.logout.clone().unwrap_or_default(),
+                login.cause.to_string(),
             ]
         });
         rows.collect()
