@@ -55,10 +55,8 @@ pub(super) struct DesktopState {
 
 impl DesktopState {
     pub(super) fn new(settings: DesktopSettings) -> Self {
-        let evicts_at = match settings.presence.in_use {
-            Some(_) => Some(Duration::ZERO),
-            None => None,
-        };
+        // Tasks of an earlier worker process have run long enough beside the user.
+        let evicts_at = settings.presence.in_use.map(|_| Duration::ZERO);
         Self {
             presence: settings.presence,
             settings,
