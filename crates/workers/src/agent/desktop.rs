@@ -96,11 +96,7 @@ impl<E: Engine> WorkerAgent<E> {
         if presence.in_use.is_some() {
             self.give_way(now);
         } else if was_suspended {
-            let running = self.running().unwrap_or_default();
-            if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
-                // Those that were asked to end still do.
-                let _ = engine.resume(&running);
-            }
+            self.resume_all();
         }
         if self.stage != AgentStage::Registered {
             return;
@@ -110,6 +106,22 @@ impl<E: Engine> WorkerAgent<E> {
         }
         if let Some(closes) = presence.closes.filter(|_| before.closes != presence.closes) {
             self.send(WorkerMessage::Until(closes));
+        }
+    }
+
+    /// Lets tasks of an earlier worker process go on, which may have ended while they were suspended.
+    pub(super) fn resume_earlier(&mut self) {
+        let is_free = |desktop: &DesktopState| desktop.presence.in_use.is_none();
+        if self.desktop.as_ref().is_some_and(is_free) {
+            self.resume_all();
+        }
+    }
+
+    fn resume_all(&mut self) {
+        let running = self.running().unwrap_or_default();
+        if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
+            // Those that were asked to end still do.
+            let _ = engine.resume(&running);
         }
     }
 

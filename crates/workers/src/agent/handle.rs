@@ -89,6 +89,7 @@ impl<E: Engine> WorkerAgent<E> {
         if !goes_on {
             return self.end_incarnation();
         }
+        self.resume_earlier();
         self.stage = AgentStage::Registered;
         self.was_registered = true;
         // The welcome acknowledges the hello.
