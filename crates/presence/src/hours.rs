@@ -155,6 +155,8 @@ fn parse_time(word: &str) -> Option<Time> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn hours(text: &str) -> DesktopHours {
@@ -232,6 +234,44 @@ mod tests {
         ] {
             let error = format!("sat, {entry}").parse::<DesktopHours>().unwrap_err();
             assert_eq!(error.entry, entry);
+        }
+    }
+
+    /// Returns hours of some days, each on the hour or half past.
+    fn any_hours() -> impl Strategy<Value = String> {
+        let day = prop::sample::select(vec!["mon", "tue", "wed", "thu", "fri", "sat", "sun"]);
+        let time = (0..24, prop::bool::ANY);
+        let time = time.prop_map(|(hour, half)| format!("{hour}:{}", if half { 30 } else { 0 }));
+        let entry = (day.clone(), day, time.clone(), time);
+        let entry = entry.prop_map(|(first, last, from, to)| format!("{first}-{last} {from}-{to}"));
+        prop::collection::vec(entry, 1..4).prop_map(|entries| entries.join(", "))
+    }
+
+    proptest! {
+        #[test]
+        fn phase_lasts_until_its_end_and_no_longer(
+            text in any_hours(), minutes in 0_i64..60 * 24 * 400,
+        ) {
+            let (zone, hours) = (zone(), hours(&text));
+            let now = at("2026-01-01T00:00", &zone) + jiff::SignedDuration::from_mins(minutes);
+            let is_open = |at| matches!(hours.phase(at, &zone), HoursPhase::Open { .. });
+            let second = jiff::SignedDuration::from_secs(1);
+            match hours.phase(now, &zone) {
+                HoursPhase::Open { until: None } => prop_assert!(is_open(now + 24 * 7 * 3600 * second)),
+                HoursPhase::Open { until: Some(until) } => {
+                    prop_assert!(until > now && is_open(until - second) && !is_open(until));
+                }
+                HoursPhase::Closed { until } => {
+                    prop_assert!(until > now && !is_open(until - second) && is_open(until));
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_hours_or_an_error(text in "([a-z]{3}|[0-9:]{1,3}|[-, ]|\\PC){0,12}") {
+            if let Ok(hours) = text.parse::<DesktopHours>() {
+                prop_assert!(!hours.entries.is_empty());
+            }
         }
     }
 }

@@ -56,7 +56,11 @@ impl ObservedSource for InhibitorSource {
             .into_iter()
             .flatten()
             .flatten();
-        let records = files.filter(|file| file.file_type().is_ok_and(|kind| kind.is_file()));
+        // A name with a dot is a pipe, or a file that is being written.
+        let records = files.filter(|file| {
+            let is_whole = !file.file_name().to_string_lossy().contains('.');
+            is_whole && file.file_type().is_ok_and(|kind| kind.is_file())
+        });
         let mut texts = records.filter_map(|file| fs::read_to_string(file.path()).ok());
         let cause = texts
             .any(|text| keeps_screen_on(&text))
@@ -85,7 +89,7 @@ fn keeps_screen_on(record: &str) -> bool {
             .find_map(|line| line.strip_prefix(key))
             .unwrap_or_default()
     };
-    value("MODE=") == "block" && value("WHAT=").split(':').any(|what| what == "idle")
+    value("MODE=").starts_with("block") && value("WHAT=").split(':').any(|what| what == "idle")
 }
 
 #[cfg(test)]
@@ -99,6 +103,7 @@ mod tests {
         assert!(keeps_screen_on(&record("idle", "block")));
         assert!(keeps_screen_on(&record("sleep:idle", "block")));
         assert!(!keeps_screen_on(&record("sleep:shutdown", "block")));
+        assert!(keeps_screen_on(&record("idle", "block-weak")));
         assert!(!keeps_screen_on(&record("idle", "delay")));
         assert!(!keeps_screen_on(&record("handle-lid-switch", "block")));
     }

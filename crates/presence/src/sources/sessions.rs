@@ -23,7 +23,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A session of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum UserSession {
+enum PersonSession {
     /// At a terminal, whose input shows the use.
     AtTerminal,
     /// With a screen, whose input devices show the use.
@@ -38,7 +38,7 @@ pub(crate) struct SessionSource {
     input: ObservedInput,
     records: Result<WatchedRecords, io::Error>,
     /// The sessions at the last look, by their names. None before the first look.
-    known: Option<BTreeMap<String, UserSession>>,
+    known: Option<BTreeMap<String, PersonSession>>,
     next_look: Option<Duration>,
 }
 
@@ -75,11 +75,11 @@ impl SessionSource {
     }
 
     /// Returns whether a session is a use as long as it lasts: also if no source reads its input.
-    const fn is_use(&self, session: UserSession) -> bool {
+    const fn is_use(&self, session: PersonSession) -> bool {
         match (self.rule, session) {
-            (SessionRule::Any, _) | (SessionRule::Active, UserSession::Unattended) => true,
-            (SessionRule::Active, UserSession::Graphical) => !self.input.devices,
-            (SessionRule::Active, UserSession::AtTerminal) => !self.input.terminals,
+            (SessionRule::Any, _) | (SessionRule::Active, PersonSession::Unattended) => true,
+            (SessionRule::Active, PersonSession::Graphical) => !self.input.devices,
+            (SessionRule::Active, PersonSession::AtTerminal) => !self.input.terminals,
         }
     }
 }
@@ -111,7 +111,7 @@ impl ObservedSource for SessionSource {
         let cause = is_used.then_some(EvictionCause::User);
         let mut observed = vec![PresenceObservation::Use(PresenceSource::Sessions, cause)];
         // A person has logged in, or out.
-        let names = |sessions: &BTreeMap<String, UserSession>| -> Vec<String> {
+        let names = |sessions: &BTreeMap<String, PersonSession>| -> Vec<String> {
             sessions.keys().cloned().collect()
         };
         if self
@@ -152,7 +152,7 @@ impl WatchedRecords {
     }
 
     /// Returns the sessions by names that no later session has.
-    fn read(&self) -> BTreeMap<String, UserSession> {
+    fn read(&self) -> BTreeMap<String, PersonSession> {
         // The events come before the records, so that no change is missed.
         self.events.take();
         match self.kind {

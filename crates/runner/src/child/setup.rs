@@ -193,13 +193,19 @@ fn confine(plan: &SpawnSpec) -> Result<(), Errno> {
         rustix::process::setpriority_process(None, plan.nice)?;
     }
     if plan.is_low_priority {
-        spawn::set_idle_io_priority()?;
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let score = rustix::fs::open(c"/proc/self/oom_score_adj", flags, Mode::empty())?;
-        rustix::io::write(&score, OOM_SCORE)?;
+        // A sandbox may forbid either, and the task runs all the same.
+        let _ = spawn::set_idle_io_priority();
+        let _ = raise_oom_score();
     }
     rustix::process::umask(Mode::from_raw_mode(plan.umask & 0o777));
     Ok(())
+}
+
+/// Lets the kernel kill the child before processes of users when memory is short.
+fn raise_oom_score() -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let score = rustix::fs::open(c"/proc/self/oom_score_adj", flags, Mode::empty())?;
+    rustix::io::write(&score, OOM_SCORE).map(drop)
 }
 
 /// Sets the groups, then the user: a process that is no longer root cannot change its groups.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::UserSession;
+use super::PersonSession;
 
 /// The length of a record: the C library of x86-64 keeps the times of 32-bit programs, others do not.
 const RECORD_BYTES: usize = if cfg!(target_arch = "x86_64") {
@@ -14,7 +14,7 @@ const RECORD_BYTES: usize = if cfg!(target_arch = "x86_64") {
 const USER_PROCESS: i16 = 7;
 
 /// Returns the sessions of people by terminal and process.
-pub(super) fn sessions(records: &[u8]) -> BTreeMap<String, UserSession> {
+pub(super) fn sessions(records: &[u8]) -> BTreeMap<String, PersonSession> {
     records
         .chunks_exact(RECORD_BYTES)
         .filter_map(parse)
@@ -23,7 +23,7 @@ pub(super) fn sessions(records: &[u8]) -> BTreeMap<String, UserSession> {
 
 /// Parses a record. None for one of no session, and for a terminal of a multiplexer: input there comes from another
 /// terminal, or from none.
-fn parse(record: &[u8]) -> Option<(String, UserSession)> {
+fn parse(record: &[u8]) -> Option<(String, PersonSession)> {
     let kind = i16::from_ne_bytes(record.get(..2)?.try_into().ok()?);
     let pid = i32::from_ne_bytes(record.get(4..8)?.try_into().ok()?);
     let (line, host) = (text(record.get(8..40)?), text(record.get(76..332)?));
@@ -31,8 +31,8 @@ fn parse(record: &[u8]) -> Option<(String, UserSession)> {
         return None;
     }
     let session = match line.starts_with(':') {
-        true => UserSession::Graphical,
-        false => UserSession::AtTerminal,
+        true => PersonSession::Graphical,
+        false => PersonSession::AtTerminal,
     };
     Some((format!("{line} {pid}"), session))
 }
@@ -44,6 +44,8 @@ fn text(field: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn record(kind: i16, line: &str, host: &str) -> Vec<u8> {
@@ -53,6 +55,15 @@ mod tests {
         record[8..8 + line.len()].copy_from_slice(line.as_bytes());
         record[76..76 + host.len()].copy_from_slice(host.as_bytes());
         record
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_at_most_a_session_a_record(
+            bytes in prop::collection::vec(any::<u8>(), 0..4 * RECORD_BYTES),
+        ) {
+            prop_assert!(sessions(&bytes).len() <= bytes.len() / RECORD_BYTES);
+        }
     }
 
     #[test]
@@ -67,8 +78,8 @@ mod tests {
         ];
         let found = sessions(&records.concat());
         let expected = [
-            (":0 77", UserSession::Graphical),
-            ("pts/1 77", UserSession::AtTerminal),
+            (":0 77", PersonSession::Graphical),
+            ("pts/1 77", PersonSession::AtTerminal),
         ];
         let expected = expected.map(|(name, session)| (name.to_owned(), session));
         assert_eq!(found, BTreeMap::from(expected));
